@@ -13,7 +13,7 @@ from pyspark.sql.types import StructField, StructType
 from minibroker.pipeline import job_directory, schemas, tables
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.file_archive import FileArchive
-from minibroker.pipeline.files import files_of
+from minibroker.pipeline.files import files_with
 from minibroker.pipeline.plan import TABLE_FORMATS, absolute, join
 from minibroker.pipeline.transforms.archived import CSV, from_text
 
@@ -98,9 +98,7 @@ def rows_in_parts(
     if file_format in TABLE_FORMATS:
         paths = iter(tables.listed(file_format, directory))
     else:
-        files = files_of(directory, spark)
-        if files is None:
-            raise AssertionError("with a session every path has files")
+        files = files_with(spark, directory)
         archive = FileArchive(files, directory)
         if archive.is_of_spark():
             yield reader.format(file_format).load(directory)

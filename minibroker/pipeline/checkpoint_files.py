@@ -27,6 +27,21 @@ FOR_THIS_MACHINE: Final = (
 )
 
 
+def timed(
+    writer: DataStreamWriter, *, available_now: bool, trigger: str | None
+) -> DataStreamWriter:
+    """Return `writer` with the time of its batches.
+
+    Args:
+        writer: of a query that has not started.
+        available_now: end when all that is there at the start is written.
+        trigger: else, how often a batch starts, as "10 seconds"; None: at once.
+    """
+    if available_now:
+        return writer.trigger(availableNow=True)
+    return writer if trigger is None else writer.trigger(processingTime=trigger)
+
+
 def start_query(
     spark: SparkSession, writer: DataStreamWriter, checkpoint: str, directory: str | None = None
 ) -> StreamingQuery:

@@ -25,7 +25,7 @@ from minibroker.pipeline import (
 )
 from minibroker.pipeline.compare_source import ROW, CompareSource, Task
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.files import files_of
+from minibroker.pipeline.files import files_with
 from minibroker.pipeline.fixed_ranges import read_fixed
 from minibroker.pipeline.row_operations import METRIC, source_options
 from minibroker.pipeline.transforms.archived import from_text
@@ -116,9 +116,7 @@ def _operated(rows: DataFrame, number: int, wanted: Rows) -> DataFrame:
 
 def _archived(spark: SparkSession, side: Side, other_topic: str | None) -> DataFrame:
     directory = str(side.archive)
-    files = files_of(directory, spark)
-    if files is None:
-        raise AssertionError("with a session every path has files")
+    files = files_with(spark, directory)
     file_format = archived_files.format_of(files, directory)
     rows = archived_files.all_rows(spark, directory, file_format)
     if file_format == "csv":

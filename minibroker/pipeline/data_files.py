@@ -40,6 +40,28 @@ _UNCOUNTED: Final = ("key", "value", "headers", "keyBytes", "valueBytes")
 _NAME: Final = re.compile(r"([0-9a-f-]{8,36})-(\d{9,})-.*\.parquet")
 
 
+RECORD: Final = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", "UTC")),
+        ("timestampType", pa.int32()),
+        (
+            "headers",
+            pa.list_(
+                pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())]))
+            ),
+        ),
+        ("date", pa.date32()),
+    ]
+)
+"""Columns of `schemas.ARCHIVE`, which needs Spark."""
+PARTITION_COLUMNS: Final = ("topic", "date")
+"""Columns that are directories: `schemas.ARCHIVE_PARTITION_COLUMNS`."""
+
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _LAST: Final = date.max.toordinal()
 

@@ -18,7 +18,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from minibroker.pipeline import job_directory, preflight, replay_writer, sinks
 from minibroker.pipeline.file_archive import FileArchive
-from minibroker.pipeline.files import files_of
+from minibroker.pipeline.files import files_of, files_with
 from minibroker.pipeline.replay_source import ReplaySource
 from minibroker.pipeline.schemas import ARCHIVE, ARCHIVE_PARTITION_COLUMNS
 from minibroker.pipeline.transforms.dead_letters import REASON, to_records, to_rows
@@ -107,9 +107,7 @@ def open_place(plan: ArchivePlan, spark: SparkSession) -> DeadLetters | None:
         return None
     if not is_path(place):
         return DeadLetterTopic(plan.kafka.writer_options(), place)
-    files = files_of(place, spark)
-    if files is None:
-        raise AssertionError("with a session every path has files")
+    files = files_with(spark, place)
     job_directory.write_job(files, place, JOB)
     return DeadLetterDirectory(files, place)
 

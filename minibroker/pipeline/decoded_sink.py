@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 
 from minibroker.pipeline import archive_task, table_sink
-from minibroker.pipeline.data_files import DataFile, FileWriter, Layout
+from minibroker.pipeline.data_files import RECORD, DataFile, FileWriter, Layout
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.values import decoding
 from minibroker.pipeline.values.decoding import REASON, SchemaKey, decoded
@@ -32,20 +32,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "minibroker-decoded"
 
-DEAD_LETTER: Final = pa.schema(
-    [
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", "UTC")),
-        ("timestampType", pa.int32()),
-        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
-        ("date", pa.date32()),
-        (REASON, pa.string()),
-    ]
-)
+DEAD_LETTER: Final = RECORD.append(pa.field(REASON, pa.string()))
 """Columns of `schemas.ARCHIVE` and the reason: a record as it came."""
 
 

@@ -22,7 +22,14 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
 from minibroker.clock import SystemClock
-from minibroker.pipeline.data_files import MERGED, Layout, is_left, stem_of
+from minibroker.pipeline.data_files import (
+    MERGED,
+    PARTITION_COLUMNS,
+    RECORD,
+    Layout,
+    is_left,
+    stem_of,
+)
 from minibroker.pipeline.table import BatchId, ListedFile, retried, unknown_time
 
 if TYPE_CHECKING:
@@ -30,28 +37,6 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.data_files import DataFile
     from minibroker.pipeline.values.changes import Changes
-
-PARTITION_COLUMNS: Final = ("topic", "date")
-
-SCHEMA: Final = pa.schema(
-    [
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", "UTC")),
-        ("timestampType", pa.int32()),
-        (
-            "headers",
-            pa.list_(
-                pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())]))
-            ),
-        ),
-        ("date", pa.date32()),
-    ]
-)
-"""Columns of `schemas.ARCHIVE`."""
 
 _GONE: Final = "__gone"
 """Column of a change that deletes its row; only in the source of a merge."""
@@ -242,7 +227,7 @@ def open_table(directory: str, without: Sequence[str] = ()) -> ArchiveDeltaTable
         DeltaTable.create(
             directory,
             schema=Schema.from_arrow(
-                pa.schema([field for field in SCHEMA if field.name not in without])
+                pa.schema([field for field in RECORD if field.name not in without])
             ),
             mode="ignore",
             partition_by=list(PARTITION_COLUMNS),

@@ -231,9 +231,14 @@ class HadoopFiles:
 
 def files_of(path: str, spark: SparkSession | None) -> FileSystem | None:
     """Return the files that `path` belongs to, None for a URL while there is no session."""
-    if not is_remote(path):
-        return LocalFiles()
-    return None if spark is None else HadoopFiles(spark)
+    if spark is None:
+        return None if is_remote(path) else LocalFiles()
+    return files_with(spark, path)
+
+
+def files_with(spark: SparkSession, path: str) -> FileSystem:
+    """Return the files that `path` belongs to."""
+    return HadoopFiles(spark) if is_remote(path) else LocalFiles()
 
 
 def _write_beside(target: Path, text: str) -> Path:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from minibroker.pipeline.data_files import Layout, stem_of
+from minibroker.pipeline.data_files import PARTITION_COLUMNS, RECORD, Layout, stem_of
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, join
 
@@ -28,18 +28,8 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = "columns.json"
 
-RECORD: Final = pa.schema(
-    [
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", "UTC")),
-        ("timestampType", pa.int32()),
-        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
-    ]
-)
-"""Columns of `schemas.ARCHIVE` that are in the files; topic and date are directories."""
+_RECORD: Final = pa.schema([field for field in RECORD if field.name not in PARTITION_COLUMNS])
+"""Columns of a record that are in the files; topic and date are directories."""
 
 
 class ParquetDirectory:
@@ -92,7 +82,7 @@ class ParquetDirectory:
         """Return the columns. Raises PipelineError for a damaged file."""
         text = self._files.read(self._path)
         if text is None:
-            return pa.schema([field for field in RECORD if field.name not in self._without])
+            return pa.schema([field for field in _RECORD if field.name not in self._without])
         try:
             return pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(json.loads(text)["schema"])))
         except (ValueError, KeyError, TypeError, pa.ArrowException) as error:

@@ -25,7 +25,7 @@ from pyspark.sql import functions as f
 
 from minibroker.pipeline import closing_checkpoint, sinks
 from minibroker.pipeline.checkpoint_files import start_query
-from minibroker.pipeline.files import files_of
+from minibroker.pipeline.files import files_with
 from minibroker.pipeline.plan import JOB_DIRECTORY, join
 from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.transforms import windows
@@ -50,7 +50,7 @@ _BLOCK_BYTES: Final = 32 << 20
 
 def remove(spark: SparkSession, plan: RollupPlan) -> None:
     """Remove the files of an earlier run, also those of a run that was killed."""
-    files = _files(plan.to, spark)
+    files = files_with(spark, plan.to)
     name_list = join(plan.to, JOB_DIRECTORY, _LIST)
     names = files.read(name_list)
     if names is not None:
@@ -59,7 +59,7 @@ def remove(spark: SparkSession, plan: RollupPlan) -> None:
             files.remove(join(plan.to, name))
         files.remove(name_list)
     files.remove(join(plan.to, JOB_DIRECTORY, _ROWS))
-    closing_checkpoint.remove(_files(plan.checkpoint, spark), plan.checkpoint)
+    closing_checkpoint.remove(files_with(spark, plan.checkpoint), plan.checkpoint)
 
 
 def write(spark: SparkSession, plan: RollupPlan, result: DataFrame) -> int:
@@ -73,8 +73,8 @@ def write(spark: SparkSession, plan: RollupPlan, result: DataFrame) -> int:
     Raises:
         PipelineError: it cannot be done.
     """
-    files = _files(plan.to, spark)
-    checkpoints = _files(plan.checkpoint, spark)
+    files = files_with(spark, plan.to)
+    checkpoints = files_with(spark, plan.checkpoint)
     copy = closing_checkpoint.make(checkpoints, plan.checkpoint)
     if copy is None:
         return 0
@@ -161,10 +161,3 @@ def _line_of(files: FileSystem, path: str) -> str:
             "action": "add",
         }
     )
-
-
-def _files(path: str, spark: SparkSession) -> FileSystem:
-    files = files_of(path, spark)
-    if files is None:
-        raise AssertionError("with a session every path has files")
-    return files

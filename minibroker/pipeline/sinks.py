@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.pipeline.checkpoint_files import start_query
+from minibroker.pipeline.checkpoint_files import start_query, timed
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.schemas import ARCHIVE_PARTITION_COLUMNS
 from minibroker.pipeline.sink_columns import COLUMNS, check_columns
@@ -81,7 +81,11 @@ def stream_to_topic(
     writer = chosen.writeStream.format(FORMAT).options(**_with_topic(options, topic))
     if tasks:
         writer = writer.option("tasks", str(tasks))
-    writer = _timed(writer.outputMode(output_mode), query_name, available_now, trigger)
+    writer = timed(
+        _named(writer.outputMode(output_mode), query_name),
+        available_now=available_now,
+        trigger=trigger,
+    )
     return start_query(frame.sparkSession, writer, checkpoint)
 
 
@@ -124,7 +128,7 @@ def stream_to_files(
         writer = writer.options(**_CSV)
     if partition_by:
         writer = writer.partitionBy(*partition_by)
-    writer = _timed(writer, query_name, available_now, trigger)
+    writer = timed(_named(writer, query_name), available_now=available_now, trigger=trigger)
     return start_query(frame.sparkSession, writer, checkpoint, directory)
 
 
@@ -151,13 +155,5 @@ def _with_topic(options: Mapping[str, str], topic: str | None) -> dict[str, str]
     return {**options, "topic": topic} if topic is not None else dict(options)
 
 
-def _timed(
-    writer: DataStreamWriter, query_name: str | None, available_now: bool, trigger: str | None
-) -> DataStreamWriter:
-    if available_now:
-        writer = writer.trigger(availableNow=True)
-    elif trigger is not None:
-        writer = writer.trigger(processingTime=trigger)
-    if query_name is not None:
-        writer = writer.queryName(query_name)
-    return writer
+def _named(writer: DataStreamWriter, query_name: str | None) -> DataStreamWriter:
+    return writer if query_name is None else writer.queryName(query_name)

@@ -7,6 +7,8 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from minibroker.pipeline.repeating import repeated
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
@@ -17,20 +19,13 @@ _LOOK_S: Final = 0.2
 @contextmanager
 def when_set(stop: threading.Event, call: Callable[[], None]) -> Iterator[None]:
     """Call `call` repeatedly, in a thread, from the moment `stop` is set until the block ends."""
-    is_over = threading.Event()
 
-    def watch() -> None:
-        while not is_over.wait(_LOOK_S):
-            if stop.is_set():
-                call()
+    def look() -> None:
+        if stop.is_set():
+            call()
 
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
+    with repeated(_LOOK_S, look):
         yield
-    finally:
-        is_over.set()
-        thread.join()
 
 
 @contextmanager

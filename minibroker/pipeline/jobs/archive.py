@@ -22,7 +22,7 @@ from minibroker.pipeline import (
     sources,
     topic_identity,
 )
-from minibroker.pipeline.checkpoint_files import start_query
+from minibroker.pipeline.checkpoint_files import start_query, timed
 from minibroker.pipeline.decoded_archive import (
     check_columns,
     check_same_columns,
@@ -31,7 +31,7 @@ from minibroker.pipeline.decoded_archive import (
 )
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.file_archive import FileArchive
-from minibroker.pipeline.files import files_of
+from minibroker.pipeline.files import files_of, files_with
 from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import is_remote
 from minibroker.pipeline.row_operations import source_options
@@ -51,7 +51,7 @@ from minibroker.pipeline.topic_identity import Place
 from minibroker.pipeline.transforms.archived import to_archive, to_text
 from minibroker.pipeline.transforms.operated import operated
 from minibroker.pipeline.verbs.archive import ArchivePlan
-from minibroker.pipeline.verbs.shared import DEFAULT_BATCH_BYTES
+from minibroker.pipeline.verbs.shared import DEFAULT_BATCH_BYTES, trigger_of
 
 if TYPE_CHECKING:
     import threading
@@ -111,9 +111,7 @@ def run(
     Raises:
         PipelineError: it cannot be done.
     """
-    files = files_of(plan.to, spark)
-    if files is None:
-        raise AssertionError("with a session every path has files")
+    files = files_with(spark, plan.to)
     topics = check(plan, spark)
     try:
         ids = preflight.topic_ids(plan.kafka, topics)
@@ -185,11 +183,11 @@ def _start_of(
     batches = sources.stream_ranges(spark, options) if is_ranges else records()
 
     def start(progress: Progress | None) -> Watch:
-        stream = batches.writeStream.foreachBatch(writer.write)
-        if not plan.follow:
-            stream = stream.trigger(availableNow=True)
-        elif plan.trigger_ms is not None:
-            stream = stream.trigger(processingTime=_pause(plan.trigger_ms))
+        stream = timed(
+            batches.writeStream.foreachBatch(writer.write),
+            available_now=not plan.follow,
+            trigger=trigger_of(plan.trigger_ms),
+        )
         query = start_query(spark, stream, plan.checkpoint)
         if not is_ranges:
             return Watch(query, progress)
@@ -222,12 +220,8 @@ def _start_of_spark(plan: ArchivePlan, rows: DataFrame) -> StreamingQuery:
         checkpoint=plan.checkpoint,
         file_format=plan.format,
         available_now=not plan.follow,
-        trigger=None if plan.trigger_ms is None else _pause(plan.trigger_ms),
+        trigger=trigger_of(plan.trigger_ms),
     )
-
-
-def _pause(trigger_ms: int) -> str:
-    return f"{trigger_ms} milliseconds"
 
 
 def reader_options(plan: ArchivePlan) -> dict[str, str]:

@@ -24,6 +24,7 @@ from minibroker.pipeline import (
     compare_sides,
     compare_source,
     mask_secret,
+    page_file,
     places,
     preflight,
 )
@@ -31,7 +32,6 @@ from minibroker.pipeline.compare_digests import BucketDigest
 from minibroker.pipeline.compare_facts import Comparison, Example, PartitionComparison, SideFacts
 from minibroker.pipeline.compare_page import page
 from minibroker.pipeline.compare_source import EVERYWHERE, KEY_BYTES_SHOWN, Task
-from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.transforms import compared
@@ -60,8 +60,7 @@ def check(plan: ComparePlan) -> None:
     Raises:
         PipelineError: no broker, no such topic, no such archive.
     """
-    if plan.report is not None and not Path(plan.report).absolute().parent.is_dir():
-        raise PipelineError(f"{plan.report} cannot be written: its directory is not there")
+    page_file.check(plan.report)
     for side in plan.sides:
         if side.archive is None:
             preflight.chosen_topics(preflight.ask(side.kafka), [str(side.topic)], None)
@@ -88,11 +87,7 @@ def run(
     except Exception as error:
         raise explained(error) from error
     if plan.report is not None:
-        path = Path(plan.report)
-        try:
-            path.write_text(page(found), encoding="utf-8")
-        except OSError as error:
-            raise PipelineError(f"{path} cannot be written: {error.strerror}") from error
+        page_file.write(plan.report, page(found))
     return found
 
 

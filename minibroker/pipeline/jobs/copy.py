@@ -22,21 +22,23 @@ from minibroker.pipeline import (
     sources,
     topic_identity,
 )
-from minibroker.pipeline.checkpoint_files import start_query
+from minibroker.pipeline.checkpoint_files import start_query, timed
 from minibroker.pipeline.copied_groups import let_follow
 from minibroker.pipeline.copy_chosen import ChosenBatchWriter
 from minibroker.pipeline.copy_targets import CopyTargets, too_few
 from minibroker.pipeline.copy_writer import CopyBatchWriter
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
-from minibroker.pipeline.files import files_of
+from minibroker.pipeline.files import files_of, files_with
 from minibroker.pipeline.offset_map import OffsetMapFiles
 from minibroker.pipeline.plan import join
 from minibroker.pipeline.progress import Note
+from minibroker.pipeline.repeating import repeated
 from minibroker.pipeline.row_operations import source_options
 from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.settled_operations import begin_operations, check_operations
 from minibroker.pipeline.topic_identity import Place
+from minibroker.pipeline.verbs.shared import trigger_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -149,9 +151,7 @@ def run(
     Raises:
         PipelineError: it cannot be done.
     """
-    files = files_of(plan.checkpoint_directory, spark)
-    if files is None:
-        raise AssertionError("with a session every path has files")
+    files = files_with(spark, plan.checkpoint_directory)
     topics = check(plan, spark)
     tell = note or (lambda _: None)
     try:
@@ -206,11 +206,11 @@ def _start(
     writer: CopyBatchWriter | ChosenBatchWriter,
     progress: Progress | None,
 ) -> Watch:
-    stream = sources.stream_ranges(spark, options).writeStream.foreachBatch(writer.write)
-    if not plan.follow:
-        stream = stream.trigger(availableNow=True)
-    elif plan.every_ms is not None:
-        stream = stream.trigger(processingTime=f"{plan.every_ms} milliseconds")
+    stream = timed(
+        sources.stream_ranges(spark, options).writeStream.foreachBatch(writer.write),
+        available_now=not plan.follow,
+        trigger=trigger_of(plan.every_ms),
+    )
     query = start_query(spark, stream, plan.checkpoint)
     if isinstance(writer, ChosenBatchWriter):
         metrics = writer.metrics
@@ -245,21 +245,14 @@ def _groups_meanwhile(
     if not (plan.follow and plan.has_groups):
         yield
         return
-    is_over = threading.Event()
 
-    def repeat() -> None:
-        while not is_over.wait(GROUPS_EVERY_S):
-            try:
-                for told in let_follow(plan, known):
-                    if told.fields["moved_offsets"]:
-                        tell(told)
-            except PipelineError as error:
-                tell(Note(f"{error}; tried again in a minute", {"warning": str(error)}))
+    def follow() -> None:
+        try:
+            for told in let_follow(plan, known):
+                if told.fields["moved_offsets"]:
+                    tell(told)
+        except PipelineError as error:
+            tell(Note(f"{error}; tried again in a minute", {"warning": str(error)}))
 
-    thread = threading.Thread(target=repeat, daemon=True)
-    thread.start()
-    try:
+    with repeated(GROUPS_EVERY_S, follow):
         yield
-    finally:
-        is_over.set()
-        thread.join()

@@ -12,14 +12,12 @@ when memory is short. Results are small: they are collected.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pyspark import StorageLevel
 
 from minibroker.clock import SystemClock
-from minibroker.pipeline import group_lag, mask_secret, preflight, sources
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline import group_lag, mask_secret, page_file, preflight, sources
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.report import page
 from minibroker.pipeline.report_facts import (
@@ -71,8 +69,7 @@ def check(plan: InspectPlan) -> None:
     Raises:
         PipelineError: no broker, no such topic, no such directory.
     """
-    if plan.report is not None and not Path(plan.report).absolute().parent.is_dir():
-        raise PipelineError(f"{plan.report} cannot be written: its directory is not there")
+    page_file.check(plan.report)
     if plan.log_dir is not None:
         SegmentOptions.parse(_of_files(plan)).find_partitions()
     else:
@@ -97,11 +94,7 @@ def run(
     except Exception as error:
         raise explained(error) from error
     if plan.report is not None:
-        path = Path(plan.report)
-        try:
-            path.write_text(page(found), encoding="utf-8")
-        except OSError as error:
-            raise PipelineError(f"{path} cannot be written: {error.strerror}") from error
+        page_file.write(plan.report, page(found))
     return found
 
 

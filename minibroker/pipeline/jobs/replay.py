@@ -26,10 +26,10 @@ from minibroker.pipeline import (
     preflight,
     replay_writer,
 )
-from minibroker.pipeline.checkpoint_files import start_query
+from minibroker.pipeline.checkpoint_files import start_query, timed
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
-from minibroker.pipeline.files import files_of
+from minibroker.pipeline.files import files_of, files_with
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import join
@@ -102,9 +102,7 @@ def run(
     Raises:
         PipelineError: it cannot be done.
     """
-    files, checkpoints = files_of(plan.archive, spark), files_of(plan.checkpoint, spark)
-    if files is None or checkpoints is None:
-        raise AssertionError("with a session every path has files")
+    files, checkpoints = files_with(spark, plan.archive), files_with(spark, plan.checkpoint)
     target = check(plan, spark)
     settled = begin_operations(
         plan.operations,
@@ -283,11 +281,11 @@ def _start(
         .option("speed", "" if plan.speed is None else str(plan.speed))
         .load()
     )
-    stream = ranges.writeStream.foreachBatch(writer.write)
-    if plan.speed is None:
-        stream = stream.trigger(availableNow=True)
-    else:
-        stream = stream.trigger(processingTime=_PACED_TRIGGER)
+    stream = timed(
+        ranges.writeStream.foreachBatch(writer.write),
+        available_now=plan.speed is None,
+        trigger=_PACED_TRIGGER,
+    )
     return start_query(spark, stream, join(plan.checkpoint, "checkpoint"))
 
 

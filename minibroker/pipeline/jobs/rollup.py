@@ -26,7 +26,7 @@ from minibroker.pipeline import (
 )
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysed_quietly, analysis_sentence, explained
-from minibroker.pipeline.files import files_of
+from minibroker.pipeline.files import files_of, files_with
 from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.row_operations import source_options
 from minibroker.pipeline.running import Watch, run_started
@@ -116,9 +116,7 @@ def run(
     """
     check(plan, spark)
     owner = _owner(plan)
-    files = files_of(owner, spark)
-    if files is None:
-        raise AssertionError("with a session every path has files")
+    files = files_with(spark, owner)
     try:
         ids = preflight.topic_ids(plan.kafka, [plan.topic])
         schema = schema_of(spark, plan)

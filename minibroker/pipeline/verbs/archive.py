@@ -45,6 +45,7 @@ from minibroker.pipeline.verbs.shared import (
     TARGET_FILE_SIZE,
     VALUES,
     Engine,
+    check_every,
     check_limits,
 )
 
@@ -185,8 +186,7 @@ def check(plan: ArchivePlan, names: Names) -> None:
     """Raise JobUsageError if options do not go together."""
     if bool(plan.topics) == bool(plan.pattern):
         raise JobUsageError(f"what to archive: give either {names['topics']} or {names['pattern']}")
-    if plan.every_ms is not None and not plan.follow:
-        raise JobUsageError(f"{names['every_ms']} is for a job with {names['follow']}")
+    check_every(plan, names)
     check_limits(plan.kafka, plan, names)
     if bool(plan.catalog) != bool(plan.table):
         raise JobUsageError(

@@ -24,6 +24,7 @@ from minibroker.pipeline.verbs.shared import (
     ON_DATA_LOSS,
     OWN_SOURCE,
     Engine,
+    check_every,
 )
 
 COPY_BATCH_ROWS: Final = 500_000
@@ -168,8 +169,7 @@ def check(plan: CopyPlan, names: Names) -> None:
             f"offsets are translated within partitions: leave out {names['by_key']}, or "
             f"{names['groups']}"
         )
-    if plan.every_ms is not None and not plan.follow:
-        raise JobUsageError(f"{names['every_ms']} is for a job with {names['follow']}")
+    check_every(plan, names)
     row_options.check(plan.operations, names, follows=plan.follow)
     if plan.operations.is_used and plan.has_groups:
         raise JobUsageError(

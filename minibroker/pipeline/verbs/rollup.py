@@ -34,6 +34,8 @@ from minibroker.pipeline.verbs.shared import (
     ON_DATA_LOSS,
     ON_RECREATED,
     Engine,
+    check_every,
+    trigger_of,
 )
 
 WATERMARK_MS: Final = 600_000
@@ -149,7 +151,7 @@ class RollupPlan(NamedTuple):
     @property
     def trigger(self) -> str | None:
         """Return the time between two batches as Spark reads it, None for no pause."""
-        return None if self.every_ms is None else f"{self.every_ms} milliseconds"
+        return trigger_of(self.every_ms)
 
     @property
     def to_topic(self) -> str | None:
@@ -175,8 +177,7 @@ def check(plan: RollupPlan, names: Names) -> None:
         raise JobUsageError(
             f"the fields of a value: give either {names['schema']} or {names['example']}"
         )
-    if plan.every_ms is not None and not plan.follow:
-        raise JobUsageError(f"{names['every_ms']} is for a job with {names['follow']}")
+    check_every(plan, names)
     if plan.slide_ms and plan.slide_ms > plan.window_ms:
         raise JobUsageError(
             f"{names['slide_ms']} is longer than {names['window_ms']}: records between two windows "

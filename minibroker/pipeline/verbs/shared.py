@@ -230,6 +230,29 @@ class Limited(Protocol):
         """Return the bytes of a second, None if they were not given."""
 
 
+class WithEvery(Protocol):
+    """A plan of a job that may go on, with a time between its batches."""
+
+    @property
+    def follow(self) -> bool:
+        """Return whether it goes on."""
+
+    @property
+    def every_ms(self) -> int | None:
+        """Return the time between two batches, None if it was not given."""
+
+
+def check_every(plan: WithEvery, names: Names) -> None:
+    """Raise JobUsageError for a time between batches in a job that ends."""
+    if plan.every_ms is not None and not plan.follow:
+        raise JobUsageError(f"{names['every_ms']} is for a job with {names['follow']}")
+
+
+def trigger_of(every_ms: int | None) -> str | None:
+    """Return the time between two batches as Spark reads it, None for no pause."""
+    return None if every_ms is None else f"{every_ms} milliseconds"
+
+
 def check_limits(kafka: Kafka, plan: Limited, names: Names) -> None:
     """Raise JobUsageError for limits in bytes that the source does not keep."""
     for field, value in (("batch_bytes", plan.batch_bytes), ("max_rate", plan.max_rate)):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from minibroker.pipeline import delta_table, iceberg_table
+from minibroker.pipeline import data_files, delta_table, iceberg_table
 from minibroker.pipeline.data_files import DataFile, write_files
 from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.table import BatchId
@@ -47,7 +47,7 @@ def rows(first: int, count: int) -> pa.RecordBatch:
         "headers": [[{"key": "h", "value": None}]] * count,
         "date": [FIRST_DAY + number * DAYS for number in numbers],
     }
-    return pa.RecordBatch.from_pydict(columns, schema=delta_table.SCHEMA)
+    return pa.RecordBatch.from_pydict(columns, schema=data_files.RECORD)
 
 
 def written(table: Table, batch: BatchId, count: int = 2) -> list[DataFile]:
