@@ -400,12 +400,10 @@ class Broker:
         """
         passwords = self.services.passwords
         encoded = await passwords.encode_again(stored)
+        plain = await passwords.decode(stored if encoded is None else encoded)
         if encoded is not None:
-            plain = await passwords.decode(encoded)
-            passwords.note(plain, encoded)
             await self.cluster.alter_config("brokers", str(self.config.broker_id), encoded)
-            return plain
-        return await passwords.decode(stored)
+        return plain
 
     def _check_logins(self) -> None:
         """Raise ConfigError where this broker could not log in at others."""

@@ -15,6 +15,7 @@ Go and Node.
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -120,6 +121,7 @@ def arrange(environment: Mapping[str, str]) -> tuple[cli.ServeArguments, dict[st
             f"process.roles={given['process.roles']}: there is no controller to run apart, every "
             "minibroker has its own; leave this container out"
         )
+    arguments.host = socket.gethostname()
     arguments.settings += _defaults(given, settings.get("CLUSTER_ID", ""), arguments)
     return arguments, settings
 
@@ -146,15 +148,15 @@ def _flags(environment: Mapping[str, str]) -> list[str]:
 def _defaults(
     given: Mapping[str, str], cluster_id: str, arguments: cli.ServeArguments
 ) -> list[tuple[str, str]]:
-    """Return the settings that the image has where the user sets none."""
+    """Return the settings that the image has where the user sets none.
+
+    `arguments` have the host.
+    """
     settings = []
     if cluster_id and "minibroker.cluster.id" not in given:
         settings.append(("minibroker.cluster.id", cluster_id))
     if not {"log.dirs", "log.dir"} & given.keys():
         settings.append(("log.dirs", DATA_DIR))
-    from socket import gethostname  # noqa: PLC0415  an error before needs none
-
-    arguments.host = gethostname()
     if not {"listeners", "advertised.listeners"} & given.keys():
         default = "SASL_PLAINTEXT" if arguments.users else "PLAINTEXT"
         protocol = (arguments.security or default).upper()

@@ -103,7 +103,7 @@ class HttpServer:
         """
         self._handle = handle
         self._tls = tls
-        self._handshakes = None if tls is None else ThreadPoolExecutor(1, "control-handshakes")
+        self._handshakes = ThreadPoolExecutor(1, "control-handshakes")
         """Does the steps of TLS handshakes; its thread begins with the first."""
         self._sockets: list[socket.socket] = []
         self._accepting: list[asyncio.Task[None]] = []
@@ -139,8 +139,7 @@ class HttpServer:
             await asyncio.gather(*tasks, return_exceptions=True)
         for bound in self._sockets:
             bound.close()
-        if self._handshakes is not None:
-            self._handshakes.shutdown(wait=False, cancel_futures=True)
+        self._handshakes.shutdown(wait=False, cancel_futures=True)
 
     async def _accept(self, bound: socket.socket) -> None:
         """Take connections for ever."""
@@ -210,7 +209,7 @@ class HttpServer:
         """Return the connection of these streams, behind the TLS handshake if there is one.
         Raises OSError (ssl.SSLError among them), TimeoutError.
         """
-        if self._tls is None or self._handshakes is None:
+        if self._tls is None:
             return _Connection(reader, writer)
         from minibroker.control.tls_stream import TlsStream  # noqa: PLC0415  only with TLS
 

@@ -77,14 +77,10 @@ async def _edit_broker(
             return wanted
         if isinstance(encoded, str):
             raise KafkaError(ErrorCode.INVALID_CONFIG, encoded)
-        to_store = {
-            key: text
-            if not is_password(key)
-            else stored[key]
-            if plain.get(key) == text
-            else encoded[key]
-            for key, text in wanted.items()
-        }
+        to_store = dict(wanted)
+        for key, text in wanted.items():
+            if is_password(key):
+                to_store[key] = stored[key] if plain.get(key) == text else encoded[key]
         services.passwords.note(wanted, to_store)
         return to_store
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
     from minibroker.pipeline.offset_map import TranslatedOffsets
+    from minibroker.pipeline.plan import Kafka
     from minibroker.pipeline.verbs.copy import CopyPlan
 
 _IDLE: Final = (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD)
@@ -41,13 +42,15 @@ Moves = dict[tuple[str, int], int]
 """(topic, partition) of the target → offset."""
 
 
-def let_follow(plan: CopyPlan, known: TranslatedOffsets) -> list[Note]:
+def let_follow(plan: CopyPlan, to: Kafka, known: TranslatedOffsets) -> list[Note]:
     """Write the offsets of the plan's groups into the target, and return a note for each group.
+
+    `to` is the plan's target, whose file is read only once in a job.
 
     Raises:
         PipelineError: a cluster does not answer or refuses.
     """
-    source, target = preflight.admin_of(plan.kafka), preflight.admin_of(plan.target)
+    source, target = preflight.admin_of(plan.kafka), preflight.admin_of(to)
     try:
         return [_moved(plan, known, source, target, group) for group in chosen(plan, source)]
     except KafkaException as error:
@@ -67,6 +70,8 @@ def chosen(plan: CopyPlan, admin: AdminClient) -> list[str]:
 def _moved(
     plan: CopyPlan, known: TranslatedOffsets, source: AdminClient, target: AdminClient, group: str
 ) -> Note:
+    if (busy := _busy(target, group)) is not None:
+        return busy  # before the offsets are looked for, which may read records
     moves: Moves = {}
     for topic, partitions in committed_offsets(source, group).items():
         for number, offset in partitions.items():
@@ -74,18 +79,27 @@ def _moved(
             translated = known.translated(where, offset, _counter(plan, where))
             if translated is not None:
                 moves[plan.target_of(topic), number] = translated
-    state = state_of(target, group)
-    if state not in _IDLE:
-        return Note(
-            f"group {group} is {state.name.lower()} in the target: its offsets stay",
-            {"group": group, "moved_offsets": 0, "state": state.name.lower()},
-        )
     moves = forward(moves, committed_offsets(target, group))
     if moves:
+        if (busy := _busy(target, group)) is not None:
+            return busy
         _commit(target, group, moves)
     return Note(
         f"group {group} has {len(moves)} new offsets in the target",
         {"group": group, "moved_offsets": len(moves)},
+    )
+
+
+def _busy(target: AdminClient, group: str) -> Note | None:
+    """Return what is told of a group with members in the target, None without. Raises
+    KafkaException.
+    """
+    state = state_of(target, group)
+    if state in _IDLE:
+        return None
+    return Note(
+        f"group {group} is {state.name.lower()} in the target: its offsets stay",
+        {"group": group, "moved_offsets": 0, "state": state.name.lower()},
     )
 
 

@@ -40,6 +40,7 @@ class ChosenBatchWriter:
         secret: of the hashes of masks.
         """
         self._plan = plan
+        self._sink = plan.target.writer_options()
         self._targets = targets
         self._name = name
         self._secret = secret
@@ -72,6 +73,6 @@ class ChosenBatchWriter:
         written = replayed.to_write(
             rows, keep_timestamps=True, keep_partitions=plan.keeps_partitions, renamed=names
         )
-        options = {**plan.target.writer_options(), "tasks": str(writers)}
+        options = {**self._sink, "tasks": str(writers)}
         write_once(written, options, name=self._name, run=self._run, number=number)
         self.metrics[number] = counted.get

@@ -49,6 +49,8 @@ class CopyTargets:
         keeps_partitions: bool,
     ) -> None:
         self._source = source
+        self._asking = preflight.admin_of(source)
+        """Asks the source about its topics, before every batch."""
         self._target = target
         self._note = note
         self._keeps_partitions = keeps_partitions
@@ -64,7 +66,7 @@ class CopyTargets:
         Raises:
             PipelineError: the cluster does not make a topic; the target has fewer partitions.
         """
-        counts = preflight.ask(self._source).partitions
+        counts = preflight.ask(self._source, self._asking).partitions
         new = {
             source: target
             for source, target in names.items()

@@ -50,6 +50,7 @@ class CopyBatchWriter:
             "includeHeaders": "true",
             "failOnDataLoss": source["failOnDataLoss"],
         }
+        self._sink = plan.target.writer_options()
         self._targets = targets
         self._places = places
         self._name = name
@@ -66,7 +67,7 @@ class CopyBatchWriter:
         self._targets.ensure(names)
         whole = CopyBatch(
             source=self._source,
-            sink=self._plan.target.writer_options(),
+            sink=self._sink,
             names=names,
             keeps_partitions=self._plan.keeps_partitions,
             query=self._name,

@@ -38,7 +38,7 @@ DEAD_LETTER: Final = RECORD.append(pa.field(REASON, pa.string()))
 
 @dataclass
 class DecodedFiles(WriterCommitMessage):
-    """The outcome of message task."""
+    """The outcome of a task."""
 
     files: list[DataFile]
     dead: list[DataFile]
@@ -66,7 +66,7 @@ class DecodedSink(DataSource):
 
 
 class DecodedFilesWriter(DataSourceArrowWriter):
-    """The writer of message batch; made in the driver, copied to its tasks."""
+    """The writer of a batch; made in the driver, copied to its tasks."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._layout = table_sink.layout_of(options)
@@ -76,7 +76,7 @@ class DecodedFilesWriter(DataSourceArrowWriter):
         self._result = options["result"]
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> DecodedFiles:
-        """Decode and write the rows of message task, in a worker."""
+        """Decode and write the rows of a task, in a worker."""
         rows = iterator if self._task is None else self._task.rows(iterator)
         columns = decoding.from_json(self._columns)
         good = FileWriter(self._layout)

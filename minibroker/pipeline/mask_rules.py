@@ -27,7 +27,6 @@ HEADERS: Final = "headers"
 TARGETS: Final = (VALUE, KEY, HEADERS)
 
 FIXED: Final = "fixed"
-KEEPING: Final = ("first", "last")
 METHODS: Final = ("hash", "email", "mask", "null", "empty", "drop")
 """Methods without an argument; `first` and `last` have a number, `fixed` has a text."""
 KEYED: Final = ("hash", "email")

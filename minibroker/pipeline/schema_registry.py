@@ -50,6 +50,8 @@ class SchemaRegistry:
         self._url = given.get(URL, "")
         if given.pop(_OF_CREDENTIALS, "USER_INFO") not in ("USER_INFO", "URL"):
             raise PipelineError(f"{REGISTRY_PREFIX}{_OF_CREDENTIALS}: expected USER_INFO or URL")
+        self._told: dict[int, Any] = {}
+        """Id → schema that came with its number, until it is asked for."""
         self._directory = tempfile.TemporaryDirectory(prefix="minibroker-registry-")
         try:
             given |= _pem_files(given, Path(self._directory.name))
@@ -71,8 +73,12 @@ class SchemaRegistry:
         Raises PipelineError: the registry does not answer.
         """
         try:
-            versions = self._client.get_versions(subject)
-            return [self._client.get_version(subject, number).schema_id for number in versions]
+            ids = []
+            for number in self._client.get_versions(subject):
+                found = self._client.get_version(subject, number)
+                self._told[found.schema_id] = found.schema
+                ids.append(found.schema_id)
+            return ids
         except SchemaRegistryError as error:
             if error.http_status_code == _NOT_THERE:
                 return []
@@ -87,7 +93,7 @@ class SchemaRegistry:
         does not answer.
         """
         try:
-            found = self._client.get_schema(id_)
+            found = self._told.pop(id_, None) or self._client.get_schema(id_)
             named = self._named(found)
         except SchemaRegistryError as error:
             if error.http_status_code == _NOT_THERE:

@@ -44,6 +44,13 @@ class SegmentDefect(NamedTuple):
     reason: str
 
 
+def check_crc(buffer: bytes | memoryview, at: int, header: BatchHeader) -> None:
+    """Raise CorruptionError if the batch at `at` has a wrong CRC."""
+    is_valid = v2.crc_is_valid if header.magic == 2 else message_set.crc_is_valid
+    if not is_valid(buffer, at, header.size_bytes):
+        raise CorruptionError(f"the batch of offset {header.base_offset} has a wrong CRC")
+
+
 class SegmentFile:
     """One walk through one file; `defect` is set when `batches` has ended."""
 
@@ -113,13 +120,10 @@ class SegmentFile:
 
     def _check(self, window: bytes, at: int, header: BatchHeader) -> None:
         """Raise CorruptionError for a wrong CRC or an offset that does not ascend."""
-        is_v2 = header.magic == 2
-        check = v2.crc_is_valid if is_v2 else message_set.crc_is_valid
-        if not check(window, at, header.size_bytes):
-            raise CorruptionError(f"the batch of offset {header.base_offset} has a wrong CRC")
-        if (is_v2 and header.base_offset <= self._last_offset) or header.last_offset < max(
-            self._last_offset, header.base_offset
-        ):
+        check_crc(window, at, header)
+        if (
+            header.magic == 2 and header.base_offset <= self._last_offset
+        ) or header.last_offset < max(self._last_offset, header.base_offset):
             raise CorruptionError(
                 f"a batch with the offsets {header.base_offset} to {header.last_offset} stands "
                 f"behind offset {self._last_offset}"

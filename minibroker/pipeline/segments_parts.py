@@ -16,6 +16,7 @@ import logging
 from array import array
 from bisect import bisect_left
 from contextlib import closing
+from itertools import groupby
 from pathlib import Path
 from sys import byteorder
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -25,7 +26,6 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.segments_file import SegmentFile
 from minibroker.pipeline.segments_layout import segment_paths
 from minibroker.pipeline.segments_transactions import (
-    Aborted,
     Newest,
     Transactions,
     overlapping,
@@ -35,10 +35,11 @@ from minibroker.storage import names
 from minibroker.storage.files import REAL_FILES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from minibroker.pipeline.segments_file import SegmentDefect
     from minibroker.pipeline.segments_layout import ListedSegment, SegmentTask
+    from minibroker.pipeline.segments_transactions import Aborted
 
 logger = logging.getLogger(__name__)
 
@@ -89,19 +90,24 @@ def parts_of(
     `tell_aborted`: the parts get the aborted transactions; `leave_out_open`: they end at the start
     of the first open transaction. Raises PipelineError for files that cannot be read.
     """
-    directory, known = "", Transactions((), None, None)
+    for directory, parts in groupby(tasks, key=lambda task: task.path.rpartition("/")[0]):
+        yield from _parts_of_partition(
+            directory, list(parts), tell_aborted=tell_aborted, leave_out_open=leave_out_open
+        )
+
+
+def _parts_of_partition(
+    directory: str, tasks: Sequence[SegmentTask], *, tell_aborted: bool, leave_out_open: bool
+) -> Iterator[SegmentPart]:
+    """Yield `parts_of` for parts of one partition; what is committed is found out once for all."""
+    known = Transactions((), None, None)
+    is_cut_newest = any(task.is_newest and not task.is_whole for task in tasks)
+    if tell_aborted or leave_out_open or is_cut_newest:
+        known = _transactions(directory, tasks[0], tasks[-1], leave_out_open=leave_out_open)
+    end_offset = known.last_stable_offset if leave_out_open else None
     for task in tasks:
-        aborted: tuple[Aborted, ...] = ()
-        end_offset, sound = None, None
-        is_cut_newest = task.is_newest and not task.is_whole
-        if tell_aborted or leave_out_open or is_cut_newest:
-            here = task.path.rpartition("/")[0]
-            if here != directory or known.sound_bytes is None:
-                known = _transactions(task, here, leave_out_open=leave_out_open)
-                directory = here
-            aborted = overlapping(known.aborted, task.segment.base_offset, task.next_offset)
-            end_offset = known.last_stable_offset if leave_out_open else None
-            sound = known.sound_bytes if task.is_newest else None
+        aborted = overlapping(known.aborted, task.segment.base_offset, task.next_offset)
+        sound = known.sound_bytes if task.is_newest else None
         if end_offset is not None and task.segment.base_offset >= end_offset:
             continue
         begin, end = _borders(task)
@@ -110,8 +116,14 @@ def parts_of(
         yield SegmentPart(task, begin, end, aborted if tell_aborted else (), end_offset, sound)
 
 
-def _transactions(task: SegmentTask, directory: str, *, leave_out_open: bool) -> Transactions:
-    newest = Newest(task.newest.base_offset, task.newest.path, task.newest.size_bytes)
+def _transactions(
+    directory: str, first: SegmentTask, last: SegmentTask, *, leave_out_open: bool
+) -> Transactions:
+    """Return the transactions of the parts of a partition from `first` to `last`.
+
+    Raises PipelineError for files that cannot be read.
+    """
+    newest = Newest(last.newest.base_offset, last.newest.path, last.newest.size_bytes)
     try:
         segments = [
             (base_offset, path)
@@ -122,15 +134,15 @@ def _transactions(task: SegmentTask, directory: str, *, leave_out_open: bool) ->
             directory,
             segments,
             newest,
-            since=task.segment.base_offset,
-            before=task.next_offset,
+            since=first.segment.base_offset,
+            before=last.next_offset,
         )
     except (CorruptionError, OSError) as error:
         raise PipelineError(
             f"which records of {directory} are committed cannot be found out: {error}; "
             "set isolation.level to read_uncommitted to read without knowing"
         ) from error
-    if leave_out_open and task.is_newest and found.last_stable_offset is not None:
+    if leave_out_open and last.is_newest and found.last_stable_offset is not None:
         logger.warning(
             "%s: a transaction is open, records behind offset %d are not committed",
             directory,

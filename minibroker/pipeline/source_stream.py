@@ -55,6 +55,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """First offsets of partitions that appeared while the query runs."""
         self._ids = {topic: told for topic, told in self._options.topic_ids.items() if told}
         """Topic → id that it had when this query first saw it."""
+        self._stops: Offsets = {}
+        """Partition → first offset at `stopTimestamp` or later, where there is one."""
         self._last_batch_s = time.monotonic()
         self._sizes_or_none: RecordSizes | None = None
         self._batches = 0
@@ -162,11 +164,23 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._check_recreated()
         ends = self._topics.latest(partitions, known=known)
         if self._options.stop_ms is not None:
-            bound = Bound(timestamp_ms=self._options.stop_ms)
-            stops = self._topics.at(bound, partitions, side="ending", where_none=LATEST)
-            ends = {partition: min(end, stops[partition]) for partition, end in ends.items()}
+            self._note_stops(self._options.stop_ms, ends)
+            ends = {
+                partition: min(end, self._stops.get(partition, end))
+                for partition, end in ends.items()
+            }
         self._known = ends
         return dict(ends)
+
+    def _note_stops(self, stop_ms: int, ends: Mapping[TopicPartition, int]) -> None:
+        """Ask where partitions reach `stop_ms`, once: with retention the answer moves on."""
+        unknown = [partition for partition in ends if partition not in self._stops]
+        if unknown:
+            bound = Bound(timestamp_ms=stop_ms)
+            found = self._topics.at(bound, unknown, side="ending", where_none=LATEST)
+            self._stops |= {
+                partition: stop for partition, stop in found.items() if stop < ends[partition]
+            }
 
     def _check_recreated(self) -> None:
         """Raise PipelineError if a topic was made anew: its first records would be skipped."""

@@ -13,11 +13,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from minibroker.errors import CorruptionError
-from minibroker.pipeline.segments_file import StoredBatch
-from minibroker.records import batch as v2
-from minibroker.records import message_set
-from minibroker.records.batch import batch_size_at, read_header
+from minibroker.pipeline.segments_file import StoredBatch, check_crc
+from minibroker.records.batch import iterate_headers
 from minibroker.records.control import read_marker
 
 if TYPE_CHECKING:
@@ -69,11 +66,6 @@ def read_batches(records: Buffer, aborted: Iterable[tuple[int, int]]) -> Fetched
 
 
 def _whole(records: memoryview) -> Iterator[StoredBatch]:
-    at = 0
-    while (size := batch_size_at(records, at)) is not None:
-        header = read_header(records, at)
-        check = v2.crc_is_valid if header.magic == 2 else message_set.crc_is_valid
-        if not check(records, at, size):
-            raise CorruptionError(f"the batch of offset {header.base_offset} has a wrong CRC")
-        yield StoredBatch(at, header, records[at : at + size])
-        at += size
+    for at, header in iterate_headers(records):
+        check_crc(records, at, header)
+        yield StoredBatch(at, header, records[at : at + header.size_bytes])

@@ -99,6 +99,7 @@ class _SpanReader:
         """The next offset to fetch; the first one that counts in what is decoded next, for a batch
         may begin before it; and where that moves because records are gone.
         """
+        self._schema = schemas.arrow_schema(include_headers=options.include_headers)
         self._connection: WireConnection | None = None
         self._leader: PartitionLeader | None = None
         self._epoch = -1
@@ -154,9 +155,10 @@ class _SpanReader:
             columns = chunk.take_columns(include_headers=include_headers)
         except CorruptionError as error:
             raise self._damaged(error) from error
-        schema = schemas.arrow_schema(include_headers=include_headers)
         span = self._range
-        return rows_within(columns, schema, (span.topic, span.partition), self._first, span.end)
+        return rows_within(
+            columns, self._schema, (span.topic, span.partition), self._first, span.end
+        )
 
     def _damaged(self, error: CorruptionError) -> PipelineError:
         where = range_losses.where(self._range, self._position)

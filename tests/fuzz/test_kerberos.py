@@ -12,7 +12,7 @@ from minibroker.errors import ProtocolError
 from minibroker.security.sasl.exchange import CredentialsError, RefusedError
 from tests.fuzz.damage import damaged
 from tests.support import kerberos
-from tests.support.kerberos import ALICE, BROKER, Kdc
+from tests.support.kerberos import ALICE, BROKER, Kdc, running_kdc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,13 +31,8 @@ CHOICE = b"\1\0\0\0"
 @pytest.fixture(scope="module")
 def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kdc]:
     """A KDC, which this process finds."""
-    kdc = Kdc(tmp_path_factory.mktemp("kdc"))
-    kdc.start()
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in kdc.environment.items():
-            patch.setenv(name, value)
+    with running_kdc(tmp_path_factory.mktemp("kdc")) as kdc:
         yield kdc
-    kdc.stop()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from minibroker.testing import Broker, Cluster
 from tests.golden.record_kerberos import RECORDED
 from tests.support import kerberos
 from tests.support.certificates import authority_pem, broker_certificate, pem_of
-from tests.support.kerberos import ALICE, BROKER, Kdc
+from tests.support.kerberos import ALICE, BROKER, Kdc, running_kdc
 from tests.support.secured_clients import missing_client, told_by
 from tests.support.waiting import wait_until
 
@@ -48,13 +48,8 @@ PROTOCOLS = {"PLAINTEXT": "PLAINTEXT", KERBEROS: "SASL_PLAINTEXT", BEHIND_TLS: "
 @pytest.fixture(scope="module")
 def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kdc]:
     """A KDC, which this process finds."""
-    kdc = Kdc(tmp_path_factory.mktemp("kdc"))
-    kdc.start()
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in kdc.environment.items():
-            patch.setenv(name, value)
+    with running_kdc(tmp_path_factory.mktemp("kdc")) as kdc:
         yield kdc
-    kdc.stop()
 
 
 def settings_of(kdc: Kdc) -> dict[str, str]:

@@ -27,6 +27,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from tests.support.processes import ManagedProcess
@@ -45,6 +46,7 @@ WAIT_S: Final = 500.0
 LOOK_S: Final = 0.05
 SECONDS_A_KILL: Final = 120
 """Seconds of each kill in the time-out of a test, on a busy machine."""
+TIMEOUT: Final = pytest.mark.timeout(600 + SECONDS_A_KILL * KILLS)
 
 MASTER: Final = "local[2,4]"
 """Two cores, and a task may fail three times."""

@@ -19,7 +19,7 @@ from tests.pipeline.killing import (
     BATCH_ROWS,
     COMMAND_LINE,
     KILLS,
-    SECONDS_A_KILL,
+    TIMEOUT,
     Job,
     finish,
     kill_anywhere,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.java,
     pytest.mark.slow,
-    pytest.mark.timeout(600 + SECONDS_A_KILL * KILLS),
+    TIMEOUT,
 ]
 
 BATCHES_A_KILL = 6

@@ -24,8 +24,8 @@ from tests.pipeline.killing import (
     COMMAND_LINE,
     KILLS,
     LOOK_S,
-    SECONDS_A_KILL,
     SEED,
+    TIMEOUT,
     Ends,
     Job,
     finish,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.java,
     pytest.mark.slow,
-    pytest.mark.timeout(600 + SECONDS_A_KILL * KILLS),
+    TIMEOUT,
 ]
 
 PARTITIONS = 3

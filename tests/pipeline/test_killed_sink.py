@@ -12,7 +12,7 @@ from tests.pipeline.committed import records
 from tests.pipeline.killing import (
     BATCH_ROWS,
     KILLS,
-    SECONDS_A_KILL,
+    TIMEOUT,
     Ends,
     Job,
     finish,
@@ -31,7 +31,7 @@ ROWS_A_KILL = 600
 
 @pytest.mark.java
 @pytest.mark.slow
-@pytest.mark.timeout(600 + SECONDS_A_KILL * KILLS)
+@TIMEOUT
 def test_the_sink_killed_anywhere(new_broker: Callable[..., Minibroker], tmp_path: Path) -> None:
     broker = new_broker()
     topics.create(broker.address, "source", PARTITIONS)

@@ -10,13 +10,16 @@ import os
 import shutil
 import socket
 import subprocess
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
+
+import pytest
 
 from tests.support.processes import ManagedProcess, free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 REALM: Final = "EXAMPLE.TEST"
@@ -132,3 +135,15 @@ def _program(name: str) -> str:
     found = shutil.which(name, path=_SBIN)
     assert found is not None, name
     return found
+
+
+@contextmanager
+def running_kdc(directory: Path) -> Iterator[Kdc]:
+    """Run a KDC that this process finds, until the block ends."""
+    kdc = Kdc(directory)
+    kdc.start()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in kdc.environment.items():
+            patch.setenv(name, value)
+        yield kdc
+    kdc.stop()

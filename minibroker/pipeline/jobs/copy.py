@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.offset_map import TranslatedOffsets
     from minibroker.pipeline.outcome import Outcome
+    from minibroker.pipeline.plan import Kafka
     from minibroker.pipeline.preflight import ClusterTopics
     from minibroker.pipeline.progress import Progress
     from minibroker.pipeline.verbs.copy import CopyPlan
@@ -155,7 +156,7 @@ def run(
     topics = check(plan, spark)
     tell = note or (lambda _: None)
     try:
-        ids = preflight.topic_ids(plan.kafka, topics)
+        ids, target = preflight.topic_ids(plan.kafka, topics), plan.target
         directory, place = plan.checkpoint_directory, _place(plan, files)
         settled = begin_operations(
             plan.operations,
@@ -166,12 +167,12 @@ def run(
         )
         plan = plan._replace(operations=settled.operations)
         whole = {
-            **job_of(plan, preflight.ask(plan.kafka), preflight.ask(plan.target)),
+            **job_of(plan, preflight.ask(plan.kafka), preflight.ask(target)),
             **settled.identity,
         }
         job_directory.write_job(files, directory, {**whole, "name": f"copy-{uuid.uuid4()}"})
         topic_identity.begin(plan, place, ids)
-        targets = CopyTargets(plan.kafka, plan.target, note, keeps_partitions=plan.keeps_partitions)
+        targets = CopyTargets(plan.kafka, target, note, keeps_partitions=plan.keeps_partitions)
         targets.ensure({topic: plan.target_of(topic) for topic in topics})
         _keep_targets(plan, files, topics)
         name = job_directory.read_job(files, directory)["name"]
@@ -184,9 +185,9 @@ def run(
             writer = CopyBatchWriter(plan, options, targets, places, name)
         if plan.pattern is not None:
             progress = topic_identity.noting(plan, place, ids, progress)
-        with _groups_meanwhile(plan, places.map, tell):
+        with _groups_meanwhile(plan, target, places.map, tell):
             outcome = run_started(lambda: _start(spark, plan, options, writer, progress), stop)
-        for told in let_follow(plan, places.map) if plan.has_groups else ():
+        for told in let_follow(plan, target, places.map) if plan.has_groups else ():
             tell(told)
         return settled.told(outcome)
     except Exception as error:
@@ -239,7 +240,7 @@ def reader_options(plan: CopyPlan) -> dict[str, str]:
 
 @contextmanager
 def _groups_meanwhile(
-    plan: CopyPlan, known: TranslatedOffsets, tell: Callable[[Note], None]
+    plan: CopyPlan, target: Kafka, known: TranslatedOffsets, tell: Callable[[Note], None]
 ) -> Iterator[None]:
     """Let groups follow once a minute while a copy goes on; a failure is told and tried again."""
     if not (plan.follow and plan.has_groups):
@@ -248,7 +249,7 @@ def _groups_meanwhile(
 
     def follow() -> None:
         try:
-            for told in let_follow(plan, known):
+            for told in let_follow(plan, target, known):
                 if told.fields["moved_offsets"]:
                     tell(told)
         except PipelineError as error:

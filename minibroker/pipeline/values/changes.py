@@ -96,7 +96,7 @@ def changes_of(records: pa.Table, by: Sequence[str]) -> Changes:
         column = records["key"].combine_chunks()
         if pa.types.is_struct(column.type):
             column = pc.struct_field(column, [field.name])
-        rows, before = _with(rows, field.name, column), _with(before, field.name, column)
+        rows, before = {**rows, field.name: column}, {**before, field.name: column}
     is_gone = parts.is_gone()
     if not of_key and not _is_envelope(value.type):
         _check_no_tombstone(records, value)
@@ -178,11 +178,6 @@ def _is_envelope(value: pa.DataType) -> bool:
 def _field(values: pa.Array, name: str) -> pa.Array:
     """Return a field; null where the struct is null."""
     return pc.struct_field(values, [name])
-
-
-def _with(columns: dict[str, pa.Array], name: str, column: pa.Array) -> dict[str, pa.Array]:
-    """Return the columns with one that comes from the record's key."""
-    return {**columns, name: column}
 
 
 def _check_names(rows: dict[str, pa.Array], names: Sequence[str]) -> None:

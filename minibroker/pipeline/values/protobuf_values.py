@@ -15,7 +15,7 @@ import pyarrow as pa
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from minibroker.pipeline.values.wire_format import FIRST_MESSAGE, split_by_message
+from minibroker.pipeline.values.wire_format import FIRST_MESSAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,33 +70,6 @@ class ProtobufReader:
             raise ValueError(
                 f"is no Protobuf of this message ({type(error).__name__}: {error})"
             ) from error
-
-
-class FramedProtobufReader:
-    """Reads values that begin with message indexes: those of one message of a .proto file."""
-
-    def __init__(self, files: str, message: Sequence[int] = FIRST_MESSAGE) -> None:
-        """Take arguments as of `ProtobufReader`. Raises ValueError."""
-        self._reader = ProtobufReader(files, message)
-        self._wanted = tuple(message)
-        self.type = self._reader.type
-
-    def read(self, values: pa.Array) -> pa.Array:
-        ((indexes, group),) = split_by_message(values)
-        if indexes != self._wanted:
-            raise ValueError("a value is another message")
-        return self._reader.read(group.payload)
-
-    def read_alone(self, value: bytes) -> pa.Array:
-        ((indexes, group),) = split_by_message(pa.array([value], pa.binary()))
-        if indexes is None:
-            raise ValueError("has broken message indexes")
-        if indexes != self._wanted:
-            raise ValueError(
-                f"is message {list(indexes)} of its .proto file, and the table has message "
-                f"{list(self._wanted)}"
-            )
-        return self._reader.read_alone(group.payload[0].as_py())
 
 
 def _message(names: list[Any], indexes: Sequence[int]) -> Any:

@@ -7,7 +7,7 @@ from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.compare_rules import IGNORED, CompareRules
 from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.plan import SOURCES, Kafka, kafka_of
+from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.row_operations import BY_KEY, NONE, RowOperations
 from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.compare_side import SIDE, Side, side_of
@@ -20,6 +20,7 @@ from minibroker.pipeline.verbs.shared import (
     KAFKA_CONFIG,
     OWN_SOURCE,
     Engine,
+    cluster_beside,
 )
 
 DEFAULT_EXAMPLES: Final = 5
@@ -59,9 +60,7 @@ class OtherCluster(NamedTuple):
 
     def beside(self, kafka: Kafka) -> Kafka:
         """Return the cluster; `kafka` is that of A. Raises PipelineError."""
-        if self.kafka or self.kafka_config is not None:
-            return kafka_of(self.bootstrap, SOURCES[0], self.kafka_config, self.kafka)
-        return kafka if self.bootstrap is None else kafka._replace(bootstrap=self.bootstrap)
+        return cluster_beside(kafka, self.bootstrap, self.kafka, self.kafka_config)
 
 
 class ComparePlan(NamedTuple):

@@ -10,12 +10,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.verbs.kinds import DirectoryOrTopic, addresses, check_topic, is_path
-
-if TYPE_CHECKING:
-    from minibroker.pipeline.plan import Kafka
 
 
 class Side(NamedTuple):
@@ -49,23 +47,15 @@ def side_of(word: str, kafka: Kafka) -> Side:
     directory, _, topic = word.partition("#")
     if is_path(directory):
         return Side(word, kafka, check_topic(topic) if topic else None, directory)
-    topic, _, address = word.partition("@")
-    if address:
+    topic, at, address = word.partition("@")
+    if at:
         kafka = kafka._replace(bootstrap=addresses(address))
     return Side(word, kafka, check_topic(topic))
 
 
 def check_word(word: str) -> str:
     """Return `word` if it names a side. Raises JobUsageError."""
-    directory, _, topic = word.partition("#")
-    if is_path(directory):
-        if topic:
-            check_topic(topic)
-        return word
-    topic, at, address = word.partition("@")
-    check_topic(topic)
-    if at:
-        addresses(address)
+    side_of(word, Kafka())
     return word
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.plan import SOURCES, Kafka, join, kafka_of
+from minibroker.pipeline.plan import Kafka, join
 from minibroker.pipeline.row_operations import NONE, RowOperations
 from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Part, Verb
@@ -25,6 +25,7 @@ from minibroker.pipeline.verbs.shared import (
     OWN_SOURCE,
     Engine,
     check_every,
+    cluster_beside,
 )
 
 COPY_BATCH_ROWS: Final = 500_000
@@ -64,9 +65,7 @@ class TargetCluster(NamedTuple):
 
     def beside(self, kafka: Kafka) -> Kafka:
         """Return the cluster; `kafka` is that of the source. Raises PipelineError."""
-        if self.kafka or self.kafka_config is not None:
-            return kafka_of(self.bootstrap, SOURCES[0], self.kafka_config, self.kafka)
-        return kafka if self.bootstrap is None else kafka._replace(bootstrap=self.bootstrap)
+        return cluster_beside(kafka, self.bootstrap, self.kafka, self.kafka_config)
 
 
 class CopyPlan(NamedTuple):

@@ -24,7 +24,7 @@ _UNIT_BYTES: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _UNIT_MS: Final = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _COUNT: Final = re.compile(r"[0-9]{1,18}")
-_PORT_MAX: Final = 65535
+PORT_MAX: Final = 65535
 
 
 class Kind:
@@ -288,7 +288,7 @@ def addresses(text: str) -> str:
     """Return `HOST:PORT`, or several with commas between. Raises JobUsageError."""
     for address in text.split(","):
         host, colon, port = address.strip().rpartition(":")
-        is_port = bool(_COUNT.fullmatch(port)) and 0 < int(port) <= _PORT_MAX
+        is_port = bool(_COUNT.fullmatch(port)) and 0 < int(port) <= PORT_MAX
         if not (host and colon and is_port):
             raise JobUsageError(f"{text!r}: expected HOST:PORT, such as 127.0.0.1:9092")
     return text

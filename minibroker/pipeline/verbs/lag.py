@@ -9,12 +9,11 @@ from typing import Annotated, Final, NamedTuple
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.verbs.declaration import Names, Option, Verb
-from minibroker.pipeline.verbs.kinds import DURATION, SWITCH, TOPICS, Kind, Many
+from minibroker.pipeline.verbs.kinds import DURATION, PORT_MAX, SWITCH, TOPICS, Kind, Many
 from minibroker.pipeline.verbs.shared import OUTPUT, OWN_SOURCE
 
 DEFAULT_EVERY_MS: Final = 5_000
 _PORT: Final = re.compile(r"[0-9]{1,5}")
-_PORT_MAX: Final = 65535
 
 
 def local_address(text: str) -> str:
@@ -25,8 +24,8 @@ def local_address(text: str) -> str:
             f"{text!r}: nobody is asked for a password there, so HOST is 127.0.0.1, [::1] or "
             "localhost: expected for instance 127.0.0.1:9308"
         )
-    if not _PORT.fullmatch(port) or int(port) > _PORT_MAX:
-        raise JobUsageError(f"{text!r}: expected a port from 0 to {_PORT_MAX} behind the host")
+    if not _PORT.fullmatch(port) or int(port) > PORT_MAX:
+        raise JobUsageError(f"{text!r}: expected a port from 0 to {PORT_MAX} behind the host")
     return text
 
 

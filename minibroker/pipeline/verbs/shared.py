@@ -230,6 +230,18 @@ class Limited(Protocol):
         """Return the bytes of a second, None if they were not given."""
 
 
+def cluster_beside(
+    kafka: Kafka, bootstrap: str | None, settings: Mapping[str, str], config_file: str | None
+) -> Kafka:
+    """Return another cluster than `kafka`, with its settings where it has none of its own.
+
+    Raises PipelineError: the file cannot be read.
+    """
+    if settings or config_file is not None:
+        return kafka_of(bootstrap, SOURCES[0], config_file, settings)
+    return kafka if bootstrap is None else kafka._replace(bootstrap=bootstrap)
+
+
 class WithEvery(Protocol):
     """A plan of a job that may go on, with a time between its batches."""
 

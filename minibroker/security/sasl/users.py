@@ -33,28 +33,28 @@ _SALT_BYTES: Final = 16
 
 def users_of_config(config: BrokerConfig) -> dict[str, str]:
     """Return user → password. Raises ConfigError."""
-    text = config.originals.get(USERS)
+    return _options(config, USERS)
+
+
+def _options(config: BrokerConfig, key: str) -> dict[str, str]:
+    """Return the pairs of a setting in the form of JAAS, none if it is not set. Raises
+    ConfigError.
+    """
+    text = config.originals.get(key)
     if not text:
         return {}
     try:
         return parse_line(f"users required {text};").options
     except ConfigError as error:
-        raise ConfigError(f"{USERS}: {error}") from None
+        raise ConfigError(f"{key}: {error}") from None
 
 
 def given_credentials(config: BrokerConfig) -> dict[str, dict[str, str]]:
     """Return user → mechanism → credential of `minibroker.scram.credentials`. Raises
     ConfigError.
     """
-    text = config.originals.get(SCRAM_CREDENTIALS)
     found: dict[str, dict[str, str]] = {}
-    if not text:
-        return found
-    try:
-        options = parse_line(f"users required {text};").options
-    except ConfigError as error:
-        raise ConfigError(f"{SCRAM_CREDENTIALS}: {error}") from None
-    for name, stored in options.items():
+    for name, stored in _options(config, SCRAM_CREDENTIALS).items():
         mechanism, _, user = name.partition(":")
         if mechanism not in CODES or not user or credential_of(stored) is None:
             raise ConfigError(
