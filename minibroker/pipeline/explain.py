@@ -22,6 +22,9 @@ _SPARK_CLASS: Final = re.compile(r"^\[([A-Z_0-9.]+)\]\s*(.*)", re.DOTALL)
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+.*")
 _JAVA_CLASS: Final = re.compile(r"(?:[a-z_0-9]+\.)+([A-Z]\w*(?:Exception|Error)): ([^\n]+)")
 
+_TRACEBACK: Final = "Traceback (most recent call last)"
+_PYTHON_ERROR: Final = re.compile(r"^((?:\w+\.)*\w*(?:Error|Exception)): ([^\n]+)$", re.MULTILINE)
+
 _NOT_FOUND: Final = re.compile(
     r"(?:unresolved dependency|download failed): ([^#\s]+)#([^;]+);([^:!]+)"
 )
@@ -97,7 +100,11 @@ def sentence_of(error: BaseException) -> str:
     for pattern, sentence in _KNOWN:
         if found := pattern.search(text):
             return sentence if isinstance(sentence, str) else sentence(found)
-    causes = _JAVA_CLASS.findall(text)
+    # The last line of a task's traceback says more than the Java exception around it.
+    causes = _TRACEBACK in text and [
+        cause for cause in _PYTHON_ERROR.findall(text) if not cause[1].endswith(":")
+    ]
+    causes = causes or _JAVA_CLASS.findall(text)
     if causes:
         name, message = causes[-1]
         return f"Spark stopped with {name}: {message.strip()}"

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.wire_connection import WireConnection
     from minibroker.pipeline.wire_settings import WireSettings
     from minibroker.protocol.messages.fetch import PartitionData
+    from minibroker.records.batch import BatchHeader
 
 OLDEST: Final = 4
 NEWEST_BY_NAME: Final = 12
@@ -77,10 +78,15 @@ _GONE: Final = frozenset(
 def read_span(
     options: SourceOptions, settings: WireSettings, client: WireClient, span: OffsetRange
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records of `span` in order. Raises PipelineError as `reader.read_range`."""
+    """Yield the records of `span` in order, no empty batches.
+
+    Raises PipelineError as `reader.read_range`.
+    """
     reader = _SpanReader(options, settings, client, span)
     try:
-        yield from reader.batches()
+        for rows in reader.batches():
+            if rows.num_rows:
+                yield rows
     finally:
         reader.close()
 
@@ -217,7 +223,14 @@ class _SpanReader:
             return []
         self._epoch = found.epoch
         self._position = max(self._position, found.next_offset)
-        return [batch for batch in found.data if batch.header.last_offset >= self._range.start]
+        return [batch for batch in found.data if self._has_records(batch.header)]
+
+    def _has_records(self, header: BatchHeader) -> bool:
+        """Return whether records of the batch may be in the range: an answer goes beyond it."""
+        if header.last_offset < self._range.start:
+            return False
+        # In formats 0 and 1 only the last offset of a compressed message is in its header.
+        return header.magic < 2 or header.base_offset < self._range.end
 
     def _on_nothing(self, told: PartitionData, *, committed: bool) -> None:
         """Go to the end of the range if there is no record before it any more."""

@@ -24,6 +24,10 @@ from minibroker.protocol.messages.fetch import (
 from tests.unit.pipeline.told_batches import batch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
     from minibroker.pipeline.wire_client import WireClient
 
 TOPIC_ID = bytes(range(16))
@@ -108,13 +112,16 @@ def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read(broker: ToldBroker, start: int, end: int, **more: str) -> list[int]:
+    rows = batches(broker, start, end, **more)
+    return [offset for found in rows for offset in found.column("offset").to_pylist()]
+
+
+def batches(broker: ToldBroker, start: int, end: int, **more: str) -> Iterator[pa.RecordBatch]:
     given = {"kafka.bootstrap.servers": "x:1", "subscribe": "t", **more}
     wanted = options.parse(given, streaming=False)
     client = cast("WireClient", broker)
-    rows = read_span(
-        wanted, wire_settings(wanted.settings), client, OffsetRange("t", 0, start, end)
-    )
-    return [offset for found in rows for offset in found.column("offset").to_pylist()]
+    span = OffsetRange("t", 0, start, end)
+    return read_span(wanted, wire_settings(wanted.settings), client, span)
 
 
 def test_the_next_answer_is_on_its_way_before_this_one_is_decoded() -> None:
@@ -124,6 +131,14 @@ def test_the_next_answer_is_on_its_way_before_this_one_is_decoded() -> None:
     assert [version for version, _ in broker.asked] == [16, 16]
     assert broker.asked[0][1].topics[0].topic_id == TOPIC_ID
     assert (broker.given_back, broker.closed) == (1, 0)
+
+
+def test_what_an_answer_has_beyond_the_range_is_no_empty_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(wire_reader, "CHUNK_RECORDS", 1)
+    broker = ToldBroker(answer(batch(0, 5) + batch(5, 5) + batch(10, 5)))
+    assert [rows.num_rows for rows in batches(broker, 2, 7)] == [3, 2]
 
 
 def test_errors_that_pass_are_asked_again() -> None:
