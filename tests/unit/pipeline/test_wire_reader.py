@@ -133,7 +133,7 @@ def test_the_next_answer_is_on_its_way_before_this_one_is_decoded() -> None:
     assert (broker.given_back, broker.closed) == (1, 0)
 
 
-def test_what_an_answer_has_beyond_the_range_is_no_empty_batch(
+def test_an_answer_that_goes_beyond_the_range_gives_no_empty_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(wire_reader, "CHUNK_RECORDS", 1)
