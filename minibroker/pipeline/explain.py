@@ -79,6 +79,13 @@ _KNOWN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
         "another job uses this checkpoint at this moment: wait until it has ended, or stop it",
     ),
     (
+        re.compile(r"failed to stop within (\d+) milliseconds"),
+        lambda found: (
+            f"the query did not stop within {int(found[1]) // 1000} s: its batch still waits for "
+            "something; the next run does what this batch has not committed"
+        ),
+    ),
+    (
         re.compile(r"(?:No space left on device)"),
         "no space is left on the device that is written to",
     ),

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark import SparkContext
+from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 import minibroker
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 OLDEST_JAVA: Final = 17
 JAVA_TIMEOUT_S: Final = 60
+SELECT_MAX: Final = 1024
+"""Descriptors that `select()` can look at: FD_SETSIZE."""
 
 _DEFAULTS: Final = {
     "spark.sql.session.timeZone": "UTC",
@@ -201,7 +204,34 @@ def prepare(spark: SparkSession) -> None:
     master = master_of(spark)
     if not master.startswith("local[") and master != "local":
         _ship_package(spark)
+    _serve_callbacks(spark)
     register(spark)
+
+
+def _serve_callbacks(spark: SparkSession) -> None:
+    """Start the server for Java's calls into this process: each streaming query that writes with
+    Python makes some.
+
+    PySpark would start it with the first such query, when more files may be open. Raises
+    PipelineError: as `check_descriptor`.
+    """
+    gateway: Any = spark.sparkContext._gateway
+    ensure_callback_server_started(gateway)
+    check_descriptor(gateway)
+
+
+def check_descriptor(gateway: Any) -> None:
+    """Raise PipelineError if PySpark's server for Java's calls has too large a descriptor.
+
+    It accepts with `select()`, and ends with a larger one. The query then waits without an end.
+    """
+    descriptor = gateway._callback_server.server_socket.fileno()
+    if descriptor >= SELECT_MAX:
+        raise PipelineError(
+            f"Spark cannot call this process: PySpark's server has descriptor {descriptor}, and "
+            f"takes only those below {SELECT_MAX}; make the session before so many files are open, "
+            "or run the job in a process of its own"
+        )
 
 
 def master_of(spark: SparkSession) -> str:

@@ -35,6 +35,12 @@ def test_an_error_of_a_transform_has_no_sqlstate() -> None:
         ("[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update", "another job uses this checkpoint"),
         ("java.io.IOException: No space left on device", "no space is left"),
         (
+            "java.util.concurrent.TimeoutException: Stream Execution thread for stream x failed to "
+            "stop within 60000 milliseconds (specified by spark.sql.streaming.stopTimeout)\n"
+            "Caused by: org.apache.spark.SparkException: The stream thread was last executing:",
+            "the query did not stop within 60 s",
+        ),
+        (
             "java.io.IOException: Permission denied: /x\n\tat",
             "Permission denied: /x: let this user",
         ),

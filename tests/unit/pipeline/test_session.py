@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -123,3 +124,17 @@ def test_spark_connect_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> No
         session.beside(connected, {}),
     ):
         raise AssertionError("it was taken")
+
+
+def test_a_process_with_too_many_open_files_is_told_so() -> None:
+    """The server of py4j takes no descriptor above 1,023: a streaming query waits for ever."""
+    session.check_descriptor(_gateway(session.SELECT_MAX - 1))
+
+    with pytest.raises(PipelineError, match=r"has descriptor 1024, .* a process of its own"):
+        session.check_descriptor(_gateway(session.SELECT_MAX))
+
+
+def _gateway(descriptor: int) -> SimpleNamespace:
+    """Return what is looked at of PySpark's gateway."""
+    listening = SimpleNamespace(fileno=lambda: descriptor)
+    return SimpleNamespace(_callback_server=SimpleNamespace(server_socket=listening))
