@@ -133,9 +133,13 @@ class FaultyFiles(Files):
         return os.pread(pin, os.fstat(pin).st_size, 0)
 
     def forget_pins(self) -> None:
+        """Close the files and directories that are held open, as the end of this object does."""
         for pin in self._pins.values():
             os.close(pin)
         self._pins = {}
+
+    def __del__(self) -> None:
+        self.forget_pins()
 
     def power_cut(
         self,
