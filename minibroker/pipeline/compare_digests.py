@@ -11,6 +11,9 @@ The keys of a partition are spread over some buckets by their hash. For each buc
 A sum of 128-bit hashes counts a record as often as it is there. The digests of two ranges of
 offsets make that of both: the later one's `order` is multiplied by r^(records of the earlier one).
 So tasks read ranges that need not be the same on both sides, and no record leaves them.
+
+Records that both sides have just so at one place are in no bucket (`compare_pairs`). Their number
+is in `same`, and `order` is closed there: what comes behind them is not taken for what came before.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from xxhash import xxh3_128_digest
 
 from minibroker.pipeline.compare_hashes import ROWS_MAX, hashes
 
@@ -39,6 +43,7 @@ _LIMIT: Final = 1 << 64
 _BASES: Final = (0x5851F42D4C957F2D, 0xDA942042E4DD58B5)
 """The r of the two lanes."""
 _PACKED: Final = struct.Struct("<H5Q")
+_LANES: Final = struct.Struct("<2Q")
 _UINT64: Final = pa.uint64()
 
 
@@ -60,6 +65,11 @@ class BucketDigest(NamedTuple):
             (self._order_with(later, 0), self._order_with(later, 1)),
         )
 
+    def closed(self) -> BucketDigest:
+        """Return the digest with its order closed: a record behind it is not one of it."""
+        first, second = _LANES.unpack(xxh3_128_digest(_LANES.pack(*self.order)))
+        return self._replace(order=(first, second))
+
     def _order_with(self, later: BucketDigest, lane: int) -> int:
         shift = pow(_BASES[lane], self.records, _LIMIT)
         return (self.order[lane] + later.order[lane] * shift) % _LIMIT
@@ -80,11 +90,13 @@ class RunDigest(NamedTuple):
     buckets: Mapping[int, BucketDigest]
     is_ordered: bool = True
     """False if some offset went back: `order` says nothing then."""
+    same: int = 0
+    """Records in no bucket: the other side has them just so at their place."""
 
     @property
     def records(self) -> int:
         """Return the number of records."""
-        return sum(bucket.records for bucket in self.buckets.values())
+        return self.same + sum(bucket.records for bucket in self.buckets.values())
 
 
 def buckets_for(partitions: int) -> int:
@@ -130,6 +142,20 @@ class Digester:
 
     def _add_run(self, topic: str, partition: int, batch: pa.RecordBatch) -> None:
         found = hashes(batch, self._rules, self._seed)
+        self._join(topic, partition, batch, digests_of(found, self._buckets))
+
+    def add_same(self, batch: pa.RecordBatch) -> None:
+        """Take records of one partition that the other side has just so at their place."""
+        self._join(batch["topic"][0].as_py(), batch["partition"][0].as_py(), batch, {})
+
+    def _join(
+        self,
+        topic: str,
+        partition: int,
+        batch: pa.RecordBatch,
+        buckets: Mapping[int, BucketDigest],
+    ) -> None:
+        """Take a batch with these buckets, or none of them for records that are the same."""
         offsets = batch["offset"]
         times = batch["timestamp"].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
         first, last = pc.min_max(offsets).values()
@@ -142,8 +168,9 @@ class Digester:
             last.as_py(),
             earliest.as_py(),
             latest.as_py(),
-            digests_of(found, self._buckets),
+            buckets,
             is_ascending(offsets),
+            0 if buckets else batch.num_rows,
         )
         before = self._runs.get((topic, partition))
         self._runs[topic, partition] = run if before is None else joined(before, run)
@@ -219,6 +246,8 @@ def _powers(lane: int) -> pa.Array:
 def joined(earlier: RunDigest, later: RunDigest) -> RunDigest:
     """Return the digest of the records of two runs of a partition."""
     buckets = dict(earlier.buckets)
+    if later.same:
+        buckets = {number: bucket.closed() for number, bucket in buckets.items()}
     for number, bucket in later.buckets.items():
         buckets[number] = buckets.get(number, BucketDigest()).then(bucket)
     return RunDigest(
@@ -231,6 +260,7 @@ def joined(earlier: RunDigest, later: RunDigest) -> RunDigest:
         max(earlier.last_ms, later.last_ms),
         buckets,
         earlier.is_ordered and later.is_ordered and earlier.last_offset < later.first_offset,
+        earlier.same + later.same,
     )
 
 

@@ -1,7 +1,8 @@
 """The two sides of `compare` in Spark: what there is to read, digests of it, rows of it.
 
-A topic is read range by range in tasks that keep the records (`compare_source`). The ends of its
-ranges are fixed once: records that come meanwhile do not count. An archive is read by Spark's own
+A topic is read range by range in tasks that keep the records (`compare_source`); two topics are
+read partition by partition beside each other. The ends of the ranges are fixed once: records that
+come meanwhile do not count. An archive is read by Spark's own
 readers, and so is a topic with operations on its records (`row_operations`), at the same offsets.
 """
 
@@ -17,12 +18,14 @@ from pyspark.sql import functions as f
 
 from minibroker.pipeline import (
     archived_files,
+    compare_ranges,
     compare_source,
     options,
     preflight,
     source_batch,
     sources,
 )
+from minibroker.pipeline.compare_ranges import TaskRanges
 from minibroker.pipeline.compare_source import ROW, CompareSource, Task
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import files_with
@@ -55,8 +58,8 @@ class OpenSide(NamedTuple):
     """How many the topic has; 0 for an archive, which knows only those with records."""
     client: Mapping[str, str]
     """Options of the source; empty for an archive."""
-    ranges: Sequence[Sequence[OffsetRange]] = ()
-    """The ranges of each task."""
+    ranges: Sequence[OffsetRange] = ()
+    """The range of each partition, which may be empty."""
     archived: DataFrame | None = None
     """Records of the topic in an archive, or those of `row_operations` in any side."""
 
@@ -104,7 +107,7 @@ def opened(
     preflight.check_topic_exists(there, topic)
     partitions = there.partitions[topic]
     if not wanted.operations.is_used:
-        return OpenSide(number, partitions, given, source_batch.tasks_of(parsed, planned))
+        return OpenSide(number, partitions, given, planned)
     read = read_fixed(spark, given, planned, side.kafka.source)
     return OpenSide(number, partitions, {}, archived=_operated(read, number, wanted))
 
@@ -140,9 +143,10 @@ def digests(spark: SparkSession, sides: Sequence[OpenSide], task: Task) -> list[
     """Return the digests of all records of the sides; topics are read in one job, in parallel."""
     spark.dataSource.register(CompareSource)
     found = []
-    topics = [side for side in sides if side.archived is None and side.ranges]
-    if topics:
-        rows = _reader(spark, topics, task, compare_source.DIGESTS).load().collect()
+    topics = [side for side in sides if side.archived is None]
+    tasks = _tasks_of(sides)
+    if tasks:
+        rows = _reader(spark, topics, task, compare_source.DIGESTS, tasks).load().collect()
         found += [compare_source.run_of(row) for row in rows]
     for side in sides:
         if side.archived is not None:
@@ -168,19 +172,21 @@ def rows(spark: SparkSession, sides: Sequence[OpenSide], task: Task, wanted: Wan
     """Return the `ROW`s of both sides in the buckets `wanted`."""
     frames: list[DataFrame] = []
     everywhere = compare_source.EVERYWHERE in wanted
-    topics = [
+    chosen = [
         side._replace(
-            ranges=[
-                chosen
-                for group in side.ranges
-                if (chosen := [span for span in group if everywhere or span.partition in wanted])
-            ]
+            ranges=[span for span in side.ranges if everywhere or span.partition in wanted]
         )
         for side in sides
     ]
-    topics = [side for side in topics if side.ranges]
-    if topics:
-        reader = _reader(spark, topics, task, compare_source.ROWS)
+    tasks = [
+        alone
+        for both in _tasks_of(chosen)
+        for alone in (TaskRanges(both.a, ()), TaskRanges((), both.b))
+        if alone.size
+    ]
+    if tasks:
+        topics = [side for side in sides if side.archived is None]
+        reader = _reader(spark, topics, task, compare_source.ROWS, tasks)
         frames.append(reader.option("wanted", json.dumps(wanted)).load())
     for side in sides:
         if side.archived is not None:
@@ -204,10 +210,25 @@ def _rows_of_archive(archived: DataFrame, side: int, task: Task, wanted: Wanted)
     return marked.where(f.col("row").isNotNull()).select("row.*")
 
 
-def _reader(spark: SparkSession, topics: Sequence[OpenSide], task: Task, work: str) -> Any:
-    """Return the reader of the ranges of topics: large ones first, so that no core waits."""
-    tasks = [(side.number, group) for side in topics for group in side.ranges]
-    tasks.sort(key=lambda task: sum(span.size for span in task[1]), reverse=True)
+def _tasks_of(sides: Sequence[OpenSide]) -> list[TaskRanges]:
+    """Return the ranges of A and of B for each task: large ones first, so that no core waits."""
+    of_topic = next((side for side in sides if side.ranges), None)
+    if of_topic is None:
+        return []
+    parsed = options.parse(of_topic.client, streaming=False)
+    return compare_ranges.paired(
+        sides[0].ranges, sides[1].ranges, lambda ranges: source_batch.tasks_of(parsed, ranges)
+    )
+
+
+def _reader(
+    spark: SparkSession,
+    topics: Sequence[OpenSide],
+    task: Task,
+    work: str,
+    tasks: Sequence[TaskRanges],
+) -> Any:
+    """Return the reader of the ranges of topics."""
     return spark.read.format(compare_source.FORMAT).options(
         work=work,
         task=task.to_json(),

@@ -1,6 +1,6 @@
 """The tasks of `compare` as a data source: `minibroker-compare`. Records stay in their tasks.
 
-    read, `digests`       ranges of topics ─► one row for each partition of a range: its digests
+    read, `digests`       ranges of topics ─► one row for each side of a partition: its digests
     read, `rows`          ranges of topics ─► a `ROW` for each record of the buckets that differ
     write, `digests`      records of an archive ─► the same digests, in the file `result`
     write, `differences`  rows of `transforms.compared` ─► their number and examples, in `result`
@@ -39,6 +39,7 @@ from pyspark.sql.types import (
 from minibroker.pipeline import options as source_options
 from minibroker.pipeline.compare_digests import Digester, RunDigest, bucket_of, pack, unpack
 from minibroker.pipeline.compare_hashes import ROWS_MAX, as_int64, hashes
+from minibroker.pipeline.compare_pairs import digest_pair
 from minibroker.pipeline.compare_rules import CompareRules
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.reader import read_ranges
@@ -65,6 +66,7 @@ DIGEST: Final = StructType(
         StructField("lastMs", LongType()),
         StructField("buckets", BinaryType()),
         StructField("isOrdered", IntegerType()),
+        StructField("same", LongType()),
     ]
 )
 """Fields of a `RunDigest`."""
@@ -99,6 +101,7 @@ _ARROW_DIGEST: Final = pa.schema(
         ("lastMs", pa.int64()),
         ("buckets", pa.binary()),
         ("isOrdered", pa.int32()),
+        ("same", pa.int64()),
     ]
 )
 _ARROW_ROW: Final = pa.schema(
@@ -158,40 +161,39 @@ class CompareSource(DataSource):
         return DifferenceWriter(self.options)
 
 
-class SideRanges(InputPartition):
-    """Ranges of one side: 0 is A, 1 is B."""
-
-    def __init__(self, side: int, ranges: Sequence[Sequence[Any]]) -> None:
-        super().__init__((side, ranges))
-
-
 class RangesReader(DataSourceReader):
-    """Reads ranges of one or two topics; options: work, task, tasks, clients, wanted."""
+    """Reads ranges of one or two topics; options: work, task, tasks, clients, wanted.
+
+    `tasks`: for each the ranges of A and those of B.
+    """
 
     def __init__(self, given: Mapping[str, str]) -> None:
         self._work = given["work"]
         self._task = Task.from_json(given["task"])
-        self._tasks: list[tuple[int, list[list[Any]]]] = json.loads(given["tasks"])
+        self._tasks: list[list[list[list[Any]]]] = json.loads(given["tasks"])
         self._clients: dict[str, dict[str, str]] = json.loads(given["clients"])
         self._wanted = wanted_of(given.get("wanted", "{}"))
 
     def partitions(self) -> list[InputPartition]:
-        return [SideRanges(side, ranges) for side, ranges in self._tasks]
+        return [InputPartition(ranges) for ranges in self._tasks]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read the ranges in the task. Raises PipelineError."""
-        side, ranges = partition.value
-        options = source_options.parse(self._clients[str(side)], streaming=False)
-        records = read_ranges(options, [OffsetRange(*span) for span in ranges])
+        sides = [self._records(side, ranges) for side, ranges in enumerate(partition.value)]
         if self._work == DIGESTS:
-            digester = Digester(side, *_of(self._task))
-            for batch in records:
-                digester.add(batch)
-            yield digest_batch(digester.runs())
+            digesters = [Digester(side, *_of(self._task)) for side in range(len(sides))]
+            digest_pair(sides, digesters, ("key", *self._task.rules.columns))
+            yield digest_batch(run for digester in digesters for run in digester.runs())
             return
-        for batch in records:
-            for start in range(0, batch.num_rows, ROWS_MAX):
-                yield rows_of(batch.slice(start, ROWS_MAX), side, self._task, self._wanted)
+        for side, records in enumerate(sides):
+            for batch in records:
+                for start in range(0, batch.num_rows, ROWS_MAX):
+                    yield rows_of(batch.slice(start, ROWS_MAX), side, self._task, self._wanted)
+
+    def _records(self, side: int, ranges: Sequence[Sequence[Any]]) -> Iterator[pa.RecordBatch]:
+        if ranges:
+            options = source_options.parse(self._clients[str(side)], streaming=False)
+            yield from read_ranges(options, [OffsetRange(*span) for span in ranges])
 
 
 def _of(task: Task) -> tuple[CompareRules, int, int]:
@@ -263,15 +265,15 @@ def digest_batch(runs: Iterable[RunDigest]) -> pa.RecordBatch:
 
 
 def _fields(run: RunDigest) -> list[Any]:
-    return [*run[:7], pack(run.buckets), int(run.is_ordered)]
+    return [*run[:7], pack(run.buckets), int(run.is_ordered), run.same]
 
 
 def run_of(row: Sequence[Any]) -> RunDigest:
     """Return the digest in a row of `DIGEST`."""
-    side, topic, partition, first, last, first_ms, last_ms, buckets, is_ordered = row
+    side, topic, partition, first, last, first_ms, last_ms, buckets, is_ordered, same = row
     packed = unpack(bytes(buckets))
     return RunDigest(
-        side, topic, partition, first, last, first_ms, last_ms, packed, bool(is_ordered)
+        side, topic, partition, first, last, first_ms, last_ms, packed, bool(is_ordered), same
     )
 
 
@@ -298,7 +300,7 @@ class DigestWriter(DataSourceArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         rows = [
-            [*row[:7], row[7].hex(), row[8]]
+            [*row[:7], row[7].hex(), *row[8:]]
             for message in messages
             if isinstance(message, WrittenDigests)
             for row in message.runs
@@ -309,7 +311,7 @@ class DigestWriter(DataSourceArrowWriter):
 def digests_in(result: Path) -> list[RunDigest]:
     """Return the digests that `DigestWriter.commit` has written."""
     rows = json.loads(result.read_text(encoding="utf-8"))
-    return [run_of([*row[:7], bytes.fromhex(row[7]), row[8]]) for row in rows]
+    return [run_of([*row[:7], bytes.fromhex(row[7]), *row[8:]]) for row in rows]
 
 
 Difference = tuple[str, int, int, int, int, str, str]

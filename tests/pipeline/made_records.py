@@ -59,10 +59,10 @@ def write(
     assert client.flush(topics.SECONDS) == 0
 
 
-def copy_in_transactions(address: str, topic: str) -> None:
+def copy_in_transactions(address: str, topic: str, compression: str = "none") -> None:
     """Write the same records; between the transactions with them others are aborted."""
     topics.create(address, topic, PARTITIONS, KEPT)
-    client = topics.producer(address, transactional_id=f"of-{topic}")
+    client = topics.producer(address, transactional_id=f"of-{topic}", compression_type=compression)
     client.init_transactions(topics.SECONDS)
     records = made()
     for start in range(0, len(records), 100):

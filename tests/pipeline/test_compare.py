@@ -47,8 +47,8 @@ def counts(found: Any) -> dict[str, int]:
 def test_the_same_records_on_each_broker(
     spark: SparkSession, original: str, minibroker_address: str, address: str, topic: str
 ) -> None:
-    """The other topic has them at other offsets, on another cluster."""
-    copy_in_transactions(address, topic)
+    """The other topic has them compressed, at other offsets, on another cluster."""
+    copy_in_transactions(address, topic, compression="lz4")
     found = compare(
         original, topic, bootstrap=minibroker_address, with_bootstrap=address, spark=spark
     )

@@ -130,15 +130,15 @@ def test_differences_are_counted_and_the_first_ones_kept(tmp_path: Path) -> None
     assert first_of([], 3) == []
 
 
-@pytest.mark.parametrize(("work", "columns"), [(DIGESTS, 9), (ROWS, 11)])
+@pytest.mark.parametrize(("work", "columns"), [(DIGESTS, 10), (ROWS, 11)])
 def test_the_source_has_a_reader_and_two_writers(work: str, columns: int) -> None:
     source = CompareSource(
-        {"work": work, "task": TASK.to_json(), "tasks": '[[1,[["t",0,5,9]]]]', "clients": "{}"}
+        {"work": work, "task": TASK.to_json(), "tasks": '[[[],[["t",0,5,9]]]]', "clients": "{}"}
     )
     assert len(source.schema().fields) == columns
     reader = source.reader(source.schema())
     assert isinstance(reader, RangesReader)
-    assert [partition.value for partition in reader.partitions()] == [(1, [["t", 0, 5, 9]])]
+    assert [partition.value for partition in reader.partitions()] == [[[], [["t", 0, 5, 9]]]]
     given = {"task": TASK.to_json(), "side": "0", "examples": "1", "result": "x"}
     writers = {
         DIGESTS: DigestWriter,
