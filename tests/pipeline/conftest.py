@@ -8,7 +8,7 @@
 | `minibroker_address`| session  | its HOST:PORT                                                 |
 | `process_address`   | session  | of minibroker in a process of its own                         |
 | `kafka_address`     | session  | of Apache Kafka 3.9.1                                         |
-| `address`           | function | each of the three in turn                                     |
+| `address`           | function | each of the three in turn; with Spark the first and the last  |
 | `topic`             | function | a name that no other test has                                 |
 """
 
@@ -108,9 +108,22 @@ def kafka_address(kafka_39: KafkaPeer) -> str:
     return kafka_39.address
 
 
-@pytest.fixture(params=["minibroker_address", "process_address", "kafka_address"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give `address` each kind of broker in turn.
+
+    Spark is slow, and reads and writes by the same clients, which the other tests try with all
+    three: its tests leave out the process. The tests of the sink and of the kills have one.
+    """
+    if "address" in metafunc.fixturenames:
+        kinds = ["minibroker_address", "kafka_address"]
+        if "spark" not in metafunc.fixturenames:
+            kinds.insert(1, "process_address")
+        metafunc.parametrize("address", kinds, indirect=True)
+
+
+@pytest.fixture
 def address(request: pytest.FixtureRequest) -> str:
-    """Return each kind of broker in turn: the same test, the same rows."""
+    """Return the address of one kind of broker: the same test, the same rows."""
     found = request.getfixturevalue(request.param)
     assert isinstance(found, str)
     return found

@@ -68,7 +68,6 @@ def provisional_files(directory: Path) -> set[str]:
     return {path.name for path in directory.rglob("provisional-*")}
 
 
-@pytest.mark.parametrize("address", ["minibroker_address", "kafka_address"], indirect=True)
 def test_each_window_is_there_once_after_each_run(
     spark: SparkSession, address: str, topic: str, tmp_path: Path
 ) -> None:

@@ -113,7 +113,6 @@ def ids_in(spark: SparkSession, directory: Path) -> list[int]:
     return sorted(json.loads(row.value)["id"] for row in rows)
 
 
-@pytest.mark.parametrize("address", ["minibroker_address", "kafka_address"], indirect=True)
 def test_a_range_of_time_is_archived_and_no_more_is_read(
     spark: SparkSession, address: str, topic: str, tmp_path: Path
 ) -> None:
