@@ -239,7 +239,7 @@ class Dialogue:
             "produce",
             7,
             acks=-1,
-            timeout_ms=10_000,
+            timeout_ms=60_000,
             topic_data=[
                 {"name": full_name, "partition_data": [{"index": partition, "records": records}]}
             ],

@@ -183,7 +183,7 @@ def test_altered_values_and_a_topic_are_described_as_kafka_describes_them(
                     "configs": [{"name": key, "value": text} for key, text in topic.items()],
                 }
             ],
-            timeout_ms=20_000,
+            timeout_ms=60_000,
             validate_only=False,
         )
     dynamic = static_config(kafka_39)

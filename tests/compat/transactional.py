@@ -100,7 +100,7 @@ class Producer:
             7,
             transactional_id=self.transactional_id,
             acks=-1,
-            timeout_ms=10_000,
+            timeout_ms=60_000,
             topic_data=[
                 {
                     "name": topic,

@@ -52,7 +52,7 @@ class Links:
         self._call(self._listen())
 
     def _call(self, work: Coroutine[None, None, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(180)
 
     async def _listen(self) -> None:
         for n in self._ids:

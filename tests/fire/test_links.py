@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HOST = "127.0.0.1"
-WAIT_S = 30.0
+WAIT_S = 180.0
 NOTHING_S = 0.2
 
 

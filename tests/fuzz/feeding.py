@@ -37,7 +37,7 @@ class Connection:
     """A socket and the frame that is in flight on it."""
 
     def __init__(self, address: tuple[str, int]) -> None:
-        self.socket = socket.create_connection(address, timeout=10)
+        self.socket = socket.create_connection(address, timeout=60)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket.setblocking(False)
         self.frame: Frame | None = None

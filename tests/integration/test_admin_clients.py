@@ -184,7 +184,7 @@ def test_kafka_3_9_starts_where_levels_were_changed(
     ours = new_broker(zookeeper=connect)
     with WireClient(ours.host, ours.port) as client:
         down = {"feature": "transaction.version", "max_version_level": 1, "upgrade_type": 2}
-        answer = client.call("update_features", 1, timeout_ms=10_000, feature_updates=[down])
+        answer = client.call("update_features", 1, timeout_ms=60_000, feature_updates=[down])
         assert answer["error_code"] == 0, answer
     ours.stop()
     kafka = KafkaPeer("3.9.1", tmp_path / "kafka", zookeeper=connect, settings={"broker.id": "1"})

@@ -110,7 +110,7 @@ def test_an_idempotent_producer_outlives_a_kill(new_broker: Callable[..., Minibr
         if step < 2:
             broker.kill()
             broker.start()
-    assert producer.flush(60) == 0
+    assert producer.flush(180) == 0
     assert not failures
     wanted = [f"{step}-{n}" for step in range(3) for n in range(COUNT)]
     assert CLIENTS[0].consume(broker.address, "once", len(wanted)) == wanted

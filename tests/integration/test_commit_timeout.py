@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TOPIC = "__consumer_offsets"
-WAIT_S = 60
+WAIT_S = 180
 TIMEOUT_S = 600
 """Far more than the machine needs for anything: only a move of the clock makes it pass."""
 SETTINGS = {

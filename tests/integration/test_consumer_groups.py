@@ -110,7 +110,7 @@ def test_pattern_finds_topics_that_come_later(group: Group) -> None:
     member = group.start("confluent", "a", "consumer", topic="/read-by-.*")
     member.wait_until(lambda: len(member.has) == PARTITIONS, "the topic that is there")
     admin = AdminClient({"bootstrap.servers": group.broker.address})
-    admin.create_topics([NewTopic("read-by-others", 2, 1)])["read-by-others"].result(60)
+    admin.create_topics([NewTopic("read-by-others", 2, 1)])["read-by-others"].result(180)
     member.wait_until(lambda: len(member.has) == PARTITIONS + 2, "the topic that came")
 
 

@@ -252,7 +252,7 @@ def test_topics_data_and_variables_as_arguments(start: Start) -> None:
 @needs_namespaces
 def test_a_wrong_variable_ends_the_container_with_one_sentence(start: Start) -> None:
     container = start(KAFKA_NUM_PARTITIONS="many")
-    assert container.process.popen.wait(60) == 1
+    assert container.process.popen.wait(180) == 1
     (line,) = container.log.read_text().splitlines()
     assert line.startswith("minibroker: ")
     assert "num.partitions" in line
@@ -408,7 +408,7 @@ def logged_in(port: int, mechanism: str, user: str, password: str, **more: str) 
         "log_level": "0",
         **{key.replace("_", "."): value for key, value in more.items()},
     }
-    return AdminClient(settings).list_topics(timeout=60)
+    return AdminClient(settings).list_topics(timeout=180)
 
 
 def started(start: Start, variables: dict[str, str], script: str, line: str) -> Container:
@@ -544,7 +544,7 @@ def test_stores_and_passwords_that_kafkas_images_name(start: Start, tmp_path: Pa
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415  as heavy as the container
 
     admin = AdminClient({"bootstrap.servers": f"localhost:{port}", **tls})
-    assert admin.list_topics(timeout=60).brokers
+    assert admin.list_topics(timeout=180).brokers
 
 
 @needs_namespaces

@@ -82,7 +82,7 @@ class OtherRecords:
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe is not None
             pipe.close()
-        self.process.wait(30)
+        self.process.wait(180)
 
 
 @pytest.fixture(scope="module")

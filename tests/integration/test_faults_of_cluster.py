@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LAG_MAX_S = 31
 """More than replica.lag.time.max.ms."""
-WAIT_S = 60
+WAIT_S = 180
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from minibroker.testing import Broker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SECONDS = 60
+SECONDS = 180
 USERS = {"alice": "secret", "bob": "other"}
 TOPIC = "orders"
 QUICK = {"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 20, "log_level": 0}

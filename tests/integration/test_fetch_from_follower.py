@@ -64,7 +64,7 @@ def send(cluster: Cluster, *values: str) -> None:
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all"})
     for value in values:
         producer.produce("orders", value)
-    assert producer.flush(60) == 0
+    assert producer.flush(180) == 0
 
 
 @pytest.mark.parametrize("has_follower", [True, False])

@@ -13,7 +13,7 @@ from minibroker.testing import Broker
 if TYPE_CHECKING:
     from pathlib import Path
 
-SECONDS = 60
+SECONDS = 180
 FILE = """
 KafkaServer {
     org.apache.kafka.common.security.plain.PlainLoginModule required

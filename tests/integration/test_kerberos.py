@@ -40,7 +40,7 @@ DIFFERENCES = {
     "a_ticket_without_a_handshake": "3.9.1",
 }
 """Dialogue in which the two Kafkas differ → the one that minibroker follows."""
-SECONDS = 60
+SECONDS = 180
 BEHIND_TLS = f"{KERBEROS}TLS"
 PROTOCOLS = {"PLAINTEXT": "PLAINTEXT", KERBEROS: "SASL_PLAINTEXT", BEHIND_TLS: "SASL_SSL"}
 

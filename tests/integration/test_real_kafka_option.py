@@ -20,7 +20,7 @@ SUITE = """
     def written_and_read(address, topic):
         producer = Producer({"bootstrap.servers": address, "log_level": 0})
         producer.produce(topic, b"v")
-        assert producer.flush(60) == 0
+        assert producer.flush(180) == 0
         consumer = Consumer(
             {"bootstrap.servers": address, "group.id": topic, "auto.offset.reset": "earliest"}
         )
@@ -71,7 +71,7 @@ def test_on_kafka(pytester: pytest.Pytester, request: pytest.FixtureRequest, rel
             "*kafka_broker is a minibroker of the test's own*",
         ]
     )
-    left = AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=60).topics
+    left = AdminClient({"bootstrap.servers": kafka.address}).list_topics(timeout=180).topics
     assert not [name for name in left if name.startswith(("made-by", "test_of", "lasting"))]
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*_text is deprecated:DeprecationWarning")
-SECONDS = 60
+SECONDS = 180
 USERS = {"alice": 'it\'s "quoted"', "bob": "other"}
 
 

@@ -43,7 +43,7 @@ def produce_to_all(cluster: Cluster) -> None:
     )
     errors: list[object] = []
     producer.produce("t", b"x", on_delivery=lambda error, _: errors.append(error))
-    assert producer.flush(60) == 0
+    assert producer.flush(180) == 0
     assert errors == [None]
 
 

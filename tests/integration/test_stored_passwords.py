@@ -108,7 +108,7 @@ def shakes_hands(port: int) -> bool:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with (
-        socket.create_connection((HOST, port), timeout=60) as raw,
+        socket.create_connection((HOST, port), timeout=180) as raw,
         context.wrap_socket(raw) as wrapped,
     ):
         return wrapped.getpeercert(binary_form=True) is not None

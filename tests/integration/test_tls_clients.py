@@ -22,7 +22,7 @@ pytestmark = pytest.mark.kafka(
     security="SSL",
     config={"ssl.client.auth": "required"},
 )
-TIMEOUT_S = 60
+TIMEOUT_S = 180
 VALUES = [f"value {number}".encode() * 100 for number in range(200)]
 
 

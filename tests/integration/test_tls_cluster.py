@@ -92,7 +92,7 @@ def test_a_broker_shows_its_new_certificate_to_the_others(
         ]
         resource = ConfigResource(ConfigResource.Type.BROKER, "1", incremental_configs=entries)
         (altered,) = admin.incremental_alter_configs([resource]).values()
-        altered.result(60)
+        altered.result(180)
         cluster.kill(0)
         cluster.restart(0)
         wait_until(lambda: cluster.in_sync("t") == [0, 1], "broker 0 is back")

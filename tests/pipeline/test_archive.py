@@ -28,6 +28,7 @@ from minibroker.pipeline.transforms.archived import from_text, to_archive
 from minibroker.pipeline.verbs.archive import ArchivePlan
 from tests.pipeline import topics
 from tests.pipeline.committed import records
+from tests.pipeline.queries import run
 from tests.pipeline.table_readers import READERS
 
 if TYPE_CHECKING:
@@ -197,9 +198,8 @@ def test_an_archive_of_sparks_file_sink_goes_on(
     plan = ArchivePlan(Kafka(address), str(here), (topic,))
     write_job(LocalFiles(), str(here), job_of(plan))
     records_of = stream_topics(spark, reader_options(plan))
-    stream_to_files(
-        to_archive(records_of), plan.to, checkpoint=plan.checkpoint, available_now=True
-    ).awaitTermination()
+    rows = to_archive(records_of)
+    run(lambda: stream_to_files(rows, plan.to, checkpoint=plan.checkpoint, available_now=True))
     topics.send(address, topic, 5)
     assert archive(topic, to=here, bootstrap=address, spark=spark).rows == 5
     assert offsets_of(spark, here) == {(topic, 0): list(range(15))}

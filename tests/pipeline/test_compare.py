@@ -173,7 +173,7 @@ def ends(address: str, topic: str) -> int:
     """Return the end offset of partition 0."""
     client = AdminClient({"bootstrap.servers": address})
     asked = topics.TopicPartition(topic, 0)
-    return int(client.list_offsets({asked: OffsetSpec.latest()})[asked].result(60).offset)
+    return int(client.list_offsets({asked: OffsetSpec.latest()})[asked].result(180).offset)
 
 
 def test_one_shuffle_at_most(

@@ -77,7 +77,7 @@ class Work:
             value = b"%d-%d" % (number, row)
             self.written[row % PARTITIONS].append(value)
             producer.produce("source", value, b"k", partition=row % PARTITIONS)
-        assert producer.flush(60) == 0
+        assert producer.flush(180) == 0
 
 
 @pytest.mark.parametrize("file_format", READERS)
@@ -279,7 +279,7 @@ def produce_minutes(address: str, number: int) -> Counter[int]:
         at_ms = NOON_MS + minute * 60_000
         value = json.dumps({"minute": minute}).encode()
         client.produce("source", value, partition=row % PARTITIONS, timestamp=at_ms)
-    assert client.flush(60) == 0
+    assert client.flush(180) == 0
     return Counter(minutes)
 
 

@@ -44,7 +44,7 @@ def test_the_sink_killed_anywhere(new_broker: Callable[..., Minibroker], tmp_pat
             value = b"%d-%d" % (kill, number)
             written[number % PARTITIONS].append(value)
             producer.produce("source", value, partition=number % PARTITIONS)
-        assert producer.flush(60) == 0
+        assert producer.flush(180) == 0
 
     command = ["tests.pipeline.copying", broker.address, "source", "target"]
     command.append(str(tmp_path / "checkpoint"))

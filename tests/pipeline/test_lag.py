@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.timeout(300)]
 
-SECONDS = 60.0
+SECONDS = 180.0
 
 
 @pytest.fixture

@@ -13,10 +13,11 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from minibroker.pipeline import sinks
 from tests.pipeline import topics
 from tests.pipeline.committed import offsets, records, values
+from tests.pipeline.queries import SECONDS, run
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
-SECONDS = 800
-TOO_SLOW = "Python worker failed to connect back"
 OF_KAFKA = {"key": "cast(id as string)", "value": "if(id % 5 = 0, null, concat('value-', id))"}
 
 
@@ -122,23 +121,6 @@ def test_a_query_that_dies_in_a_micro_batch_goes_on_with_it(
     found = sorted(int(value) for value in values(broker, topic))
     assert found[:30] == list(range(30))
     assert len(found) == len(set(found))
-
-
-def run(start: Callable[[], StreamingQuery], is_done: Callable[[StreamingQuery], bool]) -> None:
-    """Run a query until it is done, or return its error.
-
-    Spark gives its Python in the driver ten seconds to start, which is short on a busy machine:
-    such a query is started again.
-    """
-    while True:
-        query = start()
-        wait_until(lambda query=query: is_done(query) or not query.isActive, "it", SECONDS)
-        query.stop()
-        error = query.exception()
-        if error is None:
-            return
-        if TOO_SLOW not in str(error):
-            raise error
 
 
 def dying_source(address: str, topic: str, flag: Path) -> type[DataSource]:

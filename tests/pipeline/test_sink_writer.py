@@ -49,7 +49,7 @@ def begun(options: SinkOptions, topic: str) -> Transaction:
     made.begin()
     for batch in rows(1, 2):
         made.send(arguments(batch, topic))
-    assert made._producer.flush(60) == 0
+    assert made._producer.flush(180) == 0
     return made
 
 
@@ -156,7 +156,7 @@ def test_a_writer_that_was_fenced_long_ago_says_so(minibroker_address: str, topi
     write_rows(options, at(topic, run="b"), rows(1, 2))
     fenced.send(arguments(more, topic))
     with pytest.raises(KafkaException, match="_FENCED"):
-        fenced._producer.flush(60)
+        fenced._producer.flush(180)
 
     with pytest.raises(PipelineError, match="taken over by another writer"):
         fenced.send(arguments(more, topic))

@@ -17,6 +17,7 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.source_stream import StreamReader
 from minibroker.pipeline.sources import stream_topics
 from tests.pipeline import topics
+from tests.pipeline.queries import run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
-
-ENDED_WITHIN_S = 120
 
 
 class Archive:
@@ -48,8 +47,8 @@ class Archive:
         rows = stream_topics(self.spark, given, source=source)
         writer = rows.writeStream.format("parquet").option("path", str(self.directory / "files"))
         writer = writer.trigger(availableNow=True)
-        self.last = start_query(self.spark, writer, str(self.directory / "checkpoint"))
-        assert self.last.awaitTermination(ENDED_WITHIN_S), "the query goes on"
+        checkpoint = str(self.directory / "checkpoint")
+        self.last = run(lambda: start_query(self.spark, writer, checkpoint))
         rows = self.spark.read.parquet(str(self.directory / "files"))
         return sorted(tuple(row) for row in rows.select("topic", "partition", "offset").collect())
 

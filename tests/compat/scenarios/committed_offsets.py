@@ -431,7 +431,7 @@ def offset_fetch_after_its_topic_is_deleted(talk: Dialogue) -> None:
     kept, gone = talk.make_topic("kept"), talk.make_topic("gone")
     commit_quietly(talk, group_id, kept, 5)
     commit_quietly(talk, group_id, gone, 7)
-    talk.quietly("delete_topics", 1, topic_names=[gone], timeout_ms=10_000)
+    talk.quietly("delete_topics", 1, topic_names=[gone], timeout_ms=60_000)
 
     def is_gone() -> bool:
         answer = talk.quietly("offset_fetch", 2, group_id=group_id, topics=None)

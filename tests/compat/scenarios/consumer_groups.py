@@ -209,7 +209,7 @@ def consumer_group_heartbeat_topics(talk: Dialogue) -> None:
         "create_partitions",
         1,
         topics=[{"name": name, "count": 2, "assignments": None}],
-        timeout_ms=10_000,
+        timeout_ms=60_000,
         validate_only=False,
     )
     talk.wait_until(
@@ -217,7 +217,7 @@ def consumer_group_heartbeat_topics(talk: Dialogue) -> None:
     )
     member.report("has the new partition")
     describe(talk, "grown", group_id)
-    talk.quietly("delete_topics", 4, topic_names=[name], timeout_ms=10_000)
+    talk.quietly("delete_topics", 4, topic_names=[name], timeout_ms=60_000)
     talk.wait_until(lambda: bool(member.beat() and not member.owned), "the topic is gone")
     member.report("has nothing")
 

@@ -158,7 +158,7 @@ def _validated(talk: Dialogue, topics: list[dict[str, Any]]) -> list[list[Any]]:
     release.
     """
     answer = talk.quietly(
-        talk.api, talk.version, topics=topics, timeout_ms=10_000, validate_only=True
+        talk.api, talk.version, topics=topics, timeout_ms=60_000, validate_only=True
     )
     results = answer.get("topics") or answer["results"]
     return sorted(
@@ -224,11 +224,11 @@ def create_topics_several(talk: Dialogue) -> None:
 @scenario("delete_topics", since=1, until=5)
 def delete_topics_by_name(talk: Dialogue) -> None:
     name = talk.make_topic("gone")
-    talk.ask("delete", topic_names=[name], timeout_ms=10_000)
+    talk.ask("delete", topic_names=[name], timeout_ms=60_000)
     talk.wait_until(lambda: talk.metadata_of(name)["error_code"] == 3, f"{name} gone")
-    talk.ask("again", topic_names=[name], timeout_ms=10_000)
-    talk.ask("illegal", topic_names=["a/b"], timeout_ms=10_000)
-    talk.ask("none", topic_names=[], timeout_ms=10_000)
+    talk.ask("again", topic_names=[name], timeout_ms=60_000)
+    talk.ask("illegal", topic_names=["a/b"], timeout_ms=60_000)
+    talk.ask("none", topic_names=[], timeout_ms=60_000)
 
 
 @scenario("delete_topics", since=6)
@@ -236,13 +236,13 @@ def delete_topics_by_id(talk: Dialogue) -> None:
     name = talk.make_topic("named")
     by_id = talk.make_topic("by-id")
     topic_id = talk.topic_id(by_id)
-    talk.ask("by name", topics=[{"name": name}], timeout_ms=10_000)
-    talk.ask("by id", topics=[{"name": None, "topic_id": topic_id}], timeout_ms=10_000)
+    talk.ask("by name", topics=[{"name": name}], timeout_ms=60_000)
+    talk.ask("by id", topics=[{"name": None, "topic_id": topic_id}], timeout_ms=60_000)
     talk.wait_until(lambda: talk.metadata_of(by_id)["error_code"] == 3, f"{by_id} gone")
     talk.wait_until(lambda: talk.metadata_of(name)["error_code"] == 3, f"{name} gone")
-    talk.ask("name again", topics=[{"name": name}], timeout_ms=10_000)
-    talk.ask("unknown id", topics=[{"name": None, "topic_id": UNKNOWN_ID}], timeout_ms=10_000)
-    talk.ask("neither", topics=[{"name": None}], timeout_ms=10_000)
+    talk.ask("name again", topics=[{"name": name}], timeout_ms=60_000)
+    talk.ask("unknown id", topics=[{"name": None, "topic_id": UNKNOWN_ID}], timeout_ms=60_000)
+    talk.ask("neither", topics=[{"name": None}], timeout_ms=60_000)
 
 
 @scenario(
@@ -251,21 +251,21 @@ def delete_topics_by_id(talk: Dialogue) -> None:
 def delete_topics_by_an_old_id(talk: Dialogue) -> None:
     topic_id = talk.topic_id(talk.make_topic("gone"))
     place = {"name": None, "topic_id": topic_id}
-    talk.ask("once", topics=[place], timeout_ms=10_000)
+    talk.ask("once", topics=[place], timeout_ms=60_000)
     talk.wait_until(lambda: talk.metadata_of(talk.topic("gone"))["error_code"] == 3, "gone")
-    talk.ask("again", topics=[place], timeout_ms=10_000)
+    talk.ask("again", topics=[place], timeout_ms=60_000)
 
 
 @scenario("delete_topics", since=6)
 def delete_topics_both_or_twice(talk: Dialogue) -> None:
     name = talk.make_topic("kept")
     topic_id = talk.topic_id(name)
-    talk.ask("both", topics=[{"name": name, "topic_id": topic_id}], timeout_ms=10_000)
+    talk.ask("both", topics=[{"name": name, "topic_id": topic_id}], timeout_ms=60_000)
     answer = talk.quietly(
         "delete_topics",
         6,
         topics=[{"name": name}, {"name": None, "topic_id": topic_id}],
-        timeout_ms=10_000,
+        timeout_ms=60_000,
     )
     talk.note("name and its id", sorted(topic["error_code"] for topic in answer["responses"]))
 
@@ -275,7 +275,7 @@ def delete_and_create_again(talk: Dialogue) -> None:
     """A new topic of an old name has another id and no records."""
     name = talk.make_topic("phoenix")
     first_id = talk.topic_id(name)
-    talk.ask("delete", topic_names=[name], timeout_ms=10_000)
+    talk.ask("delete", topic_names=[name], timeout_ms=60_000)
     talk.wait_until(lambda: talk.metadata_of(name)["error_code"] == 3, f"{name} gone")
     talk.wait_until(lambda: _created(talk, name), f"{name} created again")
     talk.wait_for_topic(name)
@@ -291,14 +291,14 @@ def _created(talk: Dialogue, name: str) -> bool:
 @scenario("create_partitions")
 def create_partitions_good(talk: Dialogue) -> None:
     name = talk.make_topic("grows")
-    talk.ask("three", topics=[{"name": name, "count": 3, "assignments": None}], timeout_ms=10_000)
+    talk.ask("three", topics=[{"name": name, "count": 3, "assignments": None}], timeout_ms=60_000)
     talk.wait_for_topic(name, 3)
     talk.note("metadata", talk.metadata_of(name))
     assignments = [{"broker_ids": [0]}]
     talk.ask(
         "assigned",
         topics=[{"name": name, "count": 4, "assignments": assignments}],
-        timeout_ms=10_000,
+        timeout_ms=60_000,
     )
     talk.wait_for_topic(name, 4)
 
@@ -319,15 +319,15 @@ def create_partitions_refused(talk: Dialogue) -> None:
         ("empty assignments", 3, []),
     ):
         topic = {"name": name, "count": count, "assignments": assignments}
-        talk.ask(label, topics=[topic], timeout_ms=10_000, validate_only=True)
+        talk.ask(label, topics=[topic], timeout_ms=60_000, validate_only=True)
     unknown = {"name": talk.topic("unknown"), "count": 3, "assignments": None}
-    talk.ask("unknown topic", topics=[unknown], timeout_ms=10_000)
+    talk.ask("unknown topic", topics=[unknown], timeout_ms=60_000)
     talk.ask(
-        "illegal name", topics=[{"name": "a/b", "count": 3, "assignments": None}], timeout_ms=10_000
+        "illegal name", topics=[{"name": "a/b", "count": 3, "assignments": None}], timeout_ms=60_000
     )
     twice = [{"name": name, "count": count, "assignments": None} for count in (3, 4)]
-    talk.ask("twice", topics=twice, timeout_ms=10_000)
-    talk.ask("none", topics=[], timeout_ms=10_000)
+    talk.ask("twice", topics=twice, timeout_ms=60_000)
+    talk.ask("none", topics=[], timeout_ms=60_000)
 
 
 @scenario("create_partitions", peer="4.4.0", because=ENDLESS)
@@ -354,7 +354,7 @@ def create_partitions_validate_only(talk: Dialogue) -> None:
     talk.ask(
         "good",
         topics=[{"name": name, "count": 5, "assignments": None}],
-        timeout_ms=10_000,
+        timeout_ms=60_000,
         validate_only=True,
     )
     talk.note("still one", len(talk.metadata_of(name)["partitions"]))
