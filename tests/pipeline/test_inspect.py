@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import io
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import functions as f
 
 from minibroker.pipeline import inspect
+from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.jobs.inspect import run
 from minibroker.pipeline.plan import Kafka
@@ -335,18 +335,15 @@ def test_a_topic_that_is_not_there_is_one_sentence(
         inspect("nowhere", bootstrap=minibroker_address, spark=spark)
 
 
-def test_the_command_prints_the_table_and_writes_the_page(tmp_path: Path) -> None:
+def test_the_command_prints_the_table_and_writes_the_page(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """It runs in the session of this process; the command line's own tests start processes."""
     write_skewed(tmp_path / "logs")
     page = tmp_path / "page.html"
-    words = ["pipeline", "inspect", "--log-dir", str(tmp_path / "logs"), "--report", str(page)]
-    done = subprocess.run(
-        [sys.executable, "-m", "minibroker", *words, "--master", "local[1]"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=850,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "orders: 3,000 records" in done.stdout
-    assert "! Skewed: partition 1 holds 80 % of the records" in done.stdout
+    words = ["inspect", "--log-dir", str(tmp_path / "logs"), "--report", str(page)]
+    out, errors = io.StringIO(), io.StringIO()
+    assert run_words(words, out, errors) == 0, errors.getvalue()
+    assert "orders: 3,000 records" in out.getvalue()
+    assert "! Skewed: partition 1 holds 80 % of the records" in out.getvalue()
     assert "<svg" in page.read_text(encoding="utf-8")
