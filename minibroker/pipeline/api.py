@@ -24,9 +24,9 @@ from minibroker.pipeline.verbs.table import VERBS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from minibroker.pipeline.compare_facts import Comparison
+    from minibroker.pipeline.comparisons.facts import Comparison
     from minibroker.pipeline.outcome import Outcome
-    from minibroker.pipeline.report_facts import Inspection
+    from minibroker.pipeline.reports.facts import Inspection
     from minibroker.pipeline.verbs.declaration import PlanField, Verb
 
     Function = TypeVar("Function", bound=Callable[..., Any])

@@ -4,9 +4,9 @@ The user gives one set of settings, with `--kafka KEY=VALUE`, `--kafka-config FI
 `kafka.*`. Most of Kafka's Java names are librdkafka's, too. The others are translated here, for
 every client alike:
 
-    settings ──for_admin──────► AdminClient   preflight, group_lag, source_topics, transaction
-             ├─for_reader─────► Consumer      consumer
-             ├─for_writer─────► Producer      sink_options, transaction
+    settings ──for_admin──────► AdminClient   preflight, lag.readers, source.topics, sink
+             ├─for_reader─────► Consumer      source.consumer
+             ├─for_writer─────► Producer      sink.options, sink.transaction
              └─for_connector──► Java          Spark's connector
 
 | in Java                                  | in librdkafka                                       |
@@ -68,7 +68,7 @@ _JAVA_NAMES: Final = {
 }
 _JAVA_ONLY: Final = frozenset({"default.api.timeout.ms", "max.poll.records"})
 """Settings of calls in Java, which librdkafka does not have: the first one acts in
-`source_topics`, and records do not come by polls here.
+`source.topics`, and records do not come by polls here.
 """
 _READERS_ONLY: Final = frozenset(
     {

@@ -1,7 +1,8 @@
 """The options of the source: names, defaults and rules of Spark's Kafka connector.
 
-Parsed in the driver before anything is asked of a broker, and by `sources` for the connector too,
-so that both refuse the same things with the same sentence. Names are case-insensitive, as Spark's.
+Parsed in the driver before anything is asked of a broker, and by `source.frames` for the connector
+too, so that both refuse the same things with the same sentence. Names are case-insensitive, as
+Spark's.
 
 | option | values |
 |---|---|

@@ -17,7 +17,7 @@ class Outcome(NamedTuple):
     unmaskable_rows: int = 0
     """Records that were left out since they could not be masked."""
     found_places: int = 0
-    """Bits of the rules and selected fields that a record had, see `masking`."""
+    """Bits of the rules and selected fields that a record had, see `operations.masking`."""
     missed: tuple[str, ...] = ()
     """Rules of `mask` and fields of `select` that no record had: perhaps a wrong name."""
     late_rows: int = 0

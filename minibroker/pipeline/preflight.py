@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from minibroker.pipeline import offsets
 from minibroker.pipeline.client_settings import BOOTSTRAP, for_admin, with_token
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.source_topics import id_text
+from minibroker.pipeline.source.topics import id_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

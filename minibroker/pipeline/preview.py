@@ -8,19 +8,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.pipeline import (
-    archived_files,
-    job_directory,
-    places,
-    preflight,
-    quantities,
-    row_operations,
-)
+from minibroker.pipeline import places, preflight, quantities
 from minibroker.pipeline.files import files_of
+from minibroker.pipeline.operations import rows as row_operations
+from minibroker.pipeline.operations.rows import NONE
 from minibroker.pipeline.plan import SOURCES, TABLE_FORMATS, join
 from minibroker.pipeline.quantities import duration
-from minibroker.pipeline.row_operations import NONE
-from minibroker.pipeline.tables import open_archive
+from minibroker.pipeline.state import job_directory
+from minibroker.pipeline.tables import archived_files
+from minibroker.pipeline.tables.choice import open_archive
 from minibroker.pipeline.verbs.archive import ArchivePlan
 from minibroker.pipeline.verbs.compare import ComparePlan
 from minibroker.pipeline.verbs.copy import CopyPlan
@@ -36,9 +32,9 @@ from minibroker.pipeline.verbs.table import verb_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from minibroker.pipeline.operations.rows import RowOperations
     from minibroker.pipeline.plan import Kafka
-    from minibroker.pipeline.replay_target import ReplayTarget
-    from minibroker.pipeline.row_operations import RowOperations
+    from minibroker.pipeline.replays.target import ReplayTarget
     from minibroker.pipeline.verbs.shared import Engine
 
 _SEEN_LATER: Final = "is seen when Spark runs"
@@ -78,7 +74,7 @@ def _aligned(lines: Lines) -> list[str]:
 
 
 def _maintain(plan: MaintainPlan) -> Lines:
-    from minibroker.pipeline import maintenance  # noqa: PLC0415
+    from minibroker.pipeline.archives import maintenance  # noqa: PLC0415
 
     file_format = maintenance.check(plan)
     if file_format not in TABLE_FORMATS:
@@ -227,7 +223,7 @@ def _compare(plan: ComparePlan) -> Lines:
 
 
 def _lag(plan: LagPlan) -> Lines:
-    from minibroker.pipeline.group_lag import LagReader  # noqa: PLC0415
+    from minibroker.pipeline.lag.readers import LagReader  # noqa: PLC0415
 
     readers = LagReader(
         plan.kafka,

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import PYTHON_TOO_SLOW, explained
+from minibroker.pipeline.operations.rows import FOUND, METRIC, ROWS, UNMASKABLE
 from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.progress import Batch
-from minibroker.pipeline.row_operations import FOUND, METRIC, ROWS, UNMASKABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,7 +49,8 @@ class Watch:
             beside: other queries that must end, too.
             rows_of: returns the rows of a batch from its progress; the default is the rows of the
                 source.
-            metrics_of: returns the metrics of `row_operations` from a batch's progress; the default
+            metrics_of: returns the metrics of `operations.rows` from a batch's progress; the
+            default
                 are those that the query itself has observed. Their rows win over `rows_of`.
             is_done: returns whether a batch was the last one, for a query that does not end by
                 itself.

@@ -28,12 +28,12 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 import minibroker
+from minibroker.pipeline.data_source import TopicSource
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import local
 from minibroker.pipeline.plan import is_on_this_machine, is_remote
-from minibroker.pipeline.segments import SegmentSource
-from minibroker.pipeline.segments_batches import BatchSource
-from minibroker.pipeline.source import TopicSource
+from minibroker.pipeline.segments.batches import BatchSource
+from minibroker.pipeline.segments.records import SegmentSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -49,9 +49,9 @@ _DEFAULTS: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
     "spark.sql.streaming.stopTimeout": "60s",
-    # Filters on partition and offset reach the source (`pushed_filters`).
+    # Filters on partition and offset reach the source (`source.pushed_filters`).
     "spark.sql.python.filterPushdown.enabled": "true",
-    # A repeated micro-batch has the tasks of its first attempt, see `checkpoint_files`.
+    # A repeated micro-batch has the tasks of its first attempt, see `state.checkpoint_files`.
     "spark.sql.adaptive.streaming.stateless.enabled": "false",
 }
 _ON_THIS_MACHINE: Final = {

@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 
 from minibroker.pipeline.session import session
-from minibroker.pipeline.sinks import stream_to_topic
-from minibroker.pipeline.sources import stream_topics
+from minibroker.pipeline.sink.frames import stream_to_topic
+from minibroker.pipeline.source.frames import stream_topics
 from tests.pipeline.killing import BATCH_ROWS, MASTER, SPARK_SETTINGS
 
 

@@ -16,14 +16,15 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from minibroker.pipeline import PipelineError, archive, preflight, schemas, sources
-from minibroker.pipeline.archived_files import all_rows
+from minibroker.pipeline import PipelineError, archive, preflight, schemas
 from minibroker.pipeline.files import LocalFiles
-from minibroker.pipeline.job_directory import write_job
 from minibroker.pipeline.jobs.archive import job_of, reader_options
 from minibroker.pipeline.plan import Kafka
-from minibroker.pipeline.sinks import stream_to_files
-from minibroker.pipeline.sources import stream_topics
+from minibroker.pipeline.sink.frames import stream_to_files
+from minibroker.pipeline.source import frames as sources
+from minibroker.pipeline.source.frames import stream_topics
+from minibroker.pipeline.state.job_directory import write_job
+from minibroker.pipeline.tables.archived_files import all_rows
 from minibroker.pipeline.transforms.archived import from_text, to_archive
 from minibroker.pipeline.verbs.archive import ArchivePlan
 from tests.pipeline import topics

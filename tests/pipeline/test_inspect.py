@@ -15,10 +15,10 @@ from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.jobs.inspect import run
 from minibroker.pipeline.plan import Kafka
-from minibroker.pipeline.report_facts import FrequentKey, GroupLag
-from minibroker.pipeline.report_words import findings
+from minibroker.pipeline.reports.facts import FrequentKey, GroupLag
+from minibroker.pipeline.reports.words import findings
 from minibroker.pipeline.schemas import RECORD
-from minibroker.pipeline.segments_batches import BATCH
+from minibroker.pipeline.segments.batches import BATCH
 from minibroker.pipeline.transforms import inspected, inspected_batches
 from minibroker.pipeline.verbs.inspect import InspectPlan
 from minibroker.records.builder import build_batch

@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from pyarrow import dataset
 
 from minibroker.pipeline import archive
-from minibroker.pipeline.archived_files import all_rows
+from minibroker.pipeline.tables.archived_files import all_rows
 from tests.pipeline import topics
 from tests.pipeline.committed import commit, offsets, records, rest
 from tests.pipeline.killing import (

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from minibroker.pipeline import group_lag
 from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.group_lag import LagReader
+from minibroker.pipeline.lag import readers as group_lag
+from minibroker.pipeline.lag.readers import LagReader
 from minibroker.pipeline.plan import Kafka
 from tests.pipeline import topics
 from tests.pipeline.terminal import command, on_a_terminal

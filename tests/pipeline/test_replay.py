@@ -12,7 +12,7 @@ from minibroker.pipeline import PipelineError, archive, replay, schemas
 from minibroker.pipeline.jobs.replay import check, run
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.plan import Kafka
-from minibroker.pipeline.replay_target import ReplayTarget
+from minibroker.pipeline.replays.target import ReplayTarget
 from minibroker.pipeline.transforms import replayed
 from minibroker.pipeline.verbs.replay import ReplayPlan
 from tests.pipeline import topics

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as f
 
-from minibroker.pipeline import PipelineError, compare, copy, job_directory, schemas
-from minibroker.pipeline.archived_files import all_rows
+from minibroker.pipeline import PipelineError, compare, copy, schemas
 from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.jobs import archive, inspect, replay, rollup
-from minibroker.pipeline.mask_secret import VARIABLE
-from minibroker.pipeline.moments import moment_of
 from minibroker.pipeline.offsets import TopicPartition
+from minibroker.pipeline.operations.mask_secret import VARIABLE
+from minibroker.pipeline.operations.moments import moment_of
+from minibroker.pipeline.operations.rows import RowOperations, missed, share_of
 from minibroker.pipeline.plan import Kafka
-from minibroker.pipeline.row_operations import RowOperations, missed, share_of
+from minibroker.pipeline.state import job_directory
+from minibroker.pipeline.tables.archived_files import all_rows
 from minibroker.pipeline.transforms.operated import operated
 from minibroker.pipeline.verbs.archive import ArchivePlan
 from minibroker.pipeline.verbs.declaration import InPython, built

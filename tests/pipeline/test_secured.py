@@ -18,14 +18,14 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import (
 from cryptography.x509 import load_pem_x509_certificate, load_pem_x509_certificates
 
 from minibroker.pipeline import PipelineError, archive, inspect, preflight, replay, rollup
-from minibroker.pipeline.group_lag import LagReader
+from minibroker.pipeline.lag.readers import LagReader
 from minibroker.pipeline.options import parse
 from minibroker.pipeline.plan import kafka_of
-from minibroker.pipeline.reader import read_range
-from minibroker.pipeline.sink import write_rows
-from minibroker.pipeline.sink_marker import Position
-from minibroker.pipeline.sink_options import parse_options
-from minibroker.pipeline.source_batch import plan as ranges_of
+from minibroker.pipeline.sink.marker import Position
+from minibroker.pipeline.sink.options import parse_options
+from minibroker.pipeline.sink.writers import write_rows
+from minibroker.pipeline.source.batch import plan as ranges_of
+from minibroker.pipeline.source.reader import read_range
 from minibroker.testing import Broker
 from tests.support.certificates import authority_pem as ca_pem
 from tests.support.certificates import client_certificate, tls_settings, write_stores

@@ -16,7 +16,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from minibroker.pipeline.explain import explained
-from minibroker.pipeline.sources import read_topics
+from minibroker.pipeline.source.frames import read_topics
 from minibroker.storage import names
 from tests.pipeline import topics
 from tests.support.broker import Minibroker

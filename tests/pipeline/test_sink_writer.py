@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaException
 
-from minibroker.pipeline import transaction
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.sink import StreamWriter, Written, write_rows
-from minibroker.pipeline.sink_columns import arguments
-from minibroker.pipeline.sink_marker import Position
-from minibroker.pipeline.sink_options import SinkOptions, parse_options
-from minibroker.pipeline.transaction import Transaction
+from minibroker.pipeline.sink import transaction
+from minibroker.pipeline.sink.columns import arguments
+from minibroker.pipeline.sink.marker import Position
+from minibroker.pipeline.sink.options import SinkOptions, parse_options
+from minibroker.pipeline.sink.transaction import Transaction
+from minibroker.pipeline.sink.writers import StreamWriter, Written, write_rows
 from minibroker.testing import Broker
 from tests.pipeline import topics
 from tests.pipeline.committed import offsets, records, values
@@ -77,7 +77,7 @@ def test_a_repeated_micro_batch_is_written_once(address: str, topic: str) -> Non
 
 
 def test_the_marker_is_a_committed_offset_of_the_task(address: str, topic: str) -> None:
-    """The layout that `sink_marker` documents; a topic of one partition serves many tasks."""
+    """The layout that `sink.marker` documents; a topic of one partition serves many tasks."""
     topics.create(address, topic, 1)
     for task in range(3):
         write_rows(of(address, topic), at(topic, batch=7, task=task, tasks=3), rows(*range(task)))

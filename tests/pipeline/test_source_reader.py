@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.pipeline import options, reader, wire_client, wire_reader
+from minibroker.pipeline import options
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import OffsetRange
-from minibroker.pipeline.reader import read_range
-from minibroker.pipeline.source_batch import plan
-from minibroker.pipeline.wire_connection import WireConnection
+from minibroker.pipeline.source import reader
+from minibroker.pipeline.source.batch import plan
+from minibroker.pipeline.source.reader import read_range
+from minibroker.pipeline.wire import client as wire_client
+from minibroker.pipeline.wire import reader as wire_reader
+from minibroker.pipeline.wire.connection import WireConnection
 from tests.pipeline import topics
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.wire_settings import WireSettings
+    from minibroker.pipeline.wire.settings import WireSettings
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
@@ -210,7 +213,7 @@ def test_why_librdkafka_reads_is_told(
     topics.create(minibroker_address, topic)
     topics.send(minibroker_address, topic, 3)
     given = {"fetchWith": "auto", "kafka.reconnect.backoff.ms": "77"}
-    with caplog.at_level("INFO", logger="minibroker.pipeline.reader"):
+    with caplog.at_level("INFO", logger="minibroker.pipeline.source.reader"):
         assert offsets_read(
             parsed(minibroker_address, topic, **given), OffsetRange(topic, 0, 0, 3)
         ) == [0, 1, 2]

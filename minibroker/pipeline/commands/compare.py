@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TextIO
 
-from minibroker.pipeline import compare_text
 from minibroker.pipeline.commands.exits import EXIT_DIFFERENT, EXIT_OK
 from minibroker.pipeline.commands.one_answer import answer_of
+from minibroker.pipeline.comparisons import text as compare_text
 from minibroker.pipeline.jobs import compare
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TextIO
 
-from minibroker.pipeline import report_text
 from minibroker.pipeline.commands.exits import EXIT_OK
 from minibroker.pipeline.commands.one_answer import answer_of
 from minibroker.pipeline.jobs import inspect
+from minibroker.pipeline.reports import text as report_text
 
 if TYPE_CHECKING:
     from minibroker.pipeline.verbs.inspect import InspectPlan

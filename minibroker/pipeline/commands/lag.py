@@ -11,12 +11,12 @@ from minibroker.clock import SystemClock
 from minibroker.pipeline.commands.exits import EXIT_INTERRUPTED, EXIT_OK
 from minibroker.pipeline.commands.interrupting import ctrl_c_sets
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.group_lag import LagReader
-from minibroker.pipeline.lag_text import Look, json_line, page
-from minibroker.pipeline.oldest_unread import OldestUnread
+from minibroker.pipeline.lag.oldest_unread import OldestUnread
+from minibroker.pipeline.lag.readers import LagReader
+from minibroker.pipeline.lag.text import Look, json_line, page
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.lag_metrics import LagMetrics
+    from minibroker.pipeline.lag.metrics import LagMetrics
     from minibroker.pipeline.verbs.lag import LagPlan
     from minibroker.pipeline.verbs.shared import Engine
 
@@ -73,7 +73,7 @@ def _next(watch: _Looks, view: _Lines | _Screen, metrics: LagMetrics | None) -> 
 
 def _served(address: str, look: Look) -> tuple[LagMetrics, str]:
     """Serve the metrics; return them and their URL."""
-    from minibroker.pipeline import lag_metrics  # noqa: PLC0415  an extra package
+    from minibroker.pipeline.lag import metrics as lag_metrics  # noqa: PLC0415  an extra package
 
     metrics = lag_metrics.LagMetrics()
     metrics.look = look

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TextIO
 
-from minibroker.pipeline import maintenance
+from minibroker.pipeline.archives import maintenance
 from minibroker.pipeline.commands.exits import EXIT_OK
 
 if TYPE_CHECKING:

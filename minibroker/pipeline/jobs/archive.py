@@ -1,10 +1,10 @@
 """`archive`: topics → files, each record exactly once.
 
 A streaming query reads the topics, or only their offsets, and the tasks that write the files read
-the records (`archive_task`). Each batch is one commit with its own identity (`table_writer`),
-into a table of Iceberg or Delta or into a directory of files (`file_archive`). What a killed run
-left is seen by nobody, and its batch runs again. The checkpoint is in the directory itself, so the
-same call goes on where the last one ended.
+the records (`archives.task`). Each batch is one commit with its own identity
+(`archives.table_writer`), into a table of Iceberg or Delta or into a directory of files
+(`tables.file_archive`). What a killed run left is seen by nobody, and its batch runs again.
+The checkpoint is in the directory itself, so the same call goes on where the last one ended.
 """
 
 from __future__ import annotations
@@ -13,43 +13,40 @@ import json
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from minibroker.pipeline import (
-    archive_task,
-    dead_letters,
-    job_directory,
-    preflight,
-    sinks,
-    sources,
-    topic_identity,
-)
-from minibroker.pipeline.checkpoint_files import start_query, timed
-from minibroker.pipeline.decoded_archive import (
+from minibroker.pipeline import preflight
+from minibroker.pipeline.archives import dead_letters
+from minibroker.pipeline.archives import task as archive_task
+from minibroker.pipeline.archives.decoded import (
     check_columns,
     check_same_columns,
     columns_of_job,
     columns_writer,
 )
-from minibroker.pipeline.explain import explained
-from minibroker.pipeline.file_archive import FileArchive
-from minibroker.pipeline.files import files_of, files_with
-from minibroker.pipeline.outcome import Outcome
-from minibroker.pipeline.plan import is_remote
-from minibroker.pipeline.row_operations import source_options
-from minibroker.pipeline.running import Watch, run_started
-from minibroker.pipeline.schema_text import schema_text
-from minibroker.pipeline.settled_operations import begin_operations, check_operations
-from minibroker.pipeline.table_writer import (
+from minibroker.pipeline.archives.table_writer import (
     FileBatchWriter,
     ParquetBatchWriter,
     TableBatchWriter,
     compression_of,
 )
-from minibroker.pipeline.tables import check as check_table
-from minibroker.pipeline.tables import open_table
-from minibroker.pipeline.time_range import stations_of
-from minibroker.pipeline.topic_identity import Place
+from minibroker.pipeline.archives.time_range import stations_of
+from minibroker.pipeline.explain import explained
+from minibroker.pipeline.files import files_of, files_with
+from minibroker.pipeline.operations.rows import source_options
+from minibroker.pipeline.operations.settled import begin_operations, check_operations
+from minibroker.pipeline.outcome import Outcome
+from minibroker.pipeline.plan import is_remote
+from minibroker.pipeline.running import Watch, run_started
+from minibroker.pipeline.sink import frames as sinks
+from minibroker.pipeline.source import frames as sources
+from minibroker.pipeline.state import job_directory, topic_identity
+from minibroker.pipeline.state.checkpoint_files import start_query, timed
+from minibroker.pipeline.state.topic_identity import Place
+from minibroker.pipeline.tables.choice import check as check_table
+from minibroker.pipeline.tables.choice import open_table
+from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.transforms.archived import to_archive, to_text
 from minibroker.pipeline.transforms.operated import operated
+from minibroker.pipeline.values.schema_text import schema_text
 from minibroker.pipeline.verbs.archive import ArchivePlan
 from minibroker.pipeline.verbs.shared import DEFAULT_BATCH_BYTES, trigger_of
 
@@ -60,9 +57,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
+    from minibroker.pipeline.archives.table_writer import ArchiveBatchWriter
     from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.progress import Note, Progress
-    from minibroker.pipeline.table_writer import ArchiveBatchWriter
 
 
 def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:

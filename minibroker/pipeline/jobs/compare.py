@@ -18,22 +18,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minibroker.clock import SystemClock
-from minibroker.pipeline import (
-    archived_files,
-    compare_digests,
-    compare_sides,
-    compare_source,
-    mask_secret,
-    page_file,
-    places,
-    preflight,
+from minibroker.pipeline import places, preflight
+from minibroker.pipeline.comparisons import digests as compare_digests
+from minibroker.pipeline.comparisons import sides as compare_sides
+from minibroker.pipeline.comparisons import source as compare_source
+from minibroker.pipeline.comparisons.digests import BucketDigest
+from minibroker.pipeline.comparisons.facts import (
+    Comparison,
+    Example,
+    PartitionComparison,
+    SideFacts,
 )
-from minibroker.pipeline.compare_digests import BucketDigest
-from minibroker.pipeline.compare_facts import Comparison, Example, PartitionComparison, SideFacts
-from minibroker.pipeline.compare_page import page
-from minibroker.pipeline.compare_source import EVERYWHERE, KEY_BYTES_SHOWN, Task
+from minibroker.pipeline.comparisons.page import page
+from minibroker.pipeline.comparisons.source import EVERYWHERE, KEY_BYTES_SHOWN, Task
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files import files_of
+from minibroker.pipeline.operations import mask_secret
+from minibroker.pipeline.reports import page_file
+from minibroker.pipeline.tables import archived_files
 from minibroker.pipeline.transforms import compared
 
 if TYPE_CHECKING:
@@ -41,11 +43,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from minibroker.pipeline.compare_digests import RunDigest
-    from minibroker.pipeline.compare_rules import CompareRules
-    from minibroker.pipeline.compare_sides import OpenSide
-    from minibroker.pipeline.compare_source import Wanted
+    from minibroker.pipeline.comparisons.digests import RunDigest
+    from minibroker.pipeline.comparisons.sides import OpenSide
+    from minibroker.pipeline.comparisons.source import Wanted
     from minibroker.pipeline.verbs.compare import ComparePlan
+    from minibroker.pipeline.verbs.compare_rules import CompareRules
 
 _TASKS_A_CORE = 2
 """Tasks of the shuffle for each core."""

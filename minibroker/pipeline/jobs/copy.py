@@ -1,8 +1,8 @@
 """`copy`: topics → topics of this or another cluster, each record exactly once.
 
 The source is a stream of ranges of offsets, so that Spark's checkpoint has a range before it is
-copied. Each batch is copied by tasks that read and write (`copy_writer`). Consumer groups follow
-behind the records (`copied_groups`).
+copied. Each batch is copied by tasks that read and write (`copies.writer`). Consumer groups follow
+behind the records (`copies.groups`).
 
     ranges ─► checkpoint ─► tasks: read, write in a transaction ─► offset map ─► groups
 """
@@ -16,28 +16,25 @@ import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from minibroker.pipeline import (
-    job_directory,
-    preflight,
-    sources,
-    topic_identity,
-)
-from minibroker.pipeline.checkpoint_files import start_query, timed
-from minibroker.pipeline.copied_groups import let_follow
-from minibroker.pipeline.copy_chosen import ChosenBatchWriter
-from minibroker.pipeline.copy_targets import CopyTargets, too_few
-from minibroker.pipeline.copy_writer import CopyBatchWriter
+from minibroker.pipeline import preflight
+from minibroker.pipeline.copies.chosen import ChosenBatchWriter
+from minibroker.pipeline.copies.groups import let_follow
+from minibroker.pipeline.copies.offset_map import OffsetMapFiles
+from minibroker.pipeline.copies.targets import CopyTargets, too_few
+from minibroker.pipeline.copies.writer import CopyBatchWriter
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files import files_of, files_with
-from minibroker.pipeline.offset_map import OffsetMapFiles
+from minibroker.pipeline.operations.rows import source_options
+from minibroker.pipeline.operations.settled import begin_operations, check_operations
 from minibroker.pipeline.plan import join
 from minibroker.pipeline.progress import Note
 from minibroker.pipeline.repeating import repeated
-from minibroker.pipeline.row_operations import source_options
 from minibroker.pipeline.running import Watch, run_started
-from minibroker.pipeline.settled_operations import begin_operations, check_operations
-from minibroker.pipeline.topic_identity import Place
+from minibroker.pipeline.source import frames as sources
+from minibroker.pipeline.state import job_directory, topic_identity
+from minibroker.pipeline.state.checkpoint_files import start_query, timed
+from minibroker.pipeline.state.topic_identity import Place
 from minibroker.pipeline.verbs.shared import trigger_of
 
 if TYPE_CHECKING:
@@ -45,8 +42,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from minibroker.pipeline.copies.offset_map import TranslatedOffsets
     from minibroker.pipeline.files import FileSystem
-    from minibroker.pipeline.offset_map import TranslatedOffsets
     from minibroker.pipeline.outcome import Outcome
     from minibroker.pipeline.plan import Kafka
     from minibroker.pipeline.preflight import ClusterTopics

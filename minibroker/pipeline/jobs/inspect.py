@@ -1,7 +1,7 @@
 """`inspect`: statistics of topics, of a broker or in its files, as values, a table and a page.
 
-    topics ─ sources ─────────┐
-                              ├► facts (kept) ─ transforms.inspected ─► Inspection ─► report
+    topics ─ source.frames ───┐
+                              ├► facts (kept) ─ transforms.inspected ─► Inspection ─► reports
     files ─ minibroker-log ───┤
             minibroker-batches ─ transforms.inspected_batches ────┘
 
@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING, Final
 from pyspark import StorageLevel
 
 from minibroker.clock import SystemClock
-from minibroker.pipeline import group_lag, mask_secret, page_file, preflight, sources
+from minibroker.pipeline import preflight
 from minibroker.pipeline.explain import explained
-from minibroker.pipeline.report import page
-from minibroker.pipeline.report_facts import (
+from minibroker.pipeline.lag import readers as group_lag
+from minibroker.pipeline.operations import mask_secret
+from minibroker.pipeline.operations.rows import source_options
+from minibroker.pipeline.reports import page_file
+from minibroker.pipeline.reports.facts import (
     CodecFacts,
     Defect,
     FrequentKey,
@@ -31,8 +34,9 @@ from minibroker.pipeline.report_facts import (
     Slice,
     TopicFacts,
 )
-from minibroker.pipeline.row_operations import source_options
-from minibroker.pipeline.segments import SegmentOptions
+from minibroker.pipeline.reports.page import page
+from minibroker.pipeline.segments.records import SegmentOptions
+from minibroker.pipeline.source import frames as sources
 from minibroker.pipeline.transforms import inspected, inspected_batches
 from minibroker.pipeline.transforms.operated import operated
 from minibroker.pipeline.verbs.inspect import InspectPlan
@@ -42,7 +46,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, Row, SparkSession
 
-    from minibroker.pipeline.group_lag import ReaderLag
+    from minibroker.pipeline.lag.readers import ReaderLag
 
 FREQUENT_KEYS: Final = 10
 SLICES: Final = 60

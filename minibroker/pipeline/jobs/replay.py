@@ -1,6 +1,6 @@
 """`replay`: an archive's files → topic, each record exactly once, in order within a partition.
 
-The streaming source (`replay_source`) returns ranges of offsets of the archived topics. Spark
+The streaming source (`replays.source`) returns ranges of offsets of the archived topics. Spark
 writes the ranges of a batch into the checkpoint before the batch runs. This job reads these ranges
 from the files and writes them with the exactly-once sink, whose transactions carry the number of
 the batch. After a kill the next run gets the same ranges under the same number again, and the sink
@@ -19,27 +19,24 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark import StorageLevel
 
-from minibroker.pipeline import (
-    archived_files,
-    job_directory,
-    offsets,
-    preflight,
-    replay_writer,
-)
-from minibroker.pipeline.checkpoint_files import start_query, timed
+from minibroker.pipeline import offsets, preflight
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files import files_of, files_with
 from minibroker.pipeline.offsets import TopicPartition
+from minibroker.pipeline.operations.settled import begin_operations, check_operations
 from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import join
 from minibroker.pipeline.progress import Note
-from minibroker.pipeline.replay_index import STRETCHES_MAX, Knot, ReplayIndex, Stretch, knot_ms
-from minibroker.pipeline.replay_source import ReplaySource
-from minibroker.pipeline.replay_target import ReplayTarget, archived_partitions, create
+from minibroker.pipeline.replays import writer as replay_writer
+from minibroker.pipeline.replays.index import STRETCHES_MAX, Knot, ReplayIndex, Stretch, knot_ms
+from minibroker.pipeline.replays.source import ReplaySource
+from minibroker.pipeline.replays.target import ReplayTarget, archived_partitions, create
 from minibroker.pipeline.running import Watch, run_started
-from minibroker.pipeline.settled_operations import begin_operations, check_operations
-from minibroker.pipeline.sources import RATED_BATCH_S
+from minibroker.pipeline.source.frames import RATED_BATCH_S
+from minibroker.pipeline.state import job_directory
+from minibroker.pipeline.state.checkpoint_files import start_query, timed
+from minibroker.pipeline.tables import archived_files
 from minibroker.pipeline.transforms import replayed
 from minibroker.pipeline.transforms.operated import in_time
 from minibroker.pipeline.verbs.replay import ReplayPlan
@@ -172,9 +169,9 @@ def find_files(
 ) -> FoundFiles:
     """Return the files with records to replay, from a scan of three columns.
 
-    Files are looked at in parts (`archived_files.FILES_AT_ONCE`), and what is found stays with the
-    executors: the driver needs as much memory for 100,000 files as for 10,000. `renamed` is as of
-    `archived_files.kept_bytes`.
+    Files are looked at in parts (`tables.archived_files.FILES_AT_ONCE`), and what is found stays
+    with the executors: the driver needs as much memory for 100,000 files as for 10,000. `renamed`
+    is as of `tables.archived_files.kept_bytes`.
 
     Raises PipelineError.
     """

@@ -3,7 +3,8 @@
 A window is final once the watermark has passed its end: later records of it are too late, and it is
 written once. Open windows stay in the checkpoint for the next run. A run into files that does not
 follow also writes the open windows, as provisional rows. The next run removes these before it
-begins (`provisional_windows`). Bad records have a query of their own (`bad_records`).
+begins (`rollups.provisional_windows`). Bad records have a query of their own
+(`rollups.bad_records`).
 """
 
 from __future__ import annotations
@@ -15,27 +16,23 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 from pyspark.sql.types import TimestampType
 
-from minibroker.pipeline import (
-    bad_records,
-    job_directory,
-    preflight,
-    provisional_windows,
-    sinks,
-    sources,
-    topic_identity,
-)
+from minibroker.pipeline import preflight
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysed_quietly, analysis_sentence, explained
 from minibroker.pipeline.files import files_of, files_with
+from minibroker.pipeline.operations.rows import source_options
+from minibroker.pipeline.operations.settled import begin_operations, check_operations
 from minibroker.pipeline.outcome import Outcome
-from minibroker.pipeline.row_operations import source_options
+from minibroker.pipeline.rollups import bad_records, provisional_windows
 from minibroker.pipeline.running import Watch, run_started
-from minibroker.pipeline.settled_operations import begin_operations, check_operations
-from minibroker.pipeline.topic_identity import Place
+from minibroker.pipeline.sink import frames as sinks
+from minibroker.pipeline.source import frames as sources
+from minibroker.pipeline.state import job_directory, topic_identity
+from minibroker.pipeline.state.topic_identity import Place
 from minibroker.pipeline.transforms import json_values, windows
 from minibroker.pipeline.transforms.operated import operated
-from minibroker.pipeline.value_schema import check as check_schema
-from minibroker.pipeline.value_schema import schema_of
+from minibroker.pipeline.transforms.value_schema import check as check_schema
+from minibroker.pipeline.transforms.value_schema import schema_of
 from minibroker.pipeline.verbs.rollup import RollupPlan
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ record of its key that A has behind it comes before it in B.
 All steps work on the records of one key in one place, so they share one shuffle, by place and key.
 Spark sorts on disk what does not fit into memory.
 
-Input: `compare_source.ROW`. Output: kind, partitionA, offsetA, partitionB, offsetB, fields, key.
+Input: `comparisons.source.ROW`. Output: kind, partitionA, offsetA, partitionB, offsetB, fields,
+key.
 """
 
 from __future__ import annotations

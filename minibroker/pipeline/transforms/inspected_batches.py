@@ -2,7 +2,7 @@
 
 Pure; the results are small.
 
-Input: `segments_batches.BATCH`. Sequences that retention or compaction removed look the same as
+Input: `segments.batches.BATCH`. Sequences that retention or compaction removed look the same as
 sequences that never existed: both are missing.
 """
 

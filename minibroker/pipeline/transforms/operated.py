@@ -1,4 +1,4 @@
-"""The operations of a job (`row_operations`) on its rows: some are left out, some are changed.
+"""The operations of a job (`operations.rows`) on its rows: some are left out, some are changed.
 
     RECORD ──chosen──► the rows of since, until, where and sample ──changed──► masked and selected
 
@@ -21,8 +21,8 @@ from pyspark.sql.types import BinaryType, BooleanType, LongType, StringType, Str
 from minibroker.pipeline import schemas
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysed_quietly, analysis_sentence
-from minibroker.pipeline.masking import Masker
-from minibroker.pipeline.row_operations import BY_KEY, FOUND, METRIC, ROWS, UNMASKABLE
+from minibroker.pipeline.operations.masking import Masker
+from minibroker.pipeline.operations.rows import BY_KEY, FOUND, METRIC, ROWS, UNMASKABLE
 from minibroker.pipeline.transforms.json_values import parsed_schema
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, Observation
 
-    from minibroker.pipeline.row_operations import RowOperations
+    from minibroker.pipeline.operations.rows import RowOperations
 
 _RECORD: Final = "__record"
 _CHANGED: Final = "__changed"

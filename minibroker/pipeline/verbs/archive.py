@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.plan import (
     JOB_DIRECTORY,
     TABLE_FORMATS,
@@ -13,7 +14,6 @@ from minibroker.pipeline.plan import (
     join,
     without_password,
 )
-from minibroker.pipeline.row_operations import NONE, RowOperations
 from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Verb
 from minibroker.pipeline.verbs.kinds import (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
-from minibroker.pipeline.compare_rules import IGNORED, CompareRules
 from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.operations.rows import BY_KEY, NONE, RowOperations
 from minibroker.pipeline.plan import Kafka
-from minibroker.pipeline.row_operations import BY_KEY, NONE, RowOperations
 from minibroker.pipeline.verbs import row_options
+from minibroker.pipeline.verbs.compare_rules import IGNORED, CompareRules
 from minibroker.pipeline.verbs.compare_side import SIDE, Side, side_of
 from minibroker.pipeline.verbs.declaration import Names, Option, Part, Verb
 from minibroker.pipeline.verbs.kinds import COUNT, SWITCH, Kind, Many, check_choice

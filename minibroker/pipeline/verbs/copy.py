@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.plan import Kafka, join
-from minibroker.pipeline.row_operations import NONE, RowOperations
 from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Part, Verb
 from minibroker.pipeline.verbs.kinds import DIRECTORY, SWITCH, TOPIC, TOPICS, Kind, Many

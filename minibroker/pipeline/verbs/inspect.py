@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.plan import Kafka, absolute
-from minibroker.pipeline.row_operations import NONE, RowOperations
 from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Verb
 from minibroker.pipeline.verbs.kinds import TOPICS, Kind

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
+from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.plan import JOB_DIRECTORY, Kafka, join
-from minibroker.pipeline.row_operations import NONE, RowOperations
 from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Verb
 from minibroker.pipeline.verbs.kinds import (

@@ -1,4 +1,4 @@
-"""Options of the operations on records (`row_operations`), the same for every verb."""
+"""Options of the operations on records (`operations.rows`), the same for every verb."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from minibroker.clock import SystemClock
 from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.mask_rules import (
+from minibroker.pipeline.operations.mask_rules import (
     KEYED,
     PLACES_MAX,
     FieldPath,
@@ -14,8 +14,8 @@ from minibroker.pipeline.mask_rules import (
     fields_of,
     rules_of,
 )
-from minibroker.pipeline.moments import Moment, moment_of
-from minibroker.pipeline.row_operations import (
+from minibroker.pipeline.operations.moments import Moment, moment_of
+from minibroker.pipeline.operations.rows import (
     DEFAULT_LATE_MS,
     FAIL,
     ON_UNMASKABLE,
@@ -23,7 +23,7 @@ from minibroker.pipeline.row_operations import (
     RowOperations,
     share_of,
 )
-from minibroker.pipeline.schema_text import schema_text
+from minibroker.pipeline.values.schema_text import schema_text
 from minibroker.pipeline.verbs.declaration import Option, Part
 from minibroker.pipeline.verbs.kinds import (
     DURATION,

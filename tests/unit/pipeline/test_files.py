@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.pipeline.archived_files import format_of
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import LocalFiles, files_of, local
+from minibroker.pipeline.tables.archived_files import format_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from minibroker.pipeline.compare_digests import BucketDigest, RunDigest
-from minibroker.pipeline.compare_rules import CompareRules
-from minibroker.pipeline.compare_source import EVERYWHERE, KEY_BYTES_SHOWN
+from minibroker.pipeline.comparisons.digests import BucketDigest, RunDigest
+from minibroker.pipeline.comparisons.source import EVERYWHERE, KEY_BYTES_SHOWN
 from minibroker.pipeline.jobs.compare import differing, key_text
+from minibroker.pipeline.verbs.compare_rules import CompareRules
 
 
 def run(partition: int, *sums: int, order: int = 0, is_ordered: bool = True) -> RunDigest:

@@ -13,7 +13,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minibroker.pipeline.schema_registry import descriptors
+from minibroker.pipeline.archives.schema_registry import descriptors
 from minibroker.pipeline.values.protobuf_values import ProtobufReader
 
 FILE = """

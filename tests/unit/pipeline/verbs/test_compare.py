@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.pipeline.compare_rules import CompareRules
 from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.verbs.compare_rules import CompareRules
 from minibroker.pipeline.verbs.parser import parse
 from minibroker.pipeline.verbs.table import VERBS
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.row_operations import NONE
+from minibroker.pipeline.operations.rows import NONE
 from minibroker.pipeline.verbs import archive, replay
 from minibroker.pipeline.verbs.archive import ArchivePlan
 from minibroker.pipeline.verbs.declaration import InPython, plan_of

@@ -1,0 +1,1 @@
+"""Archives: tasks and writers make a batch of records one commit of a table."""

@@ -1,0 +1,139 @@
+"""An archive whose values are columns: what it needs, what it remembers, and its writer."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Final
+
+from minibroker.pipeline.archives import dead_letters
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.plan import is_remote
+from minibroker.pipeline.tables.file_archive import FileArchive
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from minibroker.pipeline.archives.decoded_writer import DecodedBatchWriter, GrowingTable
+    from minibroker.pipeline.archives.decodings import DecodedColumn
+    from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.verbs.archive import ArchivePlan
+
+DEFAULT_CODEC: Final = "zstd"
+_LIBRARIES: Final = ("fastavro", "ptars", "pyruhvro", "grpc_tools", "confluent_kafka")
+
+
+def check_columns(plan: ArchivePlan) -> None:
+    """Raise PipelineError if values cannot become columns here."""
+    missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
+    if plan.registry_url is not None and missing:
+        raise PipelineError(
+            f"{missing[0]} is not installed, which values of a schema registry need: "
+            "pip install 'minibroker[schemas]'"
+        )
+    for path in (plan.to, plan.dead_letters or ""):
+        if is_remote(path):
+            raise PipelineError(
+                f"values as columns cannot be written to {path}: give a path of a file system that "
+                "all workers share"
+            )
+
+
+def columns_of_job(plan: ArchivePlan) -> Mapping[str, str]:
+    """Return the settings of the columns that must be the same in every run."""
+    if not plan.decoded_columns:
+        return {}
+    return {
+        "values": "of a schema registry" if plan.schema is None else "of a schema",
+        "columns": ", ".join(plan.decoded_columns),
+        "bytes": "kept" if plan.keep_bytes else "not kept",
+        **({"upsert by": ", ".join(plan.upsert_by)} if plan.upsert_by else {}),
+    }
+
+
+def check_same_columns(plan: ArchivePlan, found: Mapping[str, str]) -> None:
+    """Raise PipelineError if the directory's values are columns, and the plan's are not."""
+    if "values" in found and not plan.decoded_columns:
+        raise PipelineError(
+            f"{plan.to} has values as columns: give --schema-registry or --schema again, or "
+            "another directory"
+        )
+
+
+def columns_writer(
+    spark: SparkSession,
+    plan: ArchivePlan,
+    files: FileSystem,
+    topics: Sequence[str],
+    task: Mapping[str, str] | None,
+) -> DecodedBatchWriter:
+    """Return the writer of the archive's batches.
+
+    Args:
+        spark: session of the job.
+        plan: of the archive.
+        files: of its directory.
+        topics: those that are there now; their schemas are asked for at once.
+        task: of `task.options_of`, for batches of ranges; None: they have rows.
+
+    Raises PipelineError: the table, the registry or the schema cannot be used.
+    """
+    from minibroker.pipeline.archives.decoded_writer import DecodedBatchWriter  # noqa: PLC0415  PyArrow
+    from minibroker.pipeline.archives.decodings import Decodings  # noqa: PLC0415  PyArrow
+    from minibroker.pipeline.values.arrow_types import plain  # noqa: PLC0415  PyArrow
+
+    table = _table(spark, plan, files)
+    now = table.columns()
+    types = {
+        name: plain(now.field(name).type) for name in plan.decoded_columns if name in now.names
+    }
+    registry = None
+    if plan.registry_url is not None:
+        from minibroker.pipeline.archives.schema_registry import SchemaRegistry  # noqa: PLC0415  an extra
+
+        registry = SchemaRegistry({**plan.kafka.registry, "url": plan.registry_url})
+    try:
+        decodings = Decodings(_columns(plan), registry, types, widens=plan.format != "delta")
+        decodings.begin(topics)
+        place = dead_letters.open_place(plan, spark)
+    except BaseException as error:
+        if registry is not None:
+            registry.close()
+        if isinstance(error, ValueError):
+            raise PipelineError(f"--schema {plan.schema} does not fit {plan.to}: {error}") from (
+                error
+            )
+        raise
+    return DecodedBatchWriter(
+        table, files, plan, decodings=decodings, dead_letters=place, task=task
+    )
+
+
+def _columns(plan: ArchivePlan) -> list[DecodedColumn]:
+    from minibroker.pipeline.archives.decodings import DecodedColumn  # noqa: PLC0415  PyArrow
+
+    given = None
+    if plan.schema is not None:
+        from minibroker.pipeline.transforms.value_schema import of_json  # noqa: PLC0415  only then
+
+        given = of_json(plan.schema, is_event=bool(plan.upsert_by))
+    return [DecodedColumn(name, given, plan.keep_bytes) for name in plan.decoded_columns]
+
+
+def _table(spark: SparkSession, plan: ArchivePlan, files: FileSystem) -> GrowingTable:
+    if plan.is_table and not plan.upsert_by:
+        from minibroker.pipeline.tables.choice import open_table  # noqa: PLC0415  an extra
+
+        return open_table(plan)
+    from minibroker.pipeline.archives.table_writer import compression_of  # noqa: PLC0415  PyArrow
+    from minibroker.pipeline.tables.parquet_directory import ParquetDirectory  # noqa: PLC0415  PyArrow
+
+    archive = FileArchive(files, plan.to)
+    codec = compression_of(spark) or DEFAULT_CODEC
+    staged = ParquetDirectory(archive, files, plan.to, plan.decoded_columns, codec)
+    if not plan.upsert_by:
+        return staged
+    from minibroker.pipeline.tables.mirror import MirrorTable  # noqa: PLC0415  an extra
+
+    return MirrorTable(plan, files, staged)

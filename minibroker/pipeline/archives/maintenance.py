@@ -1,0 +1,166 @@
+"""Upkeep of an archive: small files become large ones, old versions and left-overs go.
+
+    files of a topic and day ─► merged files ─► one commit: new instead of old
+    versions older than `keep` ─► dropped ─► files that no version lists any more ─► removed
+
+It runs beside an archive that writes: a commit that meets another one is made again on the newer
+version. A file is removed only if no version lists it and nobody can list it any more: its batch
+is committed, or an earlier upkeep wrote it. One upkeep of a directory runs at a time. Every step
+may be repeated after a kill. No Spark is needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from minibroker.clock import SystemClock
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.files import LocalFiles
+from minibroker.pipeline.plan import JOB_DIRECTORY, TABLE_FORMATS, absolute, is_remote
+from minibroker.pipeline.tables.archived_files import format_of
+from minibroker.pipeline.tables.choice import open_archive
+from minibroker.pipeline.tables.data_files import FileWriter
+from minibroker.pipeline.tables.file_archive import FileArchive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from minibroker.pipeline.tables.data_files import DataFile, Layout
+    from minibroker.pipeline.tables.table import ListedFile, Table
+    from minibroker.pipeline.verbs.maintain import MaintainPlan
+
+SMALL: Final = 0.75
+"""A file below this part of the target size is merged with others."""
+_SEVERAL_DAYS: Final = (date.min.isoformat(), date.max.isoformat())
+_ROWS: Final = 10_000
+
+
+class Maintained(NamedTuple):
+    """The outcome of one upkeep."""
+
+    merged_files: int = 0
+    into_files: int = 0
+    expired_versions: int = 0
+    removed_files: int = 0
+
+
+def check(plan: MaintainPlan) -> str:
+    """Return the format of the archive. Raises PipelineError if there is none."""
+    if is_remote(plan.to):
+        raise PipelineError(f"maintain works on paths of this machine, which {plan.to} is not")
+    return format_of(LocalFiles(), plan.to, is_in_catalogue=bool(plan.catalog))
+
+
+def run(plan: MaintainPlan) -> Maintained:
+    """Do the upkeep of an archive. Raises PipelineError."""
+    file_format = check(plan)
+    directory = absolute(plan.to)
+    with _alone(directory):
+        if file_format not in TABLE_FORMATS:
+            archive = FileArchive(LocalFiles(), directory)
+            before = archive.stages()
+            archive.finish()
+            return Maintained(removed_files=len(before) - len(archive.stages()))
+        table = open_archive(file_format, directory, plan.catalog, plan.table)
+        done = _merge(table, directory, plan.target_bytes)
+        before_ms = SystemClock().now_ms() - plan.keep_ms
+        done = done._replace(expired_versions=table.expire(before_ms))
+        query = LocalFiles().read(str(Path(directory, JOB_DIRECTORY, "query"))) or ""
+        return done._replace(removed_files=_remove(table.unlisted(query.strip(), plan.keep_ms)))
+
+
+def bins(files: Iterable[ListedFile], target_bytes: int) -> list[list[ListedFile]]:
+    """Return the files to merge: small ones of one topic and day, about `target_bytes` each.
+
+    The first and the last date stand for many days (`tables.data_files.date_text`): their files
+    stay.
+    """
+    of_day: dict[tuple[str, str], list[ListedFile]] = {}
+    for file in sorted(files):
+        if file.size < SMALL * target_bytes and file.date not in _SEVERAL_DAYS:
+            of_day.setdefault((file.topic, file.date), []).append(file)
+    found = []
+    for small in of_day.values():
+        chosen: list[ListedFile] = []
+        for file in small:
+            if chosen and sum(other.size for other in chosen) + file.size > target_bytes:
+                found.append(chosen)
+                chosen = []
+            chosen.append(file)
+        found.append(chosen)
+    return [chosen for chosen in found if len(chosen) > 1]
+
+
+def _merge(table: Table, directory: str, target_bytes: int) -> Maintained:
+    done = Maintained()
+    for old in bins(table.files(), target_bytes):
+        new = _merged(table.merged_layout(2 * target_bytes), old)
+        if table.replace(old, new):
+            done = done._replace(
+                merged_files=done.merged_files + len(old), into_files=done.into_files + len(new)
+            )
+        else:
+            _remove(str(Path(directory, file.path)) for file in new)
+    return done
+
+
+def _merged(layout: Layout, old: Sequence[ListedFile]) -> list[DataFile]:
+    """Write the rows of `old`, which are of one topic and day, into as few files as possible."""
+    writer = FileWriter(layout)
+    try:
+        for file in old:
+            for batch in _rows_of(file, layout.schema):
+                writer.add(batch)
+        return writer.close()
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+def _rows_of(file: ListedFile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file with the columns of the table: the file may be older than some.
+
+    Topic and date may be in its path only.
+    """
+    day = pa.scalar(file.date).cast(pa.date32())
+    with pq.ParquetFile(file.path) as parquet:
+        for batch in parquet.iter_batches(batch_size=_ROWS):
+            rows = batch
+            for field in schema:
+                if field.name in rows.schema.names:
+                    whole = rows[field.name].cast(field.type)
+                    rows = rows.set_column(rows.schema.names.index(field.name), field, whole)
+                elif field.name not in ("topic", "date"):
+                    rows = rows.add_column(0, field, pa.nulls(rows.num_rows, field.type))
+            for name, value in (("topic", pa.scalar(file.topic)), ("date", day)):
+                if name not in rows.schema.names:
+                    rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+            yield rows
+
+
+def _remove(paths: Iterable[str]) -> int:
+    """Remove those of the files that are there, and return how many these were."""
+    found = [Path(path) for path in paths if Path(path).exists()]
+    for path in found:
+        path.unlink(missing_ok=True)
+    return len(found)
+
+
+@contextlib.contextmanager
+def _alone(directory: str) -> Iterator[None]:
+    """Hold the lock of the directory. Raises PipelineError if another upkeep has it."""
+    with Path(directory, JOB_DIRECTORY, "maintain.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise PipelineError(
+                f"another maintain of {directory} is running: wait until it has ended"
+            ) from error
+        yield

@@ -1,0 +1,233 @@
+"""A batch of an archive: from rows in the tasks to one commit of a table.
+
+Spark calls the driver with each batch (`foreachBatch`). The tasks write the files and return their
+facts, and the driver commits them with the identity of the batch. After a kill Spark runs the batch
+again, under the same number and with the same offsets. If it was committed, nothing is written.
+
+    ranges ─► tasks: task, data_files ─────────► facts of the files ─► table.commit(query, batch)
+       │                                                          └──► file_archive.commit(…)
+    records ─► tasks: data_files ──────────────► facts of the files ─► table.commit(query, batch)
+       └─────► tasks: Spark's files of a stage ──────────────────────► file_archive.commit(…)
+
+Ranges of offsets are the quick way: the records do not cross to the JVM and back. The other way is
+for what needs Spark: its connector, its writers of JSON and CSV, directories that are URLs.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql.types import StructType
+
+from minibroker.pipeline.archives import table_sink
+from minibroker.pipeline.archives.table_sink import TableSink
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.files import local
+from minibroker.pipeline.plan import JOB_DIRECTORY, join
+from minibroker.pipeline.schemas import ARCHIVE, ARCHIVE_PARTITION_COLUMNS, to_arrow
+from minibroker.pipeline.sink import frames as sinks
+from minibroker.pipeline.tables.data_files import Layout
+from minibroker.pipeline.tables.table import BatchId
+from minibroker.pipeline.transforms.archived import to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.tables.data_files import DataFile
+    from minibroker.pipeline.tables.file_archive import FileArchive
+    from minibroker.pipeline.tables.table import Table
+    from minibroker.pipeline.verbs.archive import ArchivePlan
+
+
+_CODEC_SETTING: Final = "spark.sql.parquet.compression.codec"
+_CODECS: Final = {
+    "none": "none",
+    "uncompressed": "none",
+    "snappy": "snappy",
+    "gzip": "gzip",
+    "zstd": "zstd",
+    "brotli": "brotli",
+    "lz4": "lz4",
+    "lz4_raw": "lz4",
+}
+"""Spark's names of Parquet's codecs, and PyArrow's."""
+
+
+class ArchiveBatchWriter(ABC):
+    """The function that Spark calls with each batch, in the driver."""
+
+    def __init__(self, files: FileSystem, plan: ArchivePlan) -> None:
+        """Args:
+        files: of the directory of the archive.
+        plan: of the archive.
+        """
+        self._files = files
+        self._plan = plan
+        self.rows: dict[int, int] = {}
+        """Number of a batch of ranges → its records, until the caller removes the entry."""
+
+    def write(self, batch: DataFrame, number: int) -> None:
+        """Write and commit a batch: rows with the columns of an archive, or ranges of offsets.
+
+        Raises PipelineError, in the text of Spark's exception.
+        """
+        query = query_of(self._files, self._plan.checkpoint)
+        check_owner(self._files, self._plan.to, query)
+        self.store(batch, BatchId(query, number))
+
+    def close(self) -> None:  # noqa: B027  most writers hold nothing
+        """End what the writer holds; called once, after the last batch."""
+
+    @abstractmethod
+    def store(self, batch: DataFrame, identity: BatchId) -> None:
+        """Write and commit a batch, unless it is committed already."""
+
+
+class TableBatchWriter(ArchiveBatchWriter):
+    """Writes into a table of Iceberg or Delta."""
+
+    def __init__(
+        self,
+        table: Table,
+        files: FileSystem,
+        plan: ArchivePlan,
+        task: Mapping[str, str] | None = None,
+    ) -> None:
+        """Args:
+        table: what is written.
+        files: of its directory.
+        plan: of the archive.
+        task: of `task.options_of`, for a batch of ranges; None: it has rows.
+        """
+        super().__init__(files, plan)
+        self._table = table
+        self._task = task
+
+    def store(self, batch: DataFrame, identity: BatchId) -> None:
+        if self._table.has(identity):
+            return
+        layout = self._table.layout(identity, self._plan.target_bytes)
+        if self._task is None:
+            files = write_data_files(few_tasks(batch), layout, {})
+        else:
+            files = write_data_files(batch, layout, self._task)
+            self.rows[identity.number] = sum(file.rows for file in files)
+        self._table.commit(identity, files)
+
+
+class ParquetBatchWriter(ArchiveBatchWriter):
+    """Writes a batch of ranges into Parquet files of a directory of this machine."""
+
+    def __init__(
+        self, archive: FileArchive, files: FileSystem, plan: ArchivePlan, task: Mapping[str, str]
+    ) -> None:
+        """Take `task` from `task.options_of`."""
+        super().__init__(files, plan)
+        self._archive = archive
+        self._task = task
+
+    def store(self, batch: DataFrame, identity: BatchId) -> None:
+        if self._archive.has(identity):
+            return
+        stage = self._archive.new_stage(identity)
+        columns = [field for field in ARCHIVE if field.name not in ARCHIVE_PARTITION_COLUMNS]
+        layout = Layout(
+            directory=str(local(stage)),
+            prefix="",
+            schema=to_arrow(StructType(columns)),
+            target_bytes=self._plan.target_bytes,
+            stem=f"part-{identity.number:09d}",
+            compression=compression_of(batch.sparkSession) or "none",
+        )
+        files = write_data_files(batch, layout, self._task)
+        self.rows[identity.number] = sum(file.rows for file in files)
+        self._archive.commit(identity, stage, [file.path for file in files])
+
+
+class FileBatchWriter(ArchiveBatchWriter):
+    """Writes Parquet, JSON or CSV files with Spark's own writers."""
+
+    def __init__(self, archive: FileArchive, files: FileSystem, plan: ArchivePlan) -> None:
+        super().__init__(files, plan)
+        self._archive = archive
+
+    def store(self, batch: DataFrame, identity: BatchId) -> None:
+        if self._archive.has(identity):
+            return
+        stage = self._archive.new_stage(identity)
+        sinks.write_files(
+            few_tasks(to_text(batch) if self._plan.format == "csv" else batch),
+            stage,
+            file_format=self._plan.format,
+            partition_by=ARCHIVE_PARTITION_COLUMNS,
+        )
+        self._archive.commit(identity, stage)
+
+
+def write_data_files(
+    batch: DataFrame, layout: Layout, task: Mapping[str, str]
+) -> Sequence[DataFile]:
+    """Write the files of a batch in the tasks of `batch`, and return them.
+
+    Args:
+        batch: rows with a date, or ranges.
+        layout: of the files.
+        task: of `task.options_of` for ranges, empty for rows.
+    """
+    batch.sparkSession.dataSource.register(TableSink)
+    with tempfile.TemporaryDirectory(prefix="minibroker-archive-") as directory:
+        result = Path(directory, "files.json")
+        options = {**task, **table_sink.options_of(layout, result)}
+        batch.write.format(table_sink.FORMAT).options(**options).mode("append").save()
+        return table_sink.files_in(result)
+
+
+def compression_of(spark: SparkSession) -> str | None:
+    """Return PyArrow's name of the session's codec for Parquet, None if it has no such codec."""
+    told = str(spark.conf.get(_CODEC_SETTING, "snappy")).lower()
+    return _CODECS.get(told)
+
+
+def few_tasks(batch: DataFrame) -> DataFrame:
+    """Return the rows in as many tasks as Spark has cores, without moving them.
+
+    A topic of 10,000 partitions would make as many files of each batch otherwise.
+    """
+    return batch.coalesce(batch.sparkSession.sparkContext.defaultParallelism)
+
+
+def query_of(files: FileSystem, checkpoint: str) -> str:
+    """Return the id of the query, which Spark makes with a new checkpoint.
+
+    Raises PipelineError if the checkpoint is damaged.
+    """
+    path = join(checkpoint, "metadata")
+    try:
+        return str(json.loads(files.read(path) or "")["id"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise PipelineError(
+            f"{path} is damaged ({error}): begin anew in another directory"
+        ) from error
+
+
+def check_owner(files: FileSystem, directory: str, query: str) -> None:
+    """Remember the query that writes `directory`; raise PipelineError if it is another one.
+
+    A new checkpoint would write every record a second time, under new numbers of batches.
+    """
+    path = join(directory, JOB_DIRECTORY, "query")
+    found = files.read(path)
+    if found is None:
+        files.write(path, query)
+    elif found.strip() != query:
+        raise PipelineError(
+            f"{directory} was written with another checkpoint than the one that is there now: "
+            "every record would come twice; give a new directory"
+        )

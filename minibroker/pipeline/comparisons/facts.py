@@ -1,0 +1,117 @@
+"""The result of `compare` as values: the job makes it, text, JSON and page show it.
+
+jobs.compare ─► Comparison ─┬► text ─► a table for a terminal, or JSON
+                            └► page ─► a page
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class SideFacts(NamedTuple):
+    """The records of one partition on one side."""
+
+    records: int = 0
+    first_offset: int | None = None
+    last_offset: int | None = None
+    first_ms: int | None = None
+    last_ms: int | None = None
+
+
+class PartitionComparison(NamedTuple):
+    """One partition; None for a side that does not have it."""
+
+    partition: int
+    a: SideFacts | None
+    b: SideFacts | None
+    missing: int = 0
+    only: int = 0
+    changed: int = 0
+    out_of_order: int = 0
+
+    @property
+    def equal(self) -> int:
+        """Return the records of A that B has just so."""
+        return (self.a.records if self.a else 0) - self.missing - self.changed
+
+    @property
+    def is_same(self) -> bool:
+        """Return whether nothing was found in this partition."""
+        return not (self.missing or self.only or self.changed or self.out_of_order)
+
+
+class Example(NamedTuple):
+    """One record that differs."""
+
+    kind: str
+    """missing, only, changed or late."""
+    a: tuple[int, int] | None
+    """Partition and offset in A, None if it is not there."""
+    b: tuple[int, int] | None
+    key: str | None
+    """Text of the key, cut; None for none."""
+    fields: tuple[str, ...] = ()
+    """Columns in which a changed record differs."""
+
+
+class Comparison(NamedTuple):
+    """The whole comparison."""
+
+    a: str
+    b: str
+    ignored: tuple[str, ...]
+    partitions: tuple[PartitionComparison, ...]
+    changed_fields: dict[str, int]
+    """Column → changed records in which it differs."""
+    examples: tuple[Example, ...]
+    seconds: float
+
+    @property
+    def is_same(self) -> bool:
+        """Return whether both sides have the same records, and as many partitions."""
+        return all(part.is_same for part in self.partitions) and not self.has_other_partitions
+
+    @property
+    def has_other_partitions(self) -> bool:
+        """Return whether one side has partitions that the other has not, and that counts."""
+        if "partition" in self.ignored:
+            return False
+        return any(part.a is None or part.b is None for part in self.partitions)
+
+    def total(self, name: str) -> int:
+        """Return the sum of a number of all partitions: equal, missing, only, …"""
+        return sum(getattr(part, name) for part in self.partitions)
+
+    def records(self, side: str) -> int:
+        """Return the number of records of a side, `a` or `b`."""
+        found = [getattr(part, side) for part in self.partitions]
+        return sum(facts.records for facts in found if facts is not None)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "same": self.is_same,
+            "ignored": list(self.ignored),
+            "records_a": self.records("a"),
+            "records_b": self.records("b"),
+            **{name: self.total(name) for name in COUNTS},
+            "changed_fields": self.changed_fields,
+            "partitions": [
+                {
+                    "partition": part.partition,
+                    "a": None if part.a is None else part.a._asdict(),
+                    "b": None if part.b is None else part.b._asdict(),
+                    **{name: getattr(part, name) for name in COUNTS},
+                }
+                for part in self.partitions
+            ],
+            "examples": [example._asdict() for example in self.examples],
+            "seconds": round(self.seconds, 3),
+        }
+
+
+COUNTS = ("equal", "missing", "only", "changed", "out_of_order")
+"""Numbers of a partition, in the order in which they are shown."""

@@ -1,0 +1,70 @@
+"""A comparison as text for a terminal: an answer, a table of partitions, examples."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import TYPE_CHECKING, Final
+
+from minibroker.pipeline.comparisons.words import example, findings, offsets, verdict
+from minibroker.pipeline.quantities import number, rate
+from minibroker.pipeline.reports.text import WIDTH, table
+
+if TYPE_CHECKING:
+    from minibroker.pipeline.comparisons.facts import Comparison, PartitionComparison
+
+PARTITIONS_MAX: Final = 40
+"""Partitions in the table; of more only those that differ, and as many at most."""
+
+
+def text(found: Comparison) -> str:
+    """Return the whole text, with a newline at the end."""
+    lines = [f"A: {found.a}", f"B: {found.b}", verdict(found), "", *_table(found)]
+    for sentence in findings(found):
+        lines += ["", *wrap(sentence, WIDTH, break_on_hyphens=False)]
+    if found.examples:
+        head = ("example", "in A", "in B", "key", "differs in")
+        lines += ["", *table([head, *(example(shown) for shown in found.examples)])]
+    records = found.records("a") + found.records("b")
+    lines += [
+        "",
+        f"{number(records)} records in {found.seconds:.1f} s, "
+        f"{rate(records / max(found.seconds, 0.001))}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(found: Comparison) -> list[str]:
+    shown = shown_partitions(found)
+    head = ("partition", "A", "B", "equal", "missing in B", "only in B", "changed", "out of order")
+    rows: list[tuple[str, ...]] = [(*head, "offsets of A", "offsets of B")]
+    rows += [
+        (str(part.partition), *_counts(part), offsets(part.a), offsets(part.b)) for part in shown
+    ]
+    if len(found.partitions) > 1:
+        both = (number(found.records("a")), number(found.records("b")))
+        names = ("equal", "missing", "only", "changed", "out_of_order")
+        rows.append(("all", *both, *(number(found.total(name)) for name in names), "", ""))
+    lines = table(rows)
+    if len(shown) < len(found.partitions):
+        lines.append(f"  {len(found.partitions) - len(shown)} more partitions are in the JSON")
+    return lines
+
+
+def _counts(part: PartitionComparison) -> tuple[str, ...]:
+    return (
+        number(part.a.records) if part.a else "-",
+        number(part.b.records) if part.b else "-",
+        number(part.equal),
+        number(part.missing),
+        number(part.only),
+        number(part.changed),
+        number(part.out_of_order),
+    )
+
+
+def shown_partitions(found: Comparison) -> list[PartitionComparison]:
+    """Return the partitions for a table: all, or of very many those that differ."""
+    if len(found.partitions) <= PARTITIONS_MAX:
+        return list(found.partitions)
+    differ = [part for part in found.partitions if not part.is_same]
+    return (differ or list(found.partitions))[:PARTITIONS_MAX]

@@ -1,0 +1,91 @@
+"""A comparison in sentences, for the terminal and for the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.pipeline.quantities import moment, number, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from minibroker.pipeline.comparisons.facts import Comparison, Example, SideFacts
+
+KINDS: Final = {
+    "missing": "missing in B",
+    "only": "only in B",
+    "changed": "changed",
+    "late": "out of order",
+}
+"""Kind of an example → its words."""
+
+
+def verdict(found: Comparison) -> str:
+    """Return the answer in one sentence."""
+    if found.is_same:
+        same = f"The same: both have {_records(found.records('a'))}"
+        if found.ignored:
+            same += f", apart from {' and '.join(found.ignored)}, which did not count"
+        return f"{same}."
+    told = [
+        f"{number(found.total(name))} {words}"
+        for name, words in (
+            ("missing", "missing in B"),
+            ("only", "only in B"),
+            ("changed", "changed"),
+            ("out_of_order", "out of order"),
+        )
+        if found.total(name)
+    ]
+    return f"Different: {', '.join(told) or 'the partitions'}."
+
+
+def findings(found: Comparison) -> Iterator[str]:
+    """Yield what helps to understand the differences."""
+    if found.has_other_partitions:
+        counts = [
+            sum(getattr(part, side) is not None for part in found.partitions) for side in ("a", "b")
+        ]
+        yield (
+            f"A has {counts[0]} partitions and B {counts[1]}: --ignore partition compares records "
+            "wherever they are."
+        )
+    changed = found.total("changed")
+    fields = sorted(found.changed_fields.items(), key=lambda field: (-field[1], field[0]))
+    if changed:
+        told = ", ".join(f"{name} in {number(count)}" for name, count in fields)
+        yield f"Of {number(changed)} changed records these columns differ: {told}."
+    if len(fields) == 1 and fields[0][0] in ("timestamp", "headers") and fields[0][1] == changed:
+        yield f"Only the {fields[0][0]} differs in them: --ignore {fields[0][0]} leaves it out."
+    if late := found.total("out_of_order"):
+        yield (
+            f"Out of order: {_records(late)} of B ({percent(late, found.records('b'))}), behind a "
+            "record of the same key that A has later."
+        )
+
+
+def offsets(facts: SideFacts | None) -> str:
+    """Return the first and the last offset."""
+    if facts is None:
+        return "no partition"
+    if facts.first_offset is None:
+        return "-"
+    return f"{facts.first_offset}..{facts.last_offset}"
+
+
+def times(facts: SideFacts | None) -> str:
+    """Return the smallest and the largest timestamp."""
+    if facts is None or facts.first_ms is None or facts.last_ms is None:
+        return "-"
+    return f"{moment(facts.first_ms)} to {moment(facts.last_ms)}"
+
+
+def example(shown: Example) -> tuple[str, str, str, str, str]:
+    """Return an example as cells: kind, place in A, place in B, key, what differs."""
+    places = ["-" if place is None else f"{place[0]}@{place[1]}" for place in (shown.a, shown.b)]
+    key = "no key" if shown.key is None else shown.key
+    return KINDS[shown.kind], places[0], places[1], key, ", ".join(shown.fields)
+
+
+def _records(count: int) -> str:
+    return f"{number(count)} record{'s' if count != 1 else ''}"

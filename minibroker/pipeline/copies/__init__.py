@@ -1,0 +1,1 @@
+"""Copies of topics into another cluster: tasks read and write, and consumer groups follow."""

@@ -1,0 +1,78 @@
+"""A batch of a copy with operations on its records (`operations.rows`): Spark's rows, not a task's.
+
+The ranges of a batch are read as a frame, chosen and changed, and written like a batch of a replay:
+the same ranges give the same rows in the same tasks, so a repeated batch is written once. Records
+are left out, so no offset is translated.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Observation
+
+from minibroker.pipeline import schemas
+from minibroker.pipeline.copies.task import whole_ranges
+from minibroker.pipeline.offsets import OffsetRange
+from minibroker.pipeline.replays.source import ReplaySource
+from minibroker.pipeline.replays.writer import write_once
+from minibroker.pipeline.source.fixed_ranges import read_fixed
+from minibroker.pipeline.transforms import operated, replayed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+
+    from minibroker.pipeline.copies.targets import CopyTargets
+    from minibroker.pipeline.verbs.copy import CopyPlan
+
+
+class ChosenBatchWriter:
+    """The function that Spark calls with each batch of ranges."""
+
+    def __init__(self, plan: CopyPlan, targets: CopyTargets, name: str, secret: bytes) -> None:
+        """Args:
+        plan: of the job, with the operations of its first run.
+        targets: the topics to write to.
+        name: of this copy, the same after a restart: the sink's markers are under it.
+        secret: of the hashes of masks.
+        """
+        self._plan = plan
+        self._sink = plan.target.writer_options()
+        self._targets = targets
+        self._name = name
+        self._secret = secret
+        self._run = str(uuid.uuid4())
+        self.metrics: dict[int, Mapping[str, int]] = {}
+        """Number of a batch → its metrics of `operations.rows`, until the caller removes them."""
+
+    def write(self, batch: DataFrame, number: int) -> None:
+        """Copy the ranges in `batch`. Raises PipelineError, in the text of Spark's exception."""
+        plan = self._plan
+        ranges = whole_ranges(OffsetRange(*row) for row in batch.collect())
+        if not ranges:
+            return
+        names = {span.topic: plan.target_of(span.topic) for span in ranges}
+        self._targets.ensure(names)
+        spark = batch.sparkSession
+        spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would choose the tasks anew
+        spark.dataSource.register(ReplaySource)
+        given = {
+            **plan.kafka.options(),
+            "includeHeaders": "true",
+            "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
+        }
+        read = read_fixed(spark, given, ranges, plan.kafka.source)
+        counted = Observation()
+        wanted = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
+        writers = replayed.writers_of(ranges)
+        placed = replayed.within(operated.chosen(read, plan.operations), wanted, writers)
+        rows = operated.changed(placed, plan.operations, self._secret, counted)
+        written = replayed.to_write(
+            rows, keep_timestamps=True, keep_partitions=plan.keeps_partitions, renamed=names
+        )
+        options = {**self._sink, "tasks": str(writers)}
+        write_once(written, options, name=self._name, run=self._run, number=number)
+        self.metrics[number] = counted.get

@@ -1,0 +1,143 @@
+"""The topics that a copy writes to: as they are, or made like those of the source.
+
+A new topic has the source's partitions and the source's own settings, without those that
+MirrorMaker 2 leaves out, too: they belong to a cluster, or would change the copy. The replication
+factor is the cluster's default. A topic that grows in the source grows in the target.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import ConfigResource, ConfigSource, NewPartitions, ResourceType
+
+from minibroker.pipeline import preflight
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.progress import Note
+from minibroker.pipeline.replays.target import create
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from minibroker.pipeline.plan import Kafka
+
+LEFT_OUT: Final = frozenset(
+    {
+        "follower.replication.throttled.replicas",
+        "leader.replication.throttled.replicas",
+        "message.timestamp.difference.max.ms",
+        "message.timestamp.before.max.ms",
+        "message.timestamp.after.max.ms",
+        "message.timestamp.type",
+        "unclean.leader.election.enable",
+        "min.insync.replicas",
+    }
+)
+"""Settings of a topic that its copy does not get (MirrorMaker 2's `config.properties.exclude`)."""
+
+
+class CopyTargets:
+    """The topics of the target cluster that were looked at."""
+
+    def __init__(
+        self,
+        source: Kafka,
+        target: Kafka,
+        note: Callable[[Note], None] | None,
+        *,
+        keeps_partitions: bool,
+    ) -> None:
+        self._source = source
+        self._asking = preflight.admin_of(source)
+        """Asks the source about its topics, before every batch."""
+        self._target = target
+        self._note = note
+        self._keeps_partitions = keeps_partitions
+        self._partitions: dict[str, int] = {}
+        """Target → partitions of the source when it was looked at."""
+
+    def ensure(self, names: Mapping[str, str]) -> None:
+        """Make the targets that are missing, and add partitions that are.
+
+        Args:
+            names: topic of the source → topic of the target.
+
+        Raises:
+            PipelineError: the cluster does not make a topic; the target has fewer partitions.
+        """
+        counts = preflight.ask(self._source, self._asking).partitions
+        new = {
+            source: target
+            for source, target in names.items()
+            if self._partitions.get(target) != counts.get(source)
+        }
+        if not new:
+            return
+        there = preflight.ask(self._target).partitions
+        for source, target in new.items():
+            wanted = counts[source]
+            if target not in there:
+                self._make(source, target, wanted)
+            elif self._keeps_partitions and there[target] < wanted:
+                if target not in self._partitions:
+                    raise PipelineError(too_few(source, wanted, target, there[target]))
+                self._grow(target, wanted)
+            self._partitions[target] = wanted
+
+    def _make(self, source: str, target: str, partitions: int) -> None:
+        config = own_settings(self._source, source)
+        create(self._target, target, partitions, config)
+        told = f", with {', '.join(f'{key}={config[key]}' for key in sorted(config))}"
+        if self._note is not None:
+            self._note(
+                Note(
+                    f"topic {target} is made, with {partitions} partitions{told if config else ''}",
+                    {"created_topic": target, "partitions": partitions, "config": config},
+                )
+            )
+
+    def _grow(self, target: str, partitions: int) -> None:
+        admin = preflight.admin_of(self._target)
+        asked = admin.create_partitions([NewPartitions(target, partitions)])
+        try:
+            asked[target].result(2 * preflight.ANSWER_TIMEOUT_S)
+        except KafkaException as error:
+            raise PipelineError(
+                f"topic {target!r} gets no more partitions ({error.args[0].str()}): raise their "
+                f"number to {partitions}"
+            ) from error
+
+
+def too_few(source: str, wanted: int, target: str, there: int) -> str:
+    """Return the sentence for a target with fewer partitions than the source."""
+    return (
+        f"topic {target!r} has {there} partitions and {source!r} has {wanted}: add partitions, or "
+        "give --by-key, with which keys choose the partitions anew"
+    )
+
+
+def own_settings(kafka: Kafka, topic: str) -> dict[str, str]:
+    """Return the settings that a topic has of its own and its copy gets. Raises PipelineError."""
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    admin = preflight.admin_of(kafka)
+    try:
+        asked = admin.describe_configs([resource], request_timeout=preflight.ANSWER_TIMEOUT_S)
+        found: Mapping[str, Any] = asked[resource].result(2 * preflight.ANSWER_TIMEOUT_S)
+    except KafkaException as error:
+        raise PipelineError(
+            f"the settings of topic {topic!r} are not to be had at {kafka.bootstrap}: "
+            f"{error.args[0].str()}"
+        ) from error
+    return copied_settings(found.values())
+
+
+def copied_settings(entries: Iterable[Any]) -> dict[str, str]:
+    """Return name → value of the entries that a copy gets."""
+    return {
+        entry.name: entry.value
+        for entry in entries
+        if ConfigSource(entry.source) is ConfigSource.DYNAMIC_TOPIC_CONFIG
+        and entry.value is not None
+        and entry.name not in LEFT_OUT
+    }

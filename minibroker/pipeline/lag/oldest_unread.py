@@ -1,0 +1,88 @@
+"""When the oldest record that a reader has not read was written: one record is read for each.
+
+A look reads `READS_MAX` records at most, and waits `WAIT_S` at most; the rest come in later looks.
+A reader that does not move costs nothing more, because the record is the same.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+import confluent_kafka
+
+from minibroker.pipeline import options
+from minibroker.pipeline.offsets import TopicPartition
+from minibroker.pipeline.source.consumer import sampling_consumer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from confluent_kafka import Consumer, KafkaError
+
+    from minibroker.pipeline.lag.readers import PartitionLag, ReaderLag
+    from minibroker.pipeline.plan import Kafka
+
+READS_MAX: Final = 100
+WAIT_S: Final = 2.0
+
+
+class OldestUnread:
+    """The times of the oldest unread records, from look to look."""
+
+    def __init__(self, kafka: Kafka) -> None:
+        self._kafka = kafka
+        self._consumer: Consumer | None = None
+        self._times: dict[tuple[TopicPartition, int], int] = {}
+
+    def look(self, readers: Iterable[ReaderLag]) -> Mapping[PartitionLag, int]:
+        """Return position with lag → time of its next record, in milliseconds since 1970.
+
+        A position whose record is not known yet is left out.
+        """
+        waiting = {part: _key(part) for reader in readers for part in reader.partitions if part.lag}
+        wanted = set(waiting.values())
+        self._times = {key: at for key, at in self._times.items() if key in wanted}
+        positions: dict[TopicPartition, int] = {}
+        for where, offset in sorted(wanted - set(self._times)):
+            if len(positions) < READS_MAX:
+                positions.setdefault(where, offset)
+        if positions:
+            self._read(positions)
+        return {part: self._times[key] for part, key in waiting.items() if key in self._times}
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._consumer is not None:
+            self._consumer.close()
+
+    def _read(self, positions: Mapping[TopicPartition, int]) -> None:
+        """Note the time of the record at, or next after, each position."""
+        if self._consumer is None:
+            topics = ",".join(sorted({where.topic for where in positions}))
+            chosen = {**self._kafka.options(), "subscribe": topics}
+            self._consumer = sampling_consumer(options.parse(chosen, streaming=False), _note)
+        self._consumer.assign(
+            [confluent_kafka.TopicPartition(*where, offset) for where, offset in positions.items()]
+        )
+        waiting = dict(positions)
+        until_s = time.monotonic() + WAIT_S
+        try:
+            while waiting and (remaining_s := until_s - time.monotonic()) > 0:
+                message = self._consumer.poll(remaining_s)
+                if message is None:
+                    return
+                where = TopicPartition(str(message.topic()), int(message.partition() or 0))
+                offset = waiting.pop(where, None)
+                if offset is not None and message.error() is None:
+                    self._times[where, offset] = message.timestamp()[1]
+        finally:
+            self._consumer.unassign()
+
+
+def _key(part: PartitionLag) -> tuple[TopicPartition, int]:
+    return TopicPartition(part.topic, part.partition), part.offset
+
+
+def _note(error: KafkaError) -> None:
+    """Leave an error to the questions about groups, which report it."""

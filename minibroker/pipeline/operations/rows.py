@@ -1,0 +1,274 @@
+"""The operations on records between a source and a sink, the same for every verb. No Spark.
+
+    --since, --until ─► --where ─► --sample ─► --mask ─► --select
+
+`where` and `sample` see a record as it was written; only masked values leave. The operations are
+part of the job's identity: a second run goes on with the same ones, or is refused. A relative
+moment (`-2h`) is the one of the first run: a batch that is repeated must have the same rows.
+
+    verbs.row_options ─► RowOperations ─► settled (moments of the first run) ─► transforms.operated
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.pipeline.errors import JobUsageError, PipelineError
+from minibroker.pipeline.operations.mask_rules import KEYED
+from minibroker.pipeline.quantities import duration, moment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minibroker.pipeline.operations.mask_rules import FieldPath, MaskRule
+    from minibroker.pipeline.operations.moments import Moment
+
+FAIL: Final = "fail"
+SKIP: Final = "skip"
+ON_UNMASKABLE: Final = (FAIL, SKIP)
+"""Reactions to a record that cannot be masked: end the job, or leave the record out."""
+
+BY_RECORD: Final = "record"
+BY_KEY: Final = "key"
+SAMPLE_BY: Final = (BY_RECORD, BY_KEY)
+
+DEFAULT_LATE_MS: Final = 600_000
+"""How much earlier than a record before it a record's timestamp may be, for the end of a read."""
+
+METRIC: Final = "row_operations"
+ROWS: Final = "written_rows"
+UNMASKABLE: Final = "unmaskable_rows"
+FOUND: Final = "found_places"
+"""Names of the metrics in a query's progress."""
+
+IDENTITY: Final = ("since", "until", "late", "where", "sample", "mask", "select", "unmaskable")
+"""Names in the identity of a job; one that is missing there means none."""
+
+_PERCENT: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%")
+_FRACTION: Final = re.compile(r"0?\.[0-9]{1,12}|1(?:\.0*)?")
+_IN_IDENTITY: Final = re.compile(r"(.+) \(([0-9]+) ms\)")
+
+
+class RowOperations(NamedTuple):
+    """The operations of one job."""
+
+    since: Moment | None = None
+    """Records from this moment on, by their timestamps."""
+    until: Moment | None = None
+    """Records before this moment."""
+    late_ms: int | None = None
+    """How far behind the first record at `until` earlier ones are looked for; None: 10 minutes."""
+    where: str | None = None
+    """SQL condition over the columns of `transforms.operated.CONDITION_COLUMNS`."""
+    value_schema: str | None = None
+    """Fields of a value for `where`; None: the value is text there."""
+    sample: float | None = None
+    """The part of the records that is taken, up to 1."""
+    sample_by: str | None = None
+    """`key`: all records of a key or none of them; `record`, None: each by itself."""
+    rules: tuple[MaskRule, ...] = ()
+    fields: tuple[FieldPath, ...] = ()
+    unmaskable: str | None = None
+    """One of ON_UNMASKABLE; None: FAIL."""
+    secret_file: str | None = None
+
+    @property
+    def needs_secret(self) -> bool:
+        """Return whether a rule hashes."""
+        return any(rule.method in KEYED for rule in self.rules)
+
+    @property
+    def chooses(self) -> bool:
+        """Return whether records are left out."""
+        return any((self.since, self.until, self.where, self.sample))
+
+    @property
+    def changes(self) -> bool:
+        """Return whether records are changed."""
+        return bool(self.rules or self.fields)
+
+    @property
+    def is_used(self) -> bool:
+        """Return whether there is any operation."""
+        return self.chooses or self.changes
+
+    @property
+    def is_time_alone(self) -> bool:
+        """Return whether records are chosen by their time and by nothing else."""
+        return not (self.where or self.sample or self.changes)
+
+    @property
+    def until_bound_ms(self) -> int | None:
+        """Return the moment at whose first record reading ends, None to read everything."""
+        return None if self.until is None else self.until.ms + self.late_or_default_ms
+
+    @property
+    def late_or_default_ms(self) -> int:
+        """Return how far behind the first record at `until` earlier ones are looked for."""
+        return DEFAULT_LATE_MS if self.late_ms is None else self.late_ms
+
+    @property
+    def skips(self) -> bool:
+        """Return whether a record that cannot be masked is left out; otherwise it ends the job."""
+        return self.unmaskable == SKIP
+
+
+NONE: Final = RowOperations()
+
+
+def share_of(text: str) -> float:
+    """Return the part that `1%`, `0.5 %` or `0.01` names, up to 1. Raises JobUsageError."""
+    words = text.strip()
+    share = -1.0
+    if found := _PERCENT.fullmatch(words):
+        share = float(found[1]) / 100
+    elif _FRACTION.fullmatch(words):
+        share = float(words)
+    if not 0 < share <= 1:
+        raise JobUsageError(f"{text!r} is no part: expected for instance 1%, 0.5% or 0.01")
+    return share
+
+
+def identity_of(operations: RowOperations, secret: bytes | None = None) -> dict[str, str]:
+    """Return the operations as part of a job's identity; those that are not used are left out.
+
+    Args:
+        operations: with the moments of the first run, see `settled`.
+        secret: of the hashes, of which a fingerprint goes into the identity; None: not known yet.
+    """
+    found = {
+        name: f"{when.text} ({when.ms} ms)"
+        for name, when in (("since", operations.since), ("until", operations.until))
+        if when is not None
+    }
+    if operations.until is not None:
+        found["late"] = f"{operations.late_or_default_ms} ms"
+    if operations.where is not None:
+        found["where"] = operations.where
+        if operations.value_schema is not None:
+            found["where"] += f" with value {operations.value_schema}"
+    if operations.sample is not None:
+        found["sample"] = f"{operations.sample!r} by {operations.sample_by or BY_RECORD}"
+    if operations.rules:
+        found["mask"] = ", ".join(map(str, operations.rules))
+    if operations.fields:
+        found["select"] = ", ".join(map(str, operations.fields))
+    if operations.changes:
+        found["unmaskable"] = operations.unmaskable or FAIL
+    if secret is not None:
+        found["secret"] = fingerprint(secret)
+    return found
+
+
+def fingerprint(secret: bytes) -> str:
+    """Return eight hex digits that tell two secrets apart, and too little to guess one by."""
+    return hashlib.sha256(b"minibroker mask secret\0" + secret).hexdigest()[:8]
+
+
+def source_options(operations: RowOperations, *, streaming: bool) -> dict[str, str]:
+    """Return the options of a source that bound its offsets by the moments.
+
+    The bound of a beginning is exact: Kafka finds the first record at that moment or later. Behind
+    the first record at the end there can be earlier ones, so reading goes on for `late_ms`.
+    """
+    found = {}
+    if operations.since is not None:
+        found["startingTimestamp"] = str(operations.since.ms)
+        found["startingOffsetsByTimestampStrategy"] = "latest"
+    if (end_ms := operations.until_bound_ms) is not None:
+        found["stopTimestamp" if streaming else "endingTimestamp"] = str(end_ms)
+    return found
+
+
+def settled(operations: RowOperations, job: Mapping[str, str]) -> RowOperations:
+    """Return operations whose moments are those of the first run, if the words are the same.
+
+    Args:
+        operations: of this run.
+        job: identity that the first run has written; empty: this is the first run.
+    """
+    return operations._replace(
+        since=_settled(operations.since, job.get("since")),
+        until=_settled(operations.until, job.get("until")),
+    )
+
+
+def check_same(directory: str, job: Mapping[str, str], wanted: Mapping[str, str]) -> None:
+    """Raise PipelineError if a job was begun with other operations than those of this run.
+
+    Args:
+        directory: with the job's identity, for the message.
+        job: the identity there; empty: there is no job yet.
+        wanted: as `identity_of` returns it.
+    """
+    if not job:
+        return
+    for name in IDENTITY:
+        if job.get(name) == wanted.get(name):
+            continue
+        was, now = (
+            f"{name} {found[name]!r}" if name in found else f"no {name}" for found in (job, wanted)
+        )
+        raise PipelineError(
+            f"{directory} belongs to a job with {was}, and this one has {now}: rows of both would "
+            "be mixed; give the same as before, or another directory"
+        )
+    if "secret" in wanted and job.get("secret", wanted["secret"]) != wanted["secret"]:
+        raise PipelineError(
+            f"{directory} was masked with another secret: the same text would have two hashes; "
+            "give the secret of the first run, or another directory"
+        )
+
+
+def told(operations: RowOperations) -> list[tuple[str, str]]:
+    """Return the operations in their order, for people: name and text."""
+    lines = []
+    since, until = operations.since, operations.until
+    if since is not None:
+        lines.append(("since", f"{moment(since.ms)} UTC, by the records' timestamps"))
+    if until is not None:
+        lines.append(
+            (
+                "until",
+                f"before {moment(until.ms)} UTC; records up to "
+                f"{duration(operations.late_or_default_ms)} late are found",
+            )
+        )
+    if operations.where is not None:
+        lines.append(("where", operations.where))
+    if operations.sample is not None:
+        what = "keys, each with all its records" if operations.sample_by == BY_KEY else "records"
+        lines.append(("sample", f"{100 * operations.sample:g} % of the {what}"))
+    if operations.rules:
+        left = [name for name in ("key", "headers") if not _is_masked(operations, name)]
+        rest = f"; {' and '.join(left)} stay as they are" if left else ""
+        lines.append(("mask", ", ".join(map(str, operations.rules)) + rest))
+    if operations.fields:
+        lines.append(("select", f"{', '.join(map(str, operations.fields))} of each value"))
+    if operations.changes:
+        lines.append(("no JSON", "is left out" if operations.skips else "ends the job"))
+    return lines
+
+
+def missed(operations: RowOperations, found: int) -> tuple[str, ...]:
+    """Return the rules and selected fields whose places no record had.
+
+    Args:
+        operations: of the job.
+        found: all bits of `masking.Masked.found` of the job.
+    """
+    places = [*operations.rules, *operations.fields]
+    return tuple(str(place) for index, place in enumerate(places) if not found >> index & 1)
+
+
+def _settled(given: Moment | None, found: str | None) -> Moment | None:
+    parts = _IN_IDENTITY.fullmatch(found or "")
+    if given is None or parts is None or parts[1] != given.text:
+        return given
+    return given._replace(ms=int(parts[2]))
+
+
+def _is_masked(operations: RowOperations, target: str) -> bool:
+    return any(rule.path.target == target for rule in operations.rules)

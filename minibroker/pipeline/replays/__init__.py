@@ -1,0 +1,1 @@
+"""Replays of an archive into topics: ranges in order, then records, one transaction a task."""

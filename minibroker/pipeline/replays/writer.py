@@ -1,0 +1,148 @@
+"""A batch of a replay: from ranges to records in the topic, one transaction for each task.
+
+Spark's streaming sinks write the rows of their source. Here the source returns ranges, and the
+records come from the files. So Spark calls the job with each batch (`foreachBatch`), and the job
+writes it like a batch job, but under the batch's number in the checkpoint. The transactions of the
+tasks carry that number, like those of a stream (`sink.writers`).
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Final
+
+from pyspark import TaskContext
+from pyspark.sql import Observation
+from pyspark.sql.datasource import DataSourceArrowWriter
+
+from minibroker.pipeline import schemas
+from minibroker.pipeline.offsets import OffsetRange
+from minibroker.pipeline.pacing import paced
+from minibroker.pipeline.sink import writers as sink
+from minibroker.pipeline.sink.marker import Position
+from minibroker.pipeline.sink.options import parse_options
+from minibroker.pipeline.tables import archived_files
+from minibroker.pipeline.transforms import operated, replayed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from minibroker.pipeline.verbs.replay import ReplayPlan
+
+FORMAT: Final = "minibroker-replay"
+
+_NAME: Final = "replay.name"
+_RUN: Final = "replay.run"
+_BATCH: Final = "replay.batch"
+_RATE: Final = "replay.rate"
+
+
+class ReplayBatchWriter:
+    """The function that Spark calls with each batch of ranges, in the driver."""
+
+    def __init__(
+        self,
+        plan: ReplayPlan,
+        file_format: str,
+        files: DataFrame,
+        name: str,
+        *,
+        renamed: Mapping[str, str],
+        secret: bytes = b"",
+    ) -> None:
+        """Args:
+        plan: what the job is to do.
+        file_format: of the archive's files.
+        files: of `replayed.files_of`, of the whole archive.
+        name: of this replay, the same after a restart: the sink's markers are under it.
+        secret: of the hashes of masks.
+        renamed: as of `tables.archived_files.kept_bytes`.
+        """
+        self._renamed = renamed
+        self._plan = plan
+        self._format = file_format
+        self._files = files
+        self._name = name
+        self._run = str(uuid.uuid4())
+        self._secret = secret
+        self.metrics: dict[int, Mapping[str, int]] = {}
+        """Number of a batch → its metrics of `operations.rows`, until the caller removes them."""
+
+    def write(self, batch: DataFrame, number: int) -> None:
+        """Write the ranges in `batch`. Raises PipelineError, in the text of Spark's exception."""
+        ranges = [OffsetRange(*row) for row in batch.collect()]
+        spark = batch.sparkSession
+        wanted = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
+        found = replayed.paths_within(self._files, wanted).collect()
+        if not found:
+            return
+        paths = sorted(row.path for row in found)
+        spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would choose the tasks anew
+        rows = archived_files.rows_of(spark, self._plan.archive, self._format, paths, self._renamed)
+        counted = Observation()
+        operations = self._plan.operations
+        writers = replayed.writers_of(ranges)
+        sorted_rows = replayed.within(operated.chosen(rows, operations), wanted, writers)
+        chosen = replayed.to_write(
+            operated.changed(sorted_rows, operations, self._secret, counted),
+            keep_timestamps=self._plan.keep_timestamps,
+            keep_partitions=self._plan.keep_partitions,
+        )
+        options = {
+            **self._plan.kafka.writer_options(),
+            "topic": self._plan.to_topic,
+            "tasks": str(writers),
+            _RATE: str(self._rate_of_task(spark, writers)),
+        }
+        write_once(chosen, options, name=self._name, run=self._run, number=number)
+        self.metrics[number] = counted.get
+
+    def _rate_of_task(self, spark: SparkSession, writers: int) -> float:
+        """Return the bytes of a second in one of `writers` tasks, 0 for no limit."""
+        if self._plan.max_rate is None:
+            return 0.0
+        return self._plan.max_rate / min(writers, spark.sparkContext.defaultParallelism)
+
+
+def write_once(
+    rows: DataFrame, options: Mapping[str, str], *, name: str, run: str, number: int
+) -> None:
+    """Write a finite frame into a topic, under the number of a batch; repeated, it writes nothing.
+
+    Args:
+        rows: with the columns of `sink.columns`, in the same tasks each time.
+        options: of the sink, see `sink.options`.
+        name: of the writer, the same after a restart.
+        run: of this process.
+        number: of the batch.
+    """
+    numbered = {**options, _NAME: name, _RUN: run, _BATCH: str(number)}
+    rows.write.format(FORMAT).options(**numbered).mode("append").save()
+
+
+class TaskWriter(DataSourceArrowWriter):
+    """The writer of one batch; made in the driver, copied to its tasks."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        """Take `options` from `ReplayBatchWriter`."""
+        self._options = parse_options(options)
+        self._name = options[_NAME]
+        self._run = options[_RUN]
+        self._batch = int(options[_BATCH])
+        self._bytes_per_s = float(options.get(_RATE, "0"))
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> sink.Written:
+        """Write the rows of one task, in a worker."""
+        context = TaskContext.get()
+        position = Position(
+            prefix=self._options.prefix,
+            query=self._name,
+            run=self._run,
+            batch=self._batch,
+            task=0 if context is None else context.partitionId(),
+            tasks=self._options.tasks,
+        )
+        return sink.write_rows(self._options, position, paced(iterator, self._bytes_per_s))

@@ -1,0 +1,4 @@
+"""Rows of a frame into topics, each micro-batch exactly once.
+
+Spark calls `writers`, the jobs call `frames`.
+"""

@@ -1,0 +1,150 @@
+"""`spark.read.format("minibroker")`: from one bound of the options to the other, once.
+
+It is planned in a Python process beside the driver; each range of the plan is a task.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from minibroker.pipeline import options, schemas
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.offsets import (
+    LATEST,
+    OffsetRange,
+    group_ranges,
+    ranges_between,
+    split_ranges,
+)
+from minibroker.pipeline.source.pushed_filters import narrowed
+from minibroker.pipeline.source.reader import read_ranges
+from minibroker.pipeline.source.topics import TopicOffsets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql.datasource import Filter
+
+    from minibroker.pipeline.options import SourceOptions
+
+
+CUT_ROWS_MIN: Final = 10_000
+"""Offsets that a range has on each side of a cut, where tasks have several ranges."""
+
+
+class RangePartition(InputPartition):
+    """The ranges of offsets of one task, sorted by topic and partition."""
+
+    def __init__(self, ranges: Iterable[OffsetRange]) -> None:
+        super().__init__(tuple(map(tuple, ranges)))
+
+    @property
+    def ranges(self) -> list[OffsetRange]:
+        """Return the ranges."""
+        return [OffsetRange(*fields) for fields in self.value]
+
+    @property
+    def rows(self) -> pa.RecordBatch:
+        """Return the ranges themselves as one batch, of `schemas.RANGE`."""
+        rows = [span._asdict() for span in self.ranges]
+        return pa.RecordBatch.from_pylist(rows, schema=schemas.to_arrow(schemas.RANGE))
+
+
+class BatchReader(DataSourceReader):
+    """One query over the offsets between two bounds."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._options = options.parse(given, streaming=False)
+
+    def partitions(self) -> list[InputPartition]:
+        """Return the ranges as Spark's partitions. Raises PipelineError."""
+        groups = tasks_of(self._options, self.planned())
+        return [RangePartition(group) for group in groups] or [RangePartition([])]
+
+    def planned(self) -> list[OffsetRange]:
+        """Return what is read of each partition. Raises PipelineError."""
+        return plan(self._options)
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """Read the ranges in the task. Raises PipelineError."""
+        return read_ranges(self._options, partition.ranges)
+
+
+class FilteredReader(BatchReader):
+    """The reader with `pushFilters=true`, which Spark refuses in a session without push-down."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        super().__init__(given)
+        self._filters: list[Filter] = []
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
+        """Keep the filters for the plan; return all of them, since Spark applies them, too."""
+        self._filters = list(filters)
+        return filters
+
+    def planned(self) -> list[OffsetRange]:
+        """Do `BatchReader.planned`, of what the filters let through."""
+        return narrowed(super().planned(), self._filters)
+
+
+def tasks_of(wanted: SourceOptions, ranges: Sequence[OffsetRange]) -> list[list[OffsetRange]]:
+    """Return the ranges of each task, none of them empty.
+
+    A batch that is repeated has the same tasks: the result depends on the arguments alone.
+    """
+    most = wanted.max_records_per_partition
+    if not wanted.max_partitions:
+        pieces = split_ranges(
+            ranges,
+            pieces_min=wanted.min_partitions,
+            rows_max=most,
+            rows_min=wanted.min_records_per_partition,
+        )
+        return [[span] for span in pieces]
+    waiting = sum(span.size for span in ranges)
+    return group_ranges(
+        ranges,
+        groups_max=max(wanted.max_partitions, -(-waiting // most) if most else 0),
+        group_min=wanted.min_records_per_partition,
+        cut_min=CUT_ROWS_MIN,
+    )
+
+
+def plan(wanted: SourceOptions) -> list[OffsetRange]:
+    """Return the range of each partition that a batch reads; a range may be empty.
+
+    Raises:
+        PipelineError: see `TopicOffsets`; with `failOnDataLoss` also for a bound outside of a
+            partition's offsets.
+    """
+    topics = TopicOffsets(wanted)
+    partitions = topics.partitions()
+    if not partitions:
+        raise PipelineError(
+            f"{wanted.what} matches no topic on {wanted.client['bootstrap.servers']}"
+        )
+    start = topics.at(
+        wanted.start,
+        partitions,
+        side="starting",
+        where_none=LATEST if wanted.latest_when_no_timestamp else 0,
+    )
+    end = topics.at(wanted.end, partitions, side="ending", where_none=LATEST)
+
+    def when_lost(sentence: str) -> None:
+        if wanted.fail_on_data_loss:
+            raise PipelineError(f"{sentence}; correct the bounds, or set failOnDataLoss=false")
+
+    if wanted.end.offsets is not None:
+        latest = topics.latest(partitions, known={})
+        for partition in partitions:
+            if end[partition] > latest[partition]:
+                when_lost(
+                    f"option endingOffsets is {end[partition]} for {partition}, which ends at"
+                    f" {latest[partition]}"
+                )
+                end[partition] = latest[partition]
+    return ranges_between(start, end, when_lost)

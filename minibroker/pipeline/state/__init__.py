@@ -1,0 +1,1 @@
+"""State that a job keeps beside its results: identity, progress, settings of its checkpoint."""

@@ -1,0 +1,148 @@
+"""The files of an archive as a frame: all of them, or the files for one batch of a replay."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+from pyspark.sql.types import StructField, StructType
+
+from minibroker.pipeline import schemas
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.files import files_with
+from minibroker.pipeline.plan import TABLE_FORMATS, absolute, join
+from minibroker.pipeline.state import job_directory
+from minibroker.pipeline.tables import choice as tables
+from minibroker.pipeline.tables.file_archive import FileArchive
+from minibroker.pipeline.transforms.archived import CSV, from_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+
+    from minibroker.pipeline.files import FileSystem
+
+_OPTIONS: Final = {"header": "true"}
+"""Options of CSV files, as the sink writes them."""
+
+FILES_AT_ONCE: Final = 10_000
+"""Files of one frame where a job can do with parts of an archive."""
+
+_GLOB: Final = re.compile(r"([\\*?\[\]{}])")
+
+
+def format_of(files: FileSystem, directory: str, *, is_in_catalogue: bool = False) -> str:
+    """Return the format of an archive's files.
+
+    Raises PipelineError if `directory` is no archive.
+    """
+    if not files.names(directory):
+        raise PipelineError(f"there is no archive at {directory}: check the path given as --from")
+    found = job_directory.read_job(files, directory)
+    if found.get("job") != "archive":
+        raise PipelineError(
+            f"{directory} was written by {found.get('job', 'something else')}, not by "
+            "`minibroker pipeline archive`: give the directory of an archive"
+        )
+    if "upsert by" in found:
+        raise PipelineError(
+            f"{directory} is a table of rows by their key, not of records: neither replay nor "
+            "maintain work on it; compact it with the tools of its format"
+        )
+    if "table" in found and not is_in_catalogue:
+        raise PipelineError(
+            f"{directory} belongs to table {found['table']} of a catalogue: give --catalog and "
+            "--table to maintain it; replay reads tables whose directory is the catalogue"
+        )
+    return found["format"]
+
+
+def kept_bytes(files: FileSystem, directory: str) -> dict[str, str]:
+    """Return column → the column that keeps its bytes, for columns that are decoded.
+
+    Raises PipelineError if the bytes were not kept.
+    """
+    found = job_directory.read_job(files, directory)
+    if "values" not in found:
+        return {}
+    if found.get("bytes") != "kept":
+        raise PipelineError(
+            f"{directory} has values as columns and not as bytes: records cannot be written as "
+            "they were; archive with --keep-bytes to replay"
+        )
+    return {name: f"{name}Bytes" for name in found["columns"].split(", ")}
+
+
+def all_rows(spark: SparkSession, directory: str, file_format: str) -> DataFrame:
+    """Return every row that counts, as it is in the files; for CSV files `decoded` comes next.
+
+    Raises PipelineError.
+    """
+    [rows] = rows_in_parts(spark, directory, file_format, files_max=sys.maxsize)
+    return rows
+
+
+def rows_in_parts(
+    spark: SparkSession, directory: str, file_format: str, *, files_max: int = FILES_AT_ONCE
+) -> Iterator[DataFrame]:
+    """Yield the rows of `all_rows`, each frame of `files_max` files at most.
+
+    Spark keeps what it knows of every file of a frame in the driver, as long as the frame is used.
+
+    Raises PipelineError.
+    """
+    reader = spark.read.schema(CSV if file_format == "csv" else schemas.ARCHIVE).options(**_OPTIONS)
+    paths: Iterator[str]
+    if file_format in TABLE_FORMATS:
+        paths = iter(tables.listed(file_format, directory))
+    else:
+        files = files_with(spark, directory)
+        archive = FileArchive(files, directory)
+        if archive.is_of_spark():
+            yield reader.format(file_format).load(directory)
+            return
+        paths = (join(directory, name) for name in archive.names())
+    part = list(itertools.islice(paths, files_max))
+    yield _load(reader, directory, file_format, part)
+    while part := list(itertools.islice(paths, files_max)):
+        yield _load(reader, directory, file_format, part)
+
+
+def rows_of(
+    spark: SparkSession,
+    directory: str,
+    file_format: str,
+    paths: Sequence[str],
+    renamed: Mapping[str, str],
+) -> DataFrame:
+    """Return the rows of the files in `paths` (URIs), with the columns of an archive.
+
+    `renamed` is as of `kept_bytes`.
+    """
+    fields = (CSV if file_format == "csv" else schemas.ARCHIVE).fields
+    schema = StructType(
+        [StructField(renamed.get(field.name, field.name), field.dataType) for field in fields]
+    )
+    reader = spark.read.schema(schema).options(**_OPTIONS)
+    rows = _load(reader, directory, file_format, [unquote(path) for path in paths])
+    rows = rows.withColumnsRenamed({there: name for name, there in renamed.items()})
+    return from_text(rows) if file_format == "csv" else rows
+
+
+def _load(
+    reader: DataFrameReader, directory: str, file_format: str, paths: Sequence[str]
+) -> DataFrame:
+    """Return the rows of these files; topic and date come from the names of directories."""
+    root, written = directory, file_format
+    if file_format in TABLE_FORMATS:
+        written = "parquet"
+        root = join(absolute(directory), "data") if file_format == "iceberg" else directory
+    reader = reader.format(written)
+    if not paths:
+        raise PipelineError(f"the archive {directory} has no records: archive some first")
+    escaped = [_GLOB.sub(r"\\\1", path) for path in paths]
+    return reader.option("basePath", root).load(escaped)

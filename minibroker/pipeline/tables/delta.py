@@ -1,0 +1,268 @@
+"""An archive as a Delta table, through the `deltalake` library.
+
+The commit of a batch adds its files and one `txn` action, Delta's own means against repetition: the
+application is the query's checkpoint, the version is the number of the batch. If two writers commit
+the same batch, the library refuses the second one.
+
+    DIR/_delta_log/…                what counts
+    DIR/topic=…/date=…/….parquet    data files; topic and date are only in the names and in the log
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError
+from deltalake.transaction import AddAction, RemoveAction
+
+from minibroker.clock import SystemClock
+from minibroker.pipeline.tables.data_files import (
+    MERGED,
+    PARTITION_COLUMNS,
+    RECORD,
+    Layout,
+    is_left,
+    stem_of,
+)
+from minibroker.pipeline.tables.table import BatchId, ListedFile, retried, unknown_time
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from minibroker.pipeline.tables.data_files import DataFile
+    from minibroker.pipeline.values.changes import Changes
+
+_GONE: Final = "__gone"
+"""Column of a change that deletes its row; only in the source of a merge."""
+
+_COUNTED: Final = ("partition", "offset", "timestamp")
+"""Columns whose smallest and largest value stand in the log, so that readers skip files."""
+
+
+class ArchiveDeltaTable:
+    """One table; used by the driver alone."""
+
+    def __init__(self, directory: str, table: Any) -> None:
+        self._directory = directory
+        self._table = table
+
+    def layout(self, batch: BatchId, target_bytes: int) -> Layout:
+        return self._layout(target_bytes, stem_of(batch.query, batch.number))
+
+    def has(self, batch: BatchId) -> bool:
+        self._table.update_incremental()
+        found = self._table.transaction_version(_application(batch))
+        return found is not None and found >= batch.number
+
+    def commit(self, batch: BatchId, files: Sequence[DataFile]) -> bool:
+        def add() -> bool:
+            if self.has(batch):
+                return False
+            self._append(batch, files)
+            return True
+
+        return retried(self._directory, CommitFailedError, add)
+
+    def columns(self) -> pa.Schema:
+        self._table.update_incremental()
+        return pa.schema(self._table.schema().to_arrow())
+
+    def take_in(self, wanted: Mapping[str, pa.DataType]) -> None:
+        def change() -> None:
+            now = self.columns()
+            fields = [
+                field.with_type(wanted[field.name]) if field.name in wanted else field
+                for field in now
+            ]
+            fields += [pa.field(name, wanted[name]) for name in wanted if name not in now.names]
+            empty = pa.schema(fields).empty_table()
+            write_deltalake(self._table, empty, mode="append", schema_mode="merge")
+
+        retried(self._directory, CommitFailedError, change)
+
+    def upsert(self, batch: BatchId, changes: Changes) -> bool:
+        """Put the rows of a batch in place of those with their keys, and take out those gone.
+
+        One commit with the batch's identity, like `commit`.
+        """
+        is_gone = [False] * changes.rows.num_rows + [True] * changes.gone.num_rows
+        source = pa.concat_tables([changes.rows, changes.gone], promote_options="permissive")
+        source = source.append_column(_GONE, pa.array(is_gone, pa.bool_()))
+        columns = {f"`{name}`": f"s.`{name}`" for name in changes.rows.column_names}
+
+        def change() -> bool:
+            if self.has(batch):
+                return False
+            merger = self._table.merge(
+                source,
+                " AND ".join(f"t.`{name}` = s.`{name}`" for name in changes.by),
+                source_alias="s",
+                target_alias="t",
+                commit_properties=_properties_of(batch),
+            )
+            merger = merger.when_matched_delete(f"s.`{_GONE}`")
+            merger = merger.when_matched_update(columns, f"NOT s.`{_GONE}`")
+            merger.when_not_matched_insert(columns, f"NOT s.`{_GONE}`").execute()
+            return True
+
+        return retried(self._directory, CommitFailedError, change)
+
+    def files(self) -> list[ListedFile]:
+        self._table.update_incremental()
+        actions = pa.table(self._table.get_add_actions(flatten=True)).to_pylist()
+        return [
+            ListedFile(
+                str(Path(self._directory, unquote(action["path"]))),
+                action["partition.topic"],
+                str(action["partition.date"]),
+                action["num_records"],
+                action["size_bytes"],
+            )
+            for action in actions
+        ]
+
+    def merged_layout(self, target_bytes: int) -> Layout:
+        return self._layout(target_bytes, MERGED)
+
+    def replace(self, old: Sequence[ListedFile], new: Sequence[DataFile]) -> bool:
+        def exchange() -> bool:
+            listed = {file.path for file in self.files()}
+            if any(file.path not in listed for file in old):
+                return False
+            gone = [self._removal(file) for file in old]
+            merged = [self._action(file, data_change=False) for file in new]
+            self._table.create_write_transaction(
+                [*gone, *merged], "append", self._table.schema(), list(PARTITION_COLUMNS)
+            )
+            return True
+
+        return retried(self._directory, CommitFailedError, exchange)
+
+    def expire(self, before_ms: int) -> int:
+        """Make a checkpoint and drop old entries of the log, by the table's own retention."""
+        self._table.update_incremental()
+        log = Path(self._directory, "_delta_log")
+        count = len(list(log.glob("*.json")))
+        self._table.create_checkpoint()
+        self._table.cleanup_metadata()
+        return count - len(list(log.glob("*.json")))
+
+    def unlisted(self, query: str, keep_ms: int) -> list[str]:
+        self._table.update_incremental()
+        last = self._table.transaction_version(_application(BatchId(query, 0)))
+        found = self._table.vacuum(
+            retention_hours=-(-keep_ms // 3_600_000),
+            enforce_retention_duration=False,
+            full=True,
+            dry_run=True,
+        )
+        paths = [str(Path(self._directory, unquote(path))) for path in found]
+        return [path for path in paths if is_left(path, query, -1 if last is None else last)]
+
+    def _append(self, batch: BatchId, files: Sequence[DataFile]) -> None:
+        self._table.create_write_transaction(
+            [self._action(file) for file in files],
+            "append",
+            self._table.schema(),
+            list(PARTITION_COLUMNS),
+            commit_properties=_properties_of(batch),
+        )
+
+    def _removal(self, file: ListedFile) -> RemoveAction:
+        return RemoveAction(
+            path=str(Path(file.path).relative_to(self._directory)),
+            size=file.size,
+            partition_values={"topic": file.topic, "date": file.date},
+            deletion_timestamp=SystemClock().now_ms(),
+            data_change=False,
+        )
+
+    def _action(self, file: DataFile, *, data_change: bool = True) -> AddAction:
+        path = Path(self._directory, file.path)
+        try:
+            counted = statistics(pq.read_metadata(path))
+        except OverflowError as error:
+            raise unknown_time(file.topic) from error
+        return AddAction(
+            path=file.path,
+            size=file.size,
+            partition_values={"topic": file.topic, "date": file.date},
+            modification_time=path.stat().st_mtime_ns // 10**6,
+            data_change=data_change,
+            stats=json.dumps(counted),
+        )
+
+    def _layout(self, target_bytes: int, stem: str) -> Layout:
+        columns = pa.schema(self._table.schema().to_arrow())
+        schema = pa.schema([field for field in columns if field.name not in PARTITION_COLUMNS])
+        return Layout(self._directory, "", schema, target_bytes, stem)
+
+
+def open_mirror(directory: str, columns: pa.Schema) -> ArchiveDeltaTable:
+    """Return the table in `directory`; a new one has these columns, and no partitions."""
+    if not DeltaTable.is_deltatable(directory):
+        DeltaTable.create(
+            directory,
+            schema=Schema.from_arrow(columns),
+            mode="ignore",
+            name="minibroker mirror",
+        )
+    return ArchiveDeltaTable(directory, DeltaTable(directory))
+
+
+def open_table(directory: str, without: Sequence[str] = ()) -> ArchiveDeltaTable:
+    """Return the table in `directory`, and make it if there is none.
+
+    Args:
+        directory: of the table.
+        without: columns that a new table does not have yet: `take_in` adds them with their types.
+    """
+    if not DeltaTable.is_deltatable(directory):
+        DeltaTable.create(
+            directory,
+            schema=Schema.from_arrow(
+                pa.schema([field for field in RECORD if field.name not in without])
+            ),
+            mode="ignore",
+            partition_by=list(PARTITION_COLUMNS),
+            name="minibroker archive",
+        )
+    return ArchiveDeltaTable(directory, DeltaTable(directory))
+
+
+def statistics(metadata: Any) -> Mapping[str, Any]:
+    """Return the statistics of a file for the log, from its footer."""
+    found: dict[str, Any] = {"numRecords": metadata.num_rows}
+    smallest: dict[str, Any] = {}
+    largest: dict[str, Any] = {}
+    for group in range(metadata.num_row_groups):
+        for index in range(metadata.num_columns):
+            column = metadata.row_group(group).column(index)
+            name, values = column.path_in_schema, column.statistics
+            if name not in _COUNTED or values is None or not values.has_min_max:
+                continue
+            smallest[name] = min(values.min, smallest.get(name, values.min))
+            largest[name] = max(values.max, largest.get(name, values.max))
+    found["minValues"] = {name: _json(value) for name, value in smallest.items()}
+    found["maxValues"] = {name: _json(value) for name, value in largest.items()}
+    found["nullCount"] = dict.fromkeys(smallest, 0)
+    return found
+
+
+def _json(value: Any) -> Any:
+    """Return a number as it is, and a time as Delta writes it, in milliseconds and UTC."""
+    return value if isinstance(value, int) else f"{value:%Y-%m-%dT%H:%M:%S.}{value:%f}"[:-3] + "Z"
+
+
+def _properties_of(batch: BatchId) -> CommitProperties:
+    return CommitProperties(app_transactions=[Transaction(_application(batch), batch.number)])
+
+
+def _application(batch: BatchId) -> str:
+    return f"minibroker-{batch.query}"

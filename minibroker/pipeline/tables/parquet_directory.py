@@ -1,0 +1,104 @@
+"""A directory of Parquet files with typed columns, as a table: its files are committed by a list.
+
+    DIR/_minibroker/columns.json        the columns of every file that is written from now on
+    DIR/_minibroker/.staged/…           files of a batch; `file_archive` has the rest
+
+A file has the columns that were there when it was written. Readers unite them by name:
+`union_by_name` in DuckDB, `mergeSchema` in Spark, `unify_schemas` in PyArrow.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, join
+from minibroker.pipeline.tables.data_files import PARTITION_COLUMNS, RECORD, Layout, stem_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.tables.data_files import DataFile
+    from minibroker.pipeline.tables.file_archive import FileArchive
+    from minibroker.pipeline.tables.table import BatchId
+
+_COLUMNS: Final = "columns.json"
+
+_RECORD: Final = pa.schema([field for field in RECORD if field.name not in PARTITION_COLUMNS])
+"""Columns of a record that are in the files; topic and date are directories."""
+
+
+class ParquetDirectory:
+    """One directory; used by the driver alone."""
+
+    def __init__(
+        self,
+        archive: FileArchive,
+        files: FileSystem,
+        directory: str,
+        without: Sequence[str],
+        compression: str,
+    ) -> None:
+        """Take the archive in `directory`.
+
+        Args:
+            archive: its files.
+            files: of the directory.
+            directory: of the archive.
+            without: as of `iceberg.open_table`.
+            compression: codec of the pages, as PyArrow names it.
+        """
+        self._compression = compression
+        self._archive = archive
+        self._files = files
+        self._directory = directory
+        self._path = join(directory, JOB_DIRECTORY, _COLUMNS)
+        self._without = without
+
+    def layout(self, batch: BatchId, target_bytes: int) -> Layout:
+        """Return where and how the tasks write; a new stage each time."""
+        root = absolute(self._directory)
+        prefix = self._archive.new_stage(batch).removeprefix(self._directory).strip("/")
+        stem = stem_of(batch.query, batch.number)
+        return Layout(root, f"{prefix}/", self.columns(), target_bytes, stem, self._compression)
+
+    def has(self, batch: BatchId) -> bool:
+        """Return whether a batch is committed."""
+        return self._archive.has(batch)
+
+    def commit(self, batch: BatchId, files: Sequence[DataFile]) -> bool:
+        """Commit the files of a batch, all of one layout."""
+        if not files:
+            return self._archive.commit(batch, self._archive.new_stage(batch), [])
+        stage = files[0].path.rpartition("/topic=")[0]
+        names = [file.path.removeprefix(f"{stage}/") for file in files]
+        return self._archive.commit(batch, join(self._directory, stage), names)
+
+    def columns(self) -> pa.Schema:
+        """Return the columns. Raises PipelineError for a damaged file."""
+        text = self._files.read(self._path)
+        if text is None:
+            return pa.schema([field for field in _RECORD if field.name not in self._without])
+        try:
+            return pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(json.loads(text)["schema"])))
+        except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
+            raise PipelineError(
+                f"{self._path} is damaged ({error}): begin anew in another directory"
+            ) from error
+
+    def take_in(self, wanted: Mapping[str, pa.DataType]) -> None:
+        """Add or widen columns for the files to come."""
+        now = self.columns()
+        fields = [
+            field.with_type(wanted[field.name]) if field.name in wanted else field for field in now
+        ]
+        fields += [pa.field(name, wanted[name]) for name in wanted if name not in now.names]
+        made = pa.schema(fields)
+        if made.equals(now):
+            return
+        told = {"columns": str(made).splitlines(), "schema": made.serialize().to_pybytes().hex()}
+        self._files.write(self._path, json.dumps(told, indent=2) + "\n")

@@ -1,0 +1,177 @@
+"""Brokers of a cluster as a task sees them: leaders of partitions, and connections to them.
+
+A connection that is given back whole waits for the next task of this process. So a worker connects
+and logs in once and not for each range. Nobody else takes it for `IDLE_S`: then it is closed with
+the next look, before the broker's connections.max.idle.ms.
+
+Source: Kafka Metadata, ConsumerMetadata, NetworkClient.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import ConfigError, KafkaError, ProtocolError
+from minibroker.pipeline.wire.connection import BrokerRefusedError, WireConnection
+from minibroker.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from minibroker.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+
+if TYPE_CHECKING:
+    from minibroker.pipeline.wire.settings import WireSettings
+
+IDLE_S: Final = 60.0
+IDLE_MAX: Final = 64
+"""Connections that wait in one process."""
+EARLIEST: Final = -2
+METADATA_VERSIONS: Final = (4, 12)
+LIST_VERSIONS: Final = (1, 7)
+
+logger = logging.getLogger(__name__)
+
+_Key = tuple["WireSettings", tuple[str, int]]
+_idle: dict[_Key, WireConnection] = {}
+"""Connections that wait for a user, the one that waits longest first; of this process."""
+
+
+class PartitionLeader(NamedTuple):
+    """The leader of a partition."""
+
+    address: tuple[str, int]
+    epoch: int
+    """-1: the broker does not tell."""
+    topic_id: bytes
+    """Zeros: the broker has no ids."""
+
+
+class WireClient:
+    """The client of one task: used by one thread."""
+
+    def __init__(self, settings: WireSettings) -> None:
+        self._settings = settings
+        self._leaders: dict[tuple[str, int], PartitionLeader] = {}
+        self._addresses: tuple[tuple[str, int], ...] = ()
+        """Every broker that the last answer named."""
+
+    def leader(self, topic: str, partition: int) -> PartitionLeader:
+        """Return the leader of a partition, which is asked for once.
+
+        Raises:
+            KafkaError: the broker's, such as UNKNOWN_TOPIC_OR_PARTITION; LEADER_NOT_AVAILABLE.
+            OSError: no broker answers.
+            ProtocolError: an answer is malformed.
+            ConfigError: the settings of TLS.
+        """
+        if (topic, partition) not in self._leaders:
+            self._ask(topic)
+        found = self._leaders.get((topic, partition))
+        if found is None:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{partition}"
+            )
+        return found
+
+    def forget(self, topic: str) -> None:
+        """Ask anew for the leaders of a topic when one is needed."""
+        for known in [known for known in self._leaders if known[0] == topic]:
+            del self._leaders[known]
+
+    def connection(self, address: tuple[str, int]) -> WireConnection:
+        """Return a connection for the caller alone. Raises as `WireConnection.open`."""
+        _close_idle()
+        waiting = _idle.pop((self._settings, address), None)
+        if waiting is not None:
+            if waiting.is_usable:
+                return waiting
+            waiting.close()
+        return WireConnection.open(self._settings, address)
+
+    def give_back(self, connection: WireConnection) -> None:
+        """Keep a connection for the next user, or close it if an answer is still on its way."""
+        key = (self._settings, connection.address)
+        if key in _idle or len(_idle) >= IDLE_MAX or not connection.is_usable:
+            connection.close()
+            return
+        connection.idle_since_s = time.monotonic()
+        _idle[key] = connection
+
+    def earliest(self, topic: str, partition: int) -> int:
+        """Return the log start offset of a partition. Raises as `leader`."""
+        leader = self.leader(topic, partition)
+        connection = self.connection(leader.address)
+        wanted = ListOffsetsPartition(partition_index=partition, timestamp=EARLIEST)
+        request = ListOffsetsRequest(
+            replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[wanted])]
+        )
+        try:
+            version = connection.version_for(request, *LIST_VERSIONS)
+            found = connection.call(request, ListOffsetsResponse, version)
+        except BaseException:
+            connection.close()
+            raise
+        self.give_back(connection)
+        answer = found.topics[0].partitions[0]
+        if answer.error_code:
+            raise KafkaError(ErrorCode(answer.error_code), f"the start of {topic}-{partition}")
+        return int(answer.offset)
+
+    def _ask(self, topic: str) -> None:
+        """Fill in the leaders of a topic. Raises as `leader`."""
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
+        )
+        found = self._from_any(request)
+        brokers = {broker.node_id: (broker.host, broker.port) for broker in found.brokers}
+        self._addresses = tuple(brokers.values())
+        for answer in found.topics:
+            if answer.error_code:
+                raise KafkaError(ErrorCode(answer.error_code), f"topic {topic!r}")
+            for partition in answer.partitions:
+                address = brokers.get(partition.leader_id)
+                if address is not None:
+                    self._leaders[topic, partition.partition_index] = PartitionLeader(
+                        address, partition.leader_epoch, answer.topic_id
+                    )
+        if not any(known[0] == topic for known in self._leaders):
+            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"topic {topic!r} has no leader")
+
+    def _from_any(self, request: Any) -> MetadataResponse:
+        """Return the answer of the first broker that gives one. Raises as `leader`."""
+        failure: Exception = ConnectionError("no broker is named")
+        for address in dict.fromkeys((*self._addresses, *self._settings.servers)):
+            connection: WireConnection | None = None
+            try:
+                connection = self.connection(address)
+                version = connection.version_for(request, *METADATA_VERSIONS)
+                found: MetadataResponse = connection.call(request, MetadataResponse, version)
+            except BrokerRefusedError:
+                raise
+            except (OSError, ProtocolError, ConfigError) as error:
+                if connection is not None:
+                    connection.close()
+                logger.info("no answer from %s:%d: %s", *address, error)
+                failure = error
+                continue
+            self.give_back(connection)
+            return found
+        raise failure
+
+
+def _close_idle() -> None:
+    """Close the connections that have waited for too long."""
+    now_s = time.monotonic()
+    for key, connection in list(_idle.items()):
+        if now_s - connection.idle_since_s >= IDLE_S:
+            del _idle[key]
+            connection.close()

@@ -1,0 +1,344 @@
+"""One range of offsets, fetched as whole batches and decoded column by column.
+
+    WireClient ──Fetch──► batches ──► record_columns ──► Arrow batches
+
+The next answer is on its way while this one is decoded. In memory are one answer, what the kernel
+holds of the next one, and one chunk of columns.
+
+A task is done when it has seen the batch before the end of its range or behind it, or when the
+broker has nothing left and says that its records reach to the end: compaction leaves gaps.
+`source.reader` says what the end of a range is; it reads with librdkafka where this client cannot.
+
+Source: Kafka Fetcher, AbstractFetch, OffsetFetcher; KIP-227 (no session here), KIP-320, KIP-516.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import ConfigError, CorruptionError, KafkaError, ProtocolError
+from minibroker.pipeline import schemas
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.segments.record_columns import Chunk, LegacyChunk, rows_within
+from minibroker.pipeline.wire import range_losses
+from minibroker.pipeline.wire.batches import read_batches
+from minibroker.pipeline.wire.connection import BrokerRefusedError
+from minibroker.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
+from minibroker.protocol.primitives import ZERO_UUID
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from minibroker.pipeline.offsets import OffsetRange
+    from minibroker.pipeline.options import SourceOptions
+    from minibroker.pipeline.segments.file import StoredBatch
+    from minibroker.pipeline.wire.client import PartitionLeader, WireClient
+    from minibroker.pipeline.wire.connection import WireConnection
+    from minibroker.pipeline.wire.settings import WireSettings
+    from minibroker.protocol.messages.fetch import PartitionData
+    from minibroker.records.batch import BatchHeader
+
+OLDEST: Final = 4
+NEWEST_BY_NAME: Final = 12
+NEWEST: Final = 16
+"""Versions of Fetch: batches of format 2 from 4 on, topics by id from 13 on; later ones are for
+replicas.
+"""
+LEADER_EPOCH_FROM: Final = 9
+LAST_EPOCH_FROM: Final = 12
+CHUNK_BYTES: Final = 4 << 20
+CHUNK_RECORDS: Final = 20_000
+"""Content of one Arrow batch, at least, before it is handed on, unless the range ends."""
+PAUSE_S: Final = 0.1
+UNKNOWN_PAUSES_S: Final = (1.0, 2.0, 4.0)
+"""Pauses after answers that do not know the partition: a broker that has just started knows no
+topic for a moment. After the last one the answer is believed.
+"""
+EMPTY_MAX: Final = 2
+"""Answers without records, though the broker's records reach to the end, until that is believed."""
+
+_GONE: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+    }
+)
+
+
+def read_span(
+    options: SourceOptions, settings: WireSettings, client: WireClient, span: OffsetRange
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records of `span` in order, no empty batches.
+
+    Raises PipelineError as `source.reader.read_range`.
+    """
+    reader = _SpanReader(options, settings, client, span)
+    try:
+        for rows in reader.batches():
+            if rows.num_rows:
+                yield rows
+    finally:
+        reader.close()
+
+
+class _SpanReader:
+    """The position in one range; used by one thread."""
+
+    def __init__(
+        self, options: SourceOptions, settings: WireSettings, client: WireClient, span: OffsetRange
+    ) -> None:
+        self._options = options
+        self._settings = settings
+        self._client = client
+        self._range = span
+        self._position = self._first = self._skipped_to = span.start
+        """The next offset to fetch; the first one that counts in what is decoded next, for a batch
+        may begin before it; and where that moves because records are gone.
+        """
+        self._schema = schemas.arrow_schema(include_headers=options.include_headers)
+        self._connection: WireConnection | None = None
+        self._leader: PartitionLeader | None = None
+        self._epoch = -1
+        """PartitionLeader epoch of the last batch, -1: none."""
+        self._checks_epoch = False
+        """True after another leader was found: its log may have been cut."""
+        self._resumes_at_s = 0.0
+        """When the broker takes the next request, by its quota."""
+        self._heard_s = time.monotonic()
+        self._said = ""
+        """The last error."""
+        self._times_unknown = 0
+        self._times_empty = 0
+
+    def close(self) -> None:
+        """Give the connection back."""
+        if self._connection is not None:
+            self._client.give_back(self._connection)
+            self._connection = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of `read_span`."""
+        chunk: Chunk | LegacyChunk = Chunk(keeps_far_times=True)
+        while self._position < self._range.end:
+            found = self._next()
+            if self._skipped_to > self._first:
+                if chunk.count:
+                    yield self._rows(chunk)
+                self._first = self._skipped_to
+            for batch in found:
+                wanted = Chunk if batch.header.magic == 2 else LegacyChunk
+                is_full = chunk.size_bytes >= CHUNK_BYTES or chunk.count >= CHUNK_RECORDS
+                if chunk.count and (is_full or not isinstance(chunk, wanted)):
+                    yield self._rows(chunk)
+                if not isinstance(chunk, wanted):
+                    chunk = wanted(keeps_far_times=True)
+                self._add(chunk, batch)
+            if found:
+                # After the rows were taken: that Spark was slow is not the broker's silence.
+                self._heard_s = time.monotonic()
+        if chunk.count:
+            yield self._rows(chunk)
+
+    def _add(self, chunk: Chunk | LegacyChunk, batch: StoredBatch) -> None:
+        try:
+            chunk.add(batch)
+        except CorruptionError as error:
+            raise self._damaged(error) from error
+
+    def _rows(self, chunk: Chunk | LegacyChunk) -> pa.RecordBatch:
+        include_headers = self._options.include_headers
+        try:
+            columns = chunk.take_columns(include_headers=include_headers)
+        except CorruptionError as error:
+            raise self._damaged(error) from error
+        span = self._range
+        return rows_within(
+            columns, self._schema, (span.topic, span.partition), self._first, span.end
+        )
+
+    def _damaged(self, error: CorruptionError) -> PipelineError:
+        where = range_losses.where(self._range, self._position)
+        return PipelineError(f"cannot read {where}: {error}; what the broker sends is damaged")
+
+    # Answers.
+
+    def _next(self) -> list[StoredBatch]:
+        """Return the data batches of the next answer, none after an error that passes.
+
+        Moves the position behind them and asks for more. Raises PipelineError.
+        """
+        before = self._position
+        found: list[StoredBatch] = []
+        try:
+            self._send()
+            assert self._connection is not None
+            found = self._taken(self._connection.receive())
+            if self._position < self._range.end:
+                self._send()
+        except KafkaError as error:
+            self._on_error(error)
+        except (BrokerRefusedError, ConfigError) as error:
+            raise PipelineError(f"the broker cannot be read: {error}") from error
+        except CorruptionError as error:
+            raise self._damaged(error) from error
+        except (OSError, ProtocolError) as error:
+            self._drop(str(error))
+        if self._position > before:
+            self._heard_s = time.monotonic()
+            self._times_unknown = self._times_empty = 0
+        else:
+            self._check_patience()
+        return found
+
+    def _taken(self, answer: FetchResponse) -> list[StoredBatch]:
+        """Return the data batches of an answer; move the position. Raises KafkaError."""
+        self._resumes_at_s = time.monotonic() + answer.throttle_time_ms / 1000
+        if answer.error_code:
+            raise KafkaError(ErrorCode(answer.error_code), "Fetch")
+        if not answer.responses:
+            return []  # over its quota
+        told = answer.responses[0].partitions[0]
+        if told.error_code:
+            raise KafkaError(ErrorCode(told.error_code), "Fetch")
+        if told.diverging_epoch is not None and told.diverging_epoch.end_offset >= 0:
+            self._lose(f"another leader's log ends at offset {told.diverging_epoch.end_offset}")
+        self._checks_epoch = False
+        committed = self._options.isolation_level == "read_committed"
+        aborted = [
+            (gone.producer_id, gone.first_offset) for gone in told.aborted_transactions or ()
+        ]
+        found = read_batches(told.records or b"", aborted if committed else ())
+        if found.next_offset is None:
+            self._on_nothing(told, committed=committed)
+            return []
+        self._epoch = found.epoch
+        self._position = max(self._position, found.next_offset)
+        return [batch for batch in found.data if self._has_records(batch.header)]
+
+    def _has_records(self, header: BatchHeader) -> bool:
+        """Return whether records of the batch may be in the range: an answer goes beyond it."""
+        if header.last_offset < self._range.start:
+            return False
+        # In formats 0 and 1 only the last offset of a compressed message is in its header.
+        return header.magic < 2 or header.base_offset < self._range.end
+
+    def _on_nothing(self, told: PartitionData, *, committed: bool) -> None:
+        """Go to the end of the range if there is no record before it any more."""
+        reach = told.last_stable_offset if committed else told.high_watermark
+        if reach < self._range.end:
+            return
+        self._times_empty += 1
+        if self._times_empty >= EMPTY_MAX:
+            self._position = self._range.end
+
+    # Requests.
+
+    def _send(self) -> None:
+        """Ask for what comes at the position, unless an answer is on its way.
+
+        Raises OSError, KafkaError, ProtocolError, ConfigError.
+        """
+        if self._connection is not None and self._connection.is_waiting:
+            return
+        pause_s = self._resumes_at_s - time.monotonic()
+        if pause_s > 0:
+            threading.Event().wait(pause_s)
+        if self._connection is not None and self._connection.is_retired:
+            self._connection.close()
+            self._connection = None
+        if self._connection is None:
+            self._find_leader()
+        connection, leader = self._connection, self._leader
+        assert connection is not None
+        assert leader is not None
+        has_id = leader.topic_id != ZERO_UUID
+        newest = NEWEST if has_id else NEWEST_BY_NAME
+        version = connection.version_for(FetchRequest, OLDEST, newest)
+        connection.send(self._request(leader, version), FetchResponse, version)
+
+    def _find_leader(self) -> None:
+        span, before = self._range, self._leader
+        self._leader = self._client.leader(span.topic, span.partition)
+        self._checks_epoch = before is not None and self._leader.epoch != before.epoch
+        self._connection = self._client.connection(self._leader.address)
+
+    def _request(self, leader: PartitionLeader, version: int) -> Any:
+        span, settings = self._range, self._settings
+        checks = self._checks_epoch and version >= LAST_EPOCH_FROM
+        partition = FetchPartition(
+            partition=span.partition,
+            current_leader_epoch=leader.epoch if version >= LEADER_EPOCH_FROM else -1,
+            fetch_offset=self._position,
+            last_fetched_epoch=self._epoch if checks else -1,
+            partition_max_bytes=settings.fetch_bytes,
+        )
+        return FetchRequest(
+            max_wait_ms=settings.fetch_wait_ms,
+            min_bytes=settings.fetch_min_bytes,
+            max_bytes=settings.fetch_bytes,
+            isolation_level=int(self._options.isolation_level == "read_committed"),
+            topics=[FetchTopic(topic=span.topic, topic_id=leader.topic_id, partitions=[partition])],
+        )
+
+    # Errors.
+
+    def _on_error(self, error: KafkaError) -> None:
+        """Do what an error of the broker asks for. Raises PipelineError."""
+        self._said = str(error)
+        if error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._lose(error.code.name)
+            self._go_to_what_is_left()
+            return
+        if error.code not in _GONE and not error.code.retriable:
+            where = range_losses.where(self._range, self._position)
+            raise PipelineError(f"cannot read {where}: {error.code.name}")
+        if error.code in _GONE:
+            self._times_unknown += 1
+            if self._times_unknown > len(UNKNOWN_PAUSES_S):
+                self._lose(error.code.name)
+                self._position = self._range.end
+                return
+            pause_s = UNKNOWN_PAUSES_S[self._times_unknown - 1]
+        else:
+            self._times_unknown, pause_s = 0, PAUSE_S
+        self._client.forget(self._range.topic)
+        self.close()
+        threading.Event().wait(pause_s)
+
+    def _drop(self, said: str) -> None:
+        """Leave a connection that has ended, or cannot be understood."""
+        self._said = said
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._client.forget(self._range.topic)
+        threading.Event().wait(PAUSE_S)
+
+    def _lose(self, said: str) -> None:
+        """Raise PipelineError for records that are gone, unless the options allow that."""
+        if self._options.fail_on_data_loss:
+            raise PipelineError(range_losses.gone(self._range, self._position, said))
+
+    def _go_to_what_is_left(self) -> None:
+        """Move to the first offset of the range that still exists, or to its end."""
+        first = self._client.earliest(self._range.topic, self._range.partition)
+        is_inside = self._position < first < self._range.end
+        self._position = self._skipped_to = first if is_inside else self._range.end
+
+    def _check_patience(self) -> None:
+        silent_s = time.monotonic() - self._heard_s
+        if silent_s >= self._options.poll_timeout_ms / 1000:
+            raise PipelineError(
+                range_losses.silent(self._range, self._position, silent_s, self._said)
+            )

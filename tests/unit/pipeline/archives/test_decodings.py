@@ -1,0 +1,82 @@
+"""The schemas that an archive knows: union in the order of versions, refusals with the reason."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from minibroker.pipeline.archives.decodings import DecodedColumn, Decodings
+from minibroker.pipeline.values.decoding import AVRO, SchemaKey, ValueSchema, of_type
+
+
+class Registry:
+    """A registry with the schemas 1, 2, …, all of subject `t-value` but the last one."""
+
+    def __init__(self, *schemas: dict[str, str]) -> None:
+        self._schemas = schemas
+        self.asked: list[int] = []
+
+    def ids(self, subject: str) -> list[int]:
+        return list(range(1, len(self._schemas))) if subject == "t-value" else []
+
+    def schema(self, id_: int) -> ValueSchema | None:
+        self.asked.append(id_)
+        if id_ > len(self._schemas):
+            return None
+        fields = [{"name": name, "type": found} for name, found in self._schemas[id_ - 1].items()]
+        return ValueSchema(AVRO, json.dumps({"type": "record", "name": "R", "fields": fields}))
+
+    def close(self) -> None:
+        pass
+
+
+VALUE = [DecodedColumn("value")]
+
+
+def begun(*schemas: dict[str, str], widens: bool = True, **types: Any) -> Decodings:
+    found = Decodings(VALUE, Registry(*schemas), types, widens=widens)  # type: ignore[arg-type]
+    found.begin(["t"])
+    return found
+
+
+def test_versions_of_the_subject_make_the_columns() -> None:
+    found = begun({"a": "int"}, {"a": "long", "b": "string"}, {"c": "string"})
+    assert found.types() == {"value": pa.struct([("a", pa.int64()), ("b", pa.string())])}
+    assert found.is_changed()
+    found.note_taken_in()
+    assert not found.is_changed()
+    found.learn([("value", SchemaKey(3)), ("value", SchemaKey(3)), ("value", SchemaKey(99))])
+    assert found.types()["value"].names == ["a", "b", "c"]
+    (column,) = found.columns()
+    assert column.schemas[SchemaKey(99)].reason == "the registry does not have it"
+
+
+def test_a_schema_that_does_not_fit_is_refused_with_the_field() -> None:
+    found = begun({"a": "int"}, {"a": "string"}, {})
+    (column,) = found.columns()
+    assert column.schemas[SchemaKey(1)].reason == ""
+    assert column.schemas[SchemaKey(2)].reason == "value.a is string there and int32 in the table"
+    assert found.types() == {"value": pa.struct([("a", pa.int32())])}
+
+
+def test_a_table_that_cannot_widen() -> None:
+    now = pa.struct([("a", pa.int32())])
+    found = begun({"a": "long"}, {}, widens=False, value=now)
+    (column,) = found.columns()
+    assert "value.a is a wider number there than in the table" in (
+        column.schemas[SchemaKey(1)].reason
+    )
+    assert found.types() == {"value": now}
+
+
+def test_one_schema_of_the_user_has_to_fit_the_table() -> None:
+    plain = of_type(pa.struct([("a", pa.string())]))
+    column = DecodedColumn("value", plain, keeps_bytes=True)
+    found = Decodings([column], None, {}, widens=True)
+    found.begin(["t"])
+    assert found.columns()[0].plain == plain
+    with pytest.raises(ValueError, match=r"value.a is string there and int64 in the table"):
+        Decodings([column], None, {"value": pa.struct([("a", pa.int64())])}, widens=True)

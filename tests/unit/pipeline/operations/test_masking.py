@@ -1,0 +1,142 @@
+"""One record masked and selected: JSON in, JSON out, or a reason without a part of the value."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minibroker.pipeline.operations.mask_rules import fields_of, rules_of
+from minibroker.pipeline.operations.masking import Masker
+
+SECRET = b"sixteen bytes or more"
+
+
+def masker(rules: str = "", fields: str = "") -> Masker:
+    return Masker(rules_of([rules]), fields_of([fields]), SECRET)
+
+
+def value_of(rules: str, value: str, fields: str = "") -> str:
+    found = masker(rules, fields).apply(None, value.encode(), None)
+    assert found.reason is None
+    assert found.value is not None
+    return found.value.decode()
+
+
+@pytest.mark.parametrize(
+    ("rules", "value", "masked"),
+    [
+        ("a=null", '{"b": 1.50, "a": "x", "c": -0}', '{"b":1.50,"a":null,"c":-0}'),
+        ("a.b=empty", '{"a": {"b": "x", "c": "y"}}', '{"a":{"b":"","c":"y"}}'),
+        (
+            "a.b=empty",
+            '{"a": [{"b": 1}, {"c": 1}, [{"b": 2}]]}',
+            '{"a":[{"b":0},{"c":1},[{"b":0}]]}',
+        ),
+        ("a.b=empty", '[{"a": {"b": "x"}}]', '[{"a":{"b":""}}]'),
+        ("a.b=empty", '{"a": "no object"}', '{"a":"no object"}'),
+        ("a[]=null", '{"a": [1, 2]}', '{"a":[null,null]}'),
+        ("a[]=drop", '{"a": [1, 2]}', '{"a":[]}'),
+        ("a=drop", '{"a": [1, 2], "b": 1}', '{"b":1}'),
+        ("a=null", '{"a": 1, "a": "twice"}', '{"a":null}'),
+        ("a=null", '{"ü": "\\ud83d\\ude00", "a": 1}', '{"ü":"😀","a":null}'),
+        ("a=null", '{"b": "\\ud800"}', '{"b":"\\ud800"}'),
+    ],
+)
+def test_fields_are_replaced_and_the_rest_stays(rules: str, value: str, masked: str) -> None:
+    assert value_of(rules, value) == masked
+
+
+def test_fields_are_selected_behind_the_masks() -> None:
+    value = '{"a": {"b": 1, "c": 2}, "d": [{"e": 1, "f": 2}, 3], "g": 4, "h": "no object"}'
+    assert value_of("", value, "d.e, a.c, h.i") == '{"a":{"c":2},"d":[{"e":1}]}'
+    assert value_of("a=empty, g=null", value, "g, a") == '{"a":{},"g":null}'
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b"\xff{}", "its value cannot be masked: it is not UTF-8"),
+        (b"secret", "its value cannot be masked: it is no JSON"),
+        (b'{"a": NaN}', "its value cannot be masked: it is no JSON"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "its value cannot be masked: it is no JSON"),
+        (b'"secret"', "its value cannot be masked: it is no JSON object"),
+        (b'[{"a": 1}, "secret"]', "its value cannot be masked: it is no JSON object"),
+        (b"[" * 100_000, "its value cannot be masked: its objects are too deep within each other"),
+    ],
+)
+def test_a_value_that_cannot_be_masked_has_a_reason_and_nothing_else(
+    value: bytes, reason: str
+) -> None:
+    found = masker("a=hash").apply(b"key", value, [("h", b"1")])
+    assert found == (None, None, None, 0, reason)
+
+
+def test_keys_and_headers() -> None:
+    found = masker("key.id=null, headers.a=fixed:x, headers.b=drop").apply(
+        b'{"id": 1}', b"not read", [("a", b"1"), ("b", b"2"), ("c", None), ("a", None)]
+    )
+    assert found.key == b'{"id":null}'
+    assert found.value == b"not read"
+    assert found.headers == [("a", b"x"), ("c", None), ("a", None)]
+    assert masker("headers=drop").apply(None, None, [("a", b"1")]).headers == []
+    assert masker("headers=drop").apply(None, None, None).headers is None
+    assert masker("headers.a=last4").apply(None, None, [("a", b"\xff")]).reason == (
+        "header 'a' cannot be masked: it is not UTF-8, which last needs"
+    )
+
+
+def test_a_tombstone_stays_one() -> None:
+    assert masker("a=hash, value=hash"[:6]).apply(b"k", None, None) == (b"k", None, None, 0, None)
+
+
+def test_places_that_were_there_are_told() -> None:
+    found = masker("a=null, b.c=null, key=hash", "a, d").apply(b"k", b'{"a": null, "d": 1}', None)
+    assert found.found == 0b11101
+
+
+def test_it_reads_the_columns_of_its_rules() -> None:
+    assert masker("key=hash").columns == ["key"]
+    assert masker("headers.a=drop", "a").columns == ["headers", "value"]
+
+
+def test_the_tasks_get_it_by_pickle() -> None:
+    copy = pickle.loads(pickle.dumps(masker("a=hash")))
+    assert copy.apply(None, b'{"a": "x"}', None) == masker("a=hash").apply(None, b'{"a":"x"}', None)
+
+
+leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+trees = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["a", "b", "secret"]) | st.text(), inner, max_size=4)
+    ),
+)
+
+
+def without_secrets(plain: Any) -> Any:
+    if isinstance(plain, list):
+        return [without_secrets(item) for item in plain]
+    if isinstance(plain, dict):
+        return {name: without_secrets(plain[name]) for name in plain if name != "secret"}
+    return plain
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.sampled_from(["a", "b"]), trees))
+def test_every_other_field_stays_as_it_was(plain: dict[str, Any]) -> None:
+    """A dropped field is gone at its place, in each array there; all else is the same."""
+    found = masker("a.secret=drop").apply(None, json.dumps(plain).encode(), None)
+    assert found.reason is None
+    got = json.loads(found.value or b"")
+    assert {name: got[name] for name in got if name != "a"} == {
+        name: plain[name] for name in plain if name != "a"
+    }
+    inner = got.get("a")
+    for item in inner if isinstance(inner, list) else [inner]:
+        assert not isinstance(item, dict) or "secret" not in item

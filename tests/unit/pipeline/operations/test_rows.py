@@ -1,0 +1,142 @@
+"""Operations from words, in the identity of a job, in a preview, and against a first run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from minibroker.pipeline.errors import JobUsageError, PipelineError
+from minibroker.pipeline.operations.moments import moment_of
+from minibroker.pipeline.operations.rows import (
+    NONE,
+    RowOperations,
+    check_same,
+    fingerprint,
+    identity_of,
+    missed,
+    settled,
+    share_of,
+    source_options,
+    told,
+)
+from minibroker.pipeline.verbs.declaration import InPython, built
+from minibroker.pipeline.verbs.row_options import RowOptions
+
+NOW_MS = 1_795_500_000_000
+DAY_MS = 86_400_000
+ALL = {
+    "since": "-2h",
+    "until": "now",
+    "late": "1m",
+    "where": "partition = 0",
+    "sample": "1%",
+    "sample_by": "key",
+    "mask": ["email=hash, card=last4"],
+    "select": ["email,id"],
+    "on_unmaskable": "skip",
+}
+
+
+def operations(now_ms: int = NOW_MS, **given: Any) -> RowOperations:
+    """Return operations as a call in Python gives them, at a moment of the test."""
+    moments = {name: given.pop(name) for name in ("since", "until") if name in given}
+    found = built(RowOptions, InPython(given)).operations()
+    assert isinstance(found, RowOperations)
+    return found._replace(**{name: moment_of(text, now_ms) for name, text in moments.items()})
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [("1%", 0.01), ("0.5 %", 0.005), ("100%", 1.0), ("0.25", 0.25), (".25", 0.25), ("1", 1.0)],
+)
+def test_a_part_of_the_records(text: str, share: float) -> None:
+    assert share_of(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["0%", "101%", "0", "2", "-1%", "many", "1%%", ""])
+def test_no_part_of_the_records(text: str) -> None:
+    with pytest.raises(JobUsageError, match=r"is no part: expected for instance 1%, 0\.5% or"):
+        share_of(text)
+
+
+def test_operations_of_old_jobs_are_none() -> None:
+    assert identity_of(NONE) == {}
+    assert told(NONE) == []
+    assert not NONE.is_used
+    check_same("/dir", {"job": "archive", "format": "parquet"}, {})
+
+
+def test_everything_is_in_the_identity() -> None:
+    assert identity_of(operations(**ALL), b"secret") == {
+        "since": f"-2h ({NOW_MS - 7_200_000} ms)",
+        "until": f"now ({NOW_MS} ms)",
+        "late": "60000 ms",
+        "where": "partition = 0",
+        "sample": "0.01 by key",
+        "mask": "email=hash, card=last4",
+        "select": "email, id",
+        "unmaskable": "skip",
+        "secret": fingerprint(b"secret"),
+    }
+
+
+def test_a_second_run_has_the_moments_of_the_first() -> None:
+    first = operations(**ALL)
+    job = {"job": "archive", **identity_of(first)}
+    assert settled(operations(NOW_MS + DAY_MS, **ALL), job) == first
+    check_same("/dir", job, identity_of(settled(operations(NOW_MS + DAY_MS, **ALL), job)))
+    other = operations(NOW_MS + DAY_MS, **{**ALL, "since": "-3h"})
+    with pytest.raises(PipelineError, match=r"/dir belongs to a job with since '-2h .*since '-3h"):
+        check_same("/dir", job, identity_of(settled(other, job)))
+
+
+@pytest.mark.parametrize("name", ["where", "sample", "mask", "select"])
+def test_one_that_is_left_out_or_added_is_refused(name: str) -> None:
+    job = {"job": "replay", **identity_of(operations(**ALL))}
+    fewer = {key: value for key, value in ALL.items() if not key.startswith(name)}
+    with pytest.raises(PipelineError, match=f"job with {name} .*this one has no {name}: rows"):
+        check_same("/dir", job, identity_of(operations(**fewer)))
+    job = {"job": "replay", **identity_of(operations(**fewer))}
+    with pytest.raises(PipelineError, match=f"job with no {name}, and this one has {name} "):
+        check_same("/dir", job, identity_of(operations(**ALL)))
+
+
+def test_another_secret_is_refused() -> None:
+    first, second = (identity_of(operations(**ALL), secret) for secret in (b"one", b"two"))
+    with pytest.raises(PipelineError, match="masked with another secret"):
+        check_same("/dir", {"job": "replay", **first}, second)
+
+
+def test_moments_bound_the_offsets() -> None:
+    found = operations(**ALL)
+    start = {
+        "startingTimestamp": str(NOW_MS - 7_200_000),
+        "startingOffsetsByTimestampStrategy": "latest",
+    }
+    end = str(NOW_MS + 60_000)
+    assert source_options(found, streaming=True) == {**start, "stopTimestamp": end}
+    assert source_options(found, streaming=False) == {**start, "endingTimestamp": end}
+    assert source_options(NONE, streaming=True) == {}
+
+
+def test_the_order_is_told() -> None:
+    lines = told(operations(**ALL))
+    assert [name for name, _ in lines] == [
+        "since",
+        "until",
+        "where",
+        "sample",
+        "mask",
+        "select",
+        "no JSON",
+    ]
+    texts = dict(lines)
+    assert texts["since"] == "2026-11-24 04:00:00 UTC, by the records' timestamps"
+    assert texts["sample"] == "1 % of the keys, each with all its records"
+    assert texts["mask"] == "email=hash, card=last4; key and headers stay as they are"
+
+
+def test_rules_that_found_nothing_are_named() -> None:
+    assert missed(operations(**ALL), 0b1101) == ("card=last4",)
+    assert missed(operations(**ALL), 0b1111) == ()

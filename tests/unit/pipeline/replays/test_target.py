@@ -1,0 +1,44 @@
+"""The number of partitions of a replay's new topic, from the archive's checkpoint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.files import LocalFiles
+from minibroker.pipeline.replays.target import archived_partitions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def checkpoint(archive: Path, offsets: str) -> None:
+    directory = archive / "_minibroker" / "checkpoint" / "offsets"
+    directory.mkdir(parents=True)
+    (directory / "0").write_text("v1\n{}\n" + offsets)
+
+
+def test_as_many_as_the_archived_topic_had(tmp_path: Path) -> None:
+    checkpoint(tmp_path, '{"a": {"0": 7, "1": 0, "2": 0}, "b": {"0": 1}, "none": {"8": 0}}')
+
+    def count(*topics: str) -> int:
+        return archived_partitions(LocalFiles(), str(tmp_path), topics)
+
+    assert count("a") == 3
+    assert count("b") == 1
+    assert count("b", "a") == 3
+    assert count() == 3
+    assert count("none") == 9
+    assert count("other") == 0
+
+
+def test_an_archive_that_was_never_begun_has_none(tmp_path: Path) -> None:
+    assert archived_partitions(LocalFiles(), str(tmp_path), ()) == 0
+
+
+def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path) -> None:
+    checkpoint(tmp_path, "")
+    with pytest.raises(PipelineError, match="is cut short"):
+        archived_partitions(LocalFiles(), str(tmp_path), ())

@@ -1,0 +1,109 @@
+"""Rows into Parquet files by topic and date: sizes, names, order, what a file holds."""
+
+from __future__ import annotations
+
+import os
+from datetime import date
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from minibroker.pipeline.tables import data_files
+from minibroker.pipeline.tables.data_files import DataFile, Layout, batch_of, stem_of, write_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = pa.schema(
+    [
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("offset", pa.int64()),
+        ("date", pa.date32()),
+    ]
+)
+QUERY = "12345678-1234-1234-1234-123456789abc"
+
+
+def rows(*found: tuple[str, int, str], value: bytes = b"v") -> pa.RecordBatch:
+    """Rows of topic, offset and date."""
+    columns = [
+        [value] * len(found),
+        [topic for topic, _, _ in found],
+        [offset for _, offset, _ in found],
+        [date.fromisoformat(day) for _, _, day in found],
+    ]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, ROWS, strict=True)],
+        schema=ROWS,
+    )
+
+
+def layout(directory: Path, target_bytes: int = 1 << 20) -> Layout:
+    schema = pa.schema([ROWS.field("offset"), ROWS.field("value")])
+    return Layout(str(directory), "data/", schema, target_bytes, stem_of(QUERY, 7))
+
+
+def offsets(directory: Path, file: DataFile) -> list[int]:
+    found: list[int] = pq.ParquetFile(directory / file.path).read()["offset"].to_pylist()
+    return found
+
+
+def test_a_file_for_each_topic_and_date(tmp_path: Path) -> None:
+    batches = [
+        rows(("a", 0, "2026-11-24"), ("a", 1, "2026-11-24")),
+        rows(("a", 2, "2026-11-25"), ("b", 0, "2026-11-24"), ("a", 3, "2026-11-24")),
+        rows(),
+    ]
+    files = {(file.topic, file.date): file for file in write_files(layout(tmp_path), batches)}
+    assert {key: offsets(tmp_path, file) for key, file in files.items()} == {
+        ("a", "2026-11-24"): [0, 1, 3],
+        ("a", "2026-11-25"): [2],
+        ("b", "2026-11-24"): [0],
+    }
+    file = files["a", "2026-11-24"]
+    assert file.path.startswith("data/topic=a/date=2026-11-24/")
+    assert (file.rows, file.size) == (3, (tmp_path / file.path).stat().st_size)
+    assert pq.read_schema(tmp_path / file.path).names == ["offset", "value"]
+    assert batch_of(file.path) == (QUERY, 7)
+    assert batch_of("data/topic=a/date=2026-11-24/part-0.parquet") is None
+
+
+def test_days_that_no_reader_knows_have_a_date_all_the_same(tmp_path: Path) -> None:
+    days = pa.array([20_781, 3_000_000, 106_751_991, -800_000], pa.int32()).cast(pa.date32())
+    batch = rows(*(("a", offset, "2026-11-24") for offset in range(4)))
+    files = write_files(layout(tmp_path), [batch.set_column(3, "date", days)])
+    assert sorted((file.date, *offsets(tmp_path, file)) for file in files) == [
+        ("0001-01-01", 3),
+        ("2026-11-24", 0),
+        ("9999-12-31", 1),
+        ("9999-12-31", 2),
+    ]
+
+
+def test_a_file_ends_when_it_is_large_enough(tmp_path: Path) -> None:
+    batches = [rows(("a", number, "2026-11-24"), value=os.urandom(5_000)) for number in range(10)]
+    files = write_files(layout(tmp_path, 10_000), batches)
+    assert len(files) > 1
+    assert sorted(offset for file in files for offset in offsets(tmp_path, file)) == [*range(10)]
+
+
+def test_few_files_are_open_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_files, "OPEN_FILES_MAX", 2)
+    monkeypatch.setattr(data_files, "BUFFERED_BYTES_MAX", 1)
+    batches = [rows((topic, number, "2026-11-24")) for number in range(2) for topic in "abc"]
+    files = write_files(layout(tmp_path), batches)
+    assert sorted((file.topic, *offsets(tmp_path, file)) for file in files) == [
+        (topic, number) for topic in "abc" for number in range(2)
+    ]
+
+
+def test_a_task_that_fails_lists_nothing(tmp_path: Path) -> None:
+    def batches() -> object:
+        yield rows(("a", 0, "2026-11-24"))
+        raise ValueError("the source ended")
+
+    with pytest.raises(ValueError, match="the source ended"):
+        write_files(layout(tmp_path), batches())  # type: ignore[arg-type]
