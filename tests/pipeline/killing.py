@@ -10,7 +10,10 @@ and the workers. They share one session, by which they are found:
 | broker | minibroker                    | the job, when it is there again, or it fails           |
 
 A job that failed is started again, as a person would do. A kill comes when the progress (`done`)
-has grown by a random number, and a random fraction of a second later.
+has grown by a random number, and then at a moment of a batch that the dice choose
+(`batch_moments`). All processes of the job are stopped first (SIGSTOP), and its files are looked
+at: so a kill counts only if it hits a batch that was begun and is not done, and the moment is known
+exactly. `pytest -s` shows each kill.
 
 `make pipeline-fire` (MINIBROKER_PIPELINE_KILLS=50) kills more often; MINIBROKER_PIPELINE_SEED makes
 another choice.
@@ -24,12 +27,14 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from tests.pipeline.batch_moments import MOMENTS
 from tests.support.processes import ManagedProcess
 
 if TYPE_CHECKING:
@@ -44,6 +49,13 @@ KINDS: Final = ("driver", "worker", "broker")
 BATCH_ROWS: Final = 100
 WAIT_S: Final = 500.0
 LOOK_S: Final = 0.05
+GLANCE_S: Final = 0.001
+"""Time between two looks for the moment of a kill."""
+LATE_S: Final = 0.3
+PATIENCE_S: Final = 5.0
+"""A kill waits for the chosen moment for so long, and then takes any moment of a batch."""
+IDLE_S: Final = 5.0
+"""A job without a batch for so long gets more work."""
 SECONDS_A_KILL: Final = 120
 """Seconds of each kill in the time-out of a test, on a busy machine."""
 TIMEOUT: Final = pytest.mark.timeout(600 + SECONDS_A_KILL * KILLS)
@@ -60,6 +72,13 @@ COMMAND_LINE: Final = [
     *(part for key, value in SPARK_SETTINGS.items() for part in ("--conf", f"{key}={value}")),
 ]
 """The same settings as flags of `minibroker pipeline`."""
+
+
+class Kill(NamedTuple):
+    """One kill that hit a batch."""
+
+    kind: str
+    moment: str
 
 
 class Job:
@@ -89,13 +108,11 @@ class Job:
         assert self._process is not None
         return self._process.popen.poll()
 
-    def kill(self, kind: str, dice: random.Random) -> bool:
-        """Kill the driver, or one of the Python workers; return False if there is none."""
-        if kind == "worker":
-            workers = [process for process in processes_of(self.pid) if process.is_worker]
-            return bool(workers) and end(dice.choice(workers).pid)
-        self.kill_driver()
-        return True
+    def kill_worker(self, dice: random.Random) -> bool:
+        """Kill a Python worker, one that writes a file if there is one; False without a worker."""
+        workers = [process for process in processes_of(self.pid) if process.is_worker]
+        writing = [process for process in workers if process.writes_a_file()]
+        return bool(workers) and end(dice.choice(writing or workers).pid)
 
     def kill_driver(self) -> None:
         """Kill the JVM and its Python; the workers have to notice it themselves."""
@@ -105,6 +122,17 @@ class Job:
         end(self.pid)
         assert self._process is not None
         self._process.popen.wait(WAIT_S)
+
+    def stop(self) -> None:
+        """Stop all processes where they are."""
+        for process in processes_of(self.pid):
+            signalled(process.pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let all processes of every start go on."""
+        for session in self._sessions:
+            for process in processes_of(session):
+                signalled(process.pid, signal.SIGCONT)
 
     def close(self) -> None:
         """Kill every process of the job."""
@@ -128,6 +156,14 @@ class Process:
         self.is_jvm = command.split("\0", maxsplit=1)[0].endswith("java")
         self.is_worker = "pyspark.daemon" in command
 
+    def writes_a_file(self) -> bool:
+        """Return whether it has a data file open."""
+        try:
+            opened = [str(path.readlink()) for path in Path(f"/proc/{self.pid}/fd").iterdir()]
+        except OSError:
+            return False  # it has just ended
+        return any(path.endswith(".parquet") for path in opened)
+
 
 def processes_of(session: int) -> list[Process]:
     """Return the running processes; of the workers, not the daemon that forks them."""
@@ -149,8 +185,13 @@ def processes_of(session: int) -> list[Process]:
 
 def end(pid: int) -> bool:
     """Kill with -9; return False if the process has ended."""
+    return signalled(pid, signal.SIGKILL)
+
+
+def signalled(pid: int, number: signal.Signals) -> bool:
+    """Send a signal; return False if the process has ended."""
     try:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, number)
     except ProcessLookupError:
         return False
     return True
@@ -182,41 +223,103 @@ def kill_anywhere(
     job: Job,
     broker: Minibroker,
     done: Callable[[], int],
+    moment: Callable[[], str | None],
     *,
     steps: int,
     kinds: tuple[str, ...] = KINDS,
     before: Callable[[int], None] | None = None,
-) -> dict[str, int]:
-    """Start the job and kill until `KILLS` are done; the job may be running or dead then.
+) -> list[Kill]:
+    """Start the job and kill until `KILLS` kills hit a batch.
 
     Args:
         done: grows while the job works.
-        steps: it grows by up to so much between two kills.
+        moment: returns where the batch is, see `batch_moments`; None: no batch is under way.
+        steps: `done` grows by up to so much between two kills.
         kinds: the first ones, in turn; behind them the dice decide.
-        before: called with the number of each kill, to give the job work.
-
-    Returns:
-        Kind → how often it was.
+        before: called with the number of each try of a kill, to give the job work.
     """
     dice = random.Random(SEED)
-    killed = dict.fromkeys(KINDS, 0)
+    kills: list[Kill] = []
+    tries, begun_s = 0, time.monotonic()
     job.start()
-    while (number := sum(killed.values())) < KILLS:
-        kind = kinds[number] if number < len(kinds) else dice.choice(KINDS)
+    while len(kills) < KILLS:
+        kind = kinds[len(kills)] if len(kills) < len(kinds) else dice.choice(KINDS)
         if before is not None:
-            before(number)
+            before(tries)
+        tries += 1
         goal = done() + dice.randint(1, steps)
-        wait_for(job, lambda goal=goal: done() >= goal, f"work before kill {number}")
-        threading.Event().wait(dice.uniform(0, 0.5))
+        wait_for(job, lambda goal=goal: done() >= goal, f"work before kill {len(kills)}")
+        late_s = dice.choice((0.0, dice.uniform(0, LATE_S)))
+        found = stopped_at(job, moment, dice.choice(MOMENTS), late_s)
+        if found is None:
+            continue
+        if kill(job, broker, kind, dice):
+            kills.append(Kill(kind, found))
+            print(f"{time.monotonic() - begun_s:.0f} s: kill {len(kills)}, {kind}, {found}")
+        job.go_on()
         if kind == "broker":
-            broker.kill()
             broker.start()
-            killed[kind] += 1
-        elif job.kill(kind, dice):
-            killed[kind] += 1
+    print(told(kills), f"starts of the job: {job.starts}")
+    return kills
+
+
+def kill(job: Job, broker: Minibroker, kind: str, dice: random.Random) -> bool:
+    """Kill; return False if there is nothing to kill."""
+    if kind == "broker":
+        broker.kill()
+    elif kind == "worker":
+        return job.kill_worker(dice)
+    else:
+        job.kill_driver()
+    return True
+
+
+def stopped_at(
+    job: Job, moment: Callable[[], str | None], wanted: str, late_s: float
+) -> str | None:
+    """Stop the job in a batch; return the moment, which is `wanted` if it comes soon.
+
+    Args:
+        job: runs.
+        moment: as of `kill_anywhere`.
+        wanted: the moment to wait for.
+        late_s: seconds from its first sight to the stop; half of them if it was over before.
+
+    Returns:
+        None, and the job goes on: it has failed, or it has no batch under way for a while.
+    """
+    begun_s = seen_s = time.monotonic()
+    pause = threading.Event()
+    while (now_s := time.monotonic()) - seen_s < IDLE_S:
+        found = moment()
+        if found is not None:
+            seen_s = now_s
+        if found == wanted or (found is not None and now_s - begun_s > PATIENCE_S):
+            pause.wait(late_s)
+            late_s /= 2
+            job.stop()
+            if moment() == found and job.code() is None:
+                return found
+            job.go_on()
         if job.code() is not None:
-            job.start()
-    return killed
+            return None
+        pause.wait(GLANCE_S)
+    return None
+
+
+def told(kills: list[Kill]) -> str:
+    """Return how many kills of each kind hit at each moment, as text."""
+    counts = Counter(kills)
+    return "; ".join(
+        f"{kind}: "
+        + (
+            ", ".join(
+                f"{counts[kind, moment]} {moment}" for moment in MOMENTS if counts[kind, moment]
+            )
+            or "none"
+        )
+        for kind in KINDS
+    )
 
 
 def wait_for(job: Job, holds: Callable[[], bool], what: str) -> None:

@@ -1,7 +1,8 @@
 """Readers of archives that are not ours: DuckDB, PyIceberg, deltalake, pyarrow.
 
-Each returns (topic, partition, offset, value) of every record that it sees, sorted. The extensions
-of DuckDB come as wheels (`duckdb-ext-…`): nothing is fetched.
+Each returns (topic, partition, offset, value) of every record that it sees, sorted. pyarrow knows
+no tables: it reads the files that PyIceberg or deltalake names. The extensions of DuckDB come as
+wheels (`duckdb-ext-…`): nothing is fetched.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pyarrow import dataset, parquet
 from pyiceberg.table import StaticTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
 Record = tuple[str, int, int, bytes | None]
 COLUMNS: Final = ("topic", "partition", "offset", "value")
@@ -45,16 +46,27 @@ def deltalake(directory: Path) -> list[Record]:
     return _of_arrow(DeltaTable(str(directory)).to_pyarrow_table())
 
 
+def pyarrow_iceberg(directory: Path) -> list[Record]:
+    planned = StaticTable.from_metadata(str(directory)).scan().plan_files()
+    return _of_files([scanned.file.file_path.removeprefix("file://") for scanned in planned])
+
+
+def pyarrow_delta(directory: Path) -> list[Record]:
+    return _of_files(
+        [uri.removeprefix("file://") for uri in DeltaTable(str(directory)).file_uris()]
+    )
+
+
 def pyarrow(directory: Path) -> list[Record]:
     return _of_arrow(dataset.dataset(directory, format="parquet", partitioning="hive").to_table())
 
 
 READERS: Final[Mapping[str, tuple[Callable[[Path], list[Record]], ...]]] = {
-    "iceberg": (duckdb_iceberg, pyiceberg),
-    "delta": (duckdb_delta, deltalake),
+    "iceberg": (duckdb_iceberg, pyiceberg, pyarrow_iceberg),
+    "delta": (duckdb_delta, deltalake, pyarrow_delta),
     "parquet": (duckdb_parquet, pyarrow),
 }
-"""Format of an archive → its readers; PyIceberg and deltalake read with pyarrow."""
+"""Format of an archive → its readers."""
 
 
 def _table_duckdb_iceberg(directory: Path, *columns: str) -> list[tuple[Any, ...]]:
@@ -113,6 +125,15 @@ def _extension(name: str) -> Path:
     (root,) = duckdb_ext.__path__
     (found,) = Path(root, "extensions", f"v{duckdb.__version__}").glob(f"*/{name}.*_extension")
     return found
+
+
+def _of_files(paths: Sequence[str]) -> list[Record]:
+    """Read files whose topic may be in their path only; a column of the file comes first."""
+    if not paths:
+        return []
+    found = dataset.dataset(paths, format="parquet").schema.names
+    partitioning = None if "topic" in found else "hive"
+    return _of_arrow(dataset.dataset(paths, format="parquet", partitioning=partitioning).to_table())
 
 
 def _of_arrow(table: pa.Table) -> list[Record]:

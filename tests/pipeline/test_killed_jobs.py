@@ -18,6 +18,7 @@ from pyarrow import dataset
 from minibroker.pipeline import archive
 from minibroker.pipeline.tables.archived_files import all_rows
 from tests.pipeline import topics
+from tests.pipeline.batch_moments import ArchiveMoments, TopicMoments
 from tests.pipeline.committed import commit, offsets, records, rest
 from tests.pipeline.killing import (
     BATCH_ROWS,
@@ -28,6 +29,7 @@ from tests.pipeline.killing import (
     TIMEOUT,
     Ends,
     Job,
+    Kill,
     finish,
     kill_anywhere,
 )
@@ -105,7 +107,7 @@ def test_archive_killed_anywhere(
         assert read(directory) == wanted, (read, killed)
     rows = all_rows(spark, str(directory), file_format).select(*COLUMNS).collect()
     assert sorted(tuple(row) for row in rows) == wanted, killed
-    assert sum(killed.values()) == KILLS
+    assert len(killed) == KILLS
 
 
 def kill_archive(
@@ -114,7 +116,7 @@ def kill_archive(
     directory: Path,
     file_format: str,
     before: Callable[[int], None],
-) -> dict[str, int]:
+) -> list[Kill]:
     """Kill an archive that follows a growing topic, then let a last run end; return the kills."""
     command = ["minibroker", "pipeline", "archive", "--topic", "source", "--to", str(directory)]
     command += ["--format", file_format, "--batch-rows", str(BATCH_ROWS)]
@@ -126,6 +128,7 @@ def kill_archive(
             job,
             broker,
             lambda: len(list(directory.rglob("*.parquet"))),
+            ArchiveMoments(directory, file_format),
             steps=2 * FILES_A_BATCH,
             kinds=("broker", "worker"),
             before=before,
@@ -160,7 +163,14 @@ def test_replay_killed_anywhere(
     last = Job(command, tmp_path / "job.log")
     ends = Ends(broker.address, "target", PARTITIONS)
     try:
-        killed = kill_anywhere(job, broker, ends, steps=BATCH_ROWS, kinds=("driver", "broker"))
+        killed = kill_anywhere(
+            job,
+            broker,
+            ends,
+            TopicMoments(directory / "_minibroker" / "replays" / "target", broker, PARTITIONS),
+            steps=BATCH_ROWS,
+            kinds=("driver", "broker"),
+        )
         job.kill_driver()
         last.start()
         finish(last)
@@ -178,7 +188,7 @@ def test_replay_killed_anywhere(
     assert {number: [record.value for record in part] for number, part in found.items()} == (
         wanted
     ), (killed, job.starts)
-    assert sum(killed.values()) == KILLS
+    assert len(killed) == KILLS
 
 
 def hashed(value: bytes, secret: bytes) -> bytes:
@@ -199,11 +209,13 @@ def test_copy_killed_anywhere(
     last = Job(command, tmp_path / "job.log")
     topics.create(broker.address, "target", PARTITIONS)
     ends = Ends(broker.address, "target", PARTITIONS)
+    maps = tmp_path / "copy" / "_minibroker" / "offset-map"
     try:
         killed = kill_anywhere(
             job,
             broker,
             ends,
+            TopicMoments(tmp_path / "copy" / "checkpoint", broker, PARTITIONS, maps),
             steps=BATCH_ROWS,
             kinds=("driver", "worker", "broker"),
             before=work.produce,
@@ -226,7 +238,7 @@ def test_copy_killed_anywhere(
     for number, offset in read.items():
         there = moved["target", number][0]
         assert rest(broker.address, "target", number, there) == work.written[number][offset:]
-    assert sum(killed.values()) == KILLS
+    assert len(killed) == KILLS
 
 
 def test_rollup_killed_anywhere(

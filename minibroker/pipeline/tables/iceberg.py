@@ -20,7 +20,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyiceberg.catalog import load_catalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationError
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchTableError,
+    ValidationError,
+    ValidationException,
+)
 from pyiceberg.io.pyarrow import parquet_file_to_data_file, schema_to_pyarrow
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -51,6 +56,13 @@ if TYPE_CHECKING:
 QUERY: Final = "minibroker.query"
 BATCH: Final = "minibroker.batch"
 _DATA: Final = "data/"
+_CONFLICTS: Final = (CommitFailedException, ValidationException)
+"""Errors of a commit that takes files out of the table.
+
+PyIceberg 0.12 looks for these files in several threads, which share one evaluator of manifests with
+a state. A thread can skip a manifest that has such a file. PyIceberg then sees that a file is
+missing, raises a ValidationException and commits nothing. The next try finds the file.
+"""
 
 SCHEMA: Final = Schema(
     NestedField(1, "key", BinaryType()),
@@ -151,7 +163,7 @@ class IcebergTable:
                     transaction.append(changes.rows)
             return True
 
-        return retried(self._directory, CommitFailedException, change)
+        return retried(self._directory, _CONFLICTS, change)
 
     def files(self) -> list[ListedFile]:
         self._table.refresh()
@@ -176,7 +188,7 @@ class IcebergTable:
                     change.append_data_file(self._data_file(merged))
             return True
 
-        return retried(self._directory, CommitFailedException, exchange)
+        return retried(self._directory, _CONFLICTS, exchange)
 
     def expire(self, before_ms: int) -> int:
         before = datetime.fromtimestamp(before_ms / 1000, UTC)

@@ -94,12 +94,16 @@ class Table(Protocol):
         """
 
 
-def retried(where: str, conflict: type[Exception], commit: Callable[[], Result]) -> Result:
+def retried(
+    where: str,
+    conflict: type[Exception] | tuple[type[Exception], ...],
+    commit: Callable[[], Result],
+) -> Result:
     """Return the result of `commit`, which is called again while other writers are faster.
 
     Args:
         where: the table, for the error.
-        conflict: the error of the library for a commit that another writer overtook.
+        conflict: errors of the library for a commit that another writer overtook.
         commit: reads the newest version of the table, and commits on it.
 
     Raises:

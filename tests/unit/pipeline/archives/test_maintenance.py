@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
+from pyiceberg.expressions import visitors
 
 from minibroker.pipeline.archives import maintenance
 from minibroker.pipeline.archives.maintenance import Maintained, bins
@@ -19,6 +21,8 @@ from tests.unit.pipeline.tables.archives import QUERY, opened, seen, staged, wri
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from pyiceberg.manifest import ManifestFile
 
     from minibroker.pipeline.tables.data_files import DataFile
 
@@ -84,6 +88,25 @@ def test_a_running_archive_loses_nothing(
     assert not any((tmp_path / file.path).exists() for file in left)
     assert table.commit(later, uncommitted)
     assert len(seen(file_format, tmp_path)) == len(OFFSETS) + 4
+
+
+def test_a_manifest_that_pyiceberg_skips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its threads share an evaluator with a state, so one may skip a manifest that it needs."""
+    plan = filled("iceberg", tmp_path)
+    really = visitors._ManifestEvalVisitor.eval
+    skipped: list[str] = []
+
+    def evaluate(self: visitors._ManifestEvalVisitor, manifest: ManifestFile) -> bool:
+        is_in_a_pool = threading.current_thread() is not threading.main_thread()
+        if is_in_a_pool and not skipped:
+            skipped.append(manifest.manifest_path)
+            return False
+        return really(self, manifest)
+
+    monkeypatch.setattr(visitors._ManifestEvalVisitor, "eval", evaluate)
+    assert maintenance.run(plan).merged_files > 0
+    assert skipped
+    assert seen("iceberg", tmp_path) == OFFSETS
 
 
 @pytest.mark.parametrize("file_format", FORMATS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -35,19 +36,20 @@ def opened(file_format: str, directory: Path) -> Table:
     return delta_table.open_table(str(directory))
 
 
-def rows(first: int, count: int) -> pa.RecordBatch:
-    """Records of one partition from an offset on, each on a day of its own."""
+def rows(first: int, count: int, days: int | None = None) -> pa.RecordBatch:
+    """Records of one partition from an offset on, each on a day of its own, or in turn on a few."""
     numbers = range(first, first + count)
+    dates = [FIRST_DAY + number * DAYS % (days or sys.maxsize) for number in numbers]
     columns: dict[str, Any] = {
         "key": [None] * count,
         "value": [b"%d" % number for number in numbers],
         "topic": [TOPIC] * count,
         "partition": [0] * count,
         "offset": list(numbers),
-        "timestamp": [(FIRST_DAY + number * DAYS) * DAY_US + 999 for number in numbers],
+        "timestamp": [date * DAY_US + 999 for date in dates],
         "timestampType": [0] * count,
         "headers": [[{"key": "h", "value": None}]] * count,
-        "date": [FIRST_DAY + number * DAYS for number in numbers],
+        "date": dates,
     }
     return pa.RecordBatch.from_pydict(columns, schema=data_files.RECORD)
 

@@ -1,0 +1,121 @@
+"""Tells by the files of a job where its batch is, so that a kill hits at a known moment.
+
+    offsets/N of the checkpoint ─► files or records ─► commit of the target ─► commits/N
+                              BEGUN               WRITTEN                COMMITTED
+
+An object of each class is called and returns the moment, or None if no batch is under way.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from tests.support.broker import Minibroker
+
+SECONDS: Final = 5.0
+
+BEGUN: Final = "begun"
+"""Nothing of the batch is written yet."""
+WRITTEN: Final = "written"
+"""Some or all of it is written, and nothing is committed."""
+COMMITTED: Final = "committed"
+"""The target has it, and Spark's checkpoint does not know that yet."""
+MOMENTS: Final = (BEGUN, WRITTEN, COMMITTED)
+
+
+def newest(directory: Path) -> int:
+    """Return the largest number that is the name of a file, -1 if there is none."""
+    names = (path.name.partition(".")[0] for path in directory.glob("[0-9]*"))
+    return max((int(name) for name in names if name.isdecimal()), default=-1)
+
+
+def batch_under_way(checkpoint: Path) -> int | None:
+    """Return the number of the batch that Spark has begun and not ended."""
+    number = newest(checkpoint / "offsets")
+    return number if number > newest(checkpoint / "commits") else None
+
+
+class ArchiveMoments:
+    """Of an archive: data files, then the commit of a table or the list of a batch."""
+
+    def __init__(self, directory: Path, file_format: str) -> None:
+        self._directory = directory
+        self._of_job = directory / "_minibroker"
+        self._last: Callable[[], int] = {
+            "iceberg": self._last_of_iceberg,
+            "delta": self._last_of_delta,
+            "parquet": lambda: newest(self._of_job / "batches"),
+        }[file_format]
+        self._begun: tuple[int | None, float] = (None, 0.0)
+
+    def __call__(self) -> str | None:
+        number = batch_under_way(self._of_job / "checkpoint")
+        if number is None:
+            return None
+        if self._last() >= number:
+            return COMMITTED
+        return WRITTEN if any(self._files_of(number)) else BEGUN
+
+    def _files_of(self, number: int) -> Iterable[Path]:
+        """Yield the files of a batch that is not committed, those of killed attempts among them."""
+        yield from self._of_job.glob(f".staged/{number:09d}-*/*/*/*.parquet")
+        for places in ("data/*/*", "*/*", "data"):
+            yield from self._directory.glob(f"{places}/*-{number:09d}-*.parquet")
+
+    def _last_of_iceberg(self) -> int:
+        versions = self._directory.glob("metadata/v*.metadata.json")
+        found = max(versions, key=lambda path: int(path.name[1:].partition(".")[0]), default=None)
+        if found is None:
+            return -1
+        return int(json.loads(found.read_text())["properties"].get("minibroker.batch", -1))
+
+    def _last_of_delta(self) -> int:
+        newest_log = max(self._directory.glob("_delta_log/*.json"), default=None)
+        actions = [] if newest_log is None else newest_log.read_text().splitlines()
+        found = [json.loads(action).get("txn", {}).get("version", -1) for action in actions]
+        return max(found, default=-1)
+
+
+class TopicMoments:
+    """Of a job that writes a topic: an open transaction, then its commit.
+
+    The copy of a topic also keeps an offset map, after the commits and before the checkpoint.
+    Without one nobody sees a commit from outside, and the batch counts as begun again.
+    """
+
+    def __init__(
+        self, checkpoint: Path, broker: Minibroker, partitions: int, maps: Path | None = None
+    ) -> None:
+        """Watch `target` on `broker`; `maps` is the directory of offset maps."""
+        self._checkpoint, self._maps = checkpoint, maps
+        self._client = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
+        self._names = [TopicPartition("target", number) for number in range(partitions)]
+
+    def __call__(self) -> str | None:
+        number = batch_under_way(self._checkpoint)
+        if number is None:
+            return None
+        if self._maps is not None and any(self._maps.glob(f"*{number:012d}.json")):
+            return COMMITTED
+        return WRITTEN if self._is_open() else BEGUN
+
+    def _is_open(self) -> bool:
+        """Return whether a transaction is open; False while the broker does not answer."""
+        try:
+            stable, all_records = (self._ends(level) for level in IsolationLevel)
+        except KafkaException:
+            return False
+        return stable != all_records
+
+    def _ends(self, level: IsolationLevel) -> list[int]:
+        asked = {name: OffsetSpec.latest() for name in self._names}
+        found = self._client.list_offsets(asked, isolation_level=level, request_timeout=SECONDS)
+        return [found[name].result().offset for name in self._names]
