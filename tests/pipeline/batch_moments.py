@@ -28,6 +28,8 @@ WRITTEN: Final = "written"
 """Some or all of it is written, and nothing is committed."""
 COMMITTED: Final = "committed"
 """The target has it, and Spark's checkpoint does not know that yet."""
+PROVISIONAL: Final = "provisional"
+"""A rollup's moment: its batches are done, and it writes the open windows."""
 MOMENTS: Final = (BEGUN, WRITTEN, COMMITTED)
 
 
@@ -44,7 +46,7 @@ def batch_under_way(checkpoint: Path) -> int | None:
 
 
 class ArchiveMoments:
-    """Of an archive: data files, then the commit of a table or the list of a batch."""
+    """Moments of an archive: data files, then the commit of a table or the list of a batch."""
 
     def __init__(self, directory: Path, file_format: str) -> None:
         self._directory = directory
@@ -85,7 +87,7 @@ class ArchiveMoments:
 
 
 class TopicMoments:
-    """Of a job that writes a topic: an open transaction, then its commit.
+    """Moments of a job that writes a topic: an open transaction, then its commit.
 
     The copy of a topic also keeps an offset map, after the commits and before the checkpoint.
     Without one nobody sees a commit from outside, and the batch counts as begun again.
@@ -119,3 +121,31 @@ class TopicMoments:
         asked = {name: OffsetSpec.latest() for name in self._names}
         found = self._client.list_offsets(asked, isolation_level=level, request_timeout=SECONDS)
         return [found[name].result().offset for name in self._names]
+
+
+class RollupMoments:
+    """Moments of a rollup: Spark's files, then its list of them; then the provisional rows."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._of_job = directory / "_minibroker"
+
+    def __call__(self) -> str | None:
+        checkpoint = self._of_job / "checkpoint"
+        number = batch_under_way(checkpoint)
+        if number is None:
+            places = (self._of_job / "provisional", checkpoint / "provisional")
+            return PROVISIONAL if any(place.exists() for place in places) else None
+        if any(self._directory.glob(f"_spark_metadata/{number}*")):
+            return COMMITTED
+        begun_ns = modified_ns(checkpoint / "offsets" / str(number))
+        files = self._directory.glob("date=*/*.parquet")
+        return WRITTEN if any(modified_ns(path) > begun_ns for path in files) else BEGUN
+
+
+def modified_ns(path: Path) -> int:
+    """Return the time of a file's last change; 0 if it is gone."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

@@ -13,7 +13,7 @@ A job that failed is started again, as a person would do. A kill comes when the 
 has grown by a random number, and then at a moment of a batch that the dice choose
 (`batch_moments`). All processes of the job are stopped first (SIGSTOP), and its files are looked
 at: so a kill counts only if it hits a batch that was begun and is not done, and the moment is known
-exactly. `pytest -s` shows each kill.
+exactly. `pytest --log-cli-level=INFO` shows each kill.
 
 `make pipeline-fire` (MINIBROKER_PIPELINE_KILLS=50) kills more often; MINIBROKER_PIPELINE_SEED makes
 another choice.
@@ -21,6 +21,7 @@ another choice.
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import signal
@@ -42,10 +43,13 @@ if TYPE_CHECKING:
 
     from tests.support.broker import Minibroker
 
+LOG: Final = logging.getLogger(__name__)
 ROOT: Final = Path(__file__).resolve().parents[2]
 KILLS: Final = int(os.environ.get("MINIBROKER_PIPELINE_KILLS", "2"))
 SEED: Final = int(os.environ.get("MINIBROKER_PIPELINE_SEED", "1"))
 KINDS: Final = ("driver", "worker", "broker")
+WEIGHTS: Final = (1, 2, 2)
+"""Odds of the kinds: a new driver costs the start of a JVM, so much as ten other kills."""
 BATCH_ROWS: Final = 100
 WAIT_S: Final = 500.0
 LOOK_S: Final = 0.05
@@ -228,6 +232,8 @@ def kill_anywhere(
     steps: int,
     kinds: tuple[str, ...] = KINDS,
     before: Callable[[int], None] | None = None,
+    moments: tuple[str, ...] = MOMENTS,
+    ends: bool = False,
 ) -> list[Kill]:
     """Start the job and kill until `KILLS` kills hit a batch.
 
@@ -237,30 +243,39 @@ def kill_anywhere(
         steps: `done` grows by up to so much between two kills.
         kinds: the first ones, in turn; behind them the dice decide.
         before: called with the number of each try of a kill, to give the job work.
+        moments: those that `moment` may return.
+        ends: the job ends by itself once it has done what was there at its start.
     """
     dice = random.Random(SEED)
     kills: list[Kill] = []
     tries, begun_s = 0, time.monotonic()
     job.start()
     while len(kills) < KILLS:
-        kind = kinds[len(kills)] if len(kills) < len(kinds) else dice.choice(KINDS)
+        kind = kinds[len(kills)] if len(kills) < len(kinds) else one_kind(dice)
         if before is not None:
             before(tries)
         tries += 1
         goal = done() + dice.randint(1, steps)
-        wait_for(job, lambda goal=goal: done() >= goal, f"work before kill {len(kills)}")
+        what = f"work before kill {len(kills)}"
+        wait_for(job, lambda goal=goal: done() >= goal, what, ends=ends)
         late_s = dice.choice((0.0, dice.uniform(0, LATE_S)))
-        found = stopped_at(job, moment, dice.choice(MOMENTS), late_s)
+        found = stopped_at(job, moment, dice.choice(moments), late_s)
         if found is None:
             continue
         if kill(job, broker, kind, dice):
             kills.append(Kill(kind, found))
-            print(f"{time.monotonic() - begun_s:.0f} s: kill {len(kills)}, {kind}, {found}")
+            passed_s = time.monotonic() - begun_s
+            LOG.info("%.0f s: kill %d, %s, %s", passed_s, len(kills), kind, found)
         job.go_on()
         if kind == "broker":
             broker.start()
-    print(told(kills), f"starts of the job: {job.starts}")
+    LOG.info("%s; %d starts", told(kills), job.starts)
     return kills
+
+
+def one_kind(dice: random.Random) -> str:
+    """Return a kind by its odds."""
+    return dice.choices(KINDS, WEIGHTS)[0]
 
 
 def kill(job: Job, broker: Minibroker, kind: str, dice: random.Random) -> bool:
@@ -309,26 +324,17 @@ def stopped_at(
 
 def told(kills: list[Kill]) -> str:
     """Return how many kills of each kind hit at each moment, as text."""
-    counts = Counter(kills)
-    return "; ".join(
-        f"{kind}: "
-        + (
-            ", ".join(
-                f"{counts[kind, moment]} {moment}" for moment in MOMENTS if counts[kind, moment]
-            )
-            or "none"
-        )
-        for kind in KINDS
-    )
+    counts = sorted(Counter(kills).items())
+    return ", ".join(f"{count} × {hit.kind} {hit.moment}" for hit, count in counts)
 
 
-def wait_for(job: Job, holds: Callable[[], bool], what: str) -> None:
-    """Wait until `holds`; start a failed job again, and raise for one that has ended."""
+def wait_for(job: Job, holds: Callable[[], bool], what: str, *, ends: bool = False) -> None:
+    """Wait until `holds`; start a failed job again, and raise for one that ends and should not."""
     deadline = time.monotonic() + WAIT_S
     pause = threading.Event()
     while not holds():
         code = job.code()
-        assert code != 0, f"the job ended by itself before {what}"
+        assert ends or code != 0, f"the job ended by itself before {what}"
         if code is not None:
             job.start()
         assert time.monotonic() < deadline, f"waited {WAIT_S:.0f} s for {what}\n{job.tail()}"

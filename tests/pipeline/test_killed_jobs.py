@@ -6,8 +6,6 @@ import hashlib
 import hmac
 import json
 import os
-import random
-import threading
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -18,14 +16,18 @@ from pyarrow import dataset
 from minibroker.pipeline import archive
 from minibroker.pipeline.tables.archived_files import all_rows
 from tests.pipeline import topics
-from tests.pipeline.batch_moments import ArchiveMoments, TopicMoments
+from tests.pipeline.batch_moments import (
+    MOMENTS,
+    PROVISIONAL,
+    ArchiveMoments,
+    RollupMoments,
+    TopicMoments,
+)
 from tests.pipeline.committed import commit, offsets, records, rest
 from tests.pipeline.killing import (
     BATCH_ROWS,
     COMMAND_LINE,
     KILLS,
-    LOOK_S,
-    SEED,
     TIMEOUT,
     Ends,
     Job,
@@ -54,11 +56,13 @@ FILES_A_BATCH = PARTITIONS
 BATCHES_A_KILL = 6
 MASKS = ["", "value=hash, key=hash"] if KILLS > 2 else [""]
 """Masks of a replay: none, and with more kills than usual also a hash of all."""
-FILES_OF_A_ROLLUP = 60
-MINUTES_A_RUN = 20
-NEW_MINUTES_A_RUN = 12
+FILES_OF_A_ROLLUP = 40
+MINUTES_A_RUN = 48
+NEW_MINUTES_A_RUN = 40
 """New minutes of a run; the other minutes were there before, and their windows grow."""
 RECORDS_A_MINUTE = 10
+BAD_OF_A_MINUTE = 3
+"""The number of the record of each minute that is no JSON."""
 OPEN_MINUTES = 11
 """Minutes that are open in the end: the watermark is ten minutes behind the last one."""
 NOON_MS = 1_795_262_400_000
@@ -246,33 +250,42 @@ def test_rollup_killed_anywhere(
 ) -> None:
     """Each run ends by itself if it is not killed: with final rows, provisional rows, or between.
 
-    A moment is a number of files that the run has made, of any kind.
+    Progress is the number of files that the runs have made, of any kind.
     """
     broker = new_broker()
-    topics.create(broker.address, "source", PARTITIONS, {"retention.ms": "-1"})
-    directory = tmp_path / "windows"
+    minutes = Minutes(broker)
+    directory, bad = tmp_path / "windows", tmp_path / "bad"
     command = ["minibroker", "pipeline", "rollup", "--topic", "source", "--to", str(directory)]
     command += ["--window", "1m", "--schema", "minute INT", "--agg", "count(*) AS records"]
-    command += ["--by", "minute", "--bootstrap", broker.address, *COMMAND_LINE]
+    command += ["--by", "minute", "--bad-records", str(bad)]
+    command += ["--bootstrap", broker.address, *COMMAND_LINE]
     job = Job([*command, "--batch-rows", str(BATCH_ROWS)], tmp_path / "job.log")
-    dice, pause = random.Random(SEED), threading.Event()
-    wanted: Counter[int] = Counter()
-    killed = 0
+    made: set[str] = set()
+
+    def files_made() -> int:
+        made.update(files_in(directory))
+        return len(made)
+
     try:
-        for number in range(KILLS):
-            wanted += produce_minutes(broker.address, number)
-            goal, seen = dice.randint(1, FILES_OF_A_ROLLUP), files_in(directory)
-            job.start()
-            while job.code() is None and len(files_in(directory) - seen) < goal:
-                pause.wait(LOOK_S)
-            killed += job.code() is None
-            job.kill_driver()
+        killed = kill_anywhere(
+            job,
+            broker,
+            files_made,
+            RollupMoments(directory),
+            steps=FILES_OF_A_ROLLUP,
+            kinds=("driver", "worker"),
+            before=minutes.produce,
+            moments=(*MOMENTS, PROVISIONAL),
+            ends=True,
+        )
+        job.kill_driver()
         job.start()
         finish(job)
     finally:
         job.close()
 
-    assert killed
+    assert len(killed) == KILLS
+    wanted = minutes.good
     rows = spark.read.parquet(str(directory)).collect()
     assert sorted((row.minute, row.records) for row in rows) == sorted(wanted.items()), killed
     by_name = (directory / "_minibroker" / "provisional.list").read_text().splitlines()
@@ -280,19 +293,35 @@ def test_rollup_killed_anywhere(
     assert sorted(found) == sorted(by_name)
     provisional = dataset.dataset([str(directory / name) for name in found]).to_table()
     assert set(provisional["minute"].to_pylist()) == set(sorted(wanted)[-OPEN_MINUTES:])
+    letters = spark.read.json(str(bad)).collect()
+    assert sorted(row.value for row in letters) == sorted(minutes.bad), killed
 
 
-def produce_minutes(address: str, number: int) -> Counter[int]:
-    """Produce records in the order of their time; return minute → number of records."""
-    client = topics.producer(address)
-    first = number * NEW_MINUTES_A_RUN
-    minutes = [first + row // RECORDS_A_MINUTE for row in range(MINUTES_A_RUN * RECORDS_A_MINUTE)]
-    for row, minute in enumerate(minutes):
-        at_ms = NOON_MS + minute * 60_000
-        value = json.dumps({"minute": minute}).encode()
-        client.produce("source", value, partition=row % PARTITIONS, timestamp=at_ms)
-    assert client.flush(180) == 0
-    return Counter(minutes)
+class Minutes:
+    """Records of `source` in the order of their time, some of them bad."""
+
+    def __init__(self, broker: Minibroker) -> None:
+        self._address = broker.address
+        self.good: Counter[int] = Counter()
+        """Minute → number of its good records."""
+        self.bad: list[str] = []
+        topics.create(broker.address, "source", PARTITIONS, {"retention.ms": "-1"})
+
+    def produce(self, number: int) -> None:
+        """Produce the minutes of a run; `number` is the number of the call."""
+        client = topics.producer(self._address)
+        first = number * NEW_MINUTES_A_RUN
+        for row in range(MINUTES_A_RUN * RECORDS_A_MINUTE):
+            minute = first + row // RECORDS_A_MINUTE
+            value = json.dumps({"minute": minute})
+            if row % RECORDS_A_MINUTE == BAD_OF_A_MINUTE:
+                value = f"bad {number}-{row}"
+                self.bad.append(value)
+            else:
+                self.good[minute] += 1
+            at_ms = NOON_MS + minute * 60_000
+            client.produce("source", value, partition=row % PARTITIONS, timestamp=at_ms)
+        assert client.flush(180) == 0
 
 
 def files_in(directory: Path) -> set[str]:

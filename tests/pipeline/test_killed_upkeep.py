@@ -18,7 +18,7 @@ from minibroker.pipeline.tables.data_files import MERGED, write_files
 from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.verbs.maintain import MaintainPlan
 from tests.pipeline.batch_moments import BEGUN, COMMITTED, WRITTEN
-from tests.pipeline.killing import GLANCE_S, KILLS, ROOT, SEED, TIMEOUT
+from tests.pipeline.killing import GLANCE_S, KILLS, LOG, ROOT, SEED, TIMEOUT
 from tests.support.processes import ManagedProcess
 from tests.unit.pipeline.tables.archives import QUERY, opened, rows, seen
 
@@ -105,12 +105,12 @@ def test_maintain_killed_anywhere(spark: SparkSession, tmp_path: Path, file_form
                 moment = upkeep.moment(before)
                 process.kill()
                 killed[moment] += process.popen.returncode == -signal.SIGKILL
+                LOG.info("kill %d, %s", killed.total(), moment)
             else:
                 assert process.popen.returncode == 0, process.log_tail()
         finally:
             process.kill()
         assert seen(file_format, upkeep.directory) == upkeep.offsets, killed
-    print(f"{file_format}: {dict(killed)}")
 
     plan = MaintainPlan(str(upkeep.directory), keep_ms=0)
     assert maintenance.run(plan).removed_files > 0
