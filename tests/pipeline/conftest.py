@@ -46,6 +46,10 @@ SPARK_SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.streaming.pollingDelay": "10ms",
+    # For a few rows, making and compiling code takes longer than doing without. Jobs in processes
+    # of their own (commands, kills, clusters) compile as a user's.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
 
