@@ -76,6 +76,9 @@ class OldestUnread:
                 offset = waiting.pop(where, None)
                 if offset is not None and message.error() is None:
                     self._times[where, offset] = message.timestamp()[1]
+                if offset is not None:
+                    # Else an answer, which has room for one large batch, may never be of another.
+                    self._consumer.incremental_unassign([confluent_kafka.TopicPartition(*where)])
         finally:
             self._consumer.unassign()
 

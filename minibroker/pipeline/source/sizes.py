@@ -113,7 +113,9 @@ def _sample(consumer: Consumer, partitions: int) -> list[Message]:
     """Return records from the positions of `consumer`, RECORDS_MAX of each partition or up to its
     end.
 
-    An error of a partition ends it here: the task that reads the partition reports it.
+    An error of a partition ends it here: the task that reads the partition reports it. A partition
+    that is over is not fetched any more: an answer has room for one large batch, and would always
+    be of the same partition.
     """
     found: list[Message] = []
     counts: Counter[tuple[str | None, int | None]] = Counter()
@@ -127,8 +129,12 @@ def _sample(consumer: Consumer, partitions: int) -> list[Message]:
         if message.error() is None and partition not in over:
             found.append(message)
             counts[partition] += 1
-        if message.error() is not None or counts[partition] >= RECORDS_MAX:
+        is_over = message.error() is not None or counts[partition] >= RECORDS_MAX
+        if is_over and partition not in over:
             over.add(partition)
+            topic, number = partition
+            if topic is not None and number is not None:  # an error may be of no partition
+                consumer.incremental_unassign([confluent_kafka.TopicPartition(topic, number)])
     return found
 
 
