@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+FOLDERS_OF_PAGES = ("minibroker", "docs", "protocol_specs", "benchmarks", "tests")
 MARKDOWN_COLUMNS = 120
 TWO_SENTENCES = re.compile(r"[.:?!] [A-Z`]")
 
@@ -131,16 +132,32 @@ def test_a_class_name_stands_for_one_class() -> None:
     assert {name for name, count in names.items() if count > 1} == set(SHARED_CLASS_NAMES)
 
 
-@pytest.mark.parametrize("folder", ["minibroker", "docs", "protocol_specs", "benchmarks", "tests"])
+def pages_of(folder: str) -> list[Path]:
+    """Return the Markdown pages of a folder; the ones at the top belong to docs."""
+    return [*(ROOT / folder).rglob("*.md"), *(ROOT.glob("*.md") if folder == "docs" else ())]
+
+
+@pytest.mark.parametrize("folder", FOLDERS_OF_PAGES)
+def test_a_row_of_a_table_is_one_line(folder: str) -> None:
+    """A row that wraps ends the table: what follows is shown as text."""
+    found = [
+        f"{name_of(page)}:{number}"
+        for page in pages_of(folder)
+        for number, line in enumerate(page.read_text().splitlines(), 1)
+        if line.startswith("| ") and not line.rstrip().endswith("|")
+    ]
+    assert_none(found, "end the row with a bar, on the same line:")
+
+
+@pytest.mark.parametrize("folder", FOLDERS_OF_PAGES)
 def test_prose_fits_its_columns(folder: str) -> None:
     """A Markdown page wraps at 120 columns, or has a sentence on each line.
 
     A row of a table cannot wrap. ruff keeps Python at 100 columns.
     """
-    pages = [*(ROOT / folder).rglob("*.md"), *(ROOT.glob("*.md") if folder == "docs" else ())]
     found = [
         f"{name_of(page)}:{number} {len(line)} columns"
-        for page in pages
+        for page in pages_of(folder)
         for number, line in enumerate(page.read_text().splitlines(), 1)
         if len(line) > MARKDOWN_COLUMNS and not line.startswith("|") and TWO_SENTENCES.search(line)
     ]
