@@ -71,7 +71,6 @@ TESTED_ELSEWHERE = {
     "minibroker/pipeline/verbs/compare_rules.py": "test_compare: made of words",
     "minibroker/pipeline/comparisons/words.py": "comparisons/test_text: what a person reads",
     "minibroker/pipeline/tables/delta.py": "tables/test_iceberg: the same tests for both",
-    "minibroker/pipeline/wire/client.py": "tests/pipeline/test_source_reader.py: real brokers",
     "minibroker/security/sasl/client_exchange.py": "test_client: both sides of a login",
     "minibroker/pipeline/source/topics.py": "tests/pipeline/test_source_rows.py: real brokers",
     "minibroker/pipeline/source/frames.py": "tests/pipeline/test_source_rows: with the connector",

@@ -193,10 +193,13 @@ def test_the_sentence_of_a_failed_task_reaches_the_user(
         frame.collect()
 
 
-def test_filters_on_partition_and_offset_decide_what_is_read(
+def test_filters_on_partition_offset_and_time_decide_what_is_read(
     spark: SparkSession, minibroker_address: str, topic: str
 ) -> None:
-    """A task for each range that is left, with Spark's setting; every range without it."""
+    """A task for each range that is left, with Spark's setting; every range without it.
+
+    So does a filter on the first time, and a record that is out of order stays one.
+    """
     topics.create(minibroker_address, topic, 3)
     for partition in range(3):
         topics.send(minibroker_address, topic, 9, partition=partition)
@@ -213,3 +216,14 @@ def test_filters_on_partition_and_offset_decide_what_is_read(
         assert rows == [(1, 3), (1, 4), (2, 3), (2, 4)]
     nothing = read_topics(spark, given).where("offset = 99")
     assert (nothing.count(), nothing.rdd.getNumPartitions()) == (0, 1)
+
+    client = topics.producer(minibroker_address)
+    for hour in (1, 3, 2, 1):
+        client.produce(topic, f"{hour}", partition=1, timestamp=hour * 3_600_000)
+    assert client.flush(topics.SECONDS) == 0
+    day = "timestamp < '1970-01-02'"
+    timed = read_topics(spark, given).where(f"{day} and timestamp >= '1970-01-01 02:00:00'")
+    assert [row.value for row in timed.sort("offset").collect()] == [b"3", b"2"]
+    # Partitions 0 and 2 are of today. Of partition 1 the first nine are, too.
+    late = read_topics(spark, given).where("timestamp >= '2100-01-01'")
+    assert (late.count(), late.rdd.getNumPartitions()) == (0, 1)

@@ -23,7 +23,7 @@ from minibroker.pipeline.sink import writers as sink
 from minibroker.pipeline.sink.delivered_places import RANGES_MAX, Delivered, DeliveredPlaces
 from minibroker.pipeline.sink.marker import Position
 from minibroker.pipeline.sink.options import parse_options
-from minibroker.pipeline.source.reader import read_range
+from minibroker.pipeline.source.reader import read_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -139,13 +139,12 @@ def copy_ranges(batch: CopyBatch, task: int, ranges: Sequence[OffsetRange]) -> l
 def _records(batch: CopyBatch, ranges: Iterable[OffsetRange]) -> Iterator[pa.RecordBatch]:
     """Yield the records with the names of their new topics."""
     options = source_options.parse(batch.source, streaming=False)
-    for span in ranges:
-        name = pa.scalar(batch.names[span.topic], pa.string())
-        for records in read_range(options, span):
-            topics = pa.repeat(name, records.num_rows)
-            at = records.schema.get_field_index("topic")
-            renamed = records.set_column(at, "topic", topics)
-            yield renamed if batch.keeps_partitions else renamed.drop_columns(["partition"])
+    names = {old: pa.scalar(new, pa.string()) for old, new in batch.names.items()}
+    for records in read_ranges(options, ranges):
+        topics = pa.repeat(names[records["topic"][0].as_py()], records.num_rows)
+        at = records.schema.get_field_index("topic")
+        renamed = records.set_column(at, "topic", topics)
+        yield renamed if batch.keeps_partitions else renamed.drop_columns(["partition"])
 
 
 def _rows(ranges: Sequence[OffsetRange], found: Sequence[Delivered]) -> pa.RecordBatch:

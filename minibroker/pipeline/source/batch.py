@@ -5,6 +5,7 @@ It is planned in a Python process beside the driver; each range of the plan is a
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -15,11 +16,13 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import (
     LATEST,
     OffsetRange,
+    TopicPartition,
     group_ranges,
     ranges_between,
     split_ranges,
 )
-from minibroker.pipeline.source.pushed_filters import narrowed
+from minibroker.pipeline.options import Bound
+from minibroker.pipeline.source.pushed_filters import narrowed, since_ms
 from minibroker.pipeline.source.reader import read_ranges
 from minibroker.pipeline.source.topics import TopicOffsets
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.options import SourceOptions
 
+logger = logging.getLogger(__name__)
 
 CUT_ROWS_MIN: Final = 10_000
 """Offsets that a range has on each side of a cut, where tasks have several ranges."""
@@ -87,7 +91,33 @@ class FilteredReader(BatchReader):
 
     def planned(self) -> list[OffsetRange]:
         """Do `BatchReader.planned`, of what the filters let through."""
-        return narrowed(super().planned(), self._filters)
+        ranges = narrowed(super().planned(), self._filters)
+        first_ms = since_ms(self._filters)
+        return ranges if first_ms is None else _since(self._options, ranges, first_ms)
+
+
+def _since(
+    wanted: SourceOptions, ranges: Sequence[OffsetRange], first_ms: int
+) -> list[OffsetRange]:
+    """Return the ranges from the first record of that time or later on; empty ones are left out.
+
+    The bound is exact: Kafka finds the first such record, whatever the order of the times. A
+    cluster that finds none by time, since its records have no times, narrows nothing.
+    """
+    partitions = [TopicPartition(span.topic, span.partition) for span in ranges]
+    if not partitions:
+        return []
+    try:
+        bound = Bound(timestamp_ms=first_ms)
+        starts = TopicOffsets(wanted).at(bound, partitions, side="starting", where_none=LATEST)
+    except PipelineError as reason:
+        logger.info("a filter on timestamp narrows nothing: %s", reason)
+        return list(ranges)
+    begun = [
+        span._replace(start=max(span.start, starts[where]))
+        for span, where in zip(ranges, partitions, strict=True)
+    ]
+    return [span for span in begun if span.size > 0]
 
 
 def tasks_of(wanted: SourceOptions, ranges: Sequence[OffsetRange]) -> list[list[OffsetRange]]:

@@ -1,6 +1,7 @@
-"""Filters of a query that choose what is read: on topic, partition and offset.
+"""Filters of a query that choose what is read: on topic, partition, offset and the first time.
 
     where("partition = 3 and offset >= 1000") ──narrowed──► the part of the ranges that can match
+    where("timestamp >= '2026-11-28'") ──since_ms──► the time that the broker is asked about
 
 Spark applies every filter once more, so a filter that is not known here is no error.
 """
@@ -8,6 +9,7 @@ Spark applies every filter once more, so a filter that is not known here is no e
 from __future__ import annotations
 
 import operator
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.datasource import (
@@ -33,6 +35,34 @@ _COMPARISONS: Final[dict[type[Filter], Callable[[Any, Any], bool]]] = {
     LessThan: operator.lt,
     LessThanOrEqual: operator.le,
 }
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def since_ms(filters: Iterable[Filter]) -> int | None:
+    """Return the time before which no record is wanted, in milliseconds since 1970; None: no bound.
+
+    A last time is no bound of what is read: behind the first record of that time there can be
+    earlier ones.
+    """
+    found = [
+        min(times)
+        for told in filters
+        if getattr(told, "attribute", ()) == ("timestamp",) and (times := _least_times(told))
+    ]
+    latest = max(found, default=0)
+    return latest if latest > 0 else None
+
+
+def _least_times(told: Any) -> list[int]:
+    """Return times of which one is not later than any record that a filter lets through."""
+    if not isinstance(told, (EqualTo, GreaterThan, GreaterThanOrEqual, In)):
+        return []
+    values = told.value if isinstance(told, In) else (told.value,)
+    if not all(isinstance(value, datetime) and value.tzinfo for value in values):
+        return []
+    return [(value - _EPOCH) // timedelta(milliseconds=1) for value in values]
 
 
 def narrowed(ranges: Iterable[OffsetRange], filters: Iterable[Filter]) -> list[OffsetRange]:

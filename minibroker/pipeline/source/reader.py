@@ -24,6 +24,7 @@ from minibroker.pipeline.source.consumer import range_consumer
 from minibroker.pipeline.source.reader_columns import ColumnBuilder
 from minibroker.pipeline.wire import range_losses
 from minibroker.pipeline.wire.client import WireClient
+from minibroker.pipeline.wire.first_answers import first_answers
 from minibroker.pipeline.wire.reader import read_span
 from minibroker.pipeline.wire.settings import UnservedError, wire_settings
 
@@ -93,14 +94,14 @@ def read_ranges(options: SourceOptions, ranges: Iterable[OffsetRange]) -> Iterat
             nothing came for `kafkaConsumer.pollTimeoutMs`; `fetchWith=wire` cannot be.
     """
     settings = _wire_settings(options)
-    client = None if settings is None else WireClient(settings)
-    for span in ranges:
-        if span.size <= 0:
-            continue
-        if settings is None or client is None:
-            batches = _read_range(options, span)
-        else:
-            batches = read_span(options, settings, client, span)
+    if settings is None:
+        for span in ranges:
+            if span.size > 0:
+                yield from paced(_read_range(options, span), options.task_bytes_per_second)
+        return
+    client = WireClient(settings)
+    for span, told in first_answers(options, settings, client, list(ranges)):
+        batches = read_span(options, settings, client, span, told)
         yield from paced(batches, options.task_bytes_per_second)
 
 

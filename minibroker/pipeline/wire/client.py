@@ -2,7 +2,9 @@
 
 A connection that is given back whole waits for the next task of this process. So a worker connects
 and logs in once and not for each range. Nobody else takes it for `IDLE_S`: then it is closed with
-the next look, before the broker's connections.max.idle.ms.
+the next look, before the broker's connections.max.idle.ms. The leaders of a topic are known to all
+tasks of this process, too: an answer about 10,000 partitions is large, and a task needs a few of
+them. One that is wrong by now is refused by the broker that it names, and asked for anew.
 
 Source: Kafka Metadata, ConsumerMetadata, NetworkClient.
 """
@@ -34,6 +36,10 @@ if TYPE_CHECKING:
 IDLE_S: Final = 60.0
 IDLE_MAX: Final = 64
 """Connections that wait in one process."""
+LEADERS_AGE_S: Final = 300.0
+"""Age from which on leaders are asked for anew (Kafka's metadata.max.age.ms)."""
+TOPICS_MAX: Final = 256
+"""Topics whose leaders are known in one process."""
 EARLIEST: Final = -2
 METADATA_VERSIONS: Final = (4, 12)
 LIST_VERSIONS: Final = (1, 7)
@@ -55,17 +61,30 @@ class PartitionLeader(NamedTuple):
     """Zeros: the broker has no ids."""
 
 
+class TopicLeaders(NamedTuple):
+    """The leaders of one topic."""
+
+    asked_s: float
+    """When they were asked for, by the monotonic clock."""
+    partitions: dict[int, PartitionLeader]
+    brokers: tuple[tuple[str, int], ...]
+    """Every broker that the answer named."""
+
+
+_known: dict[tuple[WireSettings, str], TopicLeaders] = {}
+"""Leaders of topics, the topic that was asked for longest ago first; of this process."""
+
+
 class WireClient:
     """The client of one task: used by one thread."""
 
     def __init__(self, settings: WireSettings) -> None:
         self._settings = settings
-        self._leaders: dict[tuple[str, int], PartitionLeader] = {}
         self._addresses: tuple[tuple[str, int], ...] = ()
         """Every broker that the last answer named."""
 
     def leader(self, topic: str, partition: int) -> PartitionLeader:
-        """Return the leader of a partition, which is asked for once.
+        """Return the leader of a partition, which is asked for once in `LEADERS_AGE_S`.
 
         Raises:
             KafkaError: the broker's, such as UNKNOWN_TOPIC_OR_PARTITION; LEADER_NOT_AVAILABLE.
@@ -73,9 +92,12 @@ class WireClient:
             ProtocolError: an answer is malformed.
             ConfigError: the settings of TLS.
         """
-        if (topic, partition) not in self._leaders:
-            self._ask(topic)
-        found = self._leaders.get((topic, partition))
+        known = _known.get((self._settings, topic))
+        is_old = known is None or time.monotonic() - known.asked_s >= LEADERS_AGE_S
+        if known is None or is_old or partition not in known.partitions:
+            known = self._ask(topic)
+        self._addresses = known.brokers
+        found = known.partitions.get(partition)
         if found is None:
             raise KafkaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{partition}"
@@ -84,8 +106,7 @@ class WireClient:
 
     def forget(self, topic: str) -> None:
         """Ask anew for the leaders of a topic when one is needed."""
-        for known in [known for known in self._leaders if known[0] == topic]:
-            del self._leaders[known]
+        _known.pop((self._settings, topic), None)
 
     def connection(self, address: tuple[str, int]) -> WireConnection:
         """Return a connection for the caller alone. Raises as `WireConnection.open`."""
@@ -126,25 +147,33 @@ class WireClient:
             raise KafkaError(ErrorCode(answer.error_code), f"the start of {topic}-{partition}")
         return int(answer.offset)
 
-    def _ask(self, topic: str) -> None:
-        """Fill in the leaders of a topic. Raises as `leader`."""
+    def _ask(self, topic: str) -> TopicLeaders:
+        """Return the leaders of a topic as they are now, and keep them. Raises as `leader`."""
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
         )
-        found = self._from_any(request)
-        brokers = {broker.node_id: (broker.host, broker.port) for broker in found.brokers}
+        told = self._from_any(request)
+        brokers = {broker.node_id: (broker.host, broker.port) for broker in told.brokers}
         self._addresses = tuple(brokers.values())
-        for answer in found.topics:
+        leaders: dict[int, PartitionLeader] = {}
+        for answer in told.topics:
             if answer.error_code:
                 raise KafkaError(ErrorCode(answer.error_code), f"topic {topic!r}")
             for partition in answer.partitions:
                 address = brokers.get(partition.leader_id)
                 if address is not None:
-                    self._leaders[topic, partition.partition_index] = PartitionLeader(
+                    leaders[partition.partition_index] = PartitionLeader(
                         address, partition.leader_epoch, answer.topic_id
                     )
-        if not any(known[0] == topic for known in self._leaders):
+        if not leaders:
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"topic {topic!r} has no leader")
+        self.forget(topic)
+        if len(_known) >= TOPICS_MAX:
+            del _known[next(iter(_known))]
+        found = _known[self._settings, topic] = TopicLeaders(
+            time.monotonic(), leaders, self._addresses
+        )
+        return found
 
     def _from_any(self, request: Any) -> MetadataResponse:
         """Return the answer of the first broker that gives one. Raises as `leader`."""

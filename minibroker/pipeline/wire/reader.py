@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import ConfigError, CorruptionError, KafkaError, ProtocolError
@@ -35,7 +35,7 @@ from minibroker.protocol.messages.fetch import (
 from minibroker.protocol.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
@@ -77,13 +77,19 @@ _GONE: Final = frozenset(
 
 
 def read_span(
-    options: SourceOptions, settings: WireSettings, client: WireClient, span: OffsetRange
+    options: SourceOptions,
+    settings: WireSettings,
+    client: WireClient,
+    span: OffsetRange,
+    told: PartitionData | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of `span` in order, no empty batches.
 
+    `told` is the answer of `wire.first_answers` for its start, if there is one.
+
     Raises PipelineError as `source.reader.read_range`.
     """
-    reader = _SpanReader(options, settings, client, span)
+    reader = _SpanReader(options, settings, client, span, told)
     try:
         for rows in reader.batches():
             if rows.num_rows:
@@ -92,16 +98,65 @@ def read_span(
         reader.close()
 
 
+def fetch_request(
+    options: SourceOptions,
+    settings: WireSettings,
+    wanted: Sequence[tuple[OffsetRange, PartitionLeader]],
+    version: int,
+    last_epoch: int = -1,
+) -> FetchRequest:
+    """Return a request for what comes at the start of ranges.
+
+    Args:
+        options: of the source.
+        settings: of the client.
+        wanted: ranges with their leaders, which are at one broker; a topic's are side by side.
+        version: of the request.
+        last_epoch: leader epoch of the batch before the start of the range, -1: nobody checks it.
+    """
+    topics: list[FetchTopic] = []
+    for span, leader in wanted:
+        if not topics or topics[-1].topic != span.topic:
+            topics.append(FetchTopic(topic=span.topic, topic_id=leader.topic_id, partitions=[]))
+        partition = FetchPartition(
+            partition=span.partition,
+            current_leader_epoch=leader.epoch if version >= LEADER_EPOCH_FROM else -1,
+            fetch_offset=span.start,
+            last_fetched_epoch=last_epoch,
+            partition_max_bytes=settings.fetch_bytes,
+        )
+        topics[-1].partitions.append(partition)
+    return FetchRequest(
+        max_wait_ms=settings.fetch_wait_ms,
+        min_bytes=settings.fetch_min_bytes,
+        max_bytes=settings.fetch_bytes,
+        isolation_level=int(options.isolation_level == "read_committed"),
+        topics=topics,
+    )
+
+
+def newest_for(leader: PartitionLeader) -> int:
+    """Return the newest version of Fetch for a partition: by id where its topic has one."""
+    return NEWEST_BY_NAME if leader.topic_id == ZERO_UUID else NEWEST
+
+
 class _SpanReader:
     """The position in one range; used by one thread."""
 
     def __init__(
-        self, options: SourceOptions, settings: WireSettings, client: WireClient, span: OffsetRange
+        self,
+        options: SourceOptions,
+        settings: WireSettings,
+        client: WireClient,
+        span: OffsetRange,
+        told: PartitionData | None,
     ) -> None:
         self._options = options
         self._settings = settings
         self._client = client
         self._range = span
+        self._told = told
+        """An answer that has not been looked at."""
         self._position = self._first = self._skipped_to = span.start
         """The next offset to fetch; the first one that counts in what is decoded next, for a batch
         may begin before it; and where that moves because records are gone.
@@ -181,9 +236,7 @@ class _SpanReader:
         before = self._position
         found: list[StoredBatch] = []
         try:
-            self._send()
-            assert self._connection is not None
-            found = self._taken(self._connection.receive())
+            found = self._taken(self._answer())
             if self._position < self._range.end:
                 self._send()
         except KafkaError as error:
@@ -201,14 +254,26 @@ class _SpanReader:
             self._check_patience()
         return found
 
-    def _taken(self, answer: FetchResponse) -> list[StoredBatch]:
-        """Return the data batches of an answer; move the position. Raises KafkaError."""
+    def _answer(self) -> PartitionData | None:
+        """Return what the broker says about the partition, None over its quota.
+
+        Raises OSError, KafkaError, ProtocolError, ConfigError.
+        """
+        if self._told is not None:
+            told, self._told = self._told, None
+            return told
+        self._send()
+        assert self._connection is not None
+        answer = self._connection.receive()
         self._resumes_at_s = time.monotonic() + answer.throttle_time_ms / 1000
         if answer.error_code:
             raise KafkaError(ErrorCode(answer.error_code), "Fetch")
-        if not answer.responses:
-            return []  # over its quota
-        told = answer.responses[0].partitions[0]
+        return answer.responses[0].partitions[0] if answer.responses else None
+
+    def _taken(self, told: PartitionData | None) -> list[StoredBatch]:
+        """Return the data batches of an answer; move the position. Raises KafkaError."""
+        if told is None:
+            return []
         if told.error_code:
             raise KafkaError(ErrorCode(told.error_code), "Fetch")
         if told.diverging_epoch is not None and told.diverging_epoch.end_offset >= 0:
@@ -262,9 +327,7 @@ class _SpanReader:
         connection, leader = self._connection, self._leader
         assert connection is not None
         assert leader is not None
-        has_id = leader.topic_id != ZERO_UUID
-        newest = NEWEST if has_id else NEWEST_BY_NAME
-        version = connection.version_for(FetchRequest, OLDEST, newest)
+        version = connection.version_for(FetchRequest, OLDEST, newest_for(leader))
         connection.send(self._request(leader, version), FetchResponse, version)
 
     def _find_leader(self) -> None:
@@ -273,23 +336,11 @@ class _SpanReader:
         self._checks_epoch = before is not None and self._leader.epoch != before.epoch
         self._connection = self._client.connection(self._leader.address)
 
-    def _request(self, leader: PartitionLeader, version: int) -> Any:
-        span, settings = self._range, self._settings
+    def _request(self, leader: PartitionLeader, version: int) -> FetchRequest:
         checks = self._checks_epoch and version >= LAST_EPOCH_FROM
-        partition = FetchPartition(
-            partition=span.partition,
-            current_leader_epoch=leader.epoch if version >= LEADER_EPOCH_FROM else -1,
-            fetch_offset=self._position,
-            last_fetched_epoch=self._epoch if checks else -1,
-            partition_max_bytes=settings.fetch_bytes,
-        )
-        return FetchRequest(
-            max_wait_ms=settings.fetch_wait_ms,
-            min_bytes=settings.fetch_min_bytes,
-            max_bytes=settings.fetch_bytes,
-            isolation_level=int(self._options.isolation_level == "read_committed"),
-            topics=[FetchTopic(topic=span.topic, topic_id=leader.topic_id, partitions=[partition])],
-        )
+        epoch = self._epoch if checks else -1
+        wanted = [(self._range._replace(start=self._position), leader)]
+        return fetch_request(self._options, self._settings, wanted, version, epoch)
 
     # Errors.
 

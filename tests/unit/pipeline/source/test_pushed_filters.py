@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta, timezone
+
 import pytest
 from pyspark.sql.datasource import (
     EqualTo,
@@ -16,7 +18,7 @@ from pyspark.sql.datasource import (
 )
 
 from minibroker.pipeline.offsets import OffsetRange
-from minibroker.pipeline.source.pushed_filters import narrowed
+from minibroker.pipeline.source.pushed_filters import narrowed, since_ms
 
 TOPIC, PARTITION, OFFSET = ("topic",), ("partition",), ("offset",)
 RANGES = [
@@ -49,3 +51,33 @@ RANGES = [
 )
 def test_ranges_keep_what_can_match(filters: list[Filter], left: list[OffsetRange]) -> None:
     assert narrowed(RANGES, filters) == left
+
+
+TIME = ("timestamp",)
+AT = datetime(2026, 11, 28, 5, 0, 0, 1_999, tzinfo=UTC)
+"""Between two milliseconds."""
+AT_MS = 1_795_842_000_001
+HOUR = timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    ("filters", "first_ms"),
+    [
+        ([], None),
+        ([GreaterThan(TIME, AT)], AT_MS),
+        ([GreaterThanOrEqual(TIME, AT.astimezone(timezone(HOUR)))], AT_MS),
+        ([EqualTo(TIME, AT)], AT_MS),
+        ([In(TIME, (AT + HOUR, AT))], AT_MS),
+        ([GreaterThan(TIME, AT - HOUR), GreaterThan(TIME, AT), IsNotNull(TIME)], AT_MS),
+        # Behind the first record of a time there can be earlier ones.
+        ([LessThan(TIME, AT), LessThanOrEqual(TIME, AT), Not(EqualTo(TIME, AT))], None),
+        ([In(TIME, (AT, None))], None),
+        ([GreaterThan(TIME, AT.replace(tzinfo=None)), GreaterThan(OFFSET, 5)], None),
+        # Kafka's -1 and -2 are no times.
+        ([GreaterThan(TIME, datetime(1969, 12, 31, tzinfo=UTC))], None),
+    ],
+)
+def test_a_first_time_is_a_bound_and_a_last_one_is_none(
+    filters: list[Filter], first_ms: int | None
+) -> None:
+    assert since_ms(filters) == first_ms

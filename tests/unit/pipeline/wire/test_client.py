@@ -1,0 +1,92 @@
+"""The leaders that the tasks of one process know together, told by answers of a test."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.pipeline.wire import client as wire_client
+from minibroker.pipeline.wire.client import WireClient
+from minibroker.pipeline.wire.settings import WireSettings
+from minibroker.protocol.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+PARTITIONS = 10_000
+
+
+class ToldClient(WireClient):
+    """Counts what it asks; the topics have `partitions`, all at one broker."""
+
+    asked = 0
+    partitions = PARTITIONS
+    port = 1
+
+    def _from_any(self, request: Any) -> MetadataResponse:
+        type(self).asked += 1
+        found = [
+            MetadataResponsePartition(partition_index=number, leader_id=7, leader_epoch=3)
+            for number in range(self.partitions)
+        ]
+        name = request.topics[0].name
+        return MetadataResponse(
+            brokers=[MetadataResponseBroker(node_id=7, host="x", port=self.port)],
+            topics=[MetadataResponseTopic(name=name, topic_id=bytes(16), partitions=found)],
+        )
+
+
+SETTINGS = cast("WireSettings", "the settings of one cluster")
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> type[ToldClient]:
+    monkeypatch.setattr(wire_client, "_known", {})
+    return type("OwnClient", (ToldClient,), {})
+
+
+def test_tasks_of_a_process_ask_once_for_all_partitions_of_a_topic(
+    client: type[ToldClient],
+) -> None:
+    for partition in range(0, PARTITIONS, 10):
+        assert client(SETTINGS).leader("t", partition).address == ("x", 1)
+    assert client.asked == 1
+    client(SETTINGS).leader("another", 0)
+    client(cast("WireSettings", "another cluster")).leader("t", 0)
+    assert client.asked == 3
+
+
+def test_leaders_that_are_wrong_old_or_not_known_are_asked_for(
+    client: type[ToldClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = client(SETTINGS), client(SETTINGS)
+    first.leader("t", 0)
+    client.port = 2
+    first.forget("t")
+    assert second.leader("t", 0).address == ("x", 2)
+
+    client.partitions += 1
+    assert first.leader("t", PARTITIONS).epoch == 3
+    assert client.asked == 3
+    with pytest.raises(KafkaError) as refused:
+        first.leader("t", PARTITIONS + 1)
+    assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert client.asked == 4
+
+    monkeypatch.setattr(wire_client, "LEADERS_AGE_S", 0.0)
+    first.leader("t", 0)
+    assert client.asked == 5
+
+
+def test_a_process_knows_the_topics_that_were_asked_for_last(
+    client: type[ToldClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire_client, "TOPICS_MAX", 2)
+    for topic in ("a", "b", "c"):
+        client(SETTINGS).leader(topic, 0)
+    assert [topic for _, topic in wire_client._known] == ["b", "c"]
