@@ -4,8 +4,9 @@
 
 A JSON value is parsed, its fields are replaced or left out, and it is written again as compact
 JSON. The fields that no rule names keep their order, and numbers keep their digits. A value that
-is no JSON object (or array of objects) cannot be masked: there is a reason then, and no value. No
-reason has a part of the value in it.
+is no JSON object (or array of objects) cannot be masked, and neither can one that has a text or a
+number where a rule expects an object: the name that is meant may be in that text. There is a reason
+then, and no value. No reason has a part of the value in it.
 
 `found` is a number with a bit for each rule, then for each selected field: 1 if the record had its
 place. A rule that no record of a job had is probably a wrong name, and the job says so.
@@ -59,9 +60,10 @@ class Masked(NamedTuple):
 class _Node:
     """The rules below one name."""
 
-    __slots__ = ("bit", "children", "is_each", "method")
+    __slots__ = ("bit", "children", "is_each", "method", "path")
 
-    def __init__(self) -> None:
+    def __init__(self, path: str = "") -> None:
+        self.path = path
         self.children: dict[str, _Node] = {}
         self.method: Method | None = None
         self.is_each = False
@@ -145,7 +147,8 @@ class Masker:
 
 def _leaf(node: _Node, names: Sequence[str]) -> _Node:
     for name in names:
-        node = node.children.setdefault(name, _Node())
+        path = f"{node.path}.{name}" if node.path else name
+        node = node.children.setdefault(name, _Node(path))
     return node
 
 
@@ -184,7 +187,10 @@ def _is_objects(plain: Any) -> bool:
 
 
 def _masked(node: _Node, plain: Any) -> tuple[Any, int]:
-    """Return a value with the rules below `node` applied, and the bits of those found."""
+    """Return a value with the rules below `node` applied, and the bits of those found.
+
+    Raises PipelineError for a value that has no fields, where a rule names one.
+    """
     bits = 0
     if isinstance(plain, list):
         for index, item in enumerate(plain):
@@ -203,6 +209,8 @@ def _masked(node: _Node, plain: Any) -> tuple[Any, int]:
                 del plain[name]
             else:
                 plain[name] = result
+    elif plain is not None:
+        raise PipelineError(f"{node.path!r} is neither an object nor an array of objects")
     return plain, bits
 
 

@@ -164,8 +164,8 @@ class RowOptions(NamedTuple):
         Option(
             "--on-unmaskable",
             choice(*ON_UNMASKABLE),
-            "reaction to a value that is no JSON, so that it can be neither masked nor selected; "
-            "skip: leave the record out",
+            "reaction to a value that is no JSON, or has a text where a rule expects an object, so "
+            "that it can be neither masked nor selected; skip: leave the record out",
             RECORDS,
             name="on_unmaskable",
             default=FAIL,
