@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import io
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from pyspark.sql import functions as f
 
 from minibroker.pipeline import inspect
 from minibroker.pipeline.command_line import run_words
@@ -17,9 +15,8 @@ from minibroker.pipeline.jobs.inspect import run
 from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.reports.facts import FrequentKey, GroupLag
 from minibroker.pipeline.reports.words import findings
-from minibroker.pipeline.schemas import RECORD
 from minibroker.pipeline.segments.batches import BATCH
-from minibroker.pipeline.transforms import inspected, inspected_batches
+from minibroker.pipeline.transforms import inspected_batches
 from minibroker.pipeline.verbs.inspect import InspectPlan
 from minibroker.records.builder import build_batch
 from minibroker.records.record import Record
@@ -36,109 +33,8 @@ pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 NOON_MS = 1_790_000_000_000
 
 
-def records(spark: SparkSession, *rows: tuple[Any, ...]) -> DataFrame:
-    """Return records of (partition, offset, milliseconds, key, value)."""
-    return spark.createDataFrame(
-        [
-            (key, value, "t", partition, offset, datetime.fromtimestamp(ms / 1000, UTC), 0)
-            for partition, offset, ms, key, value in rows
-        ],
-        RECORD,
-    )
-
-
 def dicts(frame: DataFrame) -> list[dict[str, Any]]:
     return [row.asDict() for row in frame.collect()]
-
-
-def test_partitions_are_counted(spark: SparkSession) -> None:
-    facts = inspected.facts(
-        records(
-            spark,
-            (0, 5, 1_000, b"a", b"12345"),
-            (0, 9, 3_000, b"b", None),
-            (0, 7, 2_000, None, b""),
-            (1, 0, 9_000, None, None),
-        )
-    )
-    first, second = dicts(inspected.by_partition(facts))
-    assert first == {
-        "topic": "t",
-        "partition": 0,
-        "records": 3,
-        "bytes": 7,
-        "firstOffset": 5,
-        "lastOffset": 9,
-        "firstMs": 1_000,
-        "lastMs": 3_000,
-        "withoutKey": 1,
-        "tombstones": 1,
-        "keys": 2,
-    }
-    assert (second["records"], second["bytes"], second["keys"]) == (1, 0, 0)
-
-
-def test_there_are_no_more_keys_than_records_with_one(spark: SparkSession) -> None:
-    """Each partition has a hundred keys; Spark's estimate says more for some of them."""
-    of_each, estimated = 100, 0.02
-    rows = [(at // of_each, at, 0, b"%d" % at, None) for at in range(30 * of_each)]
-    facts = inspected.facts(records(spark, *rows, (0, 10_000, 0, None, None)))
-    raw = facts.groupBy("partition").agg(f.approx_count_distinct("keyHash", estimated).alias("n"))
-    assert max(row.n for row in raw.collect()) > of_each
-    assert max(row["keys"] for row in inspected.by_partition(facts).collect()) == of_each
-
-
-def test_sizes_and_times_fall_into_their_slices(spark: SparkSession) -> None:
-    sizes = (0, 1, 2, 3, 4, 1023, 1024)
-    facts = inspected.facts(
-        records(spark, *((0, n, n * 600, None, b"x" * size) for n, size in enumerate(sizes)))
-    )
-    assert [(row.power, row.records) for row in inspected.by_size(facts).collect()] == [
-        (-1, 1),
-        (0, 1),
-        (1, 2),
-        (2, 1),
-        (9, 1),
-        (10, 1),
-    ]
-    topic_of = facts.first().topic
-    slices = inspected.over_time(facts, {"other": 5, topic_of: 1000}).collect()
-    assert [(row.startMs, row.records) for row in slices] == [
-        (0, 2),
-        (1000, 2),
-        (2000, 1),
-        (3000, 2),
-    ]
-    [topic] = inspected.by_topic(facts).collect()
-    assert (list(topic.quantiles), topic.smallest, topic.largest) == ([3, 1024], 0, 1024)
-
-
-def test_the_most_frequent_keys_come_first_with_their_partition(spark: SparkSession) -> None:
-    rows = [(n % 2, n, 0, b"everywhere", b"") for n in range(4)]
-    rows += [(1, 10 + n, 0, b"once" * 30, b"") for n in range(3)]
-    rows += [(0, 20, 0, b"rare", b""), (0, 21, 0, None, b"")]
-    found = inspected.frequent_keys(inspected.facts(records(spark, *rows)), 2).collect()
-    assert [(bytes(row.keyStart), row.records, row.keyBytes) for row in found] == [
-        (b"everywhere", 4, 10),
-        ((b"once" * 30)[:64], 3, 120),
-    ]
-    assert [(row.firstPartition, row.lastPartition) for row in found] == [(0, 1), (1, 1)]
-
-
-def test_order_is_looked_at_within_a_partition(spark: SparkSession) -> None:
-    facts = inspected.facts(
-        records(
-            spark,
-            (0, 3, 70, None, b""),
-            (0, 1, 100, None, b""),
-            (0, 2, 40, None, b""),
-            (0, 4, 100, None, b""),
-            (1, 0, 10, None, b""),
-            (1, 1, 11, None, b""),
-        )
-    )
-    [late] = inspected.out_of_order(facts).collect()
-    assert (late.partition, late.records, late.mostBehindMs) == (0, 2, 60)
 
 
 def batches(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:

@@ -27,6 +27,7 @@ import pyarrow.compute as pc
 from xxhash import xxh3_128_digest
 
 from minibroker.pipeline.comparisons.hashes import ROWS_MAX, hashes
+from minibroker.pipeline.partition_rows import rows_by_partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -129,16 +130,8 @@ class Digester:
     def add(self, batch: pa.RecordBatch) -> None:
         """Take the records of a batch; it may have several topics and partitions."""
         for start in range(0, batch.num_rows, ROWS_MAX):
-            piece = batch.slice(start, ROWS_MAX)
-            topics, partitions = piece["topic"], piece["partition"]
-            if len(pc.unique(topics)) == 1 and len(pc.unique(partitions)) == 1:
-                self._add_run(topics[0].as_py(), partitions[0].as_py(), piece)
-                continue
-            for topic in pc.unique(topics).to_pylist():
-                of_topic = piece.filter(pc.equal(topics, topic))
-                for partition in pc.unique(of_topic["partition"]).to_pylist():
-                    rows = of_topic.filter(pc.equal(of_topic["partition"], partition))
-                    self._add_run(topic, partition, rows)
+            for topic, partition, rows in rows_by_partition(batch.slice(start, ROWS_MAX)):
+                self._add_run(topic, partition, rows)
 
     def _add_run(self, topic: str, partition: int, batch: pa.RecordBatch) -> None:
         found = hashes(batch, self._rules, self._seed)

@@ -1,12 +1,12 @@
 """`inspect`: statistics of topics, of a broker or in its files, as values, a table and a page.
 
-    topics ─ source.frames ───┐
-                              ├► facts (kept) ─ transforms.inspected ─► Inspection ─► reports
-    files ─ minibroker-log ───┤
-            minibroker-batches ─ transforms.inspected_batches ────┘
+    topics ──────────────────┐
+                             ├► tasks: inspections.tallies ─► Tally ─┬─► Inspection ─► report
+    files ─ minibroker-log ──┘                                  │
+            minibroker-batches ─ transforms.inspected_batches ──┘
 
-The records are read once. The few columns that are kept of them meanwhile go to Spark's local disk
-when memory is short. Results are small: they are collected.
+The records are read once, each partition in one task and in its order. So nothing is sorted or
+kept: a task returns what it has counted, and the driver adds it up.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from pyspark import StorageLevel
 from minibroker.clock import SystemClock
 from minibroker.pipeline import preflight
 from minibroker.pipeline.explain import explained
+from minibroker.pipeline.inspections import source as tally_source
+from minibroker.pipeline.inspections.keys import KEY_BYTES_SHOWN
+from minibroker.pipeline.inspections.tallies import PartitionTally, TopicTally, width_of
 from minibroker.pipeline.lag import readers as group_lag
 from minibroker.pipeline.operations import mask_secret
 from minibroker.pipeline.operations.rows import source_options
@@ -37,34 +40,22 @@ from minibroker.pipeline.reports.facts import (
 from minibroker.pipeline.reports.page import page
 from minibroker.pipeline.segments.records import SegmentOptions
 from minibroker.pipeline.source import frames as sources
-from minibroker.pipeline.transforms import inspected, inspected_batches
+from minibroker.pipeline.transforms import inspected_batches
 from minibroker.pipeline.transforms.operated import operated
 from minibroker.pipeline.verbs.inspect import InspectPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pyspark.sql import DataFrame, Row, SparkSession
 
+    from minibroker.pipeline.inspections.keys import CountedKey
+    from minibroker.pipeline.inspections.tallies import Tally
     from minibroker.pipeline.lag.readers import ReaderLag
 
 FREQUENT_KEYS: Final = 10
-SLICES: Final = 60
-"""Number of time slices to show, about."""
-_SLICE_MS: Final = tuple(
-    number * unit
-    for unit, numbers in (
-        (1, (1, 2, 5, 10, 20, 50, 100, 200, 500)),
-        (1_000, (1, 2, 5, 10, 30)),
-        (60_000, (1, 2, 5, 10, 30)),
-        (3_600_000, (1, 2, 6, 12)),
-        (86_400_000, (1, 7, 30, 90, 365)),
-    )
-    for number in numbers
-)
-
-Numbers = dict[tuple[str, int], int]
-"""(topic, partition) → a number."""
+LARGE: Final = 0.99
+"""Share of the records that are not larger than what is told as large."""
 
 
 def check(plan: InspectPlan) -> None:
@@ -105,11 +96,15 @@ def run(
 def _look(spark: SparkSession, plan: InspectPlan, tell: Callable[[str], None]) -> Inspection:
     partitions = _all_partitions(plan)
     tell("reading records")
-    kept = inspected.facts(_records(spark, plan)).persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        topics = _topics_of(kept, partitions, tell)
-    finally:
-        kept.unpersist()
+    begun_s = SystemClock().monotonic_s()
+    tally = _tally(spark, plan)
+    records = sum(topic.records for topic in tally.topics.values())
+    rate = records / max(SystemClock().monotonic_s() - begun_s, 0.001)
+    tell(f"{records:,} records  {rate:,.0f} records/s")
+    topics = {
+        name: topic_facts(name, numbers, tally.topics.get(name, TopicTally()))
+        for name, numbers in partitions.items()
+    }
     if plan.log_dir is not None:
         tell("reading batches")
         topics = _with_batches(topics, _batches(spark, plan))
@@ -154,7 +149,7 @@ def _all_partitions(plan: InspectPlan) -> dict[str, list[int]]:
     return found
 
 
-def _records(spark: SparkSession, plan: InspectPlan) -> DataFrame:
+def _tally(spark: SparkSession, plan: InspectPlan) -> Tally:
     operations = plan.operations
     secret = mask_secret.secret_of_job(operations, os.environ, None)
     if plan.log_dir is None:
@@ -164,12 +159,15 @@ def _records(spark: SparkSession, plan: InspectPlan) -> DataFrame:
             "includeHeaders": str(operations.is_used).lower(),
             **source_options(operations, streaming=False),
         }
-        options = sources.in_parallel(spark, options)
+        if plan.kafka.source == "minibroker" and not operations.is_used:
+            return tally_source.of_topics(spark, options)
+        # Without a number of tasks a partition is in one.
         records = sources.read_topics(spark, options, source=plan.kafka.source)
-        return operated(records, operations, secret)
+        return tally_source.of_records(operated(records, operations, secret))
     isolation = plan.kafka.options()["kafka.isolation.level"]
-    reader = spark.read.format("minibroker-log").options(**_of_files(plan))
-    return operated(reader.option("isolation.level", isolation).load(), operations, secret)
+    reader = spark.read.format("minibroker-log").options(**_of_files(plan), wholePartitions="true")
+    records = reader.option("isolation.level", isolation).load()
+    return tally_source.of_records(operated(records, operations, secret))
 
 
 def _batches(spark: SparkSession, plan: InspectPlan) -> DataFrame:
@@ -183,52 +181,37 @@ def _of_files(plan: InspectPlan) -> dict[str, str]:
     return {"path": str(plan.log_dir), "failOnDataLoss": "false", **chosen}
 
 
-def _topics_of(
-    kept: DataFrame, partitions: Mapping[str, list[int]], tell: Callable[[str], None]
-) -> dict[str, TopicFacts]:
-    begun_s = SystemClock().monotonic_s()
-    by_partition = inspected.by_partition(kept).collect()
-    records = sum(row.records for row in by_partition)
-    rate = records / max(SystemClock().monotonic_s() - begun_s, 0.001)
-    tell(f"{records:,} records  {rate:,.0f} records/s  sizes, keys and order")
-    of_topics = _grouped(by_partition)
-    slices_ms = {name: _slice_ms(of_topics.get(name, ())) for name in partitions}
-    of_topic = {row.topic: row for row in inspected.by_topic(kept).collect()}
-    slices = _grouped(inspected.over_time(kept, slices_ms).collect())
-    sizes = _grouped(inspected.by_size(kept).collect())
-    keys = _grouped(inspected.frequent_keys(kept, FREQUENT_KEYS).collect())
-    late = {(row.topic, row.partition): row for row in inspected.out_of_order(kept).collect()}
-    found = {}
-    for name, numbers in partitions.items():
-        rows = {row.partition: row for row in by_partition if row.topic == name}
-        all_of_them = tuple(
-            _partition(number, rows.get(number), late.get((name, number))) for number in numbers
-        )
-        facts = TopicFacts(name, all_of_them)
-        if name in of_topic:
-            facts = _with_totals(facts, of_topic[name])._replace(
-                slice_ms=slices_ms[name],
-                slices=tuple(Slice(r.startMs, r.records, r.bytes) for r in slices.get(name, ())),
-                sizes=tuple((row.power, row.records) for row in sizes.get(name, ())),
-                frequent_keys=tuple(_key(row) for row in keys.get(name, ())),
-            )
-        found[name] = facts
-    return found
+def topic_facts(name: str, partitions: Sequence[int], tally: TopicTally) -> TopicFacts:
+    """Return the facts about a topic.
 
-
-def _slice_ms(partitions: Sequence[Row]) -> int:
-    """Return the width of a topic's slices, from its partitions' first and last timestamps."""
-    begins = [row.firstMs for row in partitions if row.firstMs is not None and row.firstMs >= 0]
-    ends = [row.lastMs for row in partitions if row.lastMs is not None]
-    return slice_of(max(ends) - min(begins)) if begins else _SLICE_MS[0]
-
-
-def slice_of(span_ms: int) -> int:
-    """Return a round width that divides `span_ms` into about `SLICES` slices."""
-    for width in _SLICE_MS:
-        if span_ms / width <= SLICES:
-            return width
-    return _SLICE_MS[-1] * (span_ms // (_SLICE_MS[-1] * SLICES) + 1)
+    Args:
+        name: of the topic.
+        partitions: all that it has; one without a record is shown as well.
+        tally: of its records.
+    """
+    nothing = PartitionTally()
+    facts = TopicFacts(
+        name,
+        tuple(_partition(number, tally.partitions.get(number, nothing)) for number in partitions),
+    )
+    if not tally.records:
+        return facts
+    times = tally.times
+    width = width_of((times.last_ms or 0) - (times.first_ms or 0))
+    return facts._replace(
+        keys=tally.key_count(),
+        smallest_bytes=tally.smallest,
+        median_bytes=tally.size_at(0.5),
+        large_bytes=tally.size_at(LARGE),
+        largest_bytes=tally.largest,
+        slice_ms=width,
+        slices=tuple(Slice(*found) for found in times.slices(width)),
+        sizes=tuple(tally.sizes_by_power()),
+        frequent_keys=tuple(
+            _key(found, tally.frequent.missed)
+            for found in tally.frequent.most_frequent(FREQUENT_KEYS)
+        ),
+    )
 
 
 def _grouped(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -238,45 +221,31 @@ def _grouped(rows: Iterable[Row]) -> dict[str, list[Row]]:
     return found
 
 
-def _partition(number: int, row: Row | None, late: Row | None) -> PartitionFacts:
-    if row is None:
-        return PartitionFacts(number)
-    has_time = row.lastMs is not None and row.lastMs >= 0
+def _partition(number: int, tally: PartitionTally) -> PartitionFacts:
     return PartitionFacts(
         number,
-        row.records,
-        row.bytes,
-        row.firstOffset,
-        row.lastOffset,
-        row.firstMs if has_time else None,
-        row.lastMs if has_time else None,
-        row.withoutKey,
-        row.tombstones,
-        row["keys"],
-        0 if late is None else late.records,
-        0 if late is None else late.mostBehindMs,
+        tally.records,
+        tally.size_bytes,
+        tally.first_offset,
+        tally.last_offset,
+        tally.first_ms,
+        tally.last_ms,
+        tally.without_key,
+        tally.tombstones,
+        tally.key_count,
+        tally.out_of_order,
+        tally.most_behind_ms,
     )
 
 
-def _with_totals(topic: TopicFacts, row: Row) -> TopicFacts:
-    median, large = row.quantiles
-    return topic._replace(
-        keys=row["keys"],
-        smallest_bytes=row.smallest,
-        median_bytes=median,
-        large_bytes=large,
-        largest_bytes=row.largest,
-    )
-
-
-def _key(row: Row) -> FrequentKey:
-    text = bytes(row.keyStart).decode("utf-8", "backslashreplace")
+def _key(found: CountedKey, missed: int) -> FrequentKey:
+    text = found.start.decode("utf-8", "backslashreplace")
     if not text.isprintable():
-        text = "0x" + bytes(row.keyStart).hex()
-    if row.keyBytes > inspected.KEY_BYTES_SHOWN:
+        text = "0x" + found.start.hex()
+    if found.size > KEY_BYTES_SHOWN:
         text += "…"
-    is_in_one = row.firstPartition == row.lastPartition
-    return FrequentKey(text, row.records, row.firstPartition if is_in_one else None)
+    is_in_one = found.first_partition == found.last_partition
+    return FrequentKey(text, found.records, found.first_partition if is_in_one else None, missed)
 
 
 def _with_batches(topics: dict[str, TopicFacts], batches: DataFrame) -> dict[str, TopicFacts]:

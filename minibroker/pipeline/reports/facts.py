@@ -51,6 +51,8 @@ class FrequentKey(NamedTuple):
     text: str
     records: int
     partition: int | None
+    missed: int = 0
+    """Records with this key that may be missing in `records`, at most."""
 
 
 class CodecFacts(NamedTuple):

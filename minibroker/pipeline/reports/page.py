@@ -227,7 +227,8 @@ def _keys_plot(topic: TopicFacts) -> str:
             Bar(
                 frequent_key.records,
                 _cut(frequent_key.text),
-                f"{number(frequent_key.records)} ({percent(frequent_key.records, topic.records)})",
+                f"{'' if not frequent_key.missed else 'at least '}{number(frequent_key.records)} "
+                f"({percent(frequent_key.records, topic.records)})",
                 topic.keys > 1 and frequent_key.records >= topic.records / 4,
             )
             for frequent_key in topic.frequent_keys[:5]

@@ -117,7 +117,7 @@ def _keys(topic: TopicFacts) -> Iterator[ReportSentence]:
             f"{percent(key.records, topic.records)} of the records.",
             is_warning=key.records >= topic.records / 2,
         )
-    if key and key.records == 1 and topic.keys > 1:
+    if key and key.records + key.missed == 1 and topic.keys > 1:
         yield ReportSentence("No key is in more than one record.")
     tombstones = sum(partition.tombstones for partition in topic.partitions)
     if tombstones:

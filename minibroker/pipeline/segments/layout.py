@@ -105,12 +105,20 @@ class SegmentTask(NamedTuple):
         return self.end == self.segment.size_bytes
 
 
-def plan_tasks(partitions: Iterable[PartitionFiles]) -> list[list[SegmentTask]]:
+def plan_tasks(
+    partitions: Iterable[PartitionFiles], *, whole: bool = False
+) -> list[list[SegmentTask]]:
     """Return the parts of segments of each task, in order, with records from the log start on.
 
-    Tasks have about the same number of bytes. Only a partition without a producer snapshot is in
-    one task: each reader of a part would have to read all of it.
+    Tasks have about the same number of bytes. A partition without a producer snapshot is in one
+    task: each reader of a part would have to read all of it.
+
+    Args:
+        partitions: to read.
+        whole: whether each partition is in one task; a large one makes a large task.
     """
+    if whole:
+        return _whole_partitions(partitions)
     together: list[list[SegmentTask]] = []
     apart: list[SegmentTask] = []
     for partition in partitions:
@@ -129,6 +137,20 @@ def plan_tasks(partitions: Iterable[PartitionFiles]) -> list[list[SegmentTask]]:
         [apart[part.partition]._replace(begin=part.start, end=part.end) for part in share]
         for share in shares
     ]
+
+
+def _whole_partitions(partitions: Iterable[PartitionFiles]) -> list[list[SegmentTask]]:
+    tasks: list[list[SegmentTask]] = []
+    room = 0
+    for partition in partitions:
+        segments = list(_whole_segments(partition))
+        size = sum(task.end for task in segments)
+        if not tasks or size > room:
+            tasks.append([])
+            room = TASK_BYTES
+        tasks[-1] += segments
+        room -= size
+    return [task for task in tasks if task]
 
 
 def _whole_segments(partition: PartitionFiles) -> Iterator[SegmentTask]:

@@ -15,6 +15,7 @@ and sizes (`layout`), the rest is found in the tasks (`parts`).
 | `includeHeaders`   | `false`          | the column `headers`                                     |
 | `isolation.level`  | `read_committed` | `read_uncommitted`: aborted and open transactions, too   |
 | `failOnDataLoss`   | `true`           | `false`: what cannot be read inside a log is passed by   |
+| `wholePartitions`  | `false`          | `true`: a partition is in one task, and so in its order  |
 
 Records below the log start offset and control batches are left out. A tail that a crash tore is
 no error: records up to it are read, the rest is logged as a warning, and `minibroker-batches` has
@@ -76,6 +77,7 @@ class SegmentOptions(NamedTuple):
     include_headers: bool
     committed_only: bool
     fail_on_data_loss: bool
+    whole_partitions: bool = False
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SegmentOptions:
@@ -108,6 +110,7 @@ class SegmentOptions(NamedTuple):
             read_boolean(options, "includeHeaders", default=False),
             isolation != "read_uncommitted",
             read_boolean(options, "failOnDataLoss", default=True),
+            read_boolean(options, "wholePartitions", default=False),
         )
 
     def find_partitions(self) -> list[PartitionFiles]:
@@ -175,7 +178,9 @@ class SegmentReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Return one partition of Spark's for each task. Raises PipelineError."""
-        return [InputPartition(task) for task in plan_tasks(self._options.find_partitions())]
+        partitions = self._options.find_partitions()
+        tasks = plan_tasks(partitions, whole=self._options.whole_partitions)
+        return [InputPartition(task) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield Arrow batches of a task's records, each partition in the order of offsets.

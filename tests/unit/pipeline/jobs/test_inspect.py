@@ -1,16 +1,18 @@
-"""Decisions of `inspect` without Spark: errors before the start, and slices of time."""
+"""Decisions of `inspect` without Spark: errors before the start, and facts of what was counted."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import Row
 
 from minibroker.pipeline import inspect
 from minibroker.pipeline.errors import JobUsageError, PipelineError
-from minibroker.pipeline.jobs.inspect import _slice_ms, check, slice_of
+from minibroker.pipeline.inspections.tallies import FACTS, Tally, TopicTally
+from minibroker.pipeline.jobs.inspect import check, topic_facts
 from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.reports.facts import FrequentKey, PartitionFacts, TopicFacts
 from minibroker.pipeline.verbs.inspect import InspectPlan
 from minibroker.storage import names
 from tests.support.batches import batch
@@ -36,29 +38,32 @@ def test_missing_topics_are_reported_before_spark_starts(tmp_path: Path) -> None
         inspect(log_dir=tmp_path, report=tmp_path / "nowhere" / "page.html")
 
 
-def test_time_is_cut_for_each_topic_by_its_own_span() -> None:
-    rows = [Row(firstMs=5_000, lastMs=20_000), Row(firstMs=-1, lastMs=None)]
-    assert (_slice_ms(rows), _slice_ms([])) == (500, 1)
+def test_the_facts_of_a_topic_are_those_of_its_tally() -> None:
+    """A partition without a record is there, and a key that goes on has a sign of it."""
+    keys = [b"k" * 70, b"k" * 70, b"\xff", None]
+    rows = pa.RecordBatch.from_arrays(
+        [
+            pa.array(["t"] * 4),
+            pa.array([1] * 4, pa.int32()),
+            pa.array([5, 6, 7, 9], pa.int64()),
+            pa.array([5_000, 20_000, 7_000, -1], pa.int64()),
+            pa.array(keys, pa.binary()),
+            pa.array([1, None, 3, 4000], pa.int32()),
+        ],
+        names=list(FACTS),
+    )
+    tally = Tally()
+    tally.add(rows)
+    found = topic_facts("t", [0, 1], tally.topics["t"])
+    empty, full = found.partitions
+    assert empty == PartitionFacts(0)
+    assert full == PartitionFacts(1, 4, 4145, 5, 9, 5_000, 20_000, 1, 1, 2, 1, 13_000)
+    assert (found.slice_ms, [cut.start_ms for cut in found.slices]) == (500, [5000, 7000, 20_000])
+    assert found.frequent_keys == (FrequentKey("k" * 64 + "…", 2, 1), FrequentKey("\\xff", 1, 1))
+    assert (found.smallest_bytes, found.median_bytes, found.largest_bytes) == (4, 70, 4000)
+    assert topic_facts("t", [0], TopicTally()) == TopicFacts("t", (empty,))
 
 
 def test_neither_topics_nor_a_directory_is_wrong_usage() -> None:
     with pytest.raises(JobUsageError, match="give topics or log_dir"):
         inspect()
-
-
-@pytest.mark.parametrize(
-    ("span_ms", "width_ms"),
-    [
-        (0, 1),
-        (60, 1),
-        (61, 2),
-        (60_000, 1_000),
-        (3_600_000, 60_000),
-        (86_400_000, 1_800_000),
-        (365 * 86_400_000, 7 * 86_400_000),
-        (60 * 365 * 86_400_000 + 1, 2 * 365 * 86_400_000),
-    ],
-)
-def test_time_is_cut_into_round_slices(span_ms: int, width_ms: int) -> None:
-    assert slice_of(span_ms) == width_ms
-    assert span_ms / slice_of(span_ms) <= 60

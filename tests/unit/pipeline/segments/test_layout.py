@@ -128,10 +128,10 @@ def sized(root: Path, partition: str, sizes: list[int], *, snapshot: bool = True
         (root / partition / names.segment_file(0, names.SNAPSHOT)).touch()
 
 
-def tasks_of(root: Path) -> list[list[tuple[int, int, int, int]]]:
+def tasks_of(root: Path, *, whole: bool = False) -> list[list[tuple[int, int, int, int]]]:
     return [
         [(part.partition, part.segment.base_offset, part.begin, part.end) for part in task]
-        for task in plan_tasks(find_partitions([str(root)]))
+        for task in plan_tasks(find_partitions([str(root)]), whole=whole)
     ]
 
 
@@ -144,6 +144,16 @@ def test_a_large_segment_is_several_tasks(tmp_path: Path) -> None:
         [(0, 0, 0, 64 * MIB)],
         [(0, 0, 64 * MIB, 128 * MIB)],
         [(0, 0, 128 * MIB, 192 * MIB)],
+    ]
+
+
+def test_whole_partitions_are_in_one_task_each_and_small_ones_share_one(tmp_path: Path) -> None:
+    sized(tmp_path, "a-0", [192 * MIB, 1 * MIB])
+    for number in (1, 2):
+        sized(tmp_path, f"a-{number}", [20 * MIB])
+    assert tasks_of(tmp_path, whole=True) == [
+        [(0, 0, 0, 192 * MIB), (0, 10, 0, 1 * MIB)],
+        [(1, 0, 0, 20 * MIB), (2, 0, 0, 20 * MIB)],
     ]
 
 

@@ -1,0 +1,167 @@
+"""The tasks of `inspect` as a data source: `minibroker-tally`. Records stay in their tasks.
+
+    read    partitions of topics ─► one row for each task: its tally
+    write   records with the columns `FACTS` ─► a tally for each task, in the file `result`
+
+A topic is read by the tasks themselves. Where Spark has to see the records, for a condition or a
+mask, in files, or from its own connector, they are written into this source. It commits nothing:
+Spark calls `commit` once, beside the driver. It is no `mapInArrow`, because that needs pandas.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as f
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    InputPartition,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from minibroker.pipeline import options as source_options
+from minibroker.pipeline.inspections.tallies import FACTS, Tally
+from minibroker.pipeline.offsets import OffsetRange, group_ranges
+from minibroker.pipeline.source import batch as source_batch
+from minibroker.pipeline.source.reader import read_ranges
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+FORMAT: Final = "minibroker-tally"
+_TALLY: Final = StructType([StructField("tally", BinaryType())])
+
+
+class TallySource(DataSource):
+    """`spark.read.format("minibroker-tally")`; only the functions below use it."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> StructType:
+        return _TALLY
+
+    def reader(self, schema: StructType) -> PartitionsReader:
+        return PartitionsReader(self.options)
+
+    def writer(self, schema: StructType, overwrite: bool) -> TallyWriter:
+        return TallyWriter(self.options)
+
+
+class PartitionsReader(DataSourceReader):
+    """Reads whole partitions; options: tasks, client."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._tasks: list[list[list[Any]]] = json.loads(given["tasks"])
+        self._client: dict[str, str] = json.loads(given["client"])
+
+    def partitions(self) -> list[InputPartition]:
+        return [InputPartition(ranges) for ranges in self._tasks]
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """Count the records of the ranges, in the task. Raises PipelineError."""
+        options = source_options.parse(self._client, streaming=False)
+        tally = Tally()
+        for records in read_ranges(options, [OffsetRange(*span) for span in partition.value]):
+            tally.add(_facts_of(records))
+        tally.settle()
+        packed = pa.array([pickle.dumps(tally)], pa.binary())
+        yield pa.RecordBatch.from_arrays([packed], names=_TALLY.names)
+
+
+def _facts_of(records: pa.RecordBatch) -> pa.RecordBatch:
+    milliseconds = records["timestamp"].cast(pa.timestamp("ms", "UTC"), safe=False)
+    columns = [
+        *(records[name] for name in ("topic", "partition", "offset")),
+        milliseconds.cast(pa.int64()),
+        records["key"],
+        pc.binary_length(records["value"]),
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=list(FACTS))
+
+
+@dataclass
+class TaskTally(WriterCommitMessage):
+    """The tally of one task."""
+
+    tally: Tally
+
+
+class TallyWriter(DataSourceArrowWriter):
+    """Counts rows with the columns FACTS; option: result."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._result = given["result"]
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskTally:
+        tally = Tally()
+        for batch in iterator:
+            tally.add(batch)
+        tally.settle()
+        return TaskTally(tally)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Write the tally of all tasks for the driver, on its machine."""
+        found = Tally()
+        for message in messages:
+            if isinstance(message, TaskTally):
+                found.merge(message.tally)
+        found.settle()
+        Path(self._result).write_bytes(pickle.dumps(found))
+
+
+def of_topics(spark: SparkSession, given: Mapping[str, str]) -> Tally:
+    """Return the tally of topics, read by the tasks with our source.
+
+    Args:
+        spark: of the job.
+        given: options of the source.
+
+    Raises PipelineError.
+    """
+    spark.dataSource.register(TallySource)
+    options = source_options.parse(given, streaming=False)
+    tasks = group_ranges(
+        source_batch.plan(options),
+        groups_max=spark.sparkContext.defaultParallelism,
+        cut_min=sys.maxsize,
+    )
+    found = Tally()
+    if not tasks:
+        return found
+    reader = spark.read.format(FORMAT).options(
+        tasks=json.dumps(tasks), client=json.dumps(dict(given))
+    )
+    for row in reader.load().collect():
+        found.merge(pickle.loads(row.tally))  # of a task of this job
+    return found
+
+
+def of_records(records: DataFrame) -> Tally:
+    """Return the tally of a frame of `schemas.RECORD`, each partition in order in one task."""
+    records.sparkSession.dataSource.register(TallySource)
+    facts = records.select(
+        *("topic", "partition", "offset"),
+        f.unix_millis("timestamp").alias("ms"),
+        "key",
+        f.length("value").alias("valueBytes"),
+    )
+    with tempfile.TemporaryDirectory(prefix="minibroker-inspect-") as directory:
+        result = Path(directory, "tally")
+        facts.write.format(FORMAT).option("result", str(result)).mode("append").save()
+        tally: Tally = pickle.loads(result.read_bytes())  # of `TallyWriter.commit`
+        return tally
