@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.java_strings import host_address
+from minibroker.security.acls import Operation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from minibroker.quotas.manager import Client, QuotaManager
     from minibroker.quotas.replication_quota import ReplicationQuotas
     from minibroker.resolver import Resolver
-    from minibroker.security.acls import Operation, ResourceType
+    from minibroker.security.acls import ResourceType
     from minibroker.security.authorizer import Authorizer
     from minibroker.security.stored_passwords import StoredPasswords
     from minibroker.security.token_store import TokenStore
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from minibroker.transactions.coordinator import TransactionCoordinator
 
 ANONYMOUS = "User:ANONYMOUS"
-REMEMBERED_MAX = 1_000
+PERMITTED_MAX = 1_000
 """Topics that a client may read, or write to, are forgotten all at once beyond this."""
 
 
@@ -183,12 +184,13 @@ class RequestContext:
         self.client_address = client_address
         self.host = host_address(client_address.rpartition(":")[0].strip("[]"))
         """The client's address as Java writes it: ACLs and groups have it so."""
-        self.principal = principal
-        self.readable: dict[str, int] = {}
-        """Topic → `Authorizer.changes` at which the client might read it. `authorize_once` fills
-        it, and a login clears it."""
-        self.writable: dict[str, int] = {}
+        self.principal: str
+        """Changed by `identify` alone, as are the next two."""
+        self.readable: set[str] | None
+        """Topics that the client may read, as far as it asked; None: there is no authorizer."""
+        self.writable: set[str] | None
         """The same for writing."""
+        self.identify(principal)
         self.is_token = False
         """True where a delegation token was the credential."""
         self.close_connection = close_connection
@@ -203,6 +205,15 @@ class RequestContext:
         self.version = -1
         self.correlation_id = 0
         self.client_id: str | None = None
+
+    def identify(self, principal: str) -> None:
+        """Take over the principal that the client proved to be."""
+        self.principal = principal
+        authorizer = self.services.authorizer
+        self.readable = self.writable = None
+        if authorizer is not None:
+            self.readable = authorizer.permitted(principal, self.host, Operation.READ)
+            self.writable = authorizer.permitted(principal, self.host, Operation.WRITE)
 
     @property
     def quota_client(self) -> Client:
@@ -230,25 +241,25 @@ class RequestContext:
 
     def authorize_once(
         self,
-        remembered: dict[str, int],
+        permitted: set[str] | None,
         operation: Operation,
         resource_type: ResourceType,
         name: str,
         is_filter: bool = False,
     ) -> bool:
-        """Do `authorize`, and remember a yes until an ACL changes, in `readable` or `writable`.
+        """Do `authorize`, and remember a yes in `permitted`, which is `readable` or `writable`.
 
         A yes is not remembered while each one is to be logged.
         """
         authorizer = self.services.authorizer
-        if authorizer is None or remembered.get(name) == authorizer.changes:
+        if authorizer is None or permitted is None or name in permitted:
             return True
         if not self.authorize(operation, resource_type, name, is_filter=is_filter):
             return False
         if not authorizer.logs_all:
-            if len(remembered) >= REMEMBERED_MAX:
-                remembered.clear()
-            remembered[name] = authorizer.changes
+            if len(permitted) >= PERMITTED_MAX:
+                permitted.clear()
+            permitted.add(name)
         return True
 
     def authorize_any(self, operation: Operation, resource_type: ResourceType) -> bool:

@@ -300,8 +300,9 @@ def _append_all(
         return None
     if acks == ACKS_ALL and any(batch.partition.replicas is not None for batch in batches):
         return None  # the answer waits for followers
-    if context.services.authorizer is not None and not all(
-        _may_write(context, topic) for topic in {batch.partition.topic for batch in batches}
+    if context.writable is not None and not all(
+        _may_write(context, topic)
+        for topic in {batch.partition.topic for batch in batches} - context.writable
     ):
         return None
     answer = FastAnswer(handler, context, batches, topic_count)
@@ -343,10 +344,10 @@ def _append_lone(
     partition = routes.lone_by_version[version].get(lead) or routes.find_lone(version, lead)
     if partition is None or (acks == ACKS_ALL and partition.replicas is not None):
         return None
-    authorizer = context.services.authorizer
+    writable = context.writable
     if (
-        authorizer is not None
-        and context.writable.get(partition.topic) != authorizer.changes
+        writable is not None
+        and partition.topic not in writable
         and not _may_write(context, partition.topic)
     ):
         return None

@@ -2,7 +2,8 @@
 
 `Authorizer.allows` is the authorize station's answer; `handlers/context.RequestContext.authorize`
 calls it, each handler in Kafka's order of checks. Decisions are kept until an ACL changes, so a
-request that repeats costs one look-up. `rules.py` decides, `acl_store.py` keeps the ACLs.
+request that repeats costs one look-up. Produce and Fetch pay less: a connection has the topics that
+its client may use at hand (`permitted`). `rules.py` decides, `acl_store.py` keeps the ACLs.
 
 Each decision is one log line of this module's logger, as Kafka's `kafka.authorizer.logger` has it:
 refused at INFO, allowed at DEBUG; a question that only filters an answer is at DEBUG (TRACE in
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING, Final, TypeAlias
+from weakref import WeakValueDictionary
 
 from minibroker.config.authorizers import STANDARD_AUTHORIZER
 from minibroker.error_codes import ErrorCode
@@ -62,6 +64,9 @@ class Authorizer:
         kind = StandardRules if self.is_standard else Rules
         self._rules = kind(settings.super_users, allows_unlisted=settings.allows_unlisted)
         self._decisions: dict[Question, Decision] = {}
+        self._permitted: WeakValueDictionary[tuple[str, str, int], set[str]]
+        self._permitted = WeakValueDictionary()
+        """Principal, host and operation → topics, while a connection has the set."""
         self._update: Update | None = None
         self.changes = 0
         """How often ACLs changed, or were read."""
@@ -74,6 +79,8 @@ class Authorizer:
         """Take in the ACLs that a pattern has now. The next request is decided by them."""
         self._rules.put(pattern, entries)
         self._decisions.clear()
+        for permitted in self._permitted.values():
+            permitted.clear()
         self.changes += 1
 
     # Decisions
@@ -82,6 +89,12 @@ class Authorizer:
     def logs_all(self) -> bool:
         """Return whether a yes is logged, too."""
         return logger.isEnabledFor(logging.DEBUG)
+
+    def permitted(self, principal: str, host: str, operation: Operation) -> set[str]:
+        """Return the topics that a client may do this to, as far as it asked. Its connections share
+        the set and add to it. A change of an ACL empties it.
+        """
+        return self._permitted.setdefault((principal, host, operation), set())
 
     def allows(  # noqa: PLR0917  one call for each resource of every request
         self,

@@ -235,9 +235,7 @@ class SaslGate:
     def _let_in(self, authenticator: Authenticator) -> None:
         identity = authenticator.identity
         self._identity = identity
-        self._context.principal = identity.principal
-        self._context.readable.clear()
-        self._context.writable.clear()
+        self._context.identify(identity.principal)
         self._context.is_token = identity.is_token
         session_ms = authenticator.session_ms
         self._ends_s = (

@@ -24,5 +24,5 @@ async def connect_as(running: InProcessBroker, principal: str) -> RawClient:
         for connection in running.server.connections
         if connection._context.client_address == f"{host}:{port}"  # type: ignore[attr-defined]
     ]
-    context.principal = principal
+    context.identify(principal)
     return client
