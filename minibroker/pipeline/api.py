@@ -134,7 +134,7 @@ def inspect(*first: Any, **options: Any) -> Inspection:
 def compare(*first: Any, **options: Any) -> Comparison:
     """Compare two topics, or a topic and its archive, record by record."""
     call = _called("compare", first, options)
-    comparing.check(call.plan)
+    comparing.check(launch.placed(call.plan, call.engine, call.more.get("spark")))
     with launch.started(call.engine, **call.more) as session:
         return comparing.run(session, call.plan)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from minibroker.pipeline.outcome import Outcome
+    from minibroker.pipeline.places import Plan
     from minibroker.pipeline.progress import Progress
     from minibroker.pipeline.verbs.shared import Engine
     from minibroker.pipeline.verbs.table import StreamPlan
@@ -86,8 +87,7 @@ def run(
     """
     job = job_of(plan)
     if spark is None:
-        early = places.placed(plan, places.default_of(engine.conf, os.environ))
-        job.check(early)
+        job.check(placed(plan, engine))
     with started(engine, spark=spark, tell=tell, note=note, is_quiet=is_quiet) as own:
         if spark is None and stop is not None and stop.is_set():
             raise KeyboardInterrupt
@@ -101,6 +101,23 @@ def run(
         for found in operation_notes(outcome):
             note(found)
     return outcome
+
+
+def placed(plan: Plan, engine: Engine, spark: SparkSession | None = None) -> Plan:
+    """Return the plan with its directories where the session has them, or will have them.
+
+    Args:
+        plan: of any verb with a session.
+        engine: the Spark to start, unless there is one.
+        spark: the caller's session.
+
+    Raises PipelineError as `places.placed`.
+    """
+    from minibroker.pipeline.session import running  # noqa: PLC0415  --dry-run
+
+    if (there := spark or running()) is not None:
+        return places.placed(plan, places.default_of_session(there))
+    return places.placed(plan, places.default_of(engine.conf, os.environ))
 
 
 def job_of(plan: StreamPlan) -> Job:

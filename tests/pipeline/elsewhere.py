@@ -2,7 +2,8 @@
 
 python -m tests.pipeline.elsewhere BOOTSTRAP TOPIC DIRECTORY PYTHON
 
-Prints the numbers of records of two runs as JSON. Hadoop's viewfs shows DIRECTORY as /lake.
+Prints the numbers of records of two runs, and of those that topic and archive both have, as JSON.
+Hadoop's viewfs shows DIRECTORY as /lake.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from __future__ import annotations
 import json
 import sys
 
-from minibroker.pipeline import archive
+from minibroker.pipeline import archive, compare
 from minibroker.pipeline.session import session
 
 MOUNT = "spark.hadoop.fs.viewfs.mounttable.mount.link./lake"
 
 
 def main(bootstrap: str, topic: str, directory: str, python: str) -> None:
-    """Archive the topic twice."""
+    """Archive the topic twice, and compare it with the archive."""
     conf = {
         "spark.hadoop.fs.defaultFS": "viewfs://mount/",
         MOUNT: f"file://{directory}",
@@ -28,6 +29,8 @@ def main(bootstrap: str, topic: str, directory: str, python: str) -> None:
     runs = [
         archive(topic, to="/lake/archive", bootstrap=bootstrap, spark=spark).rows for _ in range(2)
     ]
+    found = compare(topic, "/lake/archive", bootstrap=bootstrap, spark=spark)
+    runs.append(found.total("equal"))
     spark.stop()
     sys.stdout.write(json.dumps(runs) + "\n")
 

@@ -47,7 +47,7 @@ def test_paths_are_on_the_default_file_system_and_workers_run_the_python_of_the_
     )
 
     assert done.returncode == 0, done.stderr[-4000:]
-    assert json.loads(done.stdout.splitlines()[-1]) == [5, 0]
+    assert json.loads(done.stdout.splitlines()[-1]) == [5, 0, 5]
     assert (lake / "archive" / "_minibroker" / "job.json").is_file()
     assert list((lake / "archive").rglob("*.parquet"))
     assert "pyspark" in started.read_text()

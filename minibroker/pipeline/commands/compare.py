@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TextIO
 
+from minibroker.pipeline import launch
 from minibroker.pipeline.commands.exits import EXIT_DIFFERENT, EXIT_OK
 from minibroker.pipeline.commands.one_answer import answer_of
 from minibroker.pipeline.comparisons import text as compare_text
@@ -20,7 +21,7 @@ def run(plan: ComparePlan, engine: Engine, out: TextIO, errors: TextIO) -> int:
 
     Raises KeyboardInterrupt after Ctrl-C.
     """
-    compare.check(plan)
+    compare.check(launch.placed(plan, engine))
     found = answer_of(lambda spark, tell: compare.run(spark, plan, tell=tell), engine, errors)
     if out.isatty():
         out.write(compare_text.text(found))

@@ -59,6 +59,9 @@ Runs = dict[int, "RunDigest"]
 def check(plan: ComparePlan) -> None:
     """Check that both sides are there and that the page can be written.
 
+    Args:
+        plan: with its directories where the session has them (`launch.placed`).
+
     Raises:
         PipelineError: no broker, no such topic, no such archive.
     """
