@@ -18,9 +18,10 @@ every client alike:
 | names of `_LIBRDKAFKA_NAMES`             | its values                                          |
 
 Stores are read where the options are parsed, which is the driver: its files need not be on the
-machines of the workers. A setting that no client knows is refused by the client, never dropped; one
-that is for producers alone does nothing in a consumer, and the reverse. No message has a value of
-a setting, since it may be a password.
+machines of the workers. A key of librdkafka's settings becomes PKCS8 without a password for Java,
+whose clients read no other form. A setting that no client knows is refused by the client, never
+dropped; one that is for producers alone does nothing in a consumer, and the reverse. No message has
+a value of a setting, since it may be a password.
 
 Source: Kafka CommonClientConfigs, SslConfigs, SaslConfigs; librdkafka CONFIGURATION.md.
 """
@@ -35,6 +36,7 @@ from typing import TYPE_CHECKING, Any, Final
 from minibroker.clock import SystemClock
 from minibroker.errors import ConfigError
 from minibroker.java_formats import jaas, properties
+from minibroker.java_formats.pkcs8 import plain_pkcs8
 from minibroker.java_formats.stores import PEM, is_pem_file, load_key_store, load_trust_store
 from minibroker.pipeline.errors import PipelineError
 
@@ -357,6 +359,12 @@ def _java_certificates(found: dict[str, str]) -> None:
             text = _read(name, location)
         if text is not None:
             own[f"ssl.keystore.{java}"] = text
+    if "ssl.keystore.key" in own:
+        password = found.pop("ssl.key.password", None)
+        try:
+            own["ssl.keystore.key"] = plain_pkcs8(own["ssl.keystore.key"], password, "ssl.key")
+        except ConfigError as error:
+            raise PipelineError(f"the Kafka settings: {error}") from None
     if own:
         found |= {"ssl.keystore.type": PEM, **own}
 

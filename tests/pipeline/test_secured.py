@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -18,30 +17,23 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import (
 from cryptography.x509 import load_pem_x509_certificate, load_pem_x509_certificates
 
 from minibroker.pipeline import PipelineError, archive, inspect, preflight, replay, rollup
-from minibroker.pipeline.lag.readers import LagReader
-from minibroker.pipeline.options import parse
 from minibroker.pipeline.plan import kafka_of
-from minibroker.pipeline.sink.marker import Position
-from minibroker.pipeline.sink.options import parse_options
-from minibroker.pipeline.sink.writers import write_rows
-from minibroker.pipeline.source.batch import plan as ranges_of
-from minibroker.pipeline.source.reader import read_range
 from minibroker.testing import Broker
+from tests.pipeline.secured_clients import ask_read_and_write, write_properties
 from tests.support.certificates import authority_pem as ca_pem
 from tests.support.certificates import client_certificate, tls_settings, write_stores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from minibroker.pipeline.plan import Kafka
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
 TOPICS = ["orders:2", "totals"]
-PASSWORD = 'se"cret\\'
+PASSWORD = 'se"cret\\ ä€=,;#!'
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 SUBJECT = 'unsecuredLoginStringClaim_sub="alice"'
 
@@ -57,15 +49,6 @@ def secured() -> Iterator[Broker]:
 def fill(broker: Broker) -> None:
     for number in range(20):
         broker.produce("orders", [{"amount": number}], partition=number % 2)
-
-
-def write_properties(file: Path, settings: Mapping[str, Any]) -> Path:
-    """Write the settings as a properties file, as Kafka's tools take it."""
-    lines = (
-        f"{name}={str(value).replace(chr(92), chr(92) * 2)}" for name, value in settings.items()
-    )
-    file.write_text("".join(f"{line}\n" for line in lines))
-    return file
 
 
 def test_every_verb_logs_in_with_a_file_of_settings(
@@ -104,20 +87,6 @@ def test_the_connector_logs_in_with_settings_of_librdkafka(
     assert done.rows == 20
 
 
-def ask_read_and_write(kafka: Kafka, query: str) -> None:
-    """Use each client that the pipeline has: they ask, read 20 records, and write a transaction."""
-    assert preflight.ask(kafka).partitions["orders"] == 2
-    LagReader(kafka, topics=["orders"]).read()
-    options = parse({**kafka.options(), "subscribe": "orders"}, streaming=False)
-    rows = [batch.num_rows for span in ranges_of(options) for batch in read_range(options, span)]
-    assert sum(rows) == 20
-    sink = parse_options({**kafka.writer_options(), "topic": "totals"})
-    for again in (False, True):
-        position = Position("secured", query, "run", 0, 0, 0)
-        written = write_rows(sink, position, iter([pa.record_batch({"value": pa.array([b"x"])})]))
-        assert written.is_repeated is again
-
-
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("names", ["java", "confluent-kafka"])
 def test_a_login_by_password(secured: Broker, mechanism: str, names: str) -> None:
@@ -143,7 +112,9 @@ def test_a_login_by_token() -> None:
             "sasl.mechanism": "OAUTHBEARER",
             "sasl.jaas.config": f"{OAUTH} required {SUBJECT};",
         }
-        ask_read_and_write(kafka_of(broker.bootstrap, "minibroker", None, settings), "token")
+        ask_read_and_write(
+            kafka_of(broker.bootstrap, "minibroker", None, settings), "token", fetches=("auto",)
+        )
 
 
 @pytest.mark.parametrize("kind", ["PEM", "PKCS12"])

@@ -36,6 +36,15 @@ def client_certificate(name: str = "alice", number: int = 0) -> trustme.LeafCert
 
 
 @cache
+def chained(name: str, *identities: str) -> trustme.LeafCert:
+    """Return a certificate of an intermediate CA, and that CA's by the CA 0, in one chain."""
+    middle = authority().create_child_ca()
+    return middle.issue_cert(
+        *identities, common_name=name, organization_name="Acme", organization_unit_name="Users"
+    )
+
+
+@cache
 def _authority(number: int) -> trustme.CA:
     return trustme.CA(organization_name=f"CA {number}")
 

@@ -67,6 +67,7 @@ class TokenProvider:
                 provider.asked.append(asked)
                 status, data = provider.respond(asked)
                 self.send_response(status)
+                self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)

@@ -1,0 +1,55 @@
+"""Uses every client of the pipeline with the settings of a secured broker, given as in a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from minibroker.java_formats.properties import escaped
+from minibroker.pipeline import preflight
+from minibroker.pipeline.lag.readers import LagReader
+from minibroker.pipeline.options import parse
+from minibroker.pipeline.sink.marker import Position
+from minibroker.pipeline.sink.options import parse_options
+from minibroker.pipeline.sink.writers import write_rows
+from minibroker.pipeline.source.batch import plan as ranges_of
+from minibroker.pipeline.source.reader import read_range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from minibroker.pipeline.plan import Kafka
+
+
+def write_properties(file: Path, settings: Mapping[str, Any]) -> Path:
+    """Write the settings as a properties file, as Kafka's tools take it."""
+    lines = (f"{name}={escaped(str(value))}\n" for name, value in settings.items())
+    file.write_text("".join(lines), encoding="ascii")
+    return file
+
+
+def ask_read_and_write(
+    kafka: Kafka, query: str, *, fetches: Iterable[str] = ("wire", "librdkafka")
+) -> None:
+    """Use each client that the pipeline has: they ask, read 20 records, and write a transaction.
+
+    Args:
+        kafka: where it is, and the settings.
+        query: a name that no other call has.
+        fetches: values of `fetchWith`, for all of which the records are read.
+    """
+    assert preflight.ask(kafka).partitions["orders"] == 2
+    LagReader(kafka, topics=["orders"]).read()
+    for client in fetches:
+        given = {**kafka.options(), "subscribe": "orders", "fetchWith": client}
+        options = parse(given, streaming=False)
+        spans = ranges_of(options)
+        rows = [batch.num_rows for span in spans for batch in read_range(options, span)]
+        assert sum(rows) == 20, client
+    sink = parse_options({**kafka.writer_options(), "topic": "totals"})
+    for again in (False, True):
+        position = Position("secured", query, "run", 0, 0, 0)
+        written = write_rows(sink, position, iter([pa.record_batch({"value": pa.array([b"x"])})]))
+        assert written.is_repeated is again
