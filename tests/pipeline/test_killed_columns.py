@@ -78,7 +78,11 @@ class Values:
 
 
 def check_columns_killed_anywhere(
-    new_broker: Callable[..., Minibroker], tmp_path: Path, file_format: str, place: str
+    spark: SparkSession,
+    new_broker: Callable[..., Minibroker],
+    tmp_path: Path,
+    file_format: str,
+    place: str,
 ) -> None:
     """No reader sees a record twice, at any moment; dead letters and rows are complete, once."""
     broker = new_broker()
@@ -91,7 +95,9 @@ def check_columns_killed_anywhere(
     command += ["--upsert-by", "id"] if is_of_rows else []
     command += ["--batch-rows", str(BATCH_ROWS), "--bootstrap", broker.address, *COMMAND_LINE]
     job = Job([*command, "--follow", "--every", "1ms"], tmp_path / "job.log")
-    last = Job(command, tmp_path / "job.log")
+    common: dict[str, Any] = {"bootstrap": broker.address, "spark": spark, "format": file_format}
+    common |= {"schema": "id BIGINT, name STRING", "upsert_by": "id" if is_of_rows else ()}
+    common |= {"dead_letters": "dead" if place == "topic" else f"{dead}/"}
 
     def look_and_produce(number: int) -> None:
         # A table of rows is made with its first commit.
@@ -112,11 +118,9 @@ def check_columns_killed_anywhere(
             before=look_and_produce,
         )
         job.kill_driver()
-        last.start()
-        finish(last)
+        finish(lambda: archive("source", to=directory, **common))
     finally:
         job.close()
-        last.close()
 
     if is_of_rows:
         rows = {row["id"]: row["name"] for _, row in values.good}

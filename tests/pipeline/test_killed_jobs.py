@@ -7,13 +7,13 @@ import hmac
 import json
 import os
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Producer
 from pyarrow import dataset
 
-from minibroker.pipeline import archive
+from minibroker.pipeline import archive, copy, replay, rollup
 from minibroker.pipeline.tables.archived_files import all_rows
 from tests.pipeline import topics
 from tests.pipeline.batch_moments import (
@@ -101,7 +101,7 @@ def test_archive_killed_anywhere(
             assert len(set(found)) == len(found), (read, number)
         work.produce(number)
 
-    killed = kill_archive(broker, work, directory, file_format, look_and_produce)
+    killed = kill_archive(spark, broker, directory, file_format, look_and_produce)
     wanted = [
         ("source", partition, offset, value)
         for partition, values in enumerate(work.written)
@@ -115,8 +115,8 @@ def test_archive_killed_anywhere(
 
 
 def kill_archive(
+    spark: SparkSession,
     broker: Minibroker,
-    work: Work,
     directory: Path,
     file_format: str,
     before: Callable[[int], None],
@@ -125,8 +125,7 @@ def kill_archive(
     command = ["minibroker", "pipeline", "archive", "--topic", "source", "--to", str(directory)]
     command += ["--format", file_format, "--batch-rows", str(BATCH_ROWS)]
     command += ["--bootstrap", broker.address, *COMMAND_LINE]
-    log = directory.parent / "job.log"
-    job, last = Job([*command, "--follow", "--every", "1ms"], log), Job(command, log)
+    job = Job([*command, "--follow", "--every", "1ms"], directory.parent / "job.log")
     try:
         killed = kill_anywhere(
             job,
@@ -138,11 +137,10 @@ def kill_archive(
             before=before,
         )
         job.kill_driver()
-        last.start()
-        finish(last)
+        common: dict[str, Any] = {"bootstrap": broker.address, "spark": spark}
+        finish(lambda: archive("source", to=directory, format=file_format, **common))
     finally:
         job.close()
-        last.close()
     return killed
 
 
@@ -158,33 +156,33 @@ def test_replay_killed_anywhere(
     work = Work(broker)
     work.produce(0, rows=BATCHES_A_KILL * BATCH_ROWS * (KILLS + 1))
     directory = tmp_path / "archive"
+    place = directory / "_minibroker" / "replays" / "target"
     archive("source", to=directory, bootstrap=broker.address, spark=spark)
     topics.create(broker.address, "target", PARTITIONS)
     command = ["minibroker", "pipeline", "replay", "--from", str(directory), "--to-topic", "target"]
     command += ["--keep-partitions", "--bootstrap", broker.address, *COMMAND_LINE]
     command += ["--mask", mask] if mask else []
     job = Job([*command, "--batch-rows", str(BATCH_ROWS)], tmp_path / "job.log")
-    last = Job(command, tmp_path / "job.log")
+    common: dict[str, Any] = {"bootstrap": broker.address, "spark": spark}
+    common |= {"keep_partitions": True, "mask": mask or ()}
     ends = Ends(broker.address, "target", PARTITIONS)
     try:
         killed = kill_anywhere(
             job,
             broker,
             ends,
-            TopicMoments(directory / "_minibroker" / "replays" / "target", broker, PARTITIONS),
+            TopicMoments(place / "checkpoint", broker, PARTITIONS),
             steps=BATCH_ROWS,
             kinds=("driver", "broker"),
         )
         job.kill_driver()
-        last.start()
-        finish(last)
+        finish(lambda: replay(directory, to_topic="target", **common))
     finally:
         job.close()
-        last.close()
         ends.close()
 
     found = records(broker.address, "target")
-    secret = directory / "_minibroker" / "replays" / "target" / "_minibroker" / "mask-secret"
+    secret = place / "_minibroker" / "mask-secret"
     wanted = {
         number: [hashed(value, secret.read_bytes()) if mask else value for value in values]
         for number, values in enumerate(work.written)
@@ -210,7 +208,8 @@ def test_copy_killed_anywhere(
     command += ["--checkpoint", str(tmp_path / "copy"), "--groups", "readers"]
     command += ["--bootstrap", broker.address, *COMMAND_LINE]
     job = Job([*command, "--batch-rows", str(BATCH_ROWS), "--follow"], tmp_path / "job.log")
-    last = Job(command, tmp_path / "job.log")
+    common: dict[str, Any] = {"bootstrap": broker.address, "spark": spark}
+    common |= {"checkpoint": tmp_path / "copy", "groups": "readers"}
     topics.create(broker.address, "target", PARTITIONS)
     ends = Ends(broker.address, "target", PARTITIONS)
     maps = tmp_path / "copy" / "_minibroker" / "offset-map"
@@ -227,11 +226,9 @@ def test_copy_killed_anywhere(
         job.kill_driver()
         read = {number: len(values) // 2 for number, values in enumerate(work.written)}
         commit(broker.address, "readers", "source", read)
-        last.start()
-        finish(last)
+        finish(lambda: copy("source", to_topic="target", **common))
     finally:
         job.close()
-        last.close()
         ends.close()
 
     found = records(broker.address, "target")
@@ -279,8 +276,9 @@ def test_rollup_killed_anywhere(
             ends=True,
         )
         job.kill_driver()
-        job.start()
-        finish(job)
+        common: dict[str, Any] = {"bootstrap": broker.address, "spark": spark, "by": "minute"}
+        common |= {"agg": "count(*) AS records", "schema": "minute INT", "bad_records": bad}
+        finish(lambda: rollup("source", window="1m", to=directory, **common))
     finally:
         job.close()
 

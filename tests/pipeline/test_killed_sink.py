@@ -10,6 +10,7 @@ from confluent_kafka import Producer
 from tests.pipeline import topics
 from tests.pipeline.batch_moments import TopicMoments
 from tests.pipeline.committed import records
+from tests.pipeline.copying import copy
 from tests.pipeline.killing import (
     BATCH_ROWS,
     KILLS,
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from pyspark.sql import SparkSession
+
     from tests.support.broker import Minibroker
 
 PARTITIONS = 3
@@ -33,7 +36,9 @@ ROWS_A_KILL = 600
 @pytest.mark.java
 @pytest.mark.slow
 @TIMEOUT
-def test_the_sink_killed_anywhere(new_broker: Callable[..., Minibroker], tmp_path: Path) -> None:
+def test_the_sink_killed_anywhere(
+    spark: SparkSession, new_broker: Callable[..., Minibroker], tmp_path: Path
+) -> None:
     broker = new_broker()
     topics.create(broker.address, "source", PARTITIONS)
     topics.create(broker.address, "target", PARTITIONS)
@@ -47,9 +52,8 @@ def test_the_sink_killed_anywhere(new_broker: Callable[..., Minibroker], tmp_pat
             producer.produce("source", value, partition=number % PARTITIONS)
         assert producer.flush(180) == 0
 
-    command = ["tests.pipeline.copying", broker.address, "source", "target"]
-    command.append(str(tmp_path / "checkpoint"))
-    job = Job([*command, "follow"], tmp_path / "job.log")
+    places = ("source", "target", str(tmp_path / "checkpoint"))
+    job = Job(["tests.pipeline.copying", broker.address, *places], tmp_path / "job.log")
     ends = Ends(broker.address, "target", PARTITIONS)
     try:
         killed = kill_anywhere(
@@ -62,10 +66,7 @@ def test_the_sink_killed_anywhere(new_broker: Callable[..., Minibroker], tmp_pat
             before=produce,
         )
         job.kill_driver()
-        last = Job([*command, "now"], tmp_path / "job.log")
-        last.start()
-        finish(last)
-        last.close()
+        finish(lambda: copy(spark, broker.address, *places, follows=False))
     finally:
         job.close()
         ends.close()
