@@ -18,7 +18,7 @@ from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.progress import Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql.streaming import StreamingQuery
 
@@ -29,14 +29,13 @@ _STARTS_MAX: Final = 5
 
 
 class Watch:
-    """Follows one query, and for a job with two the other query beside it."""
+    """Follows one query."""
 
     def __init__(
         self,
         query: StreamingQuery,
         progress: Progress | None,
         *,
-        beside: Sequence[StreamingQuery] = (),
         rows_of: Callable[[Mapping[str, Any]], int] | None = None,
         metrics_of: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None,
         is_done: Callable[[Mapping[str, Any]], bool] | None = None,
@@ -46,7 +45,6 @@ class Watch:
         Args:
             query: the query whose batches are reported.
             progress: called with each batch, None for no reports.
-            beside: other queries that must end, too.
             rows_of: returns the rows of a batch from its progress; the default is the rows of the
                 source.
             metrics_of: returns the metrics of `operations.rows` from a batch's progress; the
@@ -56,7 +54,6 @@ class Watch:
                 itself.
         """
         self._query = query
-        self._beside = tuple(beside)
         self._progress = progress
         self._rows_of = rows_of or _input_rows
         self._metrics_of = metrics_of or _of_operations
@@ -67,43 +64,39 @@ class Watch:
         self.outcome = Outcome()
 
     def run(self, stop: threading.Event) -> Outcome:
-        """Wait until the queries end, or until `stop` is set and the running batch is done.
+        """Wait until the query ends, or until `stop` is set and the running batch is done.
 
         Raises:
-            PipelineError: a query failed; the others have been stopped.
+            PipelineError: the query failed.
         """
-        queries = (self._query, *self._beside)
         try:
-            while any(query.isActive for query in queries):
+            while self._query.isActive:
                 self._report()
                 self._raise_failure()
                 if self._saw_last:
                     break
                 if stop.wait(_LOOK_S):
-                    self._end_batches()
+                    self._end_batch()
                     self.outcome = self.outcome._replace(was_stopped=True)
                     break
         finally:
-            for query in queries:
-                query.stop()
+            self._query.stop()
         self._raise_failure()
         self._report()
         return self.outcome
 
-    def _end_batches(self) -> None:
-        """Wait until the running batch of each query is over."""
-        numbers = [(query, _number_of(query)) for query in (self._query, *self._beside)]
-        for query, number in numbers:
-            while _number_of(query) == number and query.isActive:
-                if not query.status["isTriggerActive"]:
-                    break
-                threading.Event().wait(_LOOK_S)
+    def _end_batch(self) -> None:
+        """Wait until the running batch is over."""
+        number = _number_of(self._query)
+        while _number_of(self._query) == number and self._query.isActive:
+            if not self._query.status["isTriggerActive"]:
+                break
+            threading.Event().wait(_LOOK_S)
 
     def _raise_failure(self) -> None:
-        for query in (self._query, *self._beside):
-            error = query.exception()
-            if error is not None and not query.isActive:
-                raise explained(error)
+        error = self._query.exception()
+        if error is not None and not self._query.isActive:
+            raise explained(error)
 
     def _report(self) -> None:
         """Report the batches that ended since the last look."""

@@ -1,10 +1,10 @@
-"""Dead letters: records that an archive cannot decode, in a topic or in a directory.
+"""Dead letters: records that a job cannot decode, in a topic or in a directory.
 
-The tasks that decode a batch also write its dead letters, into files of the batch. Before the batch
-is committed, the driver publishes them under the number of the batch: into a topic by the
-exactly-once sink, into a directory by a list of its own. A batch that is repeated publishes the
-same files again, which changes nothing. So the topic is read once, and each dead letter is there
-once.
+The tasks that decode a batch also write its dead letters, into files of the batch. The driver
+publishes them under the number of the batch: into a topic by the exactly-once sink, into a
+directory by a list of its own. An archive does so before the batch is committed, a rollup behind
+that (`rollups.bad_records`). A batch that is repeated publishes the same files again, which changes
+nothing. So the topic is read once, and each dead letter is there once.
 
     DIR/topic=…/date=…/part-….json     one line for each record, with the reason
 """
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from pyspark.sql.types import StringType, StructField, StructType
 
 from minibroker.pipeline import preflight
+from minibroker.pipeline.archives.table_writer import check_owner
 from minibroker.pipeline.files import files_of, files_with
 from minibroker.pipeline.replays import writer as replay_writer
 from minibroker.pipeline.replays.source import ReplaySource
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.plan import Kafka
     from minibroker.pipeline.preflight import ClusterTopics
     from minibroker.pipeline.tables.table import BatchId
-    from minibroker.pipeline.verbs.archive import ArchivePlan
 
 JOB: Final[Mapping[str, str]] = {"job": "dead letters"}
 
@@ -78,7 +79,10 @@ class DeadLetterDirectory:
         self._directory = directory
 
     def publish(self, spark: SparkSession, batch: BatchId, paths: Sequence[str]) -> None:
-        if not paths or self._archive.has(batch):
+        if not paths:
+            return
+        check_owner(self._files, self._directory, batch.query)
+        if self._archive.has(batch):
             return
         stage = self._archive.new_stage(batch)
         sinks.write_files(
@@ -90,9 +94,14 @@ class DeadLetterDirectory:
         self._archive.commit(batch, stage)
 
 
-def check(plan: ArchivePlan, there: ClusterTopics, spark: SparkSession | None = None) -> None:
-    """Raise PipelineError if the place of the dead letters is not there, or another job's."""
-    place = plan.dead_letters
+def check(place: str | None, there: ClusterTopics, spark: SparkSession | None = None) -> None:
+    """Raise PipelineError if the place of the dead letters is not there, or another job's.
+
+    Args:
+        place: a topic or a directory; None: dead letters fail the job.
+        there: topics of the cluster.
+        spark: needed for a directory that is a URL.
+    """
     if place is None:
         return
     if not is_path(place):
@@ -103,13 +112,18 @@ def check(plan: ArchivePlan, there: ClusterTopics, spark: SparkSession | None = 
         job_directory.check_job(place, job_directory.read_job(files, place), JOB)
 
 
-def open_place(plan: ArchivePlan, spark: SparkSession) -> DeadLetters | None:
-    """Return the place of the dead letters, None if they fail the job."""
-    place = plan.dead_letters
+def open_place(place: str | None, kafka: Kafka, spark: SparkSession) -> DeadLetters | None:
+    """Return the place of the dead letters, None if they fail the job.
+
+    Args:
+        place: a topic of `kafka`, or a directory.
+        kafka: of the job.
+        spark: of the job.
+    """
     if place is None:
         return None
     if not is_path(place):
-        return DeadLetterTopic(plan.kafka.writer_options(), place)
+        return DeadLetterTopic(kafka.writer_options(), place)
     files = files_with(spark, place)
     job_directory.write_job(files, place, JOB)
     return DeadLetterDirectory(files, place)

@@ -96,7 +96,7 @@ def columns_writer(
     try:
         decodings = Decodings(_columns(plan), registry, types, widens=plan.format != "delta")
         decodings.begin(topics)
-        place = dead_letters.open_place(plan, spark)
+        place = dead_letters.open_place(plan.dead_letters, plan.kafka, spark)
     except BaseException as error:
         if registry is not None:
             registry.close()

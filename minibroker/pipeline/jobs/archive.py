@@ -85,7 +85,7 @@ def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
         check_operations(plan.operations, plan.to, found, in_result=True)
         check_same_columns(plan, found)
         topic_identity.check(plan, Place(files, plan.to, plan.checkpoint), there, topics)
-    dead_letters.check(plan, there, spark)
+    dead_letters.check(plan.dead_letters, there, spark)
     return topics
 
 

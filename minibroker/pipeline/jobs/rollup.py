@@ -3,7 +3,7 @@
 A window is final once the watermark has passed its end: later records of it are too late, and it is
 written once. Open windows stay in the checkpoint for the next run. A run into files that does not
 follow also writes the open windows, as provisional rows. The next run removes these before it
-begins (`rollups.provisional_windows`). Bad records have a query of their own
+begins (`rollups.provisional_windows`). The tasks of the same query write the bad records
 (`rollups.bad_records`).
 """
 
@@ -72,8 +72,7 @@ def check(plan: RollupPlan, spark: SparkSession | None = None) -> None:
         check_operations(plan.operations, owner, found, in_result=in_result)
         place = Place(files, owner, plan.checkpoint)
         topic_identity.check(plan, place, there, [plan.topic])
-    if plan.bad_records is not None:
-        bad_records.check(plan, plan.bad_records, there, spark)
+    bad_records.check(plan, there, spark)
 
 
 def job_of(plan: RollupPlan, schema: StructType | None = None) -> Mapping[str, str]:
@@ -126,27 +125,17 @@ def run(
         )
         plan = plan._replace(operations=settled.operations)
         rows = _rows(spark, plan, ids, schema, settled.secret)
-        result = _windows(plan, rows)
+        result = _windows(plan, _good(plan, rows))
         job_directory.write_job(files, owner, {**job_of(plan, schema), **settled.identity})
         topic_identity.begin(plan, Place(files, owner, plan.checkpoint), ids)
+        used = result
         if plan.bad_records is not None:
-            bad_records.begin(spark, plan, plan.bad_records, ids)
+            aside = bad_records.BadRecords(spark, plan, plan.bad_records)
+            used = _windows(plan, aside.set_aside(bad_records.counted(rows)))
+            progress = aside.noting(progress)
 
         def start() -> Watch:
-            query = _start(plan, result)
-            if plan.bad_records is None:
-                return Watch(query, progress)
-            try:
-                beside = bad_records.set_aside(
-                    rows,
-                    plan.bad_records,
-                    available_now=not plan.follow,
-                    trigger=plan.trigger,
-                )
-            except Exception:
-                query.stop()
-                raise
-            return Watch(query, progress, beside=[beside])
+            return Watch(_start(plan, used), progress)
 
         if plan.to_topic is not None:
             return settled.told(run_started(start, stop))
@@ -205,9 +194,14 @@ def _rows(
     return rows
 
 
-def _windows(plan: RollupPlan, rows: DataFrame) -> DataFrame:
+def _good(plan: RollupPlan, rows: DataFrame) -> DataFrame:
+    """Return the good rows; the first bad one fails the task if there is no place for it."""
     used = json_values.good if plan.bad_records is not None else json_values.good_or_fail
-    good = used(bad_records.counted(rows))
+    return used(bad_records.counted(rows))
+
+
+def _windows(plan: RollupPlan, good: DataFrame) -> DataFrame:
+    """Return the windows of good rows. Raises PipelineError for an expression that is none."""
     names = ["window", *windows.WINDOW_COLUMNS, windows.DATE]
     for flag, expressions in (("--by", plan.by), ("--agg", plan.aggregates)):
         for expression in expressions:

@@ -1,52 +1,72 @@
-"""A directory of JSON lines for the records that a job cannot use, each with the reason.
+"""The records that a rollup cannot use, each with the reason, in a directory of JSON lines.
 
-A query of its own reads the topic beside the job's: it has its own checkpoint in the directory, so
-every bad record is there exactly once, also after a kill.
+The tasks that parse a batch also write its bad records, into files of the batch. Once Spark has
+committed the batch, the driver publishes these files under the batch's number, as an archive
+publishes its dead letters (`archives.dead_letters`). So the topic is read once, by one query.
+
+    rows ─► tasks ─┬─► good rows ─► windows ─► commit of the batch ─► publish, once for each batch
+                   └─► files of the batch and the run ──────────────────┘
+
+A batch that is repeated after a kill writes its files anew, in a directory of the new run. What a
+killed run had committed and not published, the next run publishes before its first batch. A bad
+record is never seen before its batch is committed, and after each run all of them are there.
+
+    DIR/topic=…/date=…/part-….json      one line for each record
+    DIR/_minibroker/bad/BATCH-RUN/…     files of batches that are not published yet
+    DIR/_minibroker/run                 the last run: the only one whose files may be published
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import shutil
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import functions as f
 
-from minibroker.pipeline.files import files_of
-from minibroker.pipeline.plan import JOB_DIRECTORY, join
-from minibroker.pipeline.sink import frames as sinks
-from minibroker.pipeline.state import job_directory, topic_identity
-from minibroker.pipeline.state.topic_identity import Place
+from minibroker.pipeline.archives import dead_letters
+from minibroker.pipeline.archives.decoded_sink import DEAD_LETTER
+from minibroker.pipeline.archives.table_writer import query_of
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.files import files_with
+from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, is_remote, join
+from minibroker.pipeline.state import job_directory
+from minibroker.pipeline.tables.data_files import FileWriter, Layout
+from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.transforms import json_values
+from minibroker.pipeline.transforms.dead_letters import REASON
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
 
-    from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.preflight import ClusterTopics
+    from minibroker.pipeline.progress import Batch, Progress
     from minibroker.pipeline.verbs.rollup import RollupPlan
 
 METRIC: Final = "bad_records"
 
-
-def check(
-    plan: RollupPlan, directory: str, there: ClusterTopics, spark: SparkSession | None = None
-) -> None:
-    """Raise PipelineError if `directory` belongs to another job, or its progress does not fit."""
-    files = files_of(directory, spark)
-    if files is not None:
-        found = job_directory.read_job(files, directory)
-        job_directory.check_job(directory, found, _job_of(plan.topic))
-        topic_identity.check(plan, _place(files, directory), there, [plan.topic])
+_STAGES: Final = "bad"
+_RUN: Final = "run"
+_TASK: Final = "task-"
+_FILE_BYTES: Final = 128 << 20
+_BATCH_OF_TASK: Final = "streaming.sql.batchId"
+"""Spark's local property with the number of the batch that a task belongs to."""
 
 
-def begin(spark: SparkSession, plan: RollupPlan, directory: str, ids: Mapping[str, str]) -> None:
-    """Write into `directory` what it is; `ids` as of `state.topic_identity.begin`."""
-    files = files_of(directory, spark)
-    if files is not None:
-        job_directory.write_job(files, directory, _job_of(plan.topic))
-        topic_identity.begin(plan, _place(files, directory), ids)
+def check(plan: RollupPlan, there: ClusterTopics, spark: SparkSession | None = None) -> None:
+    """Raise PipelineError if the plan's directory cannot have its bad records."""
+    if plan.bad_records is None:
+        return
+    if is_remote(plan.bad_records):
+        raise PipelineError(
+            f"bad records cannot be written to {plan.bad_records}: give a path of a file system "
+            "that all workers share"
+        )
+    dead_letters.check(plan.bad_records, there, spark)
 
 
 def counted(rows: DataFrame) -> DataFrame:
@@ -54,28 +74,118 @@ def counted(rows: DataFrame) -> DataFrame:
     return rows.observe(METRIC, f.count(json_values.BAD).alias(METRIC))
 
 
-def set_aside(
-    rows: DataFrame, directory: str, *, available_now: bool, trigger: str | None
-) -> StreamingQuery:
-    """Start the query that writes the bad rows of `rows`."""
-    return sinks.stream_to_files(
-        json_values.bad(rows),
-        directory,
-        checkpoint=_checkpoint(directory),
-        file_format="json",
-        partition_by=(),
-        available_now=available_now,
-        trigger=trigger,
-    )
+class BadRecords:
+    """The bad records of one run of a rollup; used by the driver alone."""
+
+    def __init__(self, spark: SparkSession, plan: RollupPlan, directory: str) -> None:
+        """Take the place of the records, and publish what an earlier run left.
+
+        Raises PipelineError: the files cannot be published.
+        """
+        self._spark = spark
+        self._plan = plan
+        self._place = dead_letters.open_place(directory, plan.kafka, spark)
+        self._files = files_with(spark, directory)
+        self._checkpoints = files_with(spark, plan.checkpoint)
+        self._stages = absolute(join(directory, JOB_DIRECTORY, _STAGES))
+        path = join(directory, JOB_DIRECTORY, _RUN)
+        self._run = self._files.read(path) or ""
+        committed = job_directory.last_committed(self._checkpoints, plan.checkpoint)
+        if committed is not None:
+            self._publish(committed)
+        self._files.remove(self._stages)
+        self._run = str(uuid.uuid4())
+        self._files.write(path, self._run)
+
+    def set_aside(self, rows: DataFrame) -> DataFrame:
+        """Return the good rows; the tasks write the bad ones into files of their batch."""
+        date = f.to_date(f"{json_values.RECORD}.timestamp")
+        names = [name for name in DEAD_LETTER.names if name not in ("date", REASON)]
+        columns = [f.col(f"{json_values.RECORD}.{name}").alias(name) for name in names]
+        record = f.struct(*columns, date.alias("date"), f.col(json_values.BAD).alias(REASON))
+        is_bad = f.col(json_values.BAD).isNotNull()
+        arrow_udf: Any = f.arrow_udf  # its hints know no iterators of structs
+        # Spark may not move it: each row has to pass it once.
+        are_good = arrow_udf(_function(self._stages, self._run), "boolean").asNondeterministic()
+        return rows.where(are_good(f.when(is_bad, record))).drop(json_values.BAD)
+
+    def noting(self, progress: Progress | None) -> Progress:
+        """Return a `Progress` that also publishes the bad records of the batch."""
+
+        def note(batch: Batch) -> None:
+            self._publish(batch.number)
+            if progress is not None:
+                progress(batch)
+
+        return note
+
+    def _publish(self, last: int) -> None:
+        """Publish the files of this run's batches up to `last`, which are committed."""
+        for name in sorted(self._files.names(self._stages)):
+            number, _, run = name.partition("-")
+            if run != self._run or int(number) > last or self._place is None:
+                continue
+            stage = join(self._stages, name)
+            query = query_of(self._checkpoints, self._plan.checkpoint)
+            paths = sorted(str(path) for path in Path(stage).glob(f"{_TASK}*/*/*/*.parquet"))
+            self._place.publish(self._spark, BatchId(query, int(number)), paths)
+            self._files.remove(stage)
 
 
-def _place(files: FileSystem, directory: str) -> Place:
-    return Place(files, directory, _checkpoint(directory))
+def _function(stages: str, run: str) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
+    """Return the function for the tasks: bad records or null in, whether it was null out."""
+
+    def are_good(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        writer = BadRecordWriter(stages, run)
+        try:
+            for records in batches:
+                if records.null_count < len(records):
+                    writer.add(pa.RecordBatch.from_struct_array(records.drop_null()))
+                yield records.is_null()
+            writer.close()
+        except BaseException:
+            writer.abandon()
+            raise
+
+    return are_good
 
 
-def _checkpoint(directory: str) -> str:
-    return join(directory, JOB_DIRECTORY, "checkpoint")
+class BadRecordWriter:
+    """Writes the bad records of one task; the first attempt that ends counts."""
 
+    def __init__(self, stages: str, run: str) -> None:
+        self._stages = Path(stages)
+        self._run = run
+        self._writer: FileWriter | None = None
+        self._attempt = self._stages / f"attempt-{uuid.uuid4()}"
 
-def _job_of(topic: str) -> Mapping[str, str]:
-    return {"job": "bad records", "topic": topic}
+    def add(self, records: pa.RecordBatch) -> None:
+        """Write records with the columns of `DEAD_LETTER`."""
+        if self._writer is None:
+            layout = Layout(str(self._attempt), "", DEAD_LETTER, _FILE_BYTES, "bad")
+            self._writer = FileWriter(layout)
+        self._writer.add(records)
+
+    def close(self) -> None:
+        """Move the files to the place of their task, in one step."""
+        if self._writer is None:
+            return
+        self._writer.close()
+        context = TaskContext.get()
+        batch = None if context is None else context.getLocalProperty(_BATCH_OF_TASK)
+        if context is None or batch is None:
+            raise AssertionError("bad records are written by the tasks of a streaming query")
+        place = self._stages / f"{int(batch):09d}-{self._run}" / f"{_TASK}{context.partitionId()}"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._attempt.rename(place)
+        except OSError:
+            if not place.is_dir():
+                raise
+            shutil.rmtree(self._attempt)  # another attempt of this task wrote the same records
+
+    def abandon(self) -> None:
+        """Remove what was written."""
+        if self._writer is not None:
+            self._writer.abandon()
+            shutil.rmtree(self._attempt, ignore_errors=True)

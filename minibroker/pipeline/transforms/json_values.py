@@ -1,7 +1,6 @@
 """From records with JSON values to rows with the values' fields, and the reason for a bad record.
 
     RECORD ──parsed──► fields… , record, __bad ──good──► fields… , record
-                                               └─bad──► what `--bad-records` keeps
 
 `record` is a struct of the record's own columns. `__bad` is null, or the reason in words.
 """
@@ -17,7 +16,6 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysis_sentence
-from minibroker.pipeline.transforms.dead_letters import REASON, to_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -115,9 +113,3 @@ def good_or_fail(rows: DataFrame) -> DataFrame:
         f.raise_error(sentence).cast("boolean")
     )
     return rows.where(is_good).drop(BAD)
-
-
-def bad(rows: DataFrame) -> DataFrame:
-    """Return the bad rows, as text for people and, in `value_base64`, as bytes for programs."""
-    records = rows.where(f.col(BAD).isNotNull()).select(f"{RECORD}.*", f.col(BAD).alias(REASON))
-    return to_rows(records.drop("headers"))
