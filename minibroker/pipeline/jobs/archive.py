@@ -28,11 +28,11 @@ from minibroker.pipeline.archives.table_writer import (
     TableBatchWriter,
     compression_of,
 )
-from minibroker.pipeline.archives.time_range import stations_of
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files import files_of, files_with
 from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.operations.settled import begin_operations, check_operations
+from minibroker.pipeline.operations.time_range import stations_of
 from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import is_remote
 from minibroker.pipeline.running import Watch, run_started

@@ -26,9 +26,10 @@ from minibroker.pipeline.files import files_of, files_with
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.operations.settled import begin_operations, check_operations
 from minibroker.pipeline.outcome import Outcome
-from minibroker.pipeline.plan import join
+from minibroker.pipeline.plan import is_remote, join
 from minibroker.pipeline.progress import Note
 from minibroker.pipeline.replays import writer as replay_writer
+from minibroker.pipeline.replays.file_contents import Chosen, contents_of
 from minibroker.pipeline.replays.index import STRETCHES_MAX, Knot, ReplayIndex, Stretch, knot_ms
 from minibroker.pipeline.replays.source import ReplaySource
 from minibroker.pipeline.replays.target import ReplayTarget, archived_partitions, create
@@ -167,7 +168,7 @@ class FoundFiles(NamedTuple):
 def find_files(
     spark: SparkSession, plan: ReplayPlan, file_format: str, renamed: Mapping[str, str]
 ) -> FoundFiles:
-    """Return the files with records to replay, from a scan of three columns.
+    """Return the files with records to replay.
 
     Files are looked at in parts (`tables.archived_files.FILES_AT_ONCE`), and what is found stays
     with the executors: the driver needs as much memory for 100,000 files as for 10,000. `renamed`
@@ -181,18 +182,36 @@ def find_files(
             of_topics = rows.where(rows["topic"].isin(*plan.topics)) if plan.topics else rows
             yield in_time(of_topics, plan.operations)
 
+    contents = _contents(spark, plan, file_format)
+    if contents is None:
+        contents = map(replayed.files_of, chosen())
     files = None
-    for rows in chosen():
-        part = _kept(replayed.files_of(rows))
+    for part in map(_kept, contents):
         files = part if files is None else files.unionByName(part)
     if files is None:
-        raise AssertionError("an archive without files is refused before")
+        raise PipelineError(f"the archive {plan.archive} has no records: archive some first")
     knots = None if plan.speed is None else _knots(chosen, files, plan.speed)
     mean_bytes = None
     if (file := files.select("path").first()) is not None:
         rows = archived_files.rows_of(spark, plan.archive, file_format, [file.path], renamed)
         mean_bytes = replayed.mean_bytes(rows).collect()[0].bytes
     return FoundFiles(files, knots, mean_bytes or UNKNOWN_BYTES)
+
+
+def _contents(
+    spark: SparkSession, plan: ReplayPlan, file_format: str
+) -> Iterator[DataFrame] | None:
+    """Return what tasks find in Parquet files themselves, in parts; None where only Spark reads."""
+    if file_format in ("json", "csv") or is_remote(plan.archive):
+        return None
+    parts = archived_files.paths_in_parts(spark, plan.archive, file_format)
+    if parts is None:
+        return None
+    since, until = plan.operations.since, plan.operations.until
+    wanted = Chosen(
+        plan.topics, None if since is None else since.ms, None if until is None else until.ms
+    )
+    return (contents_of(spark, part, wanted) for part in parts if part)
 
 
 def _kept(found: DataFrame) -> DataFrame:

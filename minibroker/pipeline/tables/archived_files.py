@@ -32,6 +32,12 @@ _OPTIONS: Final = {"header": "true"}
 FILES_AT_ONCE: Final = 10_000
 """Files of one frame where a job can do with parts of an archive."""
 
+_LISTING: Final = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+_EACH: Final = "10000"
+"""Spark's default: a task for each path, up to so many."""
+_LISTS_A_CORE: Final = 2
+"""Tasks of a core in which Spark looks for files."""
+
 _GLOB: Final = re.compile(r"([\\*?\[\]{}])")
 
 
@@ -96,20 +102,35 @@ def rows_in_parts(
     Raises PipelineError.
     """
     reader = spark.read.schema(CSV if file_format == "csv" else schemas.ARCHIVE).options(**_OPTIONS)
-    paths: Iterator[str]
+    parts = paths_in_parts(spark, directory, file_format, files_max=files_max)
+    if parts is None:
+        yield reader.format(file_format).load(directory)
+        return
+    for part in parts:
+        yield _load(spark, reader, directory, file_format, part)
+
+
+def paths_in_parts(
+    spark: SparkSession, directory: str, file_format: str, *, files_max: int = FILES_AT_ONCE
+) -> Iterator[list[str]] | None:
+    """Return the paths of all files, `files_max` at most at a time, at least one list of them.
+
+    None: Spark's file sink has written them, and only Spark knows which of them count.
+
+    Raises PipelineError, also while the lists are taken.
+    """
     if file_format in TABLE_FORMATS:
-        paths = iter(tables.listed(file_format, directory))
-    else:
-        files = files_with(spark, directory)
-        archive = FileArchive(files, directory)
-        if archive.is_of_spark():
-            yield reader.format(file_format).load(directory)
-            return
-        paths = (join(directory, name) for name in archive.names())
-    part = list(itertools.islice(paths, files_max))
-    yield _load(reader, directory, file_format, part)
+        return _parts(iter(tables.listed(file_format, directory)), files_max)
+    archive = FileArchive(files_with(spark, directory), directory)
+    if archive.is_of_spark():
+        return None
+    return _parts((join(directory, name) for name in archive.names()), files_max)
+
+
+def _parts(paths: Iterator[str], files_max: int) -> Iterator[list[str]]:
+    yield list(itertools.islice(paths, files_max))
     while part := list(itertools.islice(paths, files_max)):
-        yield _load(reader, directory, file_format, part)
+        yield part
 
 
 def rows_of(
@@ -128,13 +149,17 @@ def rows_of(
         [StructField(renamed.get(field.name, field.name), field.dataType) for field in fields]
     )
     reader = spark.read.schema(schema).options(**_OPTIONS)
-    rows = _load(reader, directory, file_format, [unquote(path) for path in paths])
+    rows = _load(spark, reader, directory, file_format, [unquote(path) for path in paths])
     rows = rows.withColumnsRenamed({there: name for name, there in renamed.items()})
     return from_text(rows) if file_format == "csv" else rows
 
 
 def _load(
-    reader: DataFrameReader, directory: str, file_format: str, paths: Sequence[str]
+    spark: SparkSession,
+    reader: DataFrameReader,
+    directory: str,
+    file_format: str,
+    paths: Sequence[str],
 ) -> DataFrame:
     """Return the rows of these files; topic and date come from the names of directories."""
     root, written = directory, file_format
@@ -142,6 +167,8 @@ def _load(
         written = "parquet"
         root = join(absolute(directory), "data") if file_format == "iceberg" else directory
     reader = reader.format(written)
+    if spark.conf.get(_LISTING, _EACH) == _EACH:
+        spark.conf.set(_LISTING, str(_LISTS_A_CORE * spark.sparkContext.defaultParallelism))
     if not paths:
         raise PipelineError(f"the archive {directory} has no records: archive some first")
     escaped = [_GLOB.sub(r"\\\1", path) for path in paths]

@@ -7,9 +7,9 @@ import pickle
 import pyarrow as pa
 import pytest
 
-from minibroker.pipeline.archives.time_range import stations_of
 from minibroker.pipeline.operations.moments import Moment
 from minibroker.pipeline.operations.rows import NONE
+from minibroker.pipeline.operations.time_range import stations_of
 
 TIMES_MS = [-1, 999, 1000, 1001, 2000]
 RECORDS = pa.record_batch(

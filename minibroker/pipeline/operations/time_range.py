@@ -12,13 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.archives.task import Station
+    from collections.abc import Callable
+
     from minibroker.pipeline.operations.rows import RowOperations
 
 _TIME = pa.timestamp("ms", "UTC")
 
 
-def stations_of(operations: RowOperations) -> tuple[Station, ...]:
+def stations_of(
+    operations: RowOperations,
+) -> tuple[Callable[[pa.RecordBatch], pa.RecordBatch], ...]:
     """Return the station for `since` and `until`, none if there is neither."""
     since, until = operations.since, operations.until
     if since is None and until is None:
