@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 
 from minibroker.pipeline import options, schemas
-from minibroker.pipeline.sink import writers as sink
 from minibroker.pipeline.source.batch import BatchReader, FilteredReader
 from minibroker.pipeline.source.stream import StreamReader
 
@@ -54,10 +53,14 @@ class TopicSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
         """Return the writer of `frame.write`. Raises PipelineError."""
-        return sink.batch_writer(self.options, schema, overwrite=overwrite)
+        from minibroker.pipeline.sink.writers import batch_writer  # noqa: PLC0415  readers need none
+
+        return batch_writer(self.options, schema, overwrite=overwrite)
 
     def streamWriter(  # noqa: N802  Spark's name
         self, schema: StructType, overwrite: bool
     ) -> DataSourceStreamArrowWriter:
         """Return the writer of `frame.writeStream`. Raises PipelineError."""
-        return sink.stream_writer(self.options, schema, overwrite=overwrite)
+        from minibroker.pipeline.sink.writers import stream_writer  # noqa: PLC0415  readers need none
+
+        return stream_writer(self.options, schema, overwrite=overwrite)

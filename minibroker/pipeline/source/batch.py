@@ -23,7 +23,6 @@ from minibroker.pipeline.offsets import (
 )
 from minibroker.pipeline.options import Bound
 from minibroker.pipeline.source.pushed_filters import narrowed, since_ms
-from minibroker.pipeline.source.reader import read_ranges
 from minibroker.pipeline.source.topics import TopicOffsets
 
 if TYPE_CHECKING:
@@ -74,6 +73,9 @@ class BatchReader(DataSourceReader):
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read the ranges in the task. Raises PipelineError."""
+        # Spark starts a process for each query, to plan it: that one reads no record.
+        from minibroker.pipeline.source.reader import read_ranges  # noqa: PLC0415
+
         return read_ranges(self._options, partition.ranges)
 
 

@@ -28,7 +28,6 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import LATEST, Offsets, TopicPartition
 from minibroker.pipeline.options import Bound
 from minibroker.pipeline.source.batch import RangePartition, tasks_of
-from minibroker.pipeline.source.reader import read_ranges
 from minibroker.pipeline.source.sizes import RecordSizes
 from minibroker.pipeline.source.topics import TopicOffsets
 
@@ -260,4 +259,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Read the ranges in the task, or return themselves. Raises PipelineError."""
         if self._options.emits_ranges:
             return iter([partition.rows])
+        # Spark starts a process for each query, to plan it: that one reads no record.
+        from minibroker.pipeline.source.reader import read_ranges  # noqa: PLC0415
+
         return read_ranges(self._options, partition.ranges)

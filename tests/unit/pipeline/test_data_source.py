@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 
 import pytest
 
@@ -39,3 +41,18 @@ def test_its_readers_travel_to_the_tasks() -> None:
 
     for reader in (source.reader(schemas.RECORD), source.streamReader(schemas.RECORD)):
         assert type(pickle.loads(pickle.dumps(reader))) is type(reader)
+
+
+def test_a_process_that_plans_a_query_imports_no_reader_of_records_and_no_sink() -> None:
+    """Spark starts one for each streaming query, and waits for it."""
+    code = (
+        "import sys; from minibroker.pipeline.data_source import TopicSource; "
+        "given = {'kafka.bootstrap.servers': 'x:1', 'subscribe': 't'}; "
+        "TopicSource(given).streamReader(TopicSource(given).schema()); "
+        "print([name for name in sys.modules if name == 'pyarrow.compute' or "
+        "name.startswith(('minibroker.pipeline.wire', 'minibroker.pipeline.sink'))])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert found.stdout == "[]\n"
