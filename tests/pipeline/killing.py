@@ -254,10 +254,11 @@ def kill_anywhere(
     job.start()
     while len(kills) < KILLS:
         kind = kinds[len(kills)] if len(kills) < len(kinds) else one_kind(dice)
+        # The job may be done with new work before it is told that it has any.
+        goal = done() + dice.randint(1, steps)
         if before is not None:
             before(tries)
         tries += 1
-        goal = done() + dice.randint(1, steps)
         what = f"work before kill {len(kills)}"
         wait_for(job, lambda goal=goal: done() >= goal, what, ends=ends)
         late_s = dice.choice((0.0, dice.uniform(0, LATE_S)))
