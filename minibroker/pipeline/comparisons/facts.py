@@ -6,7 +6,29 @@ jobs.compare ─► Comparison ─┬► text ─► a table for a terminal, or 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+
+class RecordKind(NamedTuple):
+    """One kind of records in a comparison."""
+
+    name: str
+    """In rows of `transforms.compared`, and of an example."""
+    field: str
+    """The name of its number in `PartitionComparison` and in JSON."""
+    words: str
+    """Words for people."""
+
+
+EQUAL: Final = RecordKind("equal", "equal", "equal")
+DIFFERENCES: Final = (
+    RecordKind("missing", "missing", "missing in B"),
+    RecordKind("only", "only", "only in B"),
+    RecordKind("changed", "changed", "changed"),
+    RecordKind("late", "out_of_order", "out of order"),
+)
+KINDS: Final = (EQUAL, *DIFFERENCES)
+"""Every kind, in the order in which they are shown."""
 
 
 class SideFacts(NamedTuple):
@@ -45,7 +67,7 @@ class Example(NamedTuple):
     """One record that differs."""
 
     kind: str
-    """missing, only, changed or late."""
+    """The name of one of `DIFFERENCES`."""
     a: tuple[int, int] | None
     """Partition and offset in A, None if it is not there."""
     b: tuple[int, int] | None
@@ -97,21 +119,17 @@ class Comparison(NamedTuple):
             "ignored": list(self.ignored),
             "records_a": self.records("a"),
             "records_b": self.records("b"),
-            **{name: self.total(name) for name in COUNTS},
+            **{kind.field: self.total(kind.field) for kind in KINDS},
             "changed_fields": self.changed_fields,
             "partitions": [
                 {
                     "partition": part.partition,
                     "a": None if part.a is None else part.a._asdict(),
                     "b": None if part.b is None else part.b._asdict(),
-                    **{name: getattr(part, name) for name in COUNTS},
+                    **{kind.field: getattr(part, kind.field) for kind in KINDS},
                 }
                 for part in self.partitions
             ],
             "examples": [example._asdict() for example in self.examples],
             "seconds": round(self.seconds, 3),
         }
-
-
-COUNTS = ("equal", "missing", "only", "changed", "out_of_order")
-"""Numbers of a partition, in the order in which they are shown."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from minibroker.pipeline.comparisons.facts import EQUAL, KINDS
 from minibroker.pipeline.comparisons.text import shown_partitions
 from minibroker.pipeline.comparisons.words import example, findings, offsets, times, verdict
 from minibroker.pipeline.quantities import number
@@ -12,15 +13,7 @@ from minibroker.pipeline.reports.page import figure, head_of, html_table
 from minibroker.pipeline.reports.svg import Bar, bars
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.comparisons.facts import Comparison
-
-_PLOTTED = (
-    ("equal", "equal"),
-    ("missing", "missing in B"),
-    ("only", "only in B"),
-    ("changed", "changed"),
-    ("out_of_order", "out of order"),
-)
+    from minibroker.pipeline.comparisons.facts import Comparison, RecordKind
 
 
 def page(found: Comparison) -> str:
@@ -55,30 +48,39 @@ def _figures(found: Comparison) -> str:
     told = [
         ("Records of A", found.records("a")),
         ("Records of B", found.records("b")),
-        *((words[0].upper() + words[1:], found.total(name)) for name, words in _PLOTTED),
+        *((_title(kind), found.total(kind.field)) for kind in KINDS),
     ]
     cells = "".join(f"<div><dt>{name}</dt><dd>{number(value)}</dd></div>" for name, value in told)
     return f'<dl class="facts">{cells}</dl>'
 
 
+def _title(kind: RecordKind) -> str:
+    return kind.words[0].upper() + kind.words[1:]
+
+
 def _plot(found: Comparison) -> str:
     values = [
-        Bar(found.total(name), words, number(found.total(name)), is_marked=name != "equal")
-        for name, words in _PLOTTED
+        Bar(
+            found.total(kind.field),
+            kind.words,
+            number(found.total(kind.field)),
+            is_marked=kind != EQUAL,
+        )
+        for kind in KINDS
     ]
     drawing = bars(values, description="Records that are equal, and those that differ")
     return f'<div class="grid2">{figure("Records", drawing)}</div>'
 
 
 def _partitions(found: Comparison) -> str:
-    head = ["Partition", "A", "B", "Equal", "Missing in B", "Only in B", "Changed", "Out of order"]
+    head = ["Partition", "A", "B", *map(_title, KINDS)]
     head += ["Offsets of A", "Offsets of B", "Times of A", "Times of B"]
     rows = [
         [
             str(part.partition),
             number(part.a.records) if part.a else "–",
             number(part.b.records) if part.b else "–",
-            *(number(getattr(part, name)) for name, _ in _PLOTTED),
+            *(number(getattr(part, kind.field)) for kind in KINDS),
             offsets(part.a),
             offsets(part.b),
             times(part.a),

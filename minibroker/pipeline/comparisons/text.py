@@ -5,6 +5,7 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
+from minibroker.pipeline.comparisons.facts import KINDS
 from minibroker.pipeline.comparisons.words import example, findings, offsets, verdict
 from minibroker.pipeline.quantities import number, rate
 from minibroker.pipeline.reports.text import WIDTH, table
@@ -35,15 +36,15 @@ def text(found: Comparison) -> str:
 
 def _table(found: Comparison) -> list[str]:
     shown = shown_partitions(found)
-    head = ("partition", "A", "B", "equal", "missing in B", "only in B", "changed", "out of order")
+    head = ("partition", "A", "B", *(kind.words for kind in KINDS))
     rows: list[tuple[str, ...]] = [(*head, "offsets of A", "offsets of B")]
     rows += [
         (str(part.partition), *_counts(part), offsets(part.a), offsets(part.b)) for part in shown
     ]
     if len(found.partitions) > 1:
         both = (number(found.records("a")), number(found.records("b")))
-        names = ("equal", "missing", "only", "changed", "out_of_order")
-        rows.append(("all", *both, *(number(found.total(name)) for name in names), "", ""))
+        totals = (number(found.total(kind.field)) for kind in KINDS)
+        rows.append(("all", *both, *totals, "", ""))
     lines = table(rows)
     if len(shown) < len(found.partitions):
         lines.append(f"  {len(found.partitions) - len(shown)} more partitions are in the JSON")
@@ -54,11 +55,7 @@ def _counts(part: PartitionComparison) -> tuple[str, ...]:
     return (
         number(part.a.records) if part.a else "-",
         number(part.b.records) if part.b else "-",
-        number(part.equal),
-        number(part.missing),
-        number(part.only),
-        number(part.changed),
-        number(part.out_of_order),
+        *(number(getattr(part, kind.field)) for kind in KINDS),
     )
 
 

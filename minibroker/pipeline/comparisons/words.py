@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from minibroker.pipeline.comparisons.facts import DIFFERENCES
 from minibroker.pipeline.quantities import moment, number, percent
 
 if TYPE_CHECKING:
@@ -11,13 +12,7 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.comparisons.facts import Comparison, Example, SideFacts
 
-KINDS: Final = {
-    "missing": "missing in B",
-    "only": "only in B",
-    "changed": "changed",
-    "late": "out of order",
-}
-"""Kind of an example → its words."""
+_WORDS: Final = {kind.name: kind.words for kind in DIFFERENCES}
 
 
 def verdict(found: Comparison) -> str:
@@ -28,14 +23,9 @@ def verdict(found: Comparison) -> str:
             same += f", apart from {' and '.join(found.ignored)}, which did not count"
         return f"{same}."
     told = [
-        f"{number(found.total(name))} {words}"
-        for name, words in (
-            ("missing", "missing in B"),
-            ("only", "only in B"),
-            ("changed", "changed"),
-            ("out_of_order", "out of order"),
-        )
-        if found.total(name)
+        f"{number(found.total(kind.field))} {kind.words}"
+        for kind in DIFFERENCES
+        if found.total(kind.field)
     ]
     return f"Different: {', '.join(told) or 'the partitions'}."
 
@@ -84,7 +74,7 @@ def example(shown: Example) -> tuple[str, str, str, str, str]:
     """Return an example as cells: kind, place in A, place in B, key, what differs."""
     places = ["-" if place is None else f"{place[0]}@{place[1]}" for place in (shown.a, shown.b)]
     key = "no key" if shown.key is None else shown.key
-    return KINDS[shown.kind], places[0], places[1], key, ", ".join(shown.fields)
+    return _WORDS[shown.kind], places[0], places[1], key, ", ".join(shown.fields)
 
 
 def _records(count: int) -> str:

@@ -24,6 +24,7 @@ from minibroker.pipeline.comparisons import sides as compare_sides
 from minibroker.pipeline.comparisons import source as compare_source
 from minibroker.pipeline.comparisons.digests import BucketDigest
 from minibroker.pipeline.comparisons.facts import (
+    DIFFERENCES,
     Comparison,
     Example,
     PartitionComparison,
@@ -205,7 +206,7 @@ def _partitions(
             partition,
             _facts(sides[0], a.get(partition), partition),
             _facts(sides[1], b.get(partition), partition),
-            *(numbers.get((kind, partition), 0) for kind in compared.KINDS),
+            **{kind.field: numbers.get((kind.name, partition), 0) for kind in DIFFERENCES},
         )
         for partition in sorted(there)
     )

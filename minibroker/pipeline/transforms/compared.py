@@ -28,7 +28,6 @@ MISSING: Final = "missing"
 ONLY: Final = "only"
 CHANGED: Final = "changed"
 LATE: Final = "late"
-KINDS: Final = (MISSING, ONLY, CHANGED, LATE)
 
 _SEQUENCE: Final = ("place", "sequence")
 _HASH: Final = (*_SEQUENCE, "first", "second")
