@@ -69,6 +69,7 @@ TESTED_ELSEWHERE = {
     "minibroker/pipeline/comparisons/words.py": "comparisons/test_text: what a person reads",
     "minibroker/pipeline/tables/delta.py": "tables/test_iceberg: the same tests for both",
     "minibroker/security/sasl/client_exchange.py": "test_client: both sides of a login",
+    "minibroker/pipeline/rollups/committed_files.py": "tests/pipeline/test_rollup: Spark",
     "minibroker/pipeline/source/topics.py": "tests/pipeline/test_source_rows.py: real brokers",
     "minibroker/pipeline/source/frames.py": "tests/pipeline/test_source_rows: with the connector",
     **{

@@ -124,10 +124,9 @@ class TopicMoments:
 
 
 class RollupMoments:
-    """Moments of a rollup: Spark's files, then its list of them; then the provisional rows."""
+    """Moments of a rollup: files of a stage, then the list of the batch; then provisional rows."""
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
         self._of_job = directory / "_minibroker"
 
     def __call__(self) -> str | None:
@@ -136,16 +135,7 @@ class RollupMoments:
         if number is None:
             places = (self._of_job / "provisional", checkpoint / "provisional")
             return PROVISIONAL if any(place.exists() for place in places) else None
-        if any(self._directory.glob(f"_spark_metadata/{number}*")):
+        if newest(self._of_job / "batches") >= number:
             return COMMITTED
-        begun_ns = modified_ns(checkpoint / "offsets" / str(number))
-        files = self._directory.glob("date=*/*.parquet")
-        return WRITTEN if any(modified_ns(path) > begun_ns for path in files) else BEGUN
-
-
-def modified_ns(path: Path) -> int:
-    """Return the time of a file's last change; 0 if it is gone."""
-    try:
-        return path.stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0
+        files = self._of_job.glob(f".staged/{number:09d}-*/date=*/*.parquet")
+        return WRITTEN if any(files) else BEGUN

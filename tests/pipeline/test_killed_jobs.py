@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pytest
 from confluent_kafka import Producer
 from pyarrow import dataset
@@ -283,16 +284,25 @@ def test_rollup_killed_anywhere(
         job.close()
 
     assert len(killed) == KILLS
-    wanted = minutes.good
+    counts = sorted(minutes.good.items())
     rows = spark.read.parquet(str(directory)).collect()
-    assert sorted((row.minute, row.records) for row in rows) == sorted(wanted.items()), killed
+    assert sorted((row.minute, row.records) for row in rows) == counts, killed
+    files = f"'{directory}/date=*/*.parquet'"
+    assert sorted(duckdb.sql(f"SELECT minute, records FROM {files}").fetchall()) == counts, killed
+    columns = dataset.dataset(directory, partitioning="hive").to_table()
+    pairs = zip(columns["minute"].to_pylist(), columns["records"].to_pylist(), strict=True)
+    assert sorted(pairs) == counts, killed
     by_name = (directory / "_minibroker" / "provisional.list").read_text().splitlines()
     found = [str(path.relative_to(directory)) for path in directory.glob("date=*/provisional-*")]
     assert sorted(found) == sorted(by_name)
     provisional = dataset.dataset([str(directory / name) for name in found]).to_table()
-    assert set(provisional["minute"].to_pylist()) == set(sorted(wanted)[-OPEN_MINUTES:])
-    letters = spark.read.json(str(bad)).collect()
-    assert sorted(row.value for row in letters) == sorted(minutes.bad), killed
+    assert set(provisional["minute"].to_pylist()) == set(sorted(minutes.good)[-OPEN_MINUTES:])
+    letters = [row.value for row in spark.read.json(str(bad)).collect()]
+    assert sorted(letters) == sorted(minutes.bad), killed
+    lines = [
+        line for file in bad.glob("topic=*/date=*/*.json") for line in file.read_text().splitlines()
+    ]
+    assert sorted(json.loads(line)["value"] for line in lines) == sorted(minutes.bad), killed
 
 
 class Minutes:

@@ -11,6 +11,7 @@ from pyarrow import dataset
 
 from minibroker.pipeline import PipelineError, rollup
 from minibroker.pipeline.outcome import Outcome
+from minibroker.pipeline.tables.file_archive import FileArchive
 from tests.pipeline import topics
 from tests.pipeline.committed import records
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from minibroker.pipeline.progress import Batch
+    from minibroker.pipeline.tables.table import BatchId
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -48,7 +50,7 @@ def send_bytes(address: str, topic: str, *values: bytes | None) -> None:
 def windows_in(spark: SparkSession, directory: Path) -> list[tuple[Any, ...]]:
     """Return the windows of a rollup's files: seconds after noon, and the other columns.
 
-    Spark reads the files in its lists, Arrow all files of Parquet; both find the same.
+    Spark and Arrow find the same files.
     """
     by_spark = spark.read.parquet(str(directory)).drop("date").toArrow().to_pylist()
     files = dataset.dataset(directory, format="parquet", partitioning="hive")
@@ -220,6 +222,64 @@ def test_bad_records_are_set_aside_and_counted(
         *["its value is not JSON of this schema"] * 4,
     ]
     assert (rows[2].value_base64, rows[0].value, rows[0].key) == ("/3t9", "{", "key")
+
+
+def test_runs_that_end_at_the_commit_of_a_batch(
+    spark: SparkSession,
+    minibroker_address: str,
+    topic: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They end before or behind it. The next run repeats the batch: every reader sees all once."""
+    topics.create(minibroker_address, topic, 1, {"retention.ms": "-1"})
+    send(minibroker_address, topic, [(0, "at", 1), (90, "at", 1)])
+    send_bytes(minibroker_address, topic, b"{")
+    really, ended = FileArchive.commit, set[str]()
+
+    def commit(self: FileArchive, batch: BatchId, stage: str, names: Any = None) -> bool:
+        is_first = batch.query not in ended
+        ended.add(batch.query)
+        if is_behind or not is_first:
+            really(self, batch, stage, names)
+        if is_first:
+            raise PipelineError("it ends here")
+        return True
+
+    monkeypatch.setattr(FileArchive, "commit", commit)
+    common: dict[str, Any] = {"agg": "count(*) AS n", "watermark": "1s", "schema": SCHEMA}
+    common |= {"bootstrap": minibroker_address, "spark": spark, "window": "1m"}
+    for is_behind in (False, True):
+        here, bad = tmp_path / f"out-{is_behind}", tmp_path / f"bad-{is_behind}"
+        ended.clear()
+        with pytest.raises(PipelineError, match="it ends here"):
+            rollup(topic, to=here, bad_records=bad, **common)
+        rollup(topic, to=here, bad_records=bad, **common)
+        assert windows_in(spark, here) == [(0, 1), (60, 1)]
+        lines = [
+            line
+            for file in bad.glob("topic=*/date=*/*.json")
+            for line in file.read_text().splitlines()
+        ]
+        assert [json.loads(line)["value"] for line in lines] == ["{"]
+        assert [row.value for row in spark.read.json(str(bad)).collect()] == ["{"]
+
+
+def test_a_directory_that_sparks_sink_has_begun_goes_on_with_it(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    topics.create(minibroker_address, topic, 1, {"retention.ms": "-1"})
+    common: dict[str, Any] = {"agg": "count(*) AS n", "watermark": "1s", "schema": SCHEMA}
+    common |= {"bootstrap": minibroker_address, "spark": spark, "window": "1m", "to": tmp_path}
+    send(minibroker_address, topic, [(0, "at", 1), (90, "at", 1)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FileArchive, "is_of_spark", lambda self: True)
+        rollup(topic, **common)
+    assert windows_in(spark, tmp_path) == [(0, 1), (60, 1)]
+    send(minibroker_address, topic, [(100, "at", 1), (200, "at", 1)])
+    rollup(topic, **common)
+    assert windows_in(spark, tmp_path) == [(0, 1), (60, 2), (180, 1)]
+    assert not (tmp_path / "_minibroker" / "batches").exists()
 
 
 def test_impossible_jobs_are_one_sentence_and_write_nothing(

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 from pyspark.sql.types import StringType, StructField, StructType
 
 from minibroker.pipeline import preflight
-from minibroker.pipeline.archives.table_writer import check_owner
 from minibroker.pipeline.files import files_of, files_with
 from minibroker.pipeline.replays import writer as replay_writer
 from minibroker.pipeline.replays.source import ReplaySource
 from minibroker.pipeline.schemas import ARCHIVE, ARCHIVE_PARTITION_COLUMNS
 from minibroker.pipeline.sink import frames as sinks
 from minibroker.pipeline.state import job_directory
+from minibroker.pipeline.state.query_identity import check_owner
 from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.transforms.dead_letters import REASON, to_records, to_rows
 from minibroker.pipeline.verbs.kinds import is_path

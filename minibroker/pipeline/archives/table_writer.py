@@ -15,7 +15,6 @@ for what needs Spark: its connector, its writers of JSON and CSV, directories th
 
 from __future__ import annotations
 
-import json
 import tempfile
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -25,11 +24,10 @@ from pyspark.sql.types import StructType
 
 from minibroker.pipeline.archives import table_sink
 from minibroker.pipeline.archives.table_sink import TableSink
-from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import local
-from minibroker.pipeline.plan import JOB_DIRECTORY, join
 from minibroker.pipeline.schemas import ARCHIVE, ARCHIVE_PARTITION_COLUMNS, to_arrow
 from minibroker.pipeline.sink import frames as sinks
+from minibroker.pipeline.state.query_identity import check_owner, query_of
 from minibroker.pipeline.tables.data_files import Layout
 from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.transforms.archived import to_text
@@ -201,33 +199,3 @@ def few_tasks(batch: DataFrame) -> DataFrame:
     A topic of 10,000 partitions would make as many files of each batch otherwise.
     """
     return batch.coalesce(batch.sparkSession.sparkContext.defaultParallelism)
-
-
-def query_of(files: FileSystem, checkpoint: str) -> str:
-    """Return the id of the query, which Spark makes with a new checkpoint.
-
-    Raises PipelineError if the checkpoint is damaged.
-    """
-    path = join(checkpoint, "metadata")
-    try:
-        return str(json.loads(files.read(path) or "")["id"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise PipelineError(
-            f"{path} is damaged ({error}): begin anew in another directory"
-        ) from error
-
-
-def check_owner(files: FileSystem, directory: str, query: str) -> None:
-    """Remember the query that writes `directory`; raise PipelineError if it is another one.
-
-    A new checkpoint would write every record a second time, under new numbers of batches.
-    """
-    path = join(directory, JOB_DIRECTORY, "query")
-    found = files.read(path)
-    if found is None:
-        files.write(path, query)
-    elif found.strip() != query:
-        raise PipelineError(
-            f"{directory} was written with another checkpoint than the one that is there now: "
-            "every record would come twice; give a new directory"
-        )

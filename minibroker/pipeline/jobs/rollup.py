@@ -23,7 +23,7 @@ from minibroker.pipeline.files import files_of, files_with
 from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.operations.settled import begin_operations, check_operations
 from minibroker.pipeline.outcome import Outcome
-from minibroker.pipeline.rollups import bad_records, provisional_windows
+from minibroker.pipeline.rollups import bad_records, committed_files, provisional_windows
 from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.sink import frames as sinks
 from minibroker.pipeline.source import frames as sources
@@ -237,7 +237,7 @@ def _start(plan: RollupPlan, result: DataFrame) -> StreamingQuery:
             available_now=not plan.follow,
             trigger=plan.trigger,
         )
-    return sinks.stream_to_files(
+    return committed_files.start(
         windows.to_rows(result),
         plan.to,
         checkpoint=plan.checkpoint,

@@ -30,11 +30,11 @@ from pyspark.sql import functions as f
 
 from minibroker.pipeline.archives import dead_letters
 from minibroker.pipeline.archives.decoded_sink import DEAD_LETTER
-from minibroker.pipeline.archives.table_writer import query_of
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import files_with
 from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, is_remote, join
 from minibroker.pipeline.state import job_directory
+from minibroker.pipeline.state.query_identity import query_of
 from minibroker.pipeline.tables.data_files import FileWriter, Layout
 from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.transforms import json_values

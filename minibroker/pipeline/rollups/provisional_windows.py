@@ -6,12 +6,11 @@ batch. So no reader ever sees a window twice, and after each run every record is
     closing checkpoint ─► one batch ─► DIR/_minibroker/provisional   rows, not to be seen yet
                                        DIR/_minibroker/provisional.list   names, before any is moved
                                        DIR/date=…/provisional-…      what readers of DIR see
-                                       DIR/_spark_metadata/N         what Spark sees, in one step
 
-Spark reads a directory of its file sink by the lists in `_spark_metadata`, one a batch. The files
-are added to the newest list, which belongs to the last committed batch, and are removed from it
-before the next batch. After a kill the next run removes the files that are there, in the order of
-`remove`.
+A directory that Spark's file sink has begun has lists in `_spark_metadata`, one a batch, and Spark
+reads it by them. The files are added to the newest list, which belongs to the last committed batch,
+and are removed from it before the next batch. After a kill the next run removes the files that are
+there, in the order of `remove`.
 """
 
 from __future__ import annotations

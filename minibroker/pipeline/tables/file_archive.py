@@ -64,7 +64,7 @@ class FileArchive:
             PipelineError: files cannot be written or moved.
         """
         if names is None:
-            names = [f"{directory}/{name}" for directory, name in self._files_below(stage)]
+            names = list(self._files_below(stage))
         told = {"query": batch.query, "stage": stage.rpartition("/")[2], "files": list(names)}
         is_ours = self._files.create(self._list_of(batch.number), json.dumps(told) + "\n")
         self._finish(batch.number)
@@ -97,10 +97,9 @@ class FileArchive:
             return False
         told = self._read(number)
         stage, counts = self._in(_STAGED, told["stage"]), set(told["files"])
-        for directory, name in self._files_below(stage):
-            if f"{directory}/{name}" not in counts:
-                continue
-            self._move(join(stage, directory, name), join(self._directory, directory, name))
+        for name in self._files_below(stage):
+            if name in counts:
+                self._move(join(stage, name), join(self._directory, name))
         self._remove_stages(number)
         return True
 
@@ -119,16 +118,13 @@ class FileArchive:
             if name not in self._files.names(directory):
                 raise
 
-    def _files_below(self, stage: str) -> Iterator[tuple[str, str]]:
-        """Yield (`topic=…/date=…`, name) of the data files of a stage."""
-        for topic in self._partitions(stage):
-            for day in self._partitions(join(stage, topic)):
-                for name in self._files.names(join(stage, topic, day)):
-                    if not name.startswith((".", "_")):
-                        yield f"{topic}/{day}", name
-
-    def _partitions(self, directory: str) -> list[str]:
-        return [name for name in self._files.names(directory) if "=" in name]
+    def _files_below(self, directory: str, prefix: str = "") -> Iterator[str]:
+        """Yield the data files of a stage, as paths below it: `topic=…/date=…/NAME`."""
+        for name in self._files.names(directory):
+            if "=" in name:
+                yield from self._files_below(join(directory, name), f"{prefix}{name}/")
+            elif not name.startswith((".", "_")):
+                yield f"{prefix}{name}"
 
     def _numbers(self) -> list[int]:
         names = self._files.names(self._in(_BATCHES))
