@@ -27,8 +27,12 @@ from minibroker.handlers.group_members import AnswerWaiter, client_host, manager
 )
 def test_addresses_are_shown_as_java_shows_them(address: str, shown: str) -> None:
     unused: Any = None
+    without_authorizer: Any = SimpleNamespace(authorizer=None)
     context = RequestContext(
-        services=unused, listener=unused, client_address=address, close_connection=print
+        services=without_authorizer,
+        listener=unused,
+        client_address=address,
+        close_connection=print,
     )
     assert client_host(context) == shown
 
