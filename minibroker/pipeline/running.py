@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 import threading
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.errors import StreamingQueryException
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import PYTHON_TOO_SLOW, explained
@@ -75,15 +78,24 @@ class Watch:
                 self._raise_failure()
                 if self._saw_last:
                     break
-                if stop.wait(_LOOK_S):
+                if stop.is_set():
                     self._end_batch()
                     self.outcome = self.outcome._replace(was_stopped=True)
                     break
+                self._wait()
         finally:
             self._query.stop()
         self._raise_failure()
         self._report()
         return self.outcome
+
+    def _wait(self) -> None:
+        """Wait until the next look, or until the query ends.
+
+        `_raise_failure` reports an error of the query, so this leaves it.
+        """
+        with suppress(StreamingQueryException):
+            self._query.awaitTermination(_LOOK_S)
 
     def _end_batch(self) -> None:
         """Wait until the running batch is over."""

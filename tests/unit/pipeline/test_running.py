@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.running import Watch, lag_of, run_started
@@ -57,9 +58,20 @@ class Query:
     def exception(self) -> Exception | None:
         return None if self.isActive else self._error
 
+    def awaitTermination(self, timeout: float) -> bool:
+        return not self.isActive
+
     def stop(self) -> None:
         self.stops += 1
         self.isActive = False
+
+
+class FailingQuery(Query):
+    """A query that fails while it is waited for: PySpark raises then."""
+
+    def awaitTermination(self, timeout: float) -> bool:
+        self.isActive = False
+        raise StreamingQueryException(str(self._error))
 
 
 def test_every_batch_is_told_once_and_summed_up() -> None:
@@ -125,6 +137,13 @@ def test_it_ends_with_the_batch_that_is_the_last() -> None:
 def test_a_failure_is_one_sentence_and_the_query_is_stopped() -> None:
     query = Query(error=RuntimeError("PipelineError: make the topic"))
     query.isActive = False
+    with pytest.raises(PipelineError, match=r"^make the topic$"):
+        Watch(query, None).run(threading.Event())
+    assert query.stops == 1
+
+
+def test_a_failure_between_two_looks_is_one_sentence() -> None:
+    query = FailingQuery(told(0, 10), error=RuntimeError("PipelineError: make the topic"))
     with pytest.raises(PipelineError, match=r"^make the topic$"):
         Watch(query, None).run(threading.Event())
     assert query.stops == 1
