@@ -95,7 +95,7 @@ class Watch:
         `_raise_failure` reports an error of the query, so this leaves it.
         """
         with suppress(StreamingQueryException):
-            self._query.awaitTermination(_LOOK_S)
+            self._query.awaitTermination(_LOOK_S)  # type: ignore[arg-type]  # PySpark takes float
 
     def _end_batch(self) -> None:
         """Wait until the running batch is over."""
