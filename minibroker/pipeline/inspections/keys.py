@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from xxhash import xxh3_64_intdigest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    pass
 
 KEPT: Final = 4096
 """Hashes of a `KeyCount`: the error of its estimate is 1.6 % (1 / √KEPT) in two of three cases."""
@@ -43,7 +43,7 @@ _COLUMNS: Final = pa.schema(
 
 
 class Keys(NamedTuple):
-    """The different keys of a batch, each once."""
+    """The different keys of a batch, each once; fields as the first columns of `_COLUMNS`."""
 
     hashes: pa.Array
     records: pa.Array
@@ -125,7 +125,7 @@ class FrequentKeys:
     def add(self, keys: Keys, partition: int) -> None:
         """Take the keys of a batch of one partition."""
         places = pa.repeat(pa.scalar(partition, pa.int32()), len(keys.hashes))
-        self._take(pa.table([*_in_order(keys), places, places], schema=_COLUMNS))
+        self._take(pa.table([*keys, places, places], schema=_COLUMNS))
 
     def merge(self, other: FrequentKeys) -> None:
         """Take the counts of another one."""
@@ -176,8 +176,3 @@ class FrequentKeys:
         self._rows += table.num_rows
         if self._rows > COUNTED:
             self.settle()
-
-
-def _in_order(keys: Keys) -> Iterable[pa.Array]:
-    """Return the columns of `_COLUMNS` that a batch has."""
-    return keys.hashes, keys.records, keys.starts, keys.sizes

@@ -1,4 +1,4 @@
-"""A range of time as a station of a task (`task`): the rows of a batch that are in it.
+"""A range of time as a station of a task (`archives.task`): the rows of a batch that are in it.
 
 The same rows as `transforms.operated.in_time` chooses where Spark has the records.
 """

@@ -33,6 +33,7 @@ from minibroker.pipeline.archives.decoded_sink import DEAD_LETTER
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import files_with
 from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, is_remote, join
+from minibroker.pipeline.sink.writers import BATCH_PROPERTY
 from minibroker.pipeline.state import job_directory
 from minibroker.pipeline.state.query_identity import query_of
 from minibroker.pipeline.tables.data_files import FileWriter, Layout
@@ -53,8 +54,6 @@ _STAGES: Final = "bad"
 _RUN: Final = "run"
 _TASK: Final = "task-"
 _FILE_BYTES: Final = 128 << 20
-_BATCH_OF_TASK: Final = "streaming.sql.batchId"
-"""Spark's local property with the number of the batch that a task belongs to."""
 
 
 def check(plan: RollupPlan, there: ClusterTopics, spark: SparkSession | None = None) -> None:
@@ -172,7 +171,7 @@ class BadRecordWriter:
             return
         self._writer.close()
         context = TaskContext.get()
-        batch = None if context is None else context.getLocalProperty(_BATCH_OF_TASK)
+        batch = None if context is None else context.getLocalProperty(BATCH_PROPERTY)
         if context is None or batch is None:
             raise AssertionError("bad records are written by the tasks of a streaming query")
         place = self._stages / f"{int(batch):09d}-{self._run}" / f"{_TASK}{context.partitionId()}"

@@ -1,8 +1,8 @@
 """One `.log` file or a part of it, read batch by batch in bounded memory, up to a defect.
 
-First station of raw segments: `records` (records) and `batches` (headers) read their
-files through here, and `transactions` the newest one. The file is neither changed nor
-mapped: a broker may be writing or truncating it.
+First station of raw segments: `records` and `batches` (headers alone) read their files through
+here, and `transactions` the newest one. The file is neither changed nor mapped: a broker may be
+writing or truncating it.
 
 The walk ends, like a broker's recovery, at a batch that is cut, has a wrong CRC, or has offsets
 that do not ascend. `SegmentDefect` says which.
