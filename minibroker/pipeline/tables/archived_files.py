@@ -47,7 +47,7 @@ def format_of(files: FileSystem, directory: str, *, is_in_catalogue: bool = Fals
     Raises PipelineError if `directory` is no archive.
     """
     if not files.names(directory):
-        raise PipelineError(f"there is no archive at {directory}: check the path given as --from")
+        raise PipelineError(f"there is no archive at {directory}: check the path")
     found = job_directory.read_job(files, directory)
     if found.get("job") != "archive":
         raise PipelineError(
