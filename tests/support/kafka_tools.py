@@ -50,8 +50,6 @@ def tool_session(jars: Path) -> Iterator[Callable[..., Outcome]]:
         for line in stdout:
             if line.startswith(_END):
                 code, _, reason = line.rstrip("\n").removeprefix(_END).partition(" ")
-                if not lines[-1]:
-                    del lines[-1]  # the command ended its last line itself
                 return Outcome("\n".join(lines), None if code == "0" else reason)
             lines.append(line.rstrip("\n"))
         raise AssertionError(f"the JVM ended: {lines}")
