@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hmac
 import io
 import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from minibroker.pipeline import PipelineError, archive, replay
@@ -169,6 +171,65 @@ def test_keys_and_bytes(registry: Registry, common: dict[str, Any], topic: str) 
     assert records(address, f"{topic}-copy") == records(address, topic)
     with pytest.raises(PipelineError, match="has values as columns: give --schema-registry"):
         archive(topic, format="iceberg", **{**common, "schema_registry": None})
+
+
+@pytest.mark.parametrize("file_format", ["iceberg", "parquet"])
+def test_columns_are_masked(
+    registry: Registry, common: dict[str, Any], topic: str, tmp_path: Path, file_format: str
+) -> None:
+    """Avro, JSON Schema and Protobuf in one column, keys of Avro, and one value that is none."""
+    address, here = common["bootstrap"], common["to"]
+    topics.create(address, topic)
+    secret = tmp_path / "secret"
+    secret.write_text("sixteen bytes or more")
+    schema = record(id="long", email="string", country="string")
+    text = {"type": "string"}
+    properties = {"id": {"type": "integer"}, "email": text, "country": text}
+    proto = """
+        syntax = "proto3";
+        message Order { int64 id = 1; string email = 2; string country = 3; }
+    """
+    ids = [
+        registry.register(f"{topic}-value", schema),
+        registry.register(f"{topic}-json", {"type": "object", "properties": properties}, "JSON"),
+        registry.register(f"{topic}-proto", proto, "PROTOBUF"),
+    ]
+    encoders = [avro(schema, ids[0]), json_text(ids[1]), protobuf(proto, "Order", b"\0", ids[2])]
+    key = avro(text, registry.register(f"{topic}-key", text))
+    client = topics.producer(address)
+    rows = [{"id": row, "email": "ann@a.at", "country": "at"} for row in range(3)]
+    for encode, row in zip(encoders, rows, strict=True):
+        headers: list[tuple[str, bytes]] = [("user", b"ann@a.at"), ("trace", b"1")]
+        client.produce(topic, encode(row), key("ann@a.at"), partition=0, headers=headers)
+    client.produce(topic, b"ann@a.at", key("ann@a.at"), partition=0)
+    assert client.flush(topics.SECONDS) == 0
+    given = common | {
+        "format": file_format,
+        "decode_keys": True,
+        "mask": "email=hash, key=hash, headers.user=drop, eamil=hash",
+        "select": ["id", "email", "eamil"],
+        "mask_secret_file": secret,
+    }
+    with pytest.raises(PipelineError, match=f"record {topic}-0 offset 3 is not written") as failure:
+        archive(topic, **given)
+    assert "ann@" not in str(failure.value)
+    outcome = archive(topic, on_unmaskable="skip", **(given | {"to": tmp_path / "skips"}))
+    assert (outcome.rows, outcome.unmaskable_rows) == (3, 1)
+    assert outcome.missed == ("eamil=hash", "eamil")
+    hashed = hmac.digest(b"sixteen bytes or more", b"ann@a.at", "sha256").hex()
+    for read in TABLES[file_format]:
+        assert read(tmp_path / "skips", "offset", "key", "value", "headers") == [
+            (
+                row,
+                hashed,
+                {"id": row, "email": hashed, "country": None},
+                [{"key": "trace", "value": b"1"}],
+            )
+            for row in range(3)
+        ], read
+    assert not list(here.rglob("*.parquet"))
+    for file in (tmp_path / "skips").rglob("*.parquet"):
+        assert "ann@" not in str(pq.read_table(file).to_pylist()), file
 
 
 def bad_values(registry: Registry, topic: str) -> tuple[list[bytes], list[str]]:

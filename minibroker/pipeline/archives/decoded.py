@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.archives.decoded_writer import DecodedBatchWriter, GrowingTable
     from minibroker.pipeline.archives.decodings import DecodedColumn
     from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.operations.masked_columns import ColumnMasks
     from minibroker.pipeline.verbs.archive import ArchivePlan
 
 DEFAULT_CODEC: Final = "zstd"
@@ -67,6 +68,8 @@ def columns_writer(
     files: FileSystem,
     topics: Sequence[str],
     task: Mapping[str, str] | None,
+    *,
+    secret: bytes,
 ) -> DecodedBatchWriter:
     """Return the writer of the archive's batches.
 
@@ -76,6 +79,7 @@ def columns_writer(
         files: of its directory.
         topics: those that are there now; their schemas are asked for at once.
         task: of `task.options_of`, for batches of ranges; None: they have rows.
+        secret: of the hashes of the plan's masks.
 
     Raises PipelineError: the table, the registry or the schema cannot be used.
     """
@@ -106,8 +110,26 @@ def columns_writer(
             )
         raise
     return DecodedBatchWriter(
-        table, files, plan, decodings=decodings, dead_letters=place, task=task
+        table,
+        files,
+        plan,
+        decodings=decodings,
+        dead_letters=place,
+        masks=_masks(plan, secret),
+        task=task,
     )
+
+
+def _masks(plan: ArchivePlan, secret: bytes) -> ColumnMasks | None:
+    """Return the masks of decoded columns; None: there are none, or JSON is masked before."""
+    if not plan.masks_columns:
+        return None
+    from minibroker.pipeline.operations.masked_columns import ColumnMasks  # noqa: PLC0415  PyArrow
+    from minibroker.pipeline.operations.masking import Masker  # noqa: PLC0415  only then
+
+    operations = plan.operations
+    masker = Masker(operations.rules, operations.fields, secret)
+    return ColumnMasks(masker, plan.decoded_columns, skips=operations.skips)
 
 
 def _columns(plan: ArchivePlan) -> list[DecodedColumn]:

@@ -1,16 +1,21 @@
 """A data source whose tasks decode the rows of a batch and write them: `minibroker-decoded`.
 
-    rows ─► values.decoding ─┬─► data_files: decoded rows, where the table's files are
+    rows ─► values.decoding ─┬─► masks ─► data_files: decoded rows, where the table's files are
                              ├─► data_files: dead letters, in a directory of the batch
                              └─► schemas that the driver has not told: then no file counts
 
+With masks there are no dead letters: a record that cannot be decoded cannot be masked either.
 Like `table_sink` it commits nothing. The driver reads the facts of all files from a file.
 """
 
 from __future__ import annotations
 
+import base64
 import json
+import pickle
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -29,9 +34,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import StructType
 
-    from minibroker.pipeline.values.decoding import ColumnDecoding
+    from minibroker.pipeline.operations.masked_columns import ColumnMasks
+    from minibroker.pipeline.values.decoding import ColumnDecoding, DecodedRecords
 
 FORMAT: Final = "minibroker-decoded"
+_MASKS: Final = "secret.masks"
+"""Option with the masks; Spark shows no option whose name has `secret` in it."""
 
 DEAD_LETTER: Final = RECORD.append(pa.field(REASON, pa.string()))
 """Columns of `schemas.ARCHIVE` and the reason: a record as it came."""
@@ -44,6 +52,8 @@ class DecodedFiles(WriterCommitMessage):
     files: list[DataFile]
     dead: list[DataFile]
     unseen: list[tuple[str, SchemaKey]]
+    unmaskable: int
+    found: int
 
 
 class DecodedBatch(NamedTuple):
@@ -53,6 +63,10 @@ class DecodedBatch(NamedTuple):
     dead: list[DataFile]
     unseen: list[tuple[str, SchemaKey]]
     """(column, schema) that the tasks were not told; then the files do not count."""
+    unmaskable: int = 0
+    """Records that were left out, since they could not be masked."""
+    found: int = 0
+    """Bits of the rules and selected fields whose places were there, see `operations.masking`."""
 
 
 class DecodedSink(DataSource):
@@ -73,23 +87,29 @@ class DecodedFilesWriter(DataSourceArrowWriter):
         self._layout = table_sink.layout_of(options)
         self._task = archive_task.task_of(options)
         self._columns = options["decoding"]
+        self._masks = options.get(_MASKS)
         self._dead = options.get("dead", "")
         self._result = options["result"]
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> DecodedFiles:
         """Decode and write the rows of a task, in a worker."""
         rows = iterator if self._task is None else self._task.rows(iterator)
-        columns = decoding.from_json(self._columns)
+        decoder = RecordDecoder(
+            decoding.from_json(self._columns),
+            # Made by `options_of` in the driver, which sends its code to the workers in this way.
+            None if self._masks is None else pickle.loads(base64.b64decode(self._masks)),
+        )
         good = FileWriter(self._layout)
         dead = FileWriter(dead_layout(self._dead, self._layout)) if self._dead else None
         try:
-            unseen = write_decoded(rows, columns, good, dead)
+            unseen = decoder.write(rows, good, dead)
             if unseen:
                 good.abandon()
                 if dead is not None:
                     dead.abandon()
-                return DecodedFiles([], [], unseen)
-            return DecodedFiles(good.close(), [] if dead is None else dead.close(), [])
+                return DecodedFiles([], [], unseen, 0, 0)
+            told = [] if dead is None else dead.close()
+            return DecodedFiles(good.close(), told, [], decoder.unmaskable, decoder.found)
         except BaseException:
             good.abandon()
             if dead is not None:
@@ -103,32 +123,49 @@ class DecodedFilesWriter(DataSourceArrowWriter):
             "files": [file for message in done for file in message.files],
             "dead": [file for message in done for file in message.dead],
             "unseen": sorted({unseen for message in done for unseen in message.unseen}),
+            "unmaskable": sum(message.unmaskable for message in done),
+            "found": reduce(or_, (message.found for message in done), 0),
         }
         Path(self._result).write_text(json.dumps(told), encoding="utf-8")
 
 
-def write_decoded(
-    batches: Iterator[pa.RecordBatch],
-    columns: Sequence[ColumnDecoding],
-    good: FileWriter,
-    dead: FileWriter | None,
-) -> list[tuple[str, SchemaKey]]:
-    """Write rows and dead letters; return the schemas that the task was not told, if any.
+class RecordDecoder:
+    """Decodes and masks the rows of a task."""
 
-    Raises PipelineError for a dead letter if there is no place for it.
-    """
-    unseen: dict[tuple[str, SchemaKey], None] = {}
-    for batch in batches:
-        found = decoded(batch, columns)
-        unseen.update(dict.fromkeys(found.unseen))
-        if unseen:
-            continue  # the batch runs again: go on only to meet the other new schemas
-        if found.dead is not None:
-            if dead is None:
-                raise _dead_letter(found.dead)
-            dead.add(found.dead)
-        good.add(found.rows)
-    return list(unseen)[: decoding.UNSEEN_MAX]
+    def __init__(self, columns: Sequence[ColumnDecoding], masks: ColumnMasks | None) -> None:
+        self._columns = columns
+        self._masks = masks
+        self.unmaskable = 0
+        self.found = 0
+
+    def write(
+        self, batches: Iterator[pa.RecordBatch], good: FileWriter, dead: FileWriter | None
+    ) -> list[tuple[str, SchemaKey]]:
+        """Write rows and dead letters; return the schemas that the task was not told, if any.
+
+        Raises PipelineError for a dead letter if there is no place for it, and for a record that
+        cannot be masked if such records are not left out.
+        """
+        unseen: dict[tuple[str, SchemaKey], None] = {}
+        for batch in batches:
+            found = decoded(batch, self._columns)
+            unseen.update(dict.fromkeys(found.unseen))
+            if unseen:
+                continue  # the batch runs again: go on only to meet the other new schemas
+            if found.dead is not None and self._masks is None:
+                if dead is None:
+                    raise _dead_letter(found.dead)
+                dead.add(found.dead)
+            good.add(found.rows if self._masks is None else self._masked(found, self._masks))
+        return list(unseen)[: decoding.UNSEEN_MAX]
+
+    def _masked(self, records: DecodedRecords, masks: ColumnMasks) -> pa.RecordBatch:
+        if records.dead is not None:
+            self.unmaskable += masks.left_out(records.dead)
+        result = masks.of(records.rows)
+        self.unmaskable += result.unmaskable
+        self.found |= result.found
+        return result.rows
 
 
 def dead_layout(directory: str, layout: Layout) -> Layout:
@@ -137,14 +174,19 @@ def dead_layout(directory: str, layout: Layout) -> Layout:
 
 
 def options_of(
-    layout: Layout, columns: Sequence[ColumnDecoding], dead: str | None, result: Path
+    layout: Layout,
+    columns: Sequence[ColumnDecoding],
+    dead: str | None,
+    result: Path,
+    masks: ColumnMasks | None = None,
 ) -> dict[str, str]:
     """Return the options for a batch; `dead` is the directory of its dead letters."""
-    return {
-        **table_sink.options_of(layout, result),
-        "decoding": decoding.to_json(columns),
-        **({} if dead is None else {"dead": dead}),
-    }
+    found = {**table_sink.options_of(layout, result), "decoding": decoding.to_json(columns)}
+    if dead is not None:
+        found["dead"] = dead
+    if masks is not None:
+        found[_MASKS] = base64.b64encode(pickle.dumps(masks)).decode()
+    return found
 
 
 def written_in(result: Path) -> DecodedBatch:
@@ -154,6 +196,8 @@ def written_in(result: Path) -> DecodedBatch:
         [DataFile(*fields) for fields in told["files"]],
         [DataFile(*fields) for fields in told["dead"]],
         [(column, SchemaKey(id_, tuple(message))) for column, (id_, message) in told["unseen"]],
+        told["unmaskable"],
+        told["found"],
     )
 
 

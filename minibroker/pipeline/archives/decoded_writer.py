@@ -25,6 +25,7 @@ from minibroker.pipeline.archives import decoded_sink
 from minibroker.pipeline.archives.decoded_sink import DecodedSink
 from minibroker.pipeline.archives.table_writer import ArchiveBatchWriter, few_tasks
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.operations.rows import FOUND, ROWS, UNMASKABLE
 from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, join
 from minibroker.pipeline.tables.data_files import DataFile
 from minibroker.pipeline.values.decoding import bytes_column
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.archives.decoded_sink import DecodedBatch
     from minibroker.pipeline.archives.decodings import Decodings
     from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.operations.masked_columns import ColumnMasks
     from minibroker.pipeline.tables.data_files import Layout
     from minibroker.pipeline.tables.table import BatchId
     from minibroker.pipeline.verbs.archive import ArchivePlan
@@ -66,6 +68,10 @@ class BatchFiles(NamedTuple):
     """Absolute paths of the files of its dead letters."""
     rows: int
     """Records of the batch, dead letters too."""
+    unmaskable: int
+    """Records that were left out, since they could not be masked."""
+    found: int
+    """Bits of the rules and selected fields whose places were there."""
 
 
 class DecodedBatchWriter(ArchiveBatchWriter):
@@ -79,6 +85,7 @@ class DecodedBatchWriter(ArchiveBatchWriter):
         *,
         decodings: Decodings,
         dead_letters: DeadLetters | None,
+        masks: ColumnMasks | None = None,
         task: Mapping[str, str] | None = None,
     ) -> None:
         """Args:
@@ -87,9 +94,13 @@ class DecodedBatchWriter(ArchiveBatchWriter):
         plan: of the archive.
         decodings: of the archive's columns; begun.
         dead_letters: place of records that cannot be decoded; None: they fail the batch.
+        masks: of the decoded columns; None: they are written as they are.
         task: of `task.options_of`, for batches of ranges; None: they have rows.
         """
         super().__init__(files, plan)
+        self.metrics: dict[int, dict[str, int]] = {}
+        """Number of a batch → its metrics of `operations.rows`, until the caller removes it."""
+        self._masks = masks
         self._table = table
         self._decodings = decodings
         self._dead_letters = dead_letters
@@ -106,6 +117,12 @@ class DecodedBatchWriter(ArchiveBatchWriter):
         self._table.commit(identity, decision.files)
         if self._task is not None:
             self.rows[identity.number] = decision.rows
+        if self._masks is not None:
+            self.metrics[identity.number] = {
+                ROWS: decision.rows,
+                UNMASKABLE: decision.unmaskable,
+                FOUND: decision.found,
+            }
         self._forget(identity)
 
     def close(self) -> None:
@@ -116,12 +133,14 @@ class DecodedBatchWriter(ArchiveBatchWriter):
         for _ in range(_ATTEMPTS_MAX):
             stage = self._new_stage(identity)
             self._make_room()
+            if self._masks is not None:
+                self._masks.check(self._decodings.types())
             layout = self._table.layout(identity, self._plan.target_bytes)
             written = self._written(batch, layout, stage)
             if not written.unseen:
                 dead = [join(stage, file.path) for file in written.dead]
                 rows = sum(file.rows for file in (*written.files, *written.dead))
-                decision = BatchFiles(written.files, dead, rows)
+                decision = BatchFiles(written.files, dead, rows, written.unmaskable, written.found)
                 told = json.dumps({"query": identity.query, **decision._asdict()})
                 self._files.create(self._path(identity), told + "\n")
                 return self._decided(identity) or decision
@@ -147,7 +166,9 @@ class DecodedBatchWriter(ArchiveBatchWriter):
         with tempfile.TemporaryDirectory(prefix="minibroker-archive-") as directory:
             result = Path(directory, "files.json")
             dead = None if self._dead_letters is None else stage
-            options = decoded_sink.options_of(layout, self._decodings.columns(), dead, result)
+            options = decoded_sink.options_of(
+                layout, self._decodings.columns(), dead, result, self._masks
+            )
             rows = few_tasks(batch) if self._task is None else batch
             writer = rows.write.format(decoded_sink.FORMAT).options(**options, **(self._task or {}))
             writer.mode("append").save()
@@ -162,7 +183,9 @@ class DecodedBatchWriter(ArchiveBatchWriter):
         try:
             told: dict[str, Any] = json.loads(text)
             files = [DataFile(*fields) for fields in told["files"]]
-            return BatchFiles(files, told["dead"], told["rows"])
+            return BatchFiles(
+                files, told["dead"], told["rows"], told.get("unmaskable", 0), told.get("found", 0)
+            )
         except (ValueError, KeyError, TypeError) as error:
             raise PipelineError(
                 f"{path} is damaged ({error}): begin anew in another directory"

@@ -125,13 +125,22 @@ def run(
         def records() -> DataFrame:
             read = sources.stream_topics(spark, options, source=plan.kafka.source)
             operations = settled.operations
+            if plan.masks_columns:
+                operations = operations.without_changes
             if operations.value_schema is None and plan.schema is not None:
                 operations = operations._replace(value_schema=schema_text(plan.schema))
             return to_archive(operated(read, operations, settled.secret))
 
         with ExitStack() as held:
             start = _start_of(
-                spark, plan, options, files, records=records, topics=topics, held=held
+                spark,
+                plan,
+                options,
+                files,
+                records=records,
+                topics=topics,
+                secret=settled.secret,
+                held=held,
             )
             return settled.told(run_started(lambda: start(progress), stop))
     except Exception as error:
@@ -146,6 +155,7 @@ def _start_of(
     *,
     records: Callable[[], DataFrame],
     topics: Sequence[str],
+    secret: bytes,
     held: ExitStack,
 ) -> Callable[[Progress | None], Watch]:
     """Return the function that starts the query.
@@ -157,6 +167,7 @@ def _start_of(
         files: of the archive's directory.
         records: returns the records to write, as a stream.
         topics: to archive now.
+        secret: of the hashes in decoded columns.
         held: ends what the writer holds, once the query is over.
     """
     archive = None if plan.is_table else FileArchive(files, plan.to)
@@ -167,9 +178,13 @@ def _start_of(
     if reads_in_tasks(spark, plan):
         task = archive_task.options_of(options, stations_of(plan.operations))
     writer: ArchiveBatchWriter
+    metrics_of = None
     if plan.decoded_columns:
-        writer = columns_writer(spark, plan, files, topics, task)
+        writer = columns_writer(spark, plan, files, topics, task, secret=secret)
         held.callback(writer.close)
+        if plan.masks_columns:
+            metrics = writer.metrics
+            metrics_of = lambda found: metrics.pop(found["batchId"], {})  # noqa: E731
     elif archive is None:
         writer = TableBatchWriter(open_table(plan), files, plan, task)
     elif task is not None:
@@ -186,9 +201,8 @@ def _start_of(
             trigger=trigger_of(plan.trigger_ms),
         )
         query = start_query(spark, stream, plan.checkpoint)
-        if not is_ranges:
-            return Watch(query, progress)
-        return Watch(query, progress, rows_of=lambda found: writer.rows.pop(found["batchId"], 0))
+        rows_of = (lambda found: writer.rows.pop(found["batchId"], 0)) if is_ranges else None
+        return Watch(query, progress, rows_of=rows_of, metrics_of=metrics_of)
 
     return start
 
@@ -197,9 +211,10 @@ def reads_in_tasks(spark: SparkSession, plan: ArchivePlan) -> bool:
     """Return whether the tasks that write the files read the records, too.
 
     They write with PyArrow: Parquet, on paths of this machine. Operations on rows are Spark's, but
-    for a range of time.
+    for a range of time, and for masks of decoded columns.
     """
-    if plan.kafka.source != "minibroker" or not plan.operations.is_time_alone:
+    operations = plan.operations.without_changes if plan.masks_columns else plan.operations
+    if plan.kafka.source != "minibroker" or not operations.is_time_alone:
         return False
     is_parquet_here = plan.format == "parquet" and not is_remote(plan.to)
     return (

@@ -1,4 +1,5 @@
 """Operations on records between a source and a sink: which records, fields and masks.
 
-`rows` describes them, `transforms.operated` applies them in the tasks.
+`rows` describes them. In the tasks `transforms.operated` applies them to rows with bytes, and
+`masked_columns` to decoded columns.
 """

@@ -79,20 +79,20 @@ class Method:
     """One rule's method, with its secret; the tasks get it by pickle."""
 
     def __init__(self, rule: MaskRule, secret: bytes) -> None:
-        self._name = rule.method
-        self._argument = rule.argument
+        self.name = rule.method
+        self.argument = rule.argument
         self._count = int(rule.argument) if rule.method in ("first", "last") else 0
         self._secret = secret
 
     def of(self, value: Any) -> Any:
         """Return the result for a value as `json.loads` makes it, or DROPPED."""
-        if self._name == "drop":
+        if self.name == "drop":
             return DROPPED
-        if value is None or self._name == "null":
+        if value is None or self.name == "null":
             return None
-        if self._name == FIXED:
+        if self.name == FIXED:
             return self._fixed(value)
-        if self._name == "empty":
+        if self.name == "empty":
             return _empty(value)
         if isinstance(value, dict):
             return {name: self.of(inner) for name, inner in value.items()}
@@ -109,33 +109,33 @@ class Method:
 
         Raises PipelineError for bytes that are no text, where the method needs text.
         """
-        if value is None or self._name in ("drop", "null"):
+        if value is None or self.name in ("drop", "null"):
             return None
-        if self._name == "hash":
+        if self.name == "hash":
             return self._digest(value).encode()
-        if self._name == FIXED:
-            return self._argument.encode()
-        if self._name == "empty":
+        if self.name == FIXED:
+            return self.argument.encode()
+        if self.name == "empty":
             return b""
         try:
             return self._text(value.decode()).encode()
         except UnicodeDecodeError:
-            raise PipelineError(f"it is not UTF-8, which {self._name} needs") from None
+            raise PipelineError(f"it is not UTF-8, which {self.name} needs") from None
 
     def _digest(self, value: bytes) -> str:
         return hmac.digest(self._secret, value, "sha256").hex()
 
     def _text(self, text: str) -> str:
-        if self._name == "hash":
+        if self.name == "hash":
             return self._digest(text.encode("utf-8", "surrogatepass"))
-        if self._name == "email":
+        if self.name == "email":
             return self._address(text)
-        if self._name == "mask":
+        if self.name == "mask":
             return "".join(map(_shape, text))
         hidden = len(text) - self._count
         if hidden <= 0:
             return "*" * len(text)
-        if self._name == "last":
+        if self.name == "last":
             return "*" * hidden + text[hidden:]
         return text[: self._count] + "*" * hidden
 
@@ -148,27 +148,27 @@ class Method:
         return f"{name}@{domain}.example"
 
     def _number(self, text: str) -> int:
-        if self._name == "hash":
+        if self.name == "hash":
             digest = hmac.digest(self._secret, text.encode(), "sha256")
             return int.from_bytes(digest[:8]) >> (64 - _NUMBER_BITS)
         digits = text.lstrip("-")
-        if self._name not in ("first", "last") or not _WHOLE.fullmatch(text):
+        if self.name not in ("first", "last") or not _WHOLE.fullmatch(text):
             return 0
         if len(digits) <= self._count:
             return 0
-        if self._name == "last":
+        if self.name == "last":
             return int(digits[-self._count :])
         return int(digits[: self._count].ljust(len(digits), "0"))
 
     def _fixed(self, value: Any) -> Any:
         if isinstance(value, (int, float, ExactNumber)) and not isinstance(value, bool):
             try:
-                found = json.loads(self._argument, parse_float=number_of, parse_int=number_of)
+                found = json.loads(self.argument, parse_float=number_of, parse_int=number_of)
             except ValueError:
-                return self._argument
+                return self.argument
             if isinstance(found, (int, float, ExactNumber)) and not isinstance(found, bool):
                 return found
-        return self._argument
+        return self.argument
 
 
 def _empty(value: Any) -> Any:

@@ -31,6 +31,10 @@ NO_JSON: Final = "it is no JSON"
 NO_OBJECT: Final = "it is no JSON object"
 TOO_DEEP: Final = "its objects are too deep within each other"
 
+NOT_WRITTEN: Final = " is not written: "
+WAY_OUT: Final = "; give --on-unmaskable skip to leave such records out, or choose with --where"
+"""Parts of the sentence about a record that ends the job; the reason is between them."""
+
 
 def _no_constant(name: str) -> float:
     raise ValueError(name)  # NaN and Infinity are no JSON
@@ -57,16 +61,18 @@ class Masked(NamedTuple):
     """Why the record cannot be written, None if it can."""
 
 
-class _Node:
-    """The rules below one name."""
+class PlaceNode:
+    """The rules or the selected fields below one name."""
 
     __slots__ = ("bit", "children", "is_each", "method", "path")
 
     def __init__(self, path: str = "") -> None:
         self.path = path
-        self.children: dict[str, _Node] = {}
+        self.children: dict[str, PlaceNode] = {}
         self.method: Method | None = None
+        """The rule for this place itself; None: only for places within it."""
         self.is_each = False
+        """True if the items of an array are meant, and not the array."""
         self.bit = 0
 
 
@@ -81,20 +87,22 @@ class Masker:
         fields: of `--select`, of the value; empty: all are kept.
         secret: of the hashes.
         """
-        self._trees: dict[str, _Node] = {}
+        self.trees: dict[str, PlaceNode] = {}
+        """Column → its rules."""
         for index, rule in enumerate(rules):
             node = self._place(rule.path)
             node.method, node.is_each = Method(rule, secret), rule.path.is_each
             node.bit = 1 << index
-        self._kept: _Node | None = _Node() if fields else None
+        self.kept: PlaceNode | None = PlaceNode() if fields else None
+        """The selected fields of the value, None if all are kept."""
         for index, path in enumerate(fields, len(rules)):
-            _leaf(self._kept or _Node(), path.names).bit = 1 << index
+            _leaf(self.kept or PlaceNode(), path.names).bit = 1 << index
 
     @property
     def columns(self) -> list[str]:
         """Return the columns of a record that are read and replaced."""
-        kept = [VALUE] if self._kept is not None and VALUE not in self._trees else []
-        return sorted([*self._trees, *kept])
+        kept = [VALUE] if self.kept is not None and VALUE not in self.trees else []
+        return sorted([*self.trees, *kept])
 
     def apply(self, key: bytes | None, value: bytes | None, headers: list[Header] | None) -> Masked:
         """Return the record as it may be written; a column of no rule is returned as it is."""
@@ -109,25 +117,25 @@ class Masker:
             return Masked(None, None, None, found, str(error))
         return Masked(key, value, headers, found | bits, None)
 
-    def _place(self, path: FieldPath) -> _Node:
-        return _leaf(self._trees.setdefault(path.target, _Node()), path.names)
+    def _place(self, path: FieldPath) -> PlaceNode:
+        return _leaf(self.trees.setdefault(path.target, PlaceNode()), path.names)
 
     def _bytes(self, target: str, value: bytes | None) -> tuple[bytes | None, int]:
         """Return a whole key or value, and the bits that were found. Raises PipelineError."""
-        tree, kept = self._trees.get(target), self._kept if target == VALUE else None
+        tree, kept = self.trees.get(target), self.kept if target == VALUE else None
         if value is None or (tree is None and kept is None):
             return value, 0
         try:
             if tree is not None and tree.method is not None:
                 return tree.method.of_bytes(value), tree.bit
-            return _changed(value, tree, kept)
+            return changed_json(value, tree, kept)
         except PipelineError as error:
             raise PipelineError(f"its {target} cannot be masked: {error}") from None
         except RecursionError:
             raise PipelineError(f"its {target} cannot be masked: {TOO_DEEP}") from None
 
     def _headers(self, headers: list[Header] | None) -> tuple[list[Header] | None, int]:
-        tree = self._trees.get(HEADERS)
+        tree = self.trees.get(HEADERS)
         if tree is None or not headers:
             return headers, 0
         result, bits = [], 0
@@ -145,14 +153,14 @@ class Masker:
         return result, bits
 
 
-def _leaf(node: _Node, names: Sequence[str]) -> _Node:
+def _leaf(node: PlaceNode, names: Sequence[str]) -> PlaceNode:
     for name in names:
         path = f"{node.path}.{name}" if node.path else name
-        node = node.children.setdefault(name, _Node(path))
+        node = node.children.setdefault(name, PlaceNode(path))
     return node
 
 
-def _changed(value: bytes, tree: _Node | None, kept: _Node | None) -> tuple[bytes, int]:
+def changed_json(value: bytes, tree: PlaceNode | None, kept: PlaceNode | None) -> tuple[bytes, int]:
     """Return a JSON value with its fields masked and selected, and the bits of those found.
 
     Raises PipelineError, and RecursionError for a value too deep.
@@ -186,7 +194,7 @@ def _is_objects(plain: Any) -> bool:
     return isinstance(plain, dict)
 
 
-def _masked(node: _Node, plain: Any) -> tuple[Any, int]:
+def _masked(node: PlaceNode, plain: Any) -> tuple[Any, int]:
     """Return a value with the rules below `node` applied, and the bits of those found.
 
     Raises PipelineError for a value that has no fields, where a rule names one.
@@ -214,13 +222,13 @@ def _masked(node: _Node, plain: Any) -> tuple[Any, int]:
     return plain, bits
 
 
-def _result(node: _Node, method: Method, value: Any) -> Any:
+def _result(node: PlaceNode, method: Method, value: Any) -> Any:
     if node.is_each and isinstance(value, list):
         return [found for item in value if (found := method.of(item)) is not DROPPED]
     return method.of(value)
 
 
-def _selected(node: _Node, plain: Any) -> tuple[Any, int]:
+def _selected(node: PlaceNode, plain: Any) -> tuple[Any, int]:
     """Return the selected fields of a value, and the bits of those found."""
     if not node.children:
         return plain, node.bit

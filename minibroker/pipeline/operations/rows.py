@@ -100,6 +100,11 @@ class RowOperations(NamedTuple):
         return not (self.where or self.sample or self.changes)
 
     @property
+    def without_changes(self) -> RowOperations:
+        """Return the operations that choose records, without those that change them."""
+        return self._replace(rules=(), fields=())
+
+    @property
     def until_bound_ms(self) -> int | None:
         """Return the moment at whose first record reading ends, None to read everything."""
         return None if self.until is None else self.until.ms + self.late_or_default_ms
@@ -248,7 +253,7 @@ def told(operations: RowOperations) -> list[tuple[str, str]]:
     if operations.fields:
         lines.append(("select", f"{', '.join(map(str, operations.fields))} of each value"))
     if operations.changes:
-        lines.append(("no JSON", "is left out" if operations.skips else "ends the job"))
+        lines.append(("unmaskable", "is left out" if operations.skips else "ends the job"))
     return lines
 
 

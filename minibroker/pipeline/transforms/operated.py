@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
+import pyarrow as pa  # at run time, too: Spark evaluates the hints of the masks' function
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 from pyspark.sql.types import BinaryType, BooleanType, LongType, StringType, StructField, StructType
@@ -21,7 +21,8 @@ from pyspark.sql.types import BinaryType, BooleanType, LongType, StringType, Str
 from minibroker.pipeline import schemas
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysed_quietly, analysis_sentence
-from minibroker.pipeline.operations.masking import Masker
+from minibroker.pipeline.operations.masked_rows import masked_rows
+from minibroker.pipeline.operations.masking import NOT_WRITTEN, WAY_OUT, Masker
 from minibroker.pipeline.operations.rows import BY_KEY, FOUND, METRIC, ROWS, UNMASKABLE
 from minibroker.pipeline.transforms.json_values import parsed_schema
 
@@ -46,8 +47,6 @@ _SPARK_TYPES: Final = {
     "value": BinaryType(),
     "headers": schemas.RECORD_WITH_HEADERS["headers"].dataType,
 }
-_HEADER: Final = pa.struct([("key", pa.string()), ("value", pa.binary())])
-_ARROW_TYPES: Final = {"key": pa.binary(), "value": pa.binary(), "headers": pa.list_(_HEADER)}
 
 
 def operated(
@@ -237,9 +236,9 @@ def _is_masked(*, fails: bool) -> Column:
         f.concat_ws("-", "topic", "partition"),
         f.lit(" offset "),
         f.col("offset").cast("string"),
-        f.lit(" is not written: "),
+        f.lit(NOT_WRITTEN),
         reason,
-        f.lit("; give --on-unmaskable skip to leave such records out, or choose with --where"),
+        f.lit(WAY_OUT),
     )
     return f.when(reason.isNull(), f.lit(True)).otherwise(f.raise_error(sentence).cast("boolean"))
 
@@ -255,33 +254,6 @@ def _function(masker: Masker, names: Sequence[str]) -> Callable[..., pa.Array]:
     """Return the function for the tasks: columns of a batch in, a struct of the result out."""
 
     def masked(*columns: pa.Array) -> pa.Array:
-        given = dict(zip(names, (column.to_pylist() for column in columns), strict=True))
-        missing = [None] * len(columns[0])
-        results = [
-            masker.apply(key, value, _pairs(headers))
-            for key, value, headers in zip(
-                given.get("key", missing),
-                given.get("value", missing),
-                given.get("headers", missing),
-                strict=True,
-            )
-        ]
-        arrays = [
-            pa.array([_structs(getattr(result, name)) for result in results], _ARROW_TYPES[name])
-            if name == "headers"
-            else pa.array([getattr(result, name) for result in results], _ARROW_TYPES[name])
-            for name in names
-        ]
-        arrays.append(pa.array([result.found for result in results], pa.int64()))
-        arrays.append(pa.array([result.reason for result in results], pa.string()))
-        return pa.StructArray.from_arrays(arrays, [*names, "found", "reason"])
+        return masked_rows(masker, names, columns)
 
     return masked
-
-
-def _pairs(headers: list[dict[str, Any]] | None) -> list[tuple[str, bytes | None]] | None:
-    return None if headers is None else [(header["key"], header["value"]) for header in headers]
-
-
-def _structs(headers: list[tuple[str, bytes | None]] | None) -> list[dict[str, Any]] | None:
-    return None if headers is None else [{"key": key, "value": value} for key, value in headers]

@@ -161,6 +161,11 @@ class ArchivePlan(NamedTuple):
         return ("key", "value") if self.decode_keys else ("value",)
 
     @property
+    def masks_columns(self) -> bool:
+        """Return whether masks and selected fields are for decoded columns, not for JSON."""
+        return self.operations.changes and self.registry_url is not None
+
+    @property
     def checkpoint(self) -> str:
         """Return the directory of the job's progress."""
         return join(self.to, JOB_DIRECTORY, "checkpoint")
@@ -200,11 +205,6 @@ def check(plan: ArchivePlan, names: Names) -> None:
             f"{names['table']} {plan.table!r}: expected NAMESPACE.NAME, such as logs.orders"
         )
     row_options.check(plan.operations, names, follows=plan.follow)
-    if plan.operations.changes and plan.registry_url is not None:
-        given = names["mask" if plan.operations.rules else "select"]
-        raise JobUsageError(
-            f"{given} is for JSON values, and those of {names['registry_url']} are none"
-        )
     _check_decoding(plan, names)
 
 
@@ -227,6 +227,18 @@ def _check_decoding(plan: ArchivePlan, names: Names) -> None:
         raise JobUsageError(f"{names['upsert_by']} is for {names['format']} iceberg or delta")
     if plan.upsert_by and plan.keep_bytes:
         raise JobUsageError(f"{names['keep_bytes']} is for records, not for {names['upsert_by']}")
+    if plan.masks_columns:
+        given = names["mask" if plan.operations.rules else "select"]
+        for field, is_given in (
+            ("keep_bytes", plan.keep_bytes),
+            ("dead_letters", plan.dead_letters is not None),
+        ):
+            if is_given:
+                raise JobUsageError(
+                    f"{names[field]} keeps bytes as they came, and {given} hides a part of them: "
+                    f"leave {names[field]} out; {names['unmaskable']} skip leaves out what cannot "
+                    "be decoded"
+                )
     if plan.format not in (*TABLE_FORMATS, FORMATS[0]):
         raise JobUsageError(
             f"{plan.format} files hold bytes: values become columns with {names['format']} "

@@ -134,9 +134,9 @@ class RowOptions(NamedTuple):
         Option(
             "--mask",
             Texts("FIELD=METHOD[,...]", rules_of),
-            "mask fields of JSON values, keys and headers, such as 'customer.email=email, "
-            "card=last4, key=hash, headers.user=drop'; methods: hash, email, mask, last4, first1, "
-            "fixed:TEXT, empty, null, drop",
+            "mask fields of JSON and decoded values, keys and headers, such as "
+            "'customer.email=email, card=last4, key=hash, headers.user=drop'; methods: hash, "
+            "email, mask, last4, first1, fixed:TEXT, empty, null, drop",
             RECORDS,
         ),
     ] = ()
@@ -155,7 +155,7 @@ class RowOptions(NamedTuple):
         Option(
             "--select",
             Texts("FIELD[,...]", fields_of),
-            "only these fields of JSON values, such as 'id, customer.country'",
+            "only these fields of JSON and decoded values, such as 'id, customer.country'",
             RECORDS,
         ),
     ] = ()

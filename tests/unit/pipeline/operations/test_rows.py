@@ -129,7 +129,7 @@ def test_the_order_is_told() -> None:
         "sample",
         "mask",
         "select",
-        "no JSON",
+        "unmaskable",
     ]
     texts = dict(lines)
     assert texts["since"] == "2026-11-24 04:00:00 UTC, by the records' timestamps"

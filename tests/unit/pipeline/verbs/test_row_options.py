@@ -80,8 +80,14 @@ def test_a_moment_before_now_stands_behind_its_flag() -> None:
         ({"mask_secret_file": "x"}, "mask_secret_file has no effect: mask has neither hash nor"),
         ({"mask_secret_file": "x", "mask": "a=drop"}, "mask_secret_file has no effect"),
         ({"until": "now", "follow": True}, "until is an end, and follow has none"),
-        ({"mask": "a=drop", "schema_registry": "http://x"}, "mask is for JSON values, and those"),
-        ({"select": "a", "schema_registry": "http://x"}, "select is for JSON values, and those"),
+        (
+            {"mask": "a=drop", "schema_registry": "http://x", "keep_bytes": True},
+            "keep_bytes keeps bytes as they came, and mask hides a part of them",
+        ),
+        (
+            {"select": "a", "schema_registry": "http://x", "dead_letters": "dead"},
+            "dead_letters keeps bytes as they came, and select hides",
+        ),
         (SHARES, "mask and select have more than 60 places together"),
     ],
 )
