@@ -13,7 +13,9 @@ A job that failed is started again, as a person would do. A kill comes when the 
 has grown by a random number, and then at a moment of a batch that the dice choose
 (`batch_moments`). All processes of the job are stopped first (SIGSTOP), and its files are looked
 at: so a kill counts only if it hits a batch that was begun and is not done, and the moment is known
-exactly. `pytest --log-cli-level=INFO` shows each kill.
+exactly. Dice alone seldom meet the moment between the commit of the target and that of Spark, which
+takes milliseconds. So each fifth kill waits for this commit, and then the driver dies.
+`pytest --log-cli-level=INFO` shows each kill.
 
 `make pipeline-fire` (MINIBROKER_PIPELINE_KILLS=50) kills more often; MINIBROKER_PIPELINE_SEED makes
 another choice.
@@ -37,7 +39,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from pyspark.errors import PySparkException
 
 from minibroker.pipeline import PipelineError
-from tests.pipeline.batch_moments import MOMENTS
+from tests.pipeline.batch_moments import COMMITTED, MOMENTS
 from tests.support.processes import ManagedProcess
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ SEED: Final = int(os.environ.get("MINIBROKER_PIPELINE_SEED", "1"))
 KINDS: Final = ("driver", "worker", "broker")
 WEIGHTS: Final = (1, 2, 2)
 """Odds of the kinds: a new driver costs the start of a JVM, so much as ten other kills."""
+COMMITTED_EVERY: Final = 5
+"""One kill of so many is of the driver, between the commit of the target and that of Spark."""
 BATCH_ROWS: Final = 100
 WAIT_S: Final = 500.0
 LOOK_S: Final = 0.05
@@ -59,7 +63,7 @@ GLANCE_S: Final = 0.001
 """Time between two looks for the moment of a kill."""
 LATE_S: Final = 0.3
 PATIENCE_S: Final = 5.0
-"""A kill waits for the chosen moment for so long, and then takes any moment of a batch."""
+"""A kill waits for a moment of the dice for so long, and then takes any moment of a batch."""
 IDLE_S: Final = 5.0
 """A job without a batch for so long gets more work."""
 SECONDS_A_KILL: Final = 120
@@ -87,6 +91,16 @@ class Kill(NamedTuple):
     moment: str
 
 
+class Wish(NamedTuple):
+    """The moment that a kill waits for."""
+
+    moment: str
+    late_s: float
+    """Seconds from its first sight to the stop; half of them if it was over before."""
+    patience_s: float
+    """Seconds until any moment will do."""
+
+
 class Job:
     """A command that runs a job, and all its processes."""
 
@@ -96,6 +110,7 @@ class Job:
         self._log = log
         self._process: ManagedProcess | None = None
         self._sessions: list[int] = []
+        self._driver: list[int] = []
 
     @property
     def pid(self) -> int:
@@ -129,8 +144,15 @@ class Job:
         assert self._process is not None
         self._process.popen.wait(WAIT_S)
 
+    def find_driver(self) -> None:
+        """Find the JVM, which `stop` stops first, with its Python."""
+        self._driver = [process.pid for process in processes_of(self.pid) if process.is_jvm]
+        self._driver.append(self.pid)
+
     def stop(self) -> None:
-        """Stop all processes where they are."""
+        """Stop all processes where they are: the driver at once, before the others are found."""
+        for pid in self._driver:
+            signalled(pid, signal.SIGSTOP)
         for process in processes_of(self.pid):
             signalled(process.pid, signal.SIGSTOP)
 
@@ -254,6 +276,9 @@ def kill_anywhere(
     job.start()
     while len(kills) < KILLS:
         kind = kinds[len(kills)] if len(kills) < len(kinds) else one_kind(dice)
+        wish = one_wish(dice, moments)
+        if COMMITTED in moments and (len(kills) + 1) % COMMITTED_EVERY == 0:
+            kind, wish = "driver", Wish(COMMITTED, 0.0, WAIT_S)
         # The job may be done with new work before it is told that it has any.
         goal = done() + dice.randint(1, steps)
         if before is not None:
@@ -261,8 +286,7 @@ def kill_anywhere(
         tries += 1
         what = f"work before kill {len(kills)}"
         wait_for(job, lambda goal=goal: done() >= goal, what, ends=ends)
-        late_s = dice.choice((0.0, dice.uniform(0, LATE_S)))
-        found = stopped_at(job, moment, dice.choice(moments), late_s)
+        found = stopped_at(job, moment, wish)
         if found is None:
             continue
         if kill(job, broker, kind, dice):
@@ -281,6 +305,11 @@ def one_kind(dice: random.Random) -> str:
     return dice.choices(KINDS, WEIGHTS)[0]
 
 
+def one_wish(dice: random.Random, moments: tuple[str, ...]) -> Wish:
+    """Return a moment to wait for, and how late after it the job stops."""
+    return Wish(dice.choice(moments), dice.choice((0.0, dice.uniform(0, LATE_S))), PATIENCE_S)
+
+
 def kill(job: Job, broker: Minibroker, kind: str, dice: random.Random) -> bool:
     """Kill; return False if there is nothing to kill."""
     if kind == "broker":
@@ -292,27 +321,21 @@ def kill(job: Job, broker: Minibroker, kind: str, dice: random.Random) -> bool:
     return True
 
 
-def stopped_at(
-    job: Job, moment: Callable[[], str | None], wanted: str, late_s: float
-) -> str | None:
-    """Stop the job in a batch; return the moment, which is `wanted` if it comes soon.
-
-    Args:
-        job: runs.
-        moment: as of `kill_anywhere`.
-        wanted: the moment to wait for.
-        late_s: seconds from its first sight to the stop; half of them if it was over before.
+def stopped_at(job: Job, moment: Callable[[], str | None], wish: Wish) -> str | None:
+    """Stop the job in a batch; return the moment, which is the wished one if it comes in time.
 
     Returns:
         None, and the job goes on: it has failed, or it has no batch under way for a while.
     """
+    job.find_driver()
     begun_s = seen_s = time.monotonic()
-    pause = threading.Event()
+    late_s, pause = wish.late_s, threading.Event()
     while (now_s := time.monotonic()) - seen_s < IDLE_S:
         found = moment()
         if found is not None:
             seen_s = now_s
-        if found == wanted or (found is not None and now_s - begun_s > PATIENCE_S):
+        is_late = now_s - begun_s > wish.patience_s
+        if found == wish.moment or (found is not None and is_late):
             pause.wait(late_s)
             late_s /= 2
             job.stop()

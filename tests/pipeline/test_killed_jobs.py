@@ -18,8 +18,10 @@ from minibroker.pipeline import archive, copy, replay, rollup
 from minibroker.pipeline.tables.archived_files import all_rows
 from tests.pipeline import topics
 from tests.pipeline.batch_moments import (
+    BEGUN,
     MOMENTS,
     PROVISIONAL,
+    WRITTEN,
     ArchiveMoments,
     RollupMoments,
     TopicMoments,
@@ -175,6 +177,7 @@ def test_replay_killed_anywhere(
             TopicMoments(place / "checkpoint", broker, PARTITIONS),
             steps=BATCH_ROWS,
             kinds=("driver", "broker"),
+            moments=(BEGUN, WRITTEN),
         )
         job.kill_driver()
         finish(lambda: replay(directory, to_topic="target", **common))

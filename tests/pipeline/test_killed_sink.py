@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from tests.pipeline import topics
-from tests.pipeline.batch_moments import TopicMoments
+from tests.pipeline.batch_moments import BEGUN, WRITTEN, TopicMoments
 from tests.pipeline.committed import records
 from tests.pipeline.copying import copy
 from tests.pipeline.killing import (
@@ -63,6 +63,7 @@ def test_the_sink_killed_anywhere(
             TopicMoments(tmp_path / "checkpoint", broker, PARTITIONS),
             steps=2 * BATCH_ROWS,
             kinds=("broker", "worker"),
+            moments=(BEGUN, WRITTEN),
             before=produce,
         )
         job.kill_driver()
