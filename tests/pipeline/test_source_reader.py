@@ -205,6 +205,8 @@ def test_a_worker_connects_once_for_all_its_ranges(
     monkeypatch.setattr(wire_client, "IDLE_S", 0.0)
     assert sum(batch.num_rows for batch in reader.read_ranges(wanted, ranges[:1])) == 10
     assert len(opened) > before
+    wire_client.close_idle()
+    assert {connection.is_closed for connection in opened} == {True}
 
 
 def test_why_librdkafka_reads_is_told(

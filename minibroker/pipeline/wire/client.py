@@ -11,6 +11,7 @@ Source: Kafka Metadata, ConsumerMetadata, NetworkClient.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -110,7 +111,7 @@ class WireClient:
 
     def connection(self, address: tuple[str, int]) -> WireConnection:
         """Return a connection for the caller alone. Raises as `WireConnection.open`."""
-        _close_idle()
+        close_idle(IDLE_S)
         waiting = _idle.pop((self._settings, address), None)
         if waiting is not None:
             if waiting.is_usable:
@@ -197,10 +198,13 @@ class WireClient:
         raise failure
 
 
-def _close_idle() -> None:
-    """Close the connections that have waited for too long."""
+def close_idle(after_s: float = 0.0) -> None:
+    """Close the connections that have waited for `after_s` seconds."""
     now_s = time.monotonic()
     for key, connection in list(_idle.items()):
-        if now_s - connection.idle_since_s >= IDLE_S:
+        if now_s - connection.idle_since_s >= after_s:
             del _idle[key]
             connection.close()
+
+
+atexit.register(close_idle)

@@ -107,6 +107,11 @@ class WireConnection:
         return not look.poll(0)
 
     @property
+    def is_closed(self) -> bool:
+        """Return whether it was ended here."""
+        return bool(self._stream.fileno() < 0)
+
+    @property
     def is_retired(self) -> bool:
         """Return whether its session ends soon, so that no more requests are to be sent."""
         return self._retires_at_s is not None and time.monotonic() >= self._retires_at_s
