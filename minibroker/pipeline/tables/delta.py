@@ -30,7 +30,13 @@ from minibroker.pipeline.tables.data_files import (
     is_left,
     stem_of,
 )
-from minibroker.pipeline.tables.table import BatchId, ListedFile, retried, unknown_time
+from minibroker.pipeline.tables.table import (
+    BatchId,
+    ListedFile,
+    committed_once,
+    retried,
+    unknown_time,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,13 +67,12 @@ class ArchiveDeltaTable:
         return found is not None and found >= batch.number
 
     def commit(self, batch: BatchId, files: Sequence[DataFile]) -> bool:
-        def add() -> bool:
-            if self.has(batch):
-                return False
-            self._append(batch, files)
-            return True
-
-        return retried(self._directory, CommitFailedError, add)
+        return committed_once(
+            self._directory,
+            CommitFailedError,
+            lambda: self.has(batch),
+            lambda: self._append(batch, files),
+        )
 
     def columns(self) -> pa.Schema:
         self._table.update_incremental()
@@ -96,9 +101,7 @@ class ArchiveDeltaTable:
         source = source.append_column(_GONE, pa.array(is_gone, pa.bool_()))
         columns = {f"`{name}`": f"s.`{name}`" for name in changes.rows.column_names}
 
-        def change() -> bool:
-            if self.has(batch):
-                return False
+        def change() -> None:
             merger = self._table.merge(
                 source,
                 " AND ".join(f"t.`{name}` = s.`{name}`" for name in changes.by),
@@ -109,9 +112,8 @@ class ArchiveDeltaTable:
             merger = merger.when_matched_delete(f"s.`{_GONE}`")
             merger = merger.when_matched_update(columns, f"NOT s.`{_GONE}`")
             merger.when_not_matched_insert(columns, f"NOT s.`{_GONE}`").execute()
-            return True
 
-        return retried(self._directory, CommitFailedError, change)
+        return committed_once(self._directory, CommitFailedError, lambda: self.has(batch), change)
 
     def files(self) -> list[ListedFile]:
         self._table.update_incremental()

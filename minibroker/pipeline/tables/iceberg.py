@@ -45,7 +45,13 @@ from pyiceberg.types import (
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.tables.data_files import MERGED, Layout, date_text, is_left, stem_of
 from minibroker.pipeline.tables.iceberg_directory import IDENTIFIER, DirectoryCatalog
-from minibroker.pipeline.tables.table import BatchId, ListedFile, retried, unknown_time
+from minibroker.pipeline.tables.table import (
+    BatchId,
+    ListedFile,
+    committed_once,
+    retried,
+    unknown_time,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -118,13 +124,12 @@ class IcebergTable:
         return found.get(QUERY) == batch.query and int(found.get(BATCH, "-1")) >= batch.number
 
     def commit(self, batch: BatchId, files: Sequence[DataFile]) -> bool:
-        def add() -> bool:
-            if self.has(batch):
-                return False
-            self._append(batch, files)
-            return True
-
-        return retried(self._directory, CommitFailedException, add)
+        return committed_once(
+            self._directory,
+            CommitFailedException,
+            lambda: self.has(batch),
+            lambda: self._append(batch, files),
+        )
 
     def columns(self) -> pa.Schema:
         self._table.refresh()
@@ -151,9 +156,7 @@ class IcebergTable:
         """
         keys = pa.concat_tables([changes.rows.select(list(changes.by)), changes.gone])
 
-        def change() -> bool:
-            if self.has(batch):
-                return False
+        def change() -> None:
             with warnings.catch_warnings(), self._table.transaction() as transaction:
                 warnings.simplefilter("ignore", UserWarning)  # of keys that no row had yet
                 transaction.set_properties({QUERY: batch.query, BATCH: str(batch.number)})
@@ -161,9 +164,8 @@ class IcebergTable:
                     transaction.delete(create_match_filter(keys, list(changes.by)))
                 if changes.rows.num_rows:
                     transaction.append(changes.rows)
-            return True
 
-        return retried(self._directory, _CONFLICTS, change)
+        return committed_once(self._directory, _CONFLICTS, lambda: self.has(batch), change)
 
     def files(self) -> list[ListedFile]:
         self._table.refresh()

@@ -120,6 +120,35 @@ def retried(
     )
 
 
+def committed_once(
+    where: str,
+    conflict: type[Exception] | tuple[type[Exception], ...],
+    is_there: Callable[[], bool],
+    commit: Callable[[], object],
+) -> bool:
+    """Commit a batch if the newest version of the table has not got it; return whether it had not.
+
+    Both are called again while other writers are faster: one of them may commit the same batch.
+
+    Args:
+        where: as of `retried`.
+        conflict: as of `retried`.
+        is_there: reads the newest version, and returns whether the batch is in it.
+        commit: commits the batch on that version.
+
+    Raises:
+        PipelineError: other writers were faster each time.
+    """
+
+    def attempt() -> bool:
+        if is_there():
+            return False
+        commit()
+        return True
+
+    return retried(where, conflict, attempt)
+
+
 def _pause(attempt: int) -> None:
     """Wait a little, longer with each attempt, so that two writers do not meet again."""
     threading.Event().wait(random.uniform(0, _PAUSE_S * (attempt + 1)))

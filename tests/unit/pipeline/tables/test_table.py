@@ -24,6 +24,21 @@ def test_a_commit_that_another_writer_overtook_is_made_again() -> None:
     assert table.retried("./orders", OvertakenError, commit) == "made"
 
 
+def test_a_batch_that_the_faster_writer_committed_is_not_committed_again() -> None:
+    """The other writer commits it between the look and the commit."""
+    there = iter([False, True])
+    commits = []
+
+    def commit() -> None:
+        commits.append(1)
+        raise OvertakenError
+
+    is_mine = table.committed_once("./orders", OvertakenError, lambda: next(there), commit)
+    assert not is_mine
+    assert commits == [1]
+    assert table.committed_once("./orders", OvertakenError, lambda: False, lambda: None)
+
+
 def test_after_many_attempts_the_error_names_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "COMMIT_TRIES", 3)
     calls = []
