@@ -125,7 +125,7 @@ def rollup(*first: Any, **options: Any) -> Outcome:
 def inspect(*first: Any, **options: Any) -> Inspection:
     """Look at topics: how much, how large, how spread, in what order, who is behind."""
     call = _called("inspect", first, options)
-    inspecting.check(call.plan)
+    inspecting.check(launch.placed(call.plan, call.engine, call.more.get("spark")))
     with launch.started(call.engine, **call.more) as session:
         return inspecting.run(session, call.plan)
 

@@ -46,7 +46,7 @@ Lines = list[tuple[str, str]]
 def preview(plan: Any, engine: Engine) -> list[str]:
     """Return the plan, line by line. Raises PipelineError if the job could not run."""
     verb = verb_of(plan)
-    if verb.job:
+    if verb.engine is not None:
         default = places.default_of(engine.conf, os.environ)
         plan = plan if places.is_here(default) else places.placed(plan, default)
     lines = [*_LINES[verb.plan](plan), ("options", "  ".join(given_lines(plan)) or "none")]
@@ -196,9 +196,10 @@ def _open_windows(plan: RollupPlan) -> str:
 
 
 def _inspect(plan: InspectPlan) -> Lines:
+    from minibroker.pipeline.jobs import inspect  # noqa: PLC0415
+
+    inspect.check(plan)
     if plan.log_dir is None:
-        there = preflight.ask(plan.kafka)
-        preflight.chosen_topics(there, plan.topics, None)
         lines = [("inspect", _topics(plan.kafka, plan.topics)), ("from", _from(plan.kafka))]
     else:
         lines = [("inspect", f"{plan.log_dir}, {', '.join(plan.topics) or 'all topics'}")]

@@ -2,8 +2,9 @@
 
 python -m tests.pipeline.elsewhere BOOTSTRAP TOPIC DIRECTORY PYTHON
 
-Prints the numbers of records of two runs, and of those that topic and archive both have, as JSON.
-Hadoop's viewfs shows DIRECTORY as /lake.
+Prints as JSON: the numbers of records of two runs, and of those that topic and archive both have;
+why /lake is not inspected, and the topic in DIRECTORY/logs. Hadoop's viewfs shows DIRECTORY as
+/lake.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 import sys
 
-from minibroker.pipeline import archive, compare
+from minibroker.pipeline import PipelineError, archive, compare, inspect
 from minibroker.pipeline.session import session
 
 MOUNT = "spark.hadoop.fs.viewfs.mounttable.mount.link./lake"
@@ -30,9 +31,14 @@ def main(bootstrap: str, topic: str, directory: str, python: str) -> None:
         archive(topic, to="/lake/archive", bootstrap=bootstrap, spark=spark).rows for _ in range(2)
     ]
     found = compare(topic, "/lake/archive", bootstrap=bootstrap, spark=spark)
-    runs.append(found.total("equal"))
+    told: list[int | str] = [*runs, found.total("equal")]
+    try:
+        inspect(log_dir="/lake", spark=spark)
+    except PipelineError as error:
+        told.append(str(error))
+    told.append(inspect(log_dir=f"file://{directory}/logs", spark=spark).topics[0].topic)
     spark.stop()
-    sys.stdout.write(json.dumps(runs) + "\n")
+    sys.stdout.write(json.dumps(told) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,9 @@ import pytest
 
 from minibroker.pipeline import PipelineError, archive, places
 from minibroker.pipeline.session import beside
+from minibroker.storage import names
 from tests.pipeline import topics
+from tests.support.batches import batch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +35,9 @@ def test_paths_are_on_the_default_file_system_and_workers_run_the_python_of_the_
     python.write_text(f'#!/bin/sh\necho "$@" >> {started}\nexec {sys.executable} "$@"\n')
     python.chmod(0o755)
     lake = tmp_path / "lake"
-    lake.mkdir()
+    segments = lake / "logs" / "kept-0"
+    segments.mkdir(parents=True)
+    (segments / names.segment_file(0, names.LOG)).write_bytes(batch(b"v"))
     words = ["tests.pipeline.elsewhere", minibroker_address, topic, str(lake), str(python)]
     environment = {name: os.environ[name] for name in os.environ if name != "PYSPARK_PYTHON"}
     done = subprocess.run(
@@ -47,7 +51,10 @@ def test_paths_are_on_the_default_file_system_and_workers_run_the_python_of_the_
     )
 
     assert done.returncode == 0, done.stderr[-4000:]
-    assert json.loads(done.stdout.splitlines()[-1]) == [5, 0, 5]
+    *counts, refused, inspected = json.loads(done.stdout.splitlines()[-1])
+    assert counts == [5, 0, 5]
+    assert refused.startswith("viewfs://mount/lake is not a directory of this machine")
+    assert inspected == "kept"
     assert (lake / "archive" / "_minibroker" / "job.json").is_file()
     assert list((lake / "archive").rglob("*.parquet"))
     assert "pyspark" in started.read_text()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TextIO
 
+from minibroker.pipeline import launch
 from minibroker.pipeline.commands.exits import EXIT_OK
 from minibroker.pipeline.commands.one_answer import answer_of
 from minibroker.pipeline.jobs import inspect
@@ -19,7 +20,7 @@ def run(plan: InspectPlan, engine: Engine, out: TextIO, errors: TextIO) -> int:
 
     Raises KeyboardInterrupt after Ctrl-C.
     """
-    inspect.check(plan)
+    inspect.check(launch.placed(plan, engine))
     found = answer_of(lambda spark, tell: inspect.run(spark, plan, tell=tell), engine, errors)
     out.write(report_text.text(found))
     return EXIT_OK

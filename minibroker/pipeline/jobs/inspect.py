@@ -17,14 +17,17 @@ from typing import TYPE_CHECKING, Final
 from pyspark import StorageLevel
 
 from minibroker.clock import SystemClock
-from minibroker.pipeline import preflight
+from minibroker.pipeline import places, preflight
+from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
+from minibroker.pipeline.files import local
 from minibroker.pipeline.inspections import source as tally_source
 from minibroker.pipeline.inspections.keys import KEY_BYTES_SHOWN
 from minibroker.pipeline.inspections.tallies import PartitionTally, TopicTally, width_of
 from minibroker.pipeline.lag import readers as group_lag
 from minibroker.pipeline.operations import mask_secret
 from minibroker.pipeline.operations.rows import source_options
+from minibroker.pipeline.plan import is_remote
 from minibroker.pipeline.reports import page_file
 from minibroker.pipeline.reports.facts import (
     CodecFacts,
@@ -61,11 +64,19 @@ LARGE: Final = 0.99
 def check(plan: InspectPlan) -> None:
     """Check that the topics exist and that the page can be written.
 
+    Args:
+        plan: with its directory where the session has it (`launch.placed`).
+
     Raises:
         PipelineError: no broker, no such topic, no such directory.
     """
     page_file.check(plan.report)
     if plan.log_dir is not None:
+        if is_remote(plan.log_dir):
+            raise PipelineError(
+                f"{plan.log_dir} is not a directory of this machine, and a broker's files are read "
+                "from no other place: give file:/… for one of this machine"
+            )
         SegmentOptions.parse(_of_files(plan)).find_partitions()
     else:
         preflight.chosen_topics(preflight.ask(plan.kafka), plan.topics, None)
@@ -84,6 +95,7 @@ def run(
     Raises:
         PipelineError: it cannot be done.
     """
+    plan = places.placed(plan, places.default_of_session(spark))
     try:
         found = _look(spark, plan, tell or (lambda _: None))
     except Exception as error:
@@ -178,7 +190,7 @@ def _batches(spark: SparkSession, plan: InspectPlan) -> DataFrame:
 def _of_files(plan: InspectPlan) -> dict[str, str]:
     chosen = {"subscribe": ",".join(plan.topics)} if plan.topics else {}
     # What cannot be read is part of what is found.
-    return {"path": str(plan.log_dir), "failOnDataLoss": "false", **chosen}
+    return {"path": str(local(str(plan.log_dir))), "failOnDataLoss": "false", **chosen}
 
 
 def topic_facts(name: str, partitions: Sequence[int], tally: TopicTally) -> TopicFacts:

@@ -7,10 +7,10 @@ from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.operations.rows import NONE, RowOperations
-from minibroker.pipeline.plan import Kafka, absolute
+from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Verb
-from minibroker.pipeline.verbs.kinds import TOPICS, Kind
+from minibroker.pipeline.verbs.kinds import DIRECTORY, TOPICS, Kind
 from minibroker.pipeline.verbs.row_options import ROW_OPTIONS
 from minibroker.pipeline.verbs.shared import CLUSTER, Engine
 
@@ -24,7 +24,7 @@ class InspectPlan(NamedTuple):
         str | None,
         Option(
             "--log-dir",
-            Kind("DIR", absolute),  # Spark's workers run in another directory
+            DIRECTORY,
             "or a data directory of minibroker or Kafka, with no broker running",
         ),
     ] = None

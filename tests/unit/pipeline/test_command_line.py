@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from minibroker import cli
-from minibroker.pipeline import launch
+from minibroker.pipeline import launch, session
 from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.commands.exits import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from minibroker.pipeline.errors import PipelineError
@@ -57,6 +57,20 @@ def test_maintain_takes_no_flag_that_would_change_nothing() -> None:
     for flag in ("--bootstrap", "--master"):
         code, _, errors = run("maintain", "--to", "./orders-table", flag, "127.0.0.1:1")
         assert (code, f"unknown argument '{flag}'" in errors) == (EXIT_USAGE, True)
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_broker_s_directory_is_on_the_default_file_system_as_every_directory(
+    monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    """It is refused before Spark starts, since no broker keeps its files there."""
+    monkeypatch.setattr(session, "running", lambda: None)
+    default = "spark.hadoop.fs.defaultFS=hdfs://name:8020"
+    code, out, errors = run("inspect", "--log-dir", "/logs", "--conf", default, *more)
+    assert (code, out) == (EXIT_FAILED, "")
+    assert errors.startswith(
+        "minibroker pipeline inspect: hdfs://name:8020/logs is not a directory"
+    )
 
 
 @pytest.mark.slow

@@ -34,6 +34,9 @@ def test_missing_topics_are_reported_before_spark_starts(tmp_path: Path) -> None
         check(plan(tmp_path, "order"))
     with pytest.raises(PipelineError, match="is no directory"):
         check(plan(tmp_path / "nowhere"))
+    with pytest.raises(PipelineError, match=r"^hdfs://name/logs is not .* give file:/"):
+        check(plan(tmp_path)._replace(log_dir="hdfs://name/logs"))
+    check(plan(tmp_path)._replace(log_dir=tmp_path.as_uri()))
     with pytest.raises(PipelineError, match=r"page\.html cannot be written"):
         inspect(log_dir=tmp_path, report=tmp_path / "nowhere" / "page.html")
 
