@@ -205,14 +205,13 @@ class Cluster(InProcess):
         *,
         replication_factor: int | None = None,
     ) -> None:
-        """Make a topic, with 3 replicas where there are as many brokers. Raises KafkaError."""
+        """Make a topic, with 3 replicas where there are as many brokers; all brokers that run
+        know it when this returns. Raises KafkaError, TimeoutError.
+        """
         named = {key: setting_text(value) for key, value in (config or {}).items()}
         replicas = replication_factor or replicas_of(self._count)
 
-        async def create() -> None:
-            await self._nodes.metadata.create_topic(name, partitions, replicas, configs=named)
-
-        self._await(create())
+        self._await(self._nodes.create_topic(name, partitions, replicas, named), WAIT_S)
 
     def report(self, requests: int = 20, records: int = 5) -> str:
         """Return `Broker.report` of each broker, for the report of a test that failed."""

@@ -10,12 +10,12 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from minibroker.cluster.image import NO_CONTROLLER
+from minibroker.cluster.image import NO_CONTROLLER, NO_LEADER
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from minibroker.cluster.cluster import Cluster as Metadata
     from minibroker.cluster.image import PartitionImage, TopicImage
@@ -73,6 +73,18 @@ class Nodes:
         return _partition(self.metadata, topic, index)
 
     # What a test does to the cluster.
+
+    async def create_topic(
+        self, name: str, partitions: int, replicas: int, configs: Mapping[str, str]
+    ) -> None:
+        """Make a topic; all brokers that run know it and its leaders when this returns.
+
+        Raises KafkaError, RuntimeError, TimeoutError.
+        """
+        await self.metadata.create_topic(name, partitions, replicas, configs=configs)
+        await self._until_all(
+            lambda cluster: _has_leaders(cluster, name), f"the brokers know topic {name}"
+        )
 
     async def make_controller(self, broker_id: int) -> None:
         """Make a broker the controller; all brokers that run know it when this returns.
@@ -224,6 +236,11 @@ def _is_gone(cluster: Metadata, broker_id: int) -> bool:
             for partition in topic.partitions
         )
     )
+
+
+def _has_leaders(cluster: Metadata, topic: str) -> bool:
+    found = cluster.image.topics.get(topic)
+    return found is not None and all(state.leader != NO_LEADER for state in found.partitions)
 
 
 def _partition(cluster: Metadata, topic: str, index: int) -> PartitionImage:

@@ -13,6 +13,7 @@ from minibroker.config.members import configs_of
 from minibroker.config.options import TopicToCreate
 from minibroker.errors import MinibrokerError
 from minibroker.local_cluster import LocalCluster
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,7 +71,7 @@ async def test_brokers_that_are_not_started_lead_nothing(tmp_path: Path) -> None
     await cluster.stop()
     cluster, brokers = new_cluster(tmp_path, 2)
     await cluster.start()
-    assert {state.leader for state in partitions_of(brokers[1], "t")} <= {4, 5}
+    await eventually(lambda: {state.leader for state in partitions_of(brokers[1], "t")} <= {4, 5})
     await cluster.stop()
 
 

@@ -11,6 +11,7 @@ from minibroker.protocol.messages.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )
+from tests.support.cluster import stop_following
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker
@@ -47,5 +48,7 @@ async def test_an_epoch_that_is_over_is_refused(controller: InProcessBroker) -> 
 
 
 async def test_another_broker_is_the_controller(controller: InProcessBroker) -> None:
-    controller.broker.cluster._election.lose()
+    cluster = controller.broker.cluster
+    await stop_following(cluster)  # it would hear of the nodes above, and win again
+    cluster._election.lose()
     assert (await ask(controller, 3, 2, -1)).error_code == ErrorCode.NOT_CONTROLLER

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from minibroker.cluster.image import TopicImage
 from minibroker.errors import KafkaError
 from minibroker.partitions.journal import Journal
+from tests.support.waiting import eventually
 from tests.unit.partitions.conftest import partition_image
 
 if TYPE_CHECKING:
@@ -106,8 +106,10 @@ class Bench:
             task()
 
     async def load(self) -> None:
-        """Let the worker and the loop take turns until nothing is left to do."""
-        await asyncio.sleep(0)
-        while self.later:
+        """Let the worker and the loop take turns until no partition is being loaded."""
+
+        def is_loaded() -> bool:
             self.run_worker()
-            await asyncio.sleep(0)
+            return not self.journal.is_loading
+
+        await eventually(is_loaded)

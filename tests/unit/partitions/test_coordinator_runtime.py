@@ -13,6 +13,7 @@ from minibroker.errors import KafkaError, StorageError
 from minibroker.partitions.coordinator_runtime import CoordinatorRuntime, WriteTimeout
 from minibroker.timers import Timers
 from tests.support.held_disk import HeldDisk
+from tests.support.waiting import eventually
 from tests.unit.partitions.conftest import partition_image
 from tests.unit.partitions.journal_bench import TOPIC, FakeCluster
 
@@ -264,9 +265,8 @@ async def test_shards_come_and_go_with_leadership(world: World) -> None:
     with pytest.raises(KafkaError) as caught:
         bench.runtime.get(0)
     assert caught.value.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    while bench.later:
-        bench.later.pop(0)()
-        await asyncio.sleep(0)
+    bench.later.pop(0)()
+    await eventually(lambda: not bench.runtime.journal.is_loading)
     (after,) = bench.runtime.active()
     assert after is not before
     assert (after.keys, after.events) == ([b"a"], ["loaded"])

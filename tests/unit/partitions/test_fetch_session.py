@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker import slices
 from minibroker.error_codes import ErrorCode
 from minibroker.partitions.fetch_session import (
     CONSUMER,
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
     from minibroker.partitions.partition import Waiter
 
 KEYS = [("t", index) for index in range(8)]
+
+
+@pytest.fixture(autouse=True)
+def one_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a loop the end of a session has to fit into one slice, on a busy machine too."""
+    monkeypatch.setattr(slices, "SLICE_S", 60.0)
 
 
 @pytest.fixture

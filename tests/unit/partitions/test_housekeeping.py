@@ -11,6 +11,7 @@ from minibroker.config.dynamic import DynamicConfig
 from minibroker.partitions.housekeeping import Housekeeping
 from minibroker.timers import Timers
 from tests.support.in_process import ManualClock
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -89,9 +90,10 @@ async def test_producers_are_looked_at_with_the_time_and_the_limit(rig: Rig) -> 
 async def test_the_look_is_repeated_while_producers_are_left(rig: Rig) -> None:
     rig.producers_left = 1
     rig.housekeeping.note_change()
-    for _ in range(3):
+    for looks in range(1, 4):
         rig.clock.advance(LOOK_MS)
-    assert len(rig.looks) == 3
+        assert len(rig.looks) == looks
+        await eventually(lambda: rig.housekeeping._expiry_timer is not None)
 
 
 async def test_retention_is_armed_by_logs_that_are_there_already(rig: Rig) -> None:

@@ -66,6 +66,7 @@ class Controlled:
     async def remove_kafka(self, broker_id: int = KAFKA) -> None:
         await self.tree.delete(paths.broker(broker_id))
         await eventually(lambda: broker_id not in self.cluster.image.brokers)
+        await eventually(lambda: broker_id not in self.outboxes._outboxes)
 
     async def until_told(self, *expected: tuple[int, list[tuple[str, int]]]) -> None:
         """Wait until these requests were sent, in this order, and no other."""

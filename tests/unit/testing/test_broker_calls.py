@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker import slices
 from minibroker.errors import KafkaError
 from minibroker.testing import Cluster
 from tests.support.waiting import wait_until
@@ -33,12 +34,16 @@ def test_each_broker_shows_its_own_replica(cluster: Cluster) -> None:
         follower.produce("t", "y")
 
 
-def test_a_wait_on_a_follower_ends_when_the_record_is_there(cluster: Cluster) -> None:
+def test_a_wait_on_a_follower_ends_when_the_record_is_there(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its partition may not be on the broker yet, and is followed then."""
+    monkeypatch.setattr(slices, "SLICE_S", -1.0)  # brokers hear of a topic one after another
     leader, follower = cluster.brokers
     assert leader.produce("t", "x").offset == 0
     assert [record.text for record in follower.wait_for("t", 1)] == ["x"]
     cluster.create_topic("later", 3)
+    assert [broker.topics.get("later") for broker in cluster.brokers] == [3, 3]
     on = cluster.leader("later", 2)
     cluster.broker(on).produce("later", "y", partition=2)
     assert [record.text for record in cluster.broker(1 - on).wait_for("later", 1)] == ["y"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.testing import Cluster
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ def test_paused_and_killed_brokers_are_told(cluster: Cluster) -> None:
         cluster.kill(2)
         with pytest.raises(RuntimeError, match="all brokers of the cluster are killed or paused"):
             cluster.leader("t")
-    assert cluster.leader("t", 1) == 1
+    wait_until(lambda: cluster.leader("t", 1) == 1, "the broker that is left leads")
 
 
 def test_the_controller_is_asked_for_the_metadata(cluster: Cluster) -> None:

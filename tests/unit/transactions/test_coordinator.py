@@ -18,6 +18,7 @@ from minibroker.transactions.state import EPOCH_MAX, TransactionMetadata, Transa
 from minibroker.transactions.store import TransactionStore
 from tests.support.in_process import request_frame
 from tests.support.transactions import TIMEOUT_MS, names
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from tests.support.transactions import World
@@ -150,10 +151,11 @@ async def test_an_overdue_transaction_is_aborted(world: World) -> None:
     await world.produce(producer, b"a")
     world.clock.advance(TIMEOUT_MS)
     assert world.state().state == S.ONGOING
+    await eventually(lambda: world.coordinator._abort_timer is not None)  # the next look
     world.clock.advance(10_001)
-    found = await world.fetch()  # the loop had its turn
+    await eventually(lambda: world.state().state == S.COMPLETE_ABORT)
+    found = await world.fetch()
     assert (found.last_stable_offset, len(found.aborted_transactions)) == (2, 1)
-    assert world.state().state == S.COMPLETE_ABORT
     assert (await world.end(producer)).error_code == ErrorCode.PRODUCER_FENCED
 
 
