@@ -38,6 +38,15 @@ _FILE_MODE: Final = 0o644
 _DIRECTORY_MODE: Final = 0o755
 
 
+def probed(size: int, position: int) -> Iterator[int]:
+    """Yield the places of a range of bytes that tell whether it is in memory: one in `PROBE_BYTES`,
+    because the system reads and drops about as much at once, and the last one.
+    """
+    end = position + size
+    yield from range(position, end, PROBE_BYTES)
+    yield end - 1
+
+
 class Files:
     """The real files. Stateless: one instance serves every log of the process, on any thread."""
 
@@ -102,14 +111,22 @@ class Files:
         return found if done == size else found[:done]
 
     def is_resident(self, fd: int, size: int, position: int) -> bool:
-        """Return whether these bytes, which exist, are in memory. One byte is asked for in
-        `PROBE_BYTES`: the system reads and drops about as much at once.
+        """Return whether these bytes, which exist, are in memory: True where the system cannot
+        tell, so that the reader waits.
         """
-        end = position + size
-        return all(
-            self.pread_resident(fd, 1, at) is not None
-            for at in (*range(position, end, PROBE_BYTES), end - 1)
-        )
+        if not _NOWAIT:
+            return True
+        buffers = [bytearray(1)]
+        preadv = os.preadv
+        try:
+            for place in probed(size, position):
+                preadv(fd, buffers, place, _NOWAIT)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            if error.errno != errno.EOPNOTSUPP:
+                raise
+        return True
 
     def map(self, fd: int, position: int, size: int) -> mmap.mmap:
         """`size` bytes from `position` (a multiple of the page size), read-only, shared."""

@@ -13,6 +13,7 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+from minibroker.storage.files import probed
 from tests.support.watched_files import Call, WatchedFiles
 
 if TYPE_CHECKING:
@@ -62,6 +63,12 @@ class ColdFiles(WatchedFiles):
     def pread_resident(self, fd: int, size: int, position: int) -> bytes | None:
         """Read bytes that are in memory, None otherwise."""
         return None if self._pages(fd, size, position) else os.pread(fd, size, position)
+
+    def is_resident(self, fd: int, size: int, position: int) -> bool:
+        """Return whether the bytes that the system would be asked about are in memory."""
+        return all(
+            self.pread_resident(fd, 1, place) is not None for place in probed(size, position)
+        )
 
     def map(self, fd: int, position: int, size: int) -> mmap.mmap:
         """Map a range; later reads of its pages are not noticed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,32 @@ def test_the_system_tells_or_waits_but_gives_nothing_else(path: str) -> None:
     assert found in (None, CONTENT)
     assert os.pread(handle, len(CONTENT), 0) == CONTENT
     os.close(handle)
+
+
+@pytest.mark.parametrize(
+    ("last", "is_resident"),
+    [(None, True), (errno.EAGAIN, False), (errno.EOPNOTSUPP, True), (errno.EIO, None)],
+)
+def test_the_first_and_the_last_byte_of_a_range_and_some_between_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, last: int | None, is_resident: bool | None
+) -> None:
+    """The reader waits where the system cannot tell. An error of the disk is raised."""
+    asked: list[int] = []
+
+    def preadv(_fd: int, buffers: list[bytearray], position: int, _flags: int) -> int:
+        assert [len(buffer) for buffer in buffers] == [1]
+        asked.append(position)
+        if last is not None and position == PROBE_BYTES + 8:
+            raise OSError(last, os.strerror(last))
+        return 1
+
+    monkeypatch.setattr(os, "preadv", preadv)
+    if is_resident is None:
+        with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+            REAL_FILES.is_resident(-1, PROBE_BYTES + 2, 7)
+    else:
+        assert REAL_FILES.is_resident(-1, PROBE_BYTES + 2, 7) is is_resident
+    assert asked == [7, PROBE_BYTES + 7, PROBE_BYTES + 8]
 
 
 def test_a_worker_reads_the_range_and_leaves_the_file_open(path: str) -> None:
