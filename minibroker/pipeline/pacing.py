@@ -37,6 +37,11 @@ def paced(batches: Iterable[pa.RecordBatch], bytes_per_s: float) -> Iterator[pa.
             threading.Event().wait(left_s)
 
 
+def share_of_task(bytes_per_s: int | None, tasks: int, cores: int) -> float:
+    """Return the bytes of a second in one of `tasks` tasks on `cores` cores, 0 for no limit."""
+    return 0.0 if bytes_per_s is None else bytes_per_s / max(1, min(tasks, cores))
+
+
 def record_bytes(batch: pa.RecordBatch) -> int:
     """Return the bytes of keys, values and headers, with four to each of them for its length."""
     names = batch.schema.names

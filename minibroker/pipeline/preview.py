@@ -109,8 +109,11 @@ def _batch_limits(plan: ArchivePlan) -> str:
     if plan.kafka.source != SOURCES[0]:
         return f"{rows} at most"
     size = quantities.size(plan.batch_bytes or DEFAULT_BATCH_BYTES)
-    rate = "" if plan.max_rate is None else f", {quantities.size(plan.max_rate)} a second"
-    return f"{rows} or {size} at most{rate}"
+    return f"{rows} or {size} at most{_rate(plan.max_rate)}"
+
+
+def _rate(bytes_per_s: int | None) -> str:
+    return "" if bytes_per_s is None else f", {quantities.size(bytes_per_s)} a second"
 
 
 def _archived_as(plan: ArchivePlan) -> str:
@@ -258,7 +261,7 @@ def _copy(plan: CopyPlan) -> Lines:
         ("places", "in the partitions of their keys" if plan.by_key else "in their partitions"),
         ("groups", ", ".join(groups) or "none"),
         ("copies", f"{_ahead(plan.kafka, topics, plan.checkpoint, plan.operations)}, {ending}"),
-        ("batches", f"of {plan.batch_rows:,} records at most"),
+        ("batches", f"of {plan.batch_rows:,} records at most{_rate(plan.max_rate)}"),
         *_operations(plan.operations, plan.checkpoint_directory),
     ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,6 +10,9 @@ from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from minibroker.pipeline import PipelineError, compare, copy
+from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.preflight import ask
+from minibroker.pipeline.replays.target import create, grow
 from tests.pipeline import topics
 from tests.pipeline.committed import commit, offsets, records, rest, values
 from tests.pipeline.made_records import PARTITIONS, RECORDS, copy_in_transactions, made, write
@@ -139,3 +143,41 @@ def test_a_target_that_was_made_anew_is_refused(
     topics.create(minibroker_address, topic, PARTITIONS)
     with pytest.raises(PipelineError, match="that is gone: give another directory"):
         copy(source, **common)
+
+
+def test_a_target_has_more_partitions_than_one_request_makes(
+    minibroker_address: str, topic: str
+) -> None:
+    """The broker refuses 10,000 in one request; it makes them in steps, or says why not."""
+    here = Kafka(minibroker_address)
+    create(here, topic, 10_000)
+    assert ask(here).partitions[topic] == 10_000
+    with pytest.raises(
+        PipelineError,
+        match=f"topic '{topic}' has 1 partitions and gets no more .* number to 9, and",
+    ):
+        grow(here, topic, 1, 9)
+    topics.delete(minibroker_address, topic)
+
+
+def test_a_rate_in_bytes_is_kept_by_the_tasks_together(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """Each of a copy of all records, and of one that Spark chooses from; the time is a bound."""
+    topics.create(minibroker_address, topic, 2)
+    client = topics.producer(minibroker_address)
+    for number in range(2 * 500):
+        client.produce(topic, b"x" * 1_000, partition=number % 2)
+    assert client.flush(topics.SECONDS) == 0
+    given: dict[str, Any] = {
+        "bootstrap": minibroker_address,
+        "spark": spark,
+        "max_rate": "512KB/s",
+    }
+    for name, where in (("all", None), ("chosen", "value IS NOT NULL")):
+        begun_s = time.monotonic()
+        done = copy(
+            topic, to_topic=f"{topic}-{name}", checkpoint=tmp_path / name, where=where, **given
+        )
+        assert done.rows == 1_000
+        assert time.monotonic() - begun_s >= 1_000 * 1_000 / (512 << 10)

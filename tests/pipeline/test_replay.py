@@ -12,6 +12,7 @@ from minibroker.pipeline import PipelineError, archive, replay, schemas
 from minibroker.pipeline.jobs.replay import check, run
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.replays import target
 from minibroker.pipeline.replays.target import ReplayTarget
 from minibroker.pipeline.transforms import replayed
 from minibroker.pipeline.verbs.replay import ReplayPlan
@@ -86,9 +87,16 @@ def test_partitions_times_and_everything_else_are_kept(
 
 
 def test_a_target_that_is_not_there_is_made(
-    spark: SparkSession, archived: Archived, kafka_address: str, topic: str, tmp_path: Path
+    spark: SparkSession,
+    archived: Archived,
+    kafka_address: str,
+    topic: str,
+    tmp_path: Path,
 ) -> None:
-    """Kafka makes it, with the empty partition, too; the README's test covers minibroker."""
+    """Kafka makes it in two requests, with the empty partition, too.
+
+    The README's test covers minibroker.
+    """
     wanted, here = archived
     address = kafka_address
     notes: list[Note] = []
@@ -100,7 +108,9 @@ def test_a_target_that_is_not_there_is_made(
         checkpoint_directory=str(tmp_path / "checkpoint"),
     )
     assert check(plan) == ReplayTarget(PARTITIONS, is_there=False)
-    assert run(spark, plan, note=notes.append).rows == RECORDS
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(target, "PARTITIONS_AT_ONCE", PARTITIONS - 1)
+        assert run(spark, plan, note=notes.append).rows == RECORDS
     assert [note.fields for note in notes] == [{"created_topic": topic, "partitions": PARTITIONS}]
     found = records(address, topic)
     assert {number: [record.value for record in part] for number, part in found.items()} == {

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import ConfigResource, ConfigSource, NewPartitions, ResourceType
+from confluent_kafka.admin import ConfigResource, ConfigSource, ResourceType
 
 from minibroker.pipeline import preflight
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.progress import Note
-from minibroker.pipeline.replays.target import create
+from minibroker.pipeline.replays.target import create, grow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -82,7 +82,7 @@ class CopyTargets:
             elif self._keeps_partitions and there[target] < wanted:
                 if target not in self._partitions:
                     raise PipelineError(too_few(source, wanted, target, there[target]))
-                self._grow(target, wanted)
+                grow(self._target, target, there[target], wanted)
             self._partitions[target] = wanted
 
     def _make(self, source: str, target: str, partitions: int) -> None:
@@ -96,17 +96,6 @@ class CopyTargets:
                     {"created_topic": target, "partitions": partitions, "config": config},
                 )
             )
-
-    def _grow(self, target: str, partitions: int) -> None:
-        admin = preflight.admin_of(self._target)
-        asked = admin.create_partitions([NewPartitions(target, partitions)])
-        try:
-            asked[target].result(2 * preflight.ANSWER_TIMEOUT_S)
-        except KafkaException as error:
-            raise PipelineError(
-                f"topic {target!r} gets no more partitions ({error.args[0].str()}): raise their "
-                f"number to {partitions}"
-            ) from error
 
 
 def too_few(source: str, wanted: int, target: str, there: int) -> str:

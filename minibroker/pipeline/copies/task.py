@@ -19,6 +19,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 
 from minibroker.pipeline import options as source_options
 from minibroker.pipeline.offsets import OffsetRange, TopicPartition
+from minibroker.pipeline.pacing import paced
 from minibroker.pipeline.sink import writers as sink
 from minibroker.pipeline.sink.delivered_places import RANGES_MAX, Delivered, DeliveredPlaces
 from minibroker.pipeline.sink.marker import Position
@@ -68,6 +69,8 @@ class CopyBatch(NamedTuple):
     number: int
     groups: Sequence[Sequence[Sequence[Any]]]
     """The ranges of each task."""
+    bytes_per_s: float = 0.0
+    """Bytes that a task writes in a second, at most; 0 for no limit."""
 
 
 class CopySource(DataSource):
@@ -140,7 +143,7 @@ def _records(batch: CopyBatch, ranges: Iterable[OffsetRange]) -> Iterator[pa.Rec
     """Yield the records with the names of their new topics."""
     options = source_options.parse(batch.source, streaming=False)
     names = {old: pa.scalar(new, pa.string()) for old, new in batch.names.items()}
-    for records in read_ranges(options, ranges):
+    for records in paced(read_ranges(options, ranges), batch.bytes_per_s):
         topics = pa.repeat(names[records["topic"][0].as_py()], records.num_rows)
         at = records.schema.get_field_index("topic")
         renamed = records.set_column(at, "topic", topics)

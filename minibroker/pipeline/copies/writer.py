@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.pipeline.copies.task import FORMAT, CopyBatch, CopySource, groups_of, whole_ranges
 from minibroker.pipeline.offsets import OffsetRange
+from minibroker.pipeline.pacing import share_of_task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,6 +66,8 @@ class CopyBatchWriter:
             return
         names = {span.topic: self._plan.target_of(span.topic) for span in ranges}
         self._targets.ensure(names)
+        spark, groups = batch.sparkSession, groups_of(ranges)
+        cores = spark.sparkContext.defaultParallelism
         whole = CopyBatch(
             source=self._source,
             sink=self._sink,
@@ -73,9 +76,9 @@ class CopyBatchWriter:
             query=self._name,
             run=self._run,
             number=number,
-            groups=groups_of(ranges),
+            groups=groups,
+            bytes_per_s=share_of_task(self._plan.max_rate, len(groups), cores),
         )
-        spark = batch.sparkSession
         spark.dataSource.register(CopySource)
         copied = spark.read.format(FORMAT).option("batch", json.dumps(whole)).load().collect()
         if self._plan.keeps_partitions:

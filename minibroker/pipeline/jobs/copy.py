@@ -32,6 +32,7 @@ from minibroker.pipeline.progress import Note
 from minibroker.pipeline.repeating import repeated
 from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.source import frames as sources
+from minibroker.pipeline.source.frames import RATED_BATCH_S
 from minibroker.pipeline.state import job_directory, topic_identity
 from minibroker.pipeline.state.checkpoint_files import start_query, timed
 from minibroker.pipeline.state.topic_identity import Place
@@ -223,13 +224,20 @@ def _start(
 
 
 def reader_options(plan: CopyPlan) -> dict[str, str]:
-    """Return the options of the source: every record from the first on."""
+    """Return the options of the source: every record from the first on.
+
+    At a limited rate a batch lasts about RATED_BATCH_S: brokers abort transactions that last long.
+    """
     chosen = {"subscribePattern": plan.pattern} if plan.pattern else {}
+    rated = {}
+    if plan.max_rate is not None:
+        rated["maxBytesPerTrigger"] = str(plan.max_rate * RATED_BATCH_S)
     return {
         **plan.kafka.options(),
         **(chosen or {"subscribe": ",".join(plan.topics)}),
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": str(plan.batch_rows),
+        **rated,
         "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
         **source_options(plan.operations, streaming=True),
     }

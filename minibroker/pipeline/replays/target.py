@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import NewTopic
+from confluent_kafka.admin import NewPartitions, NewTopic
 
 from minibroker.pipeline import preflight
 from minibroker.pipeline.errors import PipelineError
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 DEFAULT_REPLICATION: Final = -1
 """Replication factor of a new topic: the cluster's `default.replication.factor` (KIP-464)."""
+PARTITIONS_AT_ONCE: Final = 1_000
+"""Partitions that one request makes. Kafka makes 9,999 at most, and a slow broker has to make these
+before the request times out."""
 _LOOK_S: Final = 0.1
 
 
@@ -63,14 +66,15 @@ def create(
     Args:
         kafka: the cluster.
         topic: its name.
-        partitions: how many it gets.
+        partitions: how many it gets, in several requests if they are many.
         config: its settings; the cluster's defaults for all others.
 
     Raises:
         PipelineError: the cluster does not make it, or does not show it in time.
     """
     admin = preflight.admin_of(kafka)
-    wanted = NewTopic(topic, partitions, DEFAULT_REPLICATION, config=dict(config or {}))
+    first = min(partitions, PARTITIONS_AT_ONCE)
+    wanted = NewTopic(topic, first, DEFAULT_REPLICATION, config=dict(config or {}))
     timeout_s = preflight.ANSWER_TIMEOUT_S
     made = admin.create_topics([wanted], operation_timeout=timeout_s, request_timeout=timeout_s)
     try:
@@ -81,11 +85,52 @@ def create(
             f"({error.args[0].str()}): create it with {partitions} partitions, or take a topic "
             "that is there"
         ) from error
-    deadline = time.monotonic() + timeout_s
-    while preflight.ask(kafka).partitions.get(topic) != partitions:
+    _wait_for(kafka, topic, first, admin)
+    grow(kafka, topic, first, partitions)
+
+
+def grow(kafka: Kafka, topic: str, present: int, wanted: int) -> None:
+    """Add partitions to a topic, and return when the cluster's metadata has them.
+
+    Args:
+        kafka: the cluster.
+        topic: its name.
+        present: how many it has.
+        wanted: how many it gets; nothing is done if it has them.
+
+    Raises:
+        PipelineError: the cluster does not add them, or does not show them in time.
+    """
+    if present >= wanted:
+        return
+    admin = preflight.admin_of(kafka)
+    timeout_s = preflight.ANSWER_TIMEOUT_S
+    while present < wanted:
+        following = min(wanted, present + PARTITIONS_AT_ONCE)
+        asked = admin.create_partitions(
+            [NewPartitions(topic, following)],
+            operation_timeout=timeout_s,
+            request_timeout=timeout_s,
+        )
+        try:
+            asked[topic].result(2 * timeout_s)
+        except KafkaException as error:
+            raise PipelineError(
+                f"topic {topic!r} has {present} partitions and gets no more "
+                f"({error.args[0].str()}): raise their number to {wanted}, and run the same "
+                "command again"
+            ) from error
+        _wait_for(kafka, topic, following, admin)
+        present = following
+
+
+def _wait_for(kafka: Kafka, topic: str, partitions: int, admin: preflight.Admin) -> None:
+    """Return when the cluster shows the topic with so many partitions. Raises PipelineError."""
+    deadline = time.monotonic() + preflight.ANSWER_TIMEOUT_S
+    while preflight.ask(kafka, admin).partitions.get(topic) != partitions:
         if time.monotonic() > deadline:
             raise PipelineError(
-                f"topic {topic!r} was made, but the cluster does not show its {partitions} "
-                f"partitions after {timeout_s} s: run the same command again"
+                f"topic {topic!r} gets {partitions} partitions, but the cluster does not show them "
+                f"after {preflight.ANSWER_TIMEOUT_S} s: run the same command again"
             )
         threading.Event().wait(_LOOK_S)

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter
 
 from minibroker.pipeline import schemas
 from minibroker.pipeline.offsets import OffsetRange
-from minibroker.pipeline.pacing import paced
+from minibroker.pipeline.pacing import paced, share_of_task
 from minibroker.pipeline.sink import writers as sink
 from minibroker.pipeline.sink.marker import Position
 from minibroker.pipeline.sink.options import parse_options
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from minibroker.pipeline.verbs.replay import ReplayPlan
 
@@ -95,20 +95,27 @@ class ReplayBatchWriter:
             **self._plan.kafka.writer_options(),
             "topic": self._plan.to_topic,
             "tasks": str(writers),
-            _RATE: str(self._rate_of_task(spark, writers)),
         }
-        write_once(chosen, options, name=self._name, run=self._run, number=number)
+        cores = spark.sparkContext.defaultParallelism
+        write_once(
+            chosen,
+            options,
+            name=self._name,
+            run=self._run,
+            number=number,
+            bytes_per_s=share_of_task(self._plan.max_rate, writers, cores),
+        )
         self.metrics[number] = counted.get
-
-    def _rate_of_task(self, spark: SparkSession, writers: int) -> float:
-        """Return the bytes of a second in one of `writers` tasks, 0 for no limit."""
-        if self._plan.max_rate is None:
-            return 0.0
-        return self._plan.max_rate / min(writers, spark.sparkContext.defaultParallelism)
 
 
 def write_once(
-    rows: DataFrame, options: Mapping[str, str], *, name: str, run: str, number: int
+    rows: DataFrame,
+    options: Mapping[str, str],
+    *,
+    name: str,
+    run: str,
+    number: int,
+    bytes_per_s: float = 0.0,
 ) -> None:
     """Write a finite frame into a topic, under the number of a batch; repeated, it writes nothing.
 
@@ -118,8 +125,9 @@ def write_once(
         name: of the writer, the same after a restart.
         run: of this process.
         number: of the batch.
+        bytes_per_s: of each task, 0 for no limit.
     """
-    numbered = {**options, _NAME: name, _RUN: run, _BATCH: str(number)}
+    numbered = {**options, _NAME: name, _RUN: run, _BATCH: str(number), _RATE: str(bytes_per_s)}
     rows.write.format(FORMAT).options(**numbered).mode("append").save()
 
 
@@ -132,7 +140,7 @@ class TaskWriter(DataSourceArrowWriter):
         self._name = options[_NAME]
         self._run = options[_RUN]
         self._batch = int(options[_BATCH])
-        self._bytes_per_s = float(options.get(_RATE, "0"))
+        self._bytes_per_s = float(options[_RATE])
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> sink.Written:
         """Write the rows of one task, in a worker."""

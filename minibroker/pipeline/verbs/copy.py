@@ -21,6 +21,7 @@ from minibroker.pipeline.verbs.shared import (
     FOLLOW,
     KAFKA,
     KAFKA_CONFIG,
+    MAX_RATE,
     ON_DATA_LOSS,
     OWN_SOURCE,
     Engine,
@@ -116,6 +117,8 @@ class CopyPlan(NamedTuple):
     batch_rows: Annotated[
         int, BATCH_ROWS._replace(help="records of a batch and its transactions, about")
     ] = COPY_BATCH_ROWS
+    max_rate: Annotated[int | None, MAX_RATE] = None
+    """Bytes that are written in a second, at most; None: no limit."""
     fail_on_data_loss: Annotated[bool, ON_DATA_LOSS] = True
     operations: Annotated[RowOperations, ROW_OPTIONS] = NONE
 

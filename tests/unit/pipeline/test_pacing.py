@@ -55,3 +55,9 @@ def test_without_a_limit_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert len(list(pacing.paced([batch(b"x")] * 3, 0.0))) == 3
     assert clock.now_s == 50.0
+
+
+def test_tasks_that_run_at_the_same_time_share_a_rate() -> None:
+    assert pacing.share_of_task(None, 4, 2) == 0
+    assert pacing.share_of_task(100, 4, 2) == 50
+    assert pacing.share_of_task(100, 1, 2) == 100
