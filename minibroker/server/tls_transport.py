@@ -301,14 +301,15 @@ class TlsTransport(asyncio.BufferedProtocol):
         tls_object, incoming = self._tls_object, self._incoming
         filled, size = 0, len(room)
         try:
-            with suppress(ssl.SSLWantReadError):  # the rest of a record is on its way
-                # The exception costs as much as a small record: ask first.
-                while filled < size and (incoming.pending or tls_object.pending()):
-                    count = tls_object.read(size - filled, room[filled:])
-                    if not count:
-                        self._has_ended = True
-                        break
-                    filled += count
+            # The exception costs as much as a small record: ask first.
+            while filled < size and (incoming.pending or tls_object.pending()):
+                count = tls_object.read(size - filled, room[filled:])
+                if not count:
+                    self._has_ended = True
+                    break
+                filled += count
+        except ssl.SSLWantReadError:
+            return filled  # the rest of a record is on its way
         except ssl.SSLZeroReturnError:
             self._has_ended = True
         except ssl.SSLError as error:
