@@ -34,6 +34,7 @@ from minibroker.pipeline.files import local
 from minibroker.pipeline.plan import is_on_this_machine, is_remote
 from minibroker.pipeline.segments.batches import BatchSource
 from minibroker.pipeline.segments.records import SegmentSource
+from minibroker.pipeline.spark_home import quick_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -110,11 +111,16 @@ def session(
         settings["spark.jars"] = found
     if found := ",".join(packages):
         settings["spark.jars.packages"] = found
+    settings |= dict(conf or {})
     builder = SparkSession.builder.master(master).appName(app_name)
-    for key, value in (settings | dict(conf or {})).items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
+    is_here = is_on_this_machine(master)
     try:
-        with _local_address() if ui else nullcontext():
+        with (
+            _local_address() if ui else nullcontext(),
+            quick_home(settings) if is_here else nullcontext(),
+        ):
             spark = builder.getOrCreate()
     except Exception as error:
         raise PipelineError(

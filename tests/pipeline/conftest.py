@@ -22,7 +22,7 @@ import pytest
 
 from minibroker.pipeline.session import session
 from minibroker.testing import Broker
-from tests.pipeline.spark_classes import spark_options
+from tests.pipeline.spark_classes import INSTALLED, spark_options
 from tests.support.java import SPARK_CONNECTOR, SPARK_OPTIONS_VARIABLE
 from tests.support.made import required
 from tests.support.memory import directory_in_memory
@@ -58,6 +58,7 @@ def quick_java() -> Iterator[None]:
     """Set these options for every later start of Spark, in this process and below it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(SPARK_OPTIONS_VARIABLE, spark_options())
+        patch.setenv("SPARK_HOME", INSTALLED)  # the file of classes belongs to these paths
         yield
 
 

@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import pyspark
 from pyspark import SparkContext
 
 from minibroker.pipeline import archive, rollup
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 CLASSES: Final = BUILD / "spark-classes.jsa"
 END_SECONDS: Final = 300
+INSTALLED: Final = str(Path(pyspark.__file__).resolve().parent)
+"""SPARK_HOME of the tests: Java takes the file only for jars at the same paths."""
 
 _SILENT: Final = "-Xlog:disable"
 """Keeps Java from reporting on stdout, among the jobs' own words, that the file does not fit."""
@@ -47,6 +50,7 @@ def write(path: Path) -> None:
     os.environ[SPARK_OPTIONS_VARIABLE] = (
         f"{SPARK_OPTIONS} {_SILENT} -XX:ArchiveClassesAtExit={path}"
     )
+    os.environ["SPARK_HOME"] = INSTALLED
     with tempfile.TemporaryDirectory() as scratch, Broker(config=ONE_NODE) as broker:
         settings = {"spark.local.dir": scratch, "spark.sql.shuffle.partitions": "2"}
         spark = session(master="local[2]", app_name="classes", conf=settings)
