@@ -17,23 +17,22 @@ Source: Kafka NetworkClient, InFlightRequests, NodeApiVersions, SaslClientAuthen
 from __future__ import annotations
 
 import asyncio
-from struct import Struct
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from minibroker import __version__
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, ProtocolError
-from minibroker.protocol.agreement import NEWEST, ApiVersionsAnswer, older_version
-from minibroker.protocol.header import response_header_version, write_request_header
-from minibroker.protocol.messages.api_versions import ApiVersionsRequest
-from minibroker.protocol.messages.sasl_authenticate import (
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
+from minibroker.protocol.dialogue import (
+    SIZE,
+    Dialogue,
+    Inquiry,
+    Step,
+    agreement_steps,
+    login_steps,
 )
-from minibroker.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from minibroker.protocol.primitives import Reader, Writer
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from ssl import SSLContext
 
     from minibroker.cluster.image import Endpoint
@@ -43,37 +42,24 @@ ANSWER_BYTES_MAX: Final = 16 << 20
 IN_FLIGHT_MAX: Final = 5
 """Requests without their answer; the rest wait. A client's max.in.flight.requests.per.connection.
 """
-SESSION_PART: Final = 0.85
-"""The part of a session after which another connection takes over, as Kafka's clients renew it."""
 CLIENT_ID: Final = "minibroker"
-_SIZE: Final = Struct(">i")
-_HEADER: Final = Struct(">i")
 _FAILURES: Final = (OSError, EOFError, ProtocolError)
-
-
-class _InFlight(NamedTuple):
-    """A request that waits for its answer, and the reader of that answer."""
-
-    answer: asyncio.Future[Any]
-    api_key: int
-    version: int
-    response: Any
+_T = TypeVar("_T")
 
 
 class PeerConnection:
     """Belongs to the loop's thread; `open` makes one."""
 
     __slots__ = (
+        "_answers",
+        "_dialogue",
         "_endpoint",
         "_failure",
-        "_in_flight",
         "_incoming",
-        "_last_id",
         "_outgoing",
         "_reading",
         "_retires_at_s",
         "_slots",
-        "_versions",
     )
 
     def __init__(
@@ -87,12 +73,10 @@ class PeerConnection:
         self._outgoing = outgoing
         self._failure: Exception | None = None
         """Why it is closed."""
-        self._in_flight: dict[int, _InFlight] = {}
-        """Correlation id → request; the oldest first."""
-        self._last_id = 0
+        self._dialogue = Dialogue(CLIENT_ID, ANSWER_BYTES_MAX)
+        self._answers: deque[asyncio.Future[Any]] = deque()
+        """Those of `Dialogue.sent`, in the same order."""
         self._slots = asyncio.Semaphore(IN_FLIGHT_MAX)
-        self._versions: dict[int, tuple[int, int]] = {}
-        """API key → the peer's lowest and highest version; filled by `open`."""
         self._retires_at_s: float | None = None
         """When another connection has to take over, on the loop's clock; None: never."""
         self._reading = asyncio.get_running_loop().create_task(self._read())
@@ -109,7 +93,7 @@ class PeerConnection:
         incoming, outgoing = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=tls)
         connection = cls(endpoint, incoming, outgoing)
         try:
-            await connection._agree_on_versions()
+            await connection._follow(agreement_steps(connection._dialogue, str(connection)))
             if login is not None:
                 await connection._log_in(login)
         except BaseException:
@@ -139,17 +123,15 @@ class PeerConnection:
 
         Raises KafkaError(UNSUPPORTED_VERSION) where there is none.
         """
-        ours = request.VERSIONS
-        theirs = self._versions.get(request.API_KEY)
-        if theirs is not None:
-            version = min(ours[1], theirs[1], ours[1] if newest is None else newest)
-            if version >= max(ours[0], theirs[0], oldest):
-                return int(version)
-        raise KafkaError(
-            ErrorCode.UNSUPPORTED_VERSION,
-            f"{self}: API {request.API_KEY} is wanted in version {max(ours[0], oldest)} to"
-            f" {ours[1]}, the broker has {theirs}",
-        )
+        version = self._dialogue.version_for(request, oldest, newest)
+        if version is None:
+            first, last = request.VERSIONS
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                f"{self}: API {request.API_KEY} is wanted in version {max(first, oldest)} to"
+                f" {last}, the broker has {self._dialogue.versions.get(request.API_KEY)}",
+            )
+        return version
 
     async def call(self, request: Any, response: Any, version: int) -> Any:
         """Send the request; return its answer, read as `response`.
@@ -165,20 +147,16 @@ class PeerConnection:
                 # It has ended and `_read` runs later; uvloop raises RuntimeError for a write now.
                 self.close(ConnectionError("the peer has ended it"))
                 raise ConnectionError(f"{self} is closed: {self._failure}") from self._failure
-            self._last_id = (self._last_id + 1) & 0x7FFFFFFF
+            frame = self._dialogue.request_frame(request, response, version)
             answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-            writer = Writer()
-            write_request_header(writer, request.API_KEY, version, self._last_id, CLIENT_ID)
-            request.write(writer, version)
-            body = writer.to_bytes()
-            self._in_flight[self._last_id] = _InFlight(answer, request.API_KEY, version, response)
-            self._outgoing.write(_SIZE.pack(len(body)) + body)
+            self._answers.append(answer)
+            self._outgoing.write(frame)
             return await answer
 
     def retire(self) -> None:
         """End the connection as soon as the requests on their way are answered."""
         self._retires_at_s = 0.0
-        if not self._in_flight:
+        if not self._answers:
             self.close(ConnectionError("its session ends"))
 
     def close(self, why: Exception | None = None) -> None:
@@ -188,10 +166,10 @@ class PeerConnection:
         self._failure = why or ConnectionError("closed by this broker")
         self._reading.cancel()
         self._outgoing.close()
-        in_flight, self._in_flight = self._in_flight, {}
-        for request in in_flight.values():
-            if not request.answer.done():
-                request.answer.set_exception(ConnectionError(f"{self}: {self._failure}"))
+        answers, self._answers = self._answers, deque()
+        for answer in answers:
+            if not answer.done():
+                answer.set_exception(ConnectionError(f"{self}: {self._failure}"))
 
     async def wait_closed(self) -> None:
         """Wait until nothing reads the socket any more."""
@@ -200,75 +178,48 @@ class PeerConnection:
     def __str__(self) -> str:
         return f"connection to {self._endpoint.host}:{self._endpoint.port}"
 
-    async def _agree_on_versions(self) -> None:
-        """Ask for the versions. A broker that does not know ours says which ones it knows
-        (KIP-511).
-        """
-        request = ApiVersionsRequest(
-            client_software_name="minibroker", client_software_version=__version__
-        )
-        found = await self.call(request, ApiVersionsAnswer, NEWEST)
-        if (version := older_version(found)) is not None:
-            found = await self.call(request, ApiVersionsAnswer, version)
-        if found.error_code:
-            raise ProtocolError(f"{self}: ApiVersions is answered with error {found.error_code}")
-        self._versions = {key.api_key: (key.min_version, key.max_version) for key in found.api_keys}
-
     async def _log_in(self, login: PeerLogin) -> None:
         """Prove the identity of this broker. Raises OSError, ProtocolError."""
-        handshake = SaslHandshakeRequest(mechanism=login.mechanism)
-        version = self.version_for(handshake, 1)
-        answer = await self.call(handshake, SaslHandshakeResponse, version)
-        if answer.error_code:
-            raise ConnectionError(
-                f"{self}: logins by {', '.join(answer.mechanisms)} are taken, not {login.mechanism}"
-            )
         exchange = login.begin(self._endpoint.host)
-        # A token may be in a file, a ticket comes from a KDC.
-        token = await asyncio.to_thread(exchange.begin)
-        while not exchange.is_complete:
-            request = SaslAuthenticateRequest(auth_bytes=token)
-            found = await self.call(request, SaslAuthenticateResponse, self.version_for(request, 0))
-            if found.error_code:
-                raise ConnectionError(f"{self}: {found.error_message}")
-            # SCRAM hashes the password some thousand times.
-            token = await asyncio.to_thread(exchange.respond, found.auth_bytes)
-        if found.session_lifetime_ms > 0:
-            lasts_s = found.session_lifetime_ms / 1000 * SESSION_PART
+        steps = login_steps(self._dialogue, str(self), login.mechanism, exchange)
+        lasts_s = await self._follow(steps)
+        if lasts_s is not None:
             self._retires_at_s = asyncio.get_running_loop().time() + lasts_s
+
+    async def _follow(self, steps: Generator[Step, Any, _T]) -> _T:
+        """Take the steps and return what they return. Raises as they do, and as `call`."""
+        found: Any = None
+        while True:
+            try:
+                step = steps.send(found)
+            except StopIteration as ended:
+                result: _T = ended.value
+                return result
+            found = await (
+                self.call(*step) if isinstance(step, Inquiry) else asyncio.to_thread(step)
+            )
 
     async def _read(self) -> None:
         """Take answers until the connection ends."""
         try:
             while True:
-                (size,) = _SIZE.unpack(await self._incoming.readexactly(_SIZE.size))
-                if not _HEADER.size <= size <= ANSWER_BYTES_MAX:
-                    raise ProtocolError(
-                        f"an answer of {size} bytes, expected {_HEADER.size} to {ANSWER_BYTES_MAX}"
-                    )
+                prefix = await self._incoming.readexactly(SIZE.size)
+                size = self._dialogue.body_size(prefix)
                 self._take(memoryview(await self._incoming.readexactly(size)))
         except _FAILURES as error:
             self.close(error)
 
     def _take(self, frame: memoryview) -> None:
         """Give one answer to the request that waits for it. Raises ProtocolError."""
-        (correlation_id,) = _HEADER.unpack_from(frame)
-        oldest = next(iter(self._in_flight), None)
-        if correlation_id != oldest:
-            raise ProtocolError(
-                f"an answer to request {correlation_id}, expected one to {oldest or 'none'}"
-            )
-        request = self._in_flight.pop(correlation_id)
-        reader = Reader(frame, _HEADER.size)
+        sent = self._dialogue.sent_for(frame)
+        answer = self._answers.popleft()
         try:
-            if response_header_version(request.api_key, request.version):
-                reader.skip_tagged_fields()
-            message = request.response.read(reader, request.version)
+            message = sent.read(frame)
         except ProtocolError as error:
-            if not request.answer.done():
-                request.answer.set_exception(error)
+            if not answer.done():
+                answer.set_exception(error)
             raise
-        if not request.answer.done():
-            request.answer.set_result(message)
+        if not answer.done():
+            answer.set_result(message)
         if self._retires_at_s == 0.0:
             self.retire()

@@ -30,7 +30,7 @@ async def test_kafka_takes_markers_and_verifies(
         assert codes == {GONE: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
         connection = client._peers[7].connection
         assert connection is not None
-        assert connection._versions[27][1] == newest_markers
+        assert connection._dialogue.versions[27][1] == newest_markers
         verified = await requests.add_partitions(7, "nobody", 5, 0, [GONE], verify_only=True)
         assert verified == {GONE: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
         assert client._peers[7].connection is connection

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import ConfigError, KafkaError, ProtocolError
-from minibroker.pipeline.wire.connection import BrokerRefusedError, WireConnection
+from minibroker.pipeline.wire.connection import WireConnection
+from minibroker.protocol.dialogue import BrokerRefusedError
 from minibroker.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,

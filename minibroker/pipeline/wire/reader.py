@@ -25,7 +25,7 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.segments.record_columns import Chunk, LegacyChunk, rows_within
 from minibroker.pipeline.wire import range_losses
 from minibroker.pipeline.wire.batches import read_batches
-from minibroker.pipeline.wire.connection import BrokerRefusedError
+from minibroker.protocol.dialogue import BrokerRefusedError
 from minibroker.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,

@@ -96,7 +96,7 @@ async def test_requests_in_flight_are_bounded() -> None:
         before = len(broker.requests)
         asking = [asyncio.ensure_future(ask(connection)) for _ in range(IN_FLIGHT_MAX + 3)]
         await broker.wait_for(before + IN_FLIGHT_MAX)
-        assert len(connection._in_flight) == IN_FLIGHT_MAX
+        assert len(connection._answers) == IN_FLIGHT_MAX
         connection.close()
         outcomes = await asyncio.gather(*asking, return_exceptions=True)
         assert {type(outcome) for outcome in outcomes} == {ConnectionError}

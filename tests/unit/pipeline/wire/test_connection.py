@@ -5,16 +5,15 @@ from __future__ import annotations
 import fcntl
 import resource
 import socket
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from minibroker.pipeline.wire.connection import WireConnection
+from minibroker.pipeline.wire.settings import wire_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from minibroker.pipeline.wire.settings import WireSettings
 
 DESCRIPTOR = 2_000
 """More than select() takes."""
@@ -34,7 +33,8 @@ def test_a_process_with_many_files_uses_a_connection_again() -> None:
     descriptor = fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, DESCRIPTOR)
     ours.close()
     stream: Any = socket.socket(fileno=descriptor)
-    connection = WireConnection(cast("WireSettings", None), ("127.0.0.1", 9092), stream)
+    settings = wire_settings({"bootstrap.servers": "127.0.0.1:9092"})
+    connection = WireConnection(settings, settings.servers[0], stream)
     try:
         assert connection.is_usable
         broker.close()
