@@ -21,7 +21,7 @@ TESTED_ELSEWHERE = {
     "minibroker/__main__.py": "tests/integration: every broker there is started through it",
     "minibroker/handlers/encoded_struct.py": "test_metadata_topics, test_describe_configs",
     "minibroker/handlers/fetch_reading.py": "test_fetch: the reading half of Fetch",
-    "minibroker/pipeline/transforms/inspected_batches.py": "tests/pipeline/test_inspect: Spark",
+    "minibroker/pipeline/inspections/batch_source.py": "tests/pipeline/test_inspect: Spark",
     **{
         f"minibroker/pipeline/{name}.py": "tests/pipeline: the jobs, with Spark and brokers"
         for name in (

@@ -15,8 +15,6 @@ from minibroker.pipeline.jobs.inspect import run
 from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.reports.facts import FrequentKey, GroupLag
 from minibroker.pipeline.reports.words import findings
-from minibroker.pipeline.segments.batches import BATCH
-from minibroker.pipeline.transforms import inspected_batches
 from minibroker.pipeline.verbs.inspect import InspectPlan
 from minibroker.records.builder import build_batch
 from minibroker.records.record import Record
@@ -35,92 +33,6 @@ NOON_MS = 1_790_000_000_000
 
 def dicts(frame: DataFrame) -> list[dict[str, Any]]:
     return [row.asDict() for row in frame.collect()]
-
-
-def batches(spark: SparkSession, *rows: dict[str, Any]) -> DataFrame:
-    usual: dict[str, Any] = {
-        "topic": "t",
-        "partition": 0,
-        "codec": "none",
-        "magic": 2,
-        "records": 10,
-        "sizeBytes": 100,
-        "recordBytes": 200,
-        "isTransactional": False,
-        "isControl": False,
-        "isAborted": False,
-        "producerId": 7,
-        "producerEpoch": 0,
-    }
-    columns = BATCH.names
-    complete = [{**usual, **row} for row in rows]
-    return spark.createDataFrame(
-        [tuple(row.get(column) for column in columns) for row in complete], BATCH
-    )
-
-
-def sent(offset: int, first: int, last: int, **more: Any) -> dict[str, Any]:
-    return {
-        "baseOffset": offset,
-        "baseSequence": first,
-        "lastSequence": last,
-        "records": last - first + 1,
-        **more,
-    }
-
-
-def producers(frame: DataFrame) -> list[tuple[int, int, int, int]]:
-    rows = inspected_batches.by_producer(frame).collect()
-    return [(row.producerId, row.missing, row.repeated, row.gaps) for row in rows]
-
-
-def test_sequences_that_go_on_are_sound(spark: SparkSession) -> None:
-    end = 2**31 - 1
-    found = producers(
-        batches(
-            spark,
-            sent(0, end - 9, end),
-            sent(10, 0, 9),
-            sent(30, 10, 19),
-            sent(20, 0, 0, producerEpoch=1),
-            sent(40, 500, 509, producerId=8),
-            {"isControl": True, "baseSequence": -1, "producerId": 9, "baseOffset": 50},
-            {"baseSequence": -1, "producerId": -1, "baseOffset": 60},
-        )
-    )
-    assert found == [(7, 0, 0, 0), (8, 0, 0, 0)]
-
-
-def test_gaps_and_repetitions_are_counted_in_records(spark: SparkSession) -> None:
-    found = producers(
-        batches(
-            spark,
-            sent(0, 0, 9),
-            sent(10, 13, 19),
-            sent(20, 13, 19),
-            sent(30, 20, 29),
-            sent(40, 35, 35),
-            sent(50, 0, 4, partition=1),
-        )
-    )
-    assert found == [(7, 8, 7, 2), (7, 0, 0, 0)]
-
-
-def test_codecs_and_defects(spark: SparkSession) -> None:
-    frame = batches(
-        spark,
-        sent(0, 0, 9),
-        sent(10, 10, 19, codec="zstd", isAborted=True),
-        {"isControl": True, "codec": "zstd"},
-        {"defect": "cut", "segment": "0.log", "position": 5, "sizeBytes": 7},
-    )
-    found = dicts(inspected_batches.by_codec(frame))
-    assert [(row["codec"], row["batches"], row["abortedRecords"]) for row in found] == [
-        ("none", 1, 0),
-        ("zstd", 1, 10),
-    ]
-    [defect] = inspected_batches.defects(frame).collect()
-    assert tuple(defect) == ("t", 0, "0.log", 5, 7, "cut")
 
 
 def write_skewed(directory: Path) -> None:

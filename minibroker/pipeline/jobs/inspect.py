@@ -1,12 +1,12 @@
 """`inspect`: statistics of topics, of a broker or in its files, as values, a table and a page.
 
     topics ──────────────────┐
-                             ├► tasks: inspections.tallies ─► Tally ─┬─► Inspection ─► report
-    files ─ minibroker-log ──┘                                  │
-            minibroker-batches ─ transforms.inspected_batches ──┘
+                             ├► tasks: inspections.tallies ─► Tally ────────┬─► Inspection ─► report
+    files ─ minibroker-log ──┘                                              │
+      └───► tasks: inspections.batch_tallies ─► BatchTally ─────────────────┘
 
-The records are read once, each partition in one task and in its order. So nothing is sorted or
-kept: a task returns what it has counted, and the driver adds it up.
+The records and batches are read once, each partition in one task and in its order. So nothing is
+sorted or kept: a task returns what it has counted, and the driver adds it up.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from pyspark import StorageLevel
-
 from minibroker.clock import SystemClock
 from minibroker.pipeline import places, preflight
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files import local
+from minibroker.pipeline.inspections import batch_source
 from minibroker.pipeline.inspections import source as tally_source
 from minibroker.pipeline.inspections.keys import KEY_BYTES_SHOWN
 from minibroker.pipeline.inspections.tallies import PartitionTally, TopicTally, width_of
@@ -30,28 +29,25 @@ from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.plan import is_remote
 from minibroker.pipeline.reports import page_file
 from minibroker.pipeline.reports.facts import (
-    CodecFacts,
-    Defect,
     FrequentKey,
     GroupLag,
     Inspection,
     PartitionFacts,
-    ProducerFacts,
     Slice,
     TopicFacts,
 )
 from minibroker.pipeline.reports.page import page
 from minibroker.pipeline.segments.records import SegmentOptions
 from minibroker.pipeline.source import frames as sources
-from minibroker.pipeline.transforms import inspected_batches
 from minibroker.pipeline.transforms.operated import operated
 from minibroker.pipeline.verbs.inspect import InspectPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import SparkSession
 
+    from minibroker.pipeline.inspections.batch_tallies import BatchTally
     from minibroker.pipeline.inspections.keys import CountedKey
     from minibroker.pipeline.inspections.tallies import Tally
     from minibroker.pipeline.lag.readers import ReaderLag
@@ -119,7 +115,7 @@ def _look(spark: SparkSession, plan: InspectPlan, tell: Callable[[str], None]) -
     }
     if plan.log_dir is not None:
         tell("reading batches")
-        topics = _with_batches(topics, _batches(spark, plan))
+        topics = _with_batches(topics, batch_source.of_files(spark, _of_files(plan)))
     else:
         tell("asking for groups")
         readers = group_lag.LagReader(plan.kafka, topics=sorted(topics), groups_max=None).read()
@@ -182,11 +178,6 @@ def _tally(spark: SparkSession, plan: InspectPlan) -> Tally:
     return tally_source.of_records(operated(records, operations, secret))
 
 
-def _batches(spark: SparkSession, plan: InspectPlan) -> DataFrame:
-    reader = spark.read.format("minibroker-batches").options(**_of_files(plan))
-    return reader.option("unfold", "true").load()
-
-
 def _of_files(plan: InspectPlan) -> dict[str, str]:
     chosen = {"subscribe": ",".join(plan.topics)} if plan.topics else {}
     # What cannot be read is part of what is found.
@@ -226,13 +217,6 @@ def topic_facts(name: str, partitions: Sequence[int], tally: TopicTally) -> Topi
     )
 
 
-def _grouped(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in rows:
-        found.setdefault(row.topic, []).append(row)
-    return found
-
-
 def _partition(number: int, tally: PartitionTally) -> PartitionFacts:
     return PartitionFacts(
         number,
@@ -260,45 +244,7 @@ def _key(found: CountedKey, missed: int) -> FrequentKey:
     return FrequentKey(text, found.records, found.first_partition if is_in_one else None, missed)
 
 
-def _with_batches(topics: dict[str, TopicFacts], batches: DataFrame) -> dict[str, TopicFacts]:
-    kept = batches.persist(StorageLevel.MEMORY_AND_DISK)
-    try:
-        codecs = _grouped(inspected_batches.by_codec(kept).collect())
-        producers = _grouped(inspected_batches.by_producer(kept).collect())
-        defects = _grouped(inspected_batches.defects(kept).collect())
-    finally:
-        kept.unpersist()
+def _with_batches(topics: dict[str, TopicFacts], tally: BatchTally) -> dict[str, TopicFacts]:
     return {
-        name: topic._replace(
-            codecs=tuple(
-                CodecFacts(
-                    row.codec,
-                    row.magic,
-                    row.batches,
-                    row.records,
-                    row.sizeBytes,
-                    row.recordBytes,
-                    row.abortedRecords,
-                )
-                for row in codecs.get(name, ())
-            ),
-            producers=tuple(
-                ProducerFacts(
-                    row.partition,
-                    row.producerId,
-                    row.batches,
-                    row.records,
-                    row.epochs,
-                    row.missing,
-                    row.repeated,
-                    row.abortedBatches,
-                )
-                for row in producers.get(name, ())
-            ),
-            defects=tuple(
-                Defect(row.partition, row.segment, row.position, row.sizeBytes, row.defect)
-                for row in defects.get(name, ())
-            ),
-        )
-        for name, topic in topics.items()
+        name: topic._replace(**tally.of_topic(name)._asdict()) for name, topic in topics.items()
     }

@@ -1,0 +1,78 @@
+"""The batches of a broker's files, counted in the tasks: the data source `minibroker-batch-tally`.
+
+files ─► tasks: segments.batches, batch_tallies ─► one row for each task ─► the driver's sum
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from minibroker.pipeline.inspections.batch_tallies import BatchTally
+from minibroker.pipeline.segments.batches import read_batches
+from minibroker.pipeline.segments.layout import plan_tasks
+from minibroker.pipeline.segments.parts import parts_of
+from minibroker.pipeline.segments.records import SegmentOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+FORMAT: Final = "minibroker-batch-tally"
+_TALLY: Final = StructType([StructField("tally", BinaryType())])
+
+
+class BatchTallySource(DataSource):
+    """`spark.read.format("minibroker-batch-tally")`; only `of_files` uses it."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> StructType:
+        return _TALLY
+
+    def reader(self, schema: StructType) -> BatchTallyReader:
+        return BatchTallyReader(SegmentOptions.parse(self.options))
+
+
+class BatchTallyReader(DataSourceReader):
+    """Plans in the driver, counts in the tasks."""
+
+    def __init__(self, options: SegmentOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> list[InputPartition]:
+        """Return one partition of Spark's for each task. Raises PipelineError."""
+        tasks = plan_tasks(self._options.find_partitions(), whole=True)
+        return [InputPartition(task) for task in tasks]
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """Count the batches of whole partitions. Raises PipelineError."""
+        tally = BatchTally()
+        for part in parts_of(partition.value or (), tell_aborted=True, leave_out_open=False):
+            for batches in read_batches(part, unfold=True):
+                tally.add(batches)
+        packed = pa.array([pickle.dumps(tally)], pa.binary())
+        yield pa.RecordBatch.from_arrays([packed], names=_TALLY.names)
+
+
+def of_files(spark: SparkSession, given: Mapping[str, str]) -> BatchTally:
+    """Return the tally of the batches in a broker's files.
+
+    Args:
+        spark: of the job.
+        given: options as of `segments.records.SegmentOptions`.
+
+    Raises PipelineError.
+    """
+    spark.dataSource.register(BatchTallySource)
+    found = BatchTally()
+    for row in spark.read.format(FORMAT).options(**given).load().collect():
+        found.merge(pickle.loads(row.tally))  # of a task of this job
+    return found
