@@ -68,6 +68,41 @@ def build_batch(
         | TRANSACTIONAL_FLAG * is_transactional
         | CONTROL_FLAG * is_control
     )
+    return seal_batch(
+        payload,
+        attributes=attributes,
+        base_offset=base_offset,
+        leader_epoch=leader_epoch,
+        last_delta=last_delta,
+        timestamps=(base_timestamp, max_timestamp if append_time_ms is None else append_time_ms),
+        producer=(producer_id, producer_epoch, base_sequence),
+        count=len(records),
+    )
+
+
+def seal_batch(
+    payload: bytes | bytearray | memoryview,
+    *,
+    attributes: int,
+    base_offset: int,
+    leader_epoch: int,
+    last_delta: int,
+    timestamps: tuple[int, int],
+    producer: tuple[int, int, int],
+    count: int,
+) -> bytearray:
+    """Return one v2 batch: a header, CRC included, before records that are encoded.
+
+    Args:
+        payload: the records, compressed as `attributes` say.
+        attributes: the bits of the header.
+        base_offset: offset of the first record.
+        leader_epoch: of the header, -1 for none.
+        last_delta: offset of the last record after the first.
+        timestamps: of the first record, and the largest, in ms.
+        producer: its id, its epoch, and the sequence of the first record.
+        count: number of records.
+    """
     batch = bytearray(
         HEADER.pack(
             base_offset,
@@ -77,12 +112,9 @@ def build_batch(
             0,
             attributes,
             last_delta,
-            base_timestamp,
-            max_timestamp if append_time_ms is None else append_time_ms,
-            producer_id,
-            producer_epoch,
-            base_sequence,
-            len(records),
+            *timestamps,
+            *producer,
+            count,
         )
     )
     batch += payload

@@ -14,6 +14,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.partitions.partition import LOG_END, READ_UNCOMMITTED
 from minibroker.records.builder import build_batch
+from minibroker.records.partitioner import partition_of
 from minibroker.records.record import Record
 from minibroker.security.acls import (
     Acl,
@@ -25,7 +26,6 @@ from minibroker.security.acls import (
 )
 from minibroker.slices import TimeSlice
 from minibroker.testing.group_views import GroupMember, members_of
-from minibroker.testing.partitioner import partition_of
 from minibroker.testing.topic_records import TopicRecord, check_isolation, decoded, records_of
 
 if TYPE_CHECKING:

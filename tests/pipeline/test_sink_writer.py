@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from minibroker.pipeline.sink.columns import arguments
 from minibroker.pipeline.sink.marker import Position
 from minibroker.pipeline.sink.options import SinkOptions, parse_options
 from minibroker.pipeline.sink.transaction import Transaction
+from minibroker.pipeline.sink.wire_transaction import open_transaction
 from minibroker.pipeline.sink.writers import StreamWriter, Written, write_rows
 from minibroker.testing import Broker
 from tests.pipeline import topics
@@ -290,13 +292,56 @@ def test_rows_say_where_they_go(address: str, topic: str) -> None:
     assert list(offsets(address, f"test-{topic}-0")) == [(topic, 0)]
 
 
-def test_a_full_queue_is_waited_for(minibroker_address: str, topic: str) -> None:
+def test_librdkafka_writes_where_a_setting_is_its_own(minibroker_address: str, topic: str) -> None:
+    """Its queue is full again and again. The other client finds its marker, and goes on."""
     topics.create(minibroker_address, topic, 2)
-    options = of(minibroker_address, topic, kafka_queue_buffering_max_messages="10")
+    own = {"kafka_queue_buffering_max_messages": "10", "kafka_retry_backoff_ms": "50"}
+    options = of(minibroker_address, topic, **own)
+    with open_transaction(options, at(topic)) as opened:
+        assert isinstance(opened, Transaction)
 
     write_rows(options, at(topic), rows(*range(500), size=100))
+    ours = of(minibroker_address, topic)
+    assert write_rows(ours, at(topic), rows(*range(500))).is_repeated
+    write_rows(ours, at(topic, batch=1), rows(500))
 
-    assert len(values(minibroker_address, topic)) == 500
+    assert len(values(minibroker_address, topic)) == 501
+
+
+@pytest.mark.parametrize("codec", ["none", "lz4"])
+def test_batches_that_a_broker_does_not_take_are_sent_again_in_order(
+    in_process: Broker, topic: str, codec: str
+) -> None:
+    """Errors that pass, before and after the records are written, and answers that are lost."""
+    address = in_process.bootstrap
+    topics.create(address, topic, 2)
+    small = {"kafka_batch_num_messages": "4", "kafka_message_max_bytes": "500"}
+    options = of(address, topic, kafka_compression_type=codec, **small)
+    numbers = range(300)
+    partitions = pa.array([number // 3 % 2 for number in numbers], pa.int32())
+    batch = pa.record_batch(
+        {"value": pa.array([b"%03d" % number for number in numbers]), "partition": partitions}
+    )
+    add = in_process.faults.add
+    faults = [
+        add("Produce", error="NOT_LEADER_OR_FOLLOWER", topic=topic, skip=2, times=2),
+        add("Produce", drop="after", topic=topic, skip=9, times=1),
+        add("Produce", error="NOT_ENOUGH_REPLICAS_AFTER_APPEND", topic=topic, skip=20, times=1),
+        add("Produce", drop="before", topic=topic, skip=30, times=1),
+        add("AddPartitionsToTxn", error="CONCURRENT_TRANSACTIONS", topic=topic, times=2),
+        add("InitProducerId", error="NOT_COORDINATOR", times=1),
+        add("TxnOffsetCommit", error="COORDINATOR_LOAD_IN_PROGRESS", times=1),
+        add("EndTxn", drop="after", times=1),
+    ]
+    with ExitStack() as until_written:
+        for fault in faults:
+            until_written.enter_context(fault)
+        write_rows(options, at(topic), iter([batch]))
+    assert [fault for fault in faults if not fault.hits] == []
+    found = records(address, topic)
+    for partition in (0, 1):
+        expected = [b"%03d" % number for number in numbers if number // 3 % 2 == partition]
+        assert [record.value for record in found[partition]] == expected
 
 
 def test_a_partition_that_is_not_there_is_one_sentence(minibroker_address: str, topic: str) -> None:

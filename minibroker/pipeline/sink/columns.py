@@ -12,7 +12,7 @@ Those of the standard connector's sink, and the time of the record besides:
 | `headers`   | array<struct<key string, value binary>>   | none                                 |
 
 Others, as `offset` of the sources, are left alone. librdkafka takes 0 for no time, so a record of
-the very epoch, and one of message format v0 (-1 ms), gets the time of writing.
+the very epoch, and one of message format v0 (-1 ms), gets the time of writing, whoever writes.
 """
 
 from __future__ import annotations

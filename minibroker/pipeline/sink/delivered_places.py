@@ -1,9 +1,10 @@
 """The offsets that copied records get: for each range of the source, the first and the last one.
 
 Records of a range go to one partition, in one transaction. If nobody else writes there, they have
-offsets one behind the other. Reports of delivery of the first and the last record of each batch
-tell where they are. The text of all ranges of a task fits into the marker of its transaction
-(`marker`), so that a task that is repeated knows the offsets, too.
+offsets one behind the other. The acknowledgements of their batches tell where they are, and with
+librdkafka the reports of delivery of the first and the last record of each batch of rows. The text
+of all ranges of a task fits into the marker of its transaction (`marker`), so that a task that is
+repeated knows the offsets, too.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class DeliveredPlaces:
         """Take the target of each range; no two are the same."""
         self._numbers = {target: number for number, target in enumerate(targets)}
         self.found = [Delivered() for _ in targets]
+        self._unknown: set[int] = set()
+        """Ranges with a batch that a broker had before its answer was lost: nobody knows where."""
 
     def noting(self, batch: pa.RecordBatch, rows: Iterable[Arguments]) -> Iterable[Arguments]:
         """Return the rows of a batch of one range, with reports for the first and the last."""
@@ -59,6 +62,19 @@ class DeliveredPlaces:
             row[_REPORT] = note
             given[index] = tuple(row)
         return given
+
+    def note_batch(self, where: TopicPartition, first: int, count: int) -> None:
+        """Take `count` records of a range that are written from offset `first` on, -1: unknown."""
+        number = self._numbers[where]
+        found = self.found[number]
+        self.found[number] = found._replace(rows=found.rows + count)
+        if first < 0:
+            self._unknown.add(number)
+        if number in self._unknown:
+            self.found[number] = self.found[number]._replace(first=NOWHERE, last=NOWHERE)
+        else:
+            self._note(number, first)
+            self._note(number, first + count - 1)
 
     def _note(self, number: int, offset: int) -> None:
         found = self.found[number]

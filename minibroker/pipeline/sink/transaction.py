@@ -8,8 +8,9 @@
 The first two come in this order, so that a marker can be trusted: every other writer of it is
 fenced before it is read. `marker` says where markers are.
 
-librdkafka delivers in the background. A failure there fails the transaction, and `commit` raises
-it.
+The tasks' own client writes (`wire_transaction`); this one does, with librdkafka, where a setting
+or a login is librdkafka's alone. librdkafka delivers in the background. A failure there fails the
+transaction, and `commit` raises it.
 """
 
 from __future__ import annotations
@@ -31,13 +32,17 @@ from confluent_kafka.admin import AdminClient
 
 from minibroker.pipeline.client_settings import with_token
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.sink.columns import rows_of
 from minibroker.pipeline.sink.marker import Marker, parse_marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import TracebackType
 
-    from minibroker.pipeline.sink.columns import Arguments
+    import pyarrow as pa
+
+    from minibroker.pipeline.sink.columns import Arguments, Columns
+    from minibroker.pipeline.sink.delivered_places import DeliveredPlaces
     from minibroker.pipeline.sink.marker import Position
     from minibroker.pipeline.sink.options import SinkOptions
 
@@ -147,6 +152,19 @@ class Transaction:
         """Begin the transaction for `send`. Raises PipelineError if another writer took over."""
         self._call(self._producer.begin_transaction)
         self._is_begun = True
+
+    def send_batch(
+        self, batch: pa.RecordBatch, found: Columns, places: DeliveredPlaces | None
+    ) -> None:
+        """Queue the rows of an Arrow batch, as `send`.
+
+        Args:
+            batch: with the columns of `columns`.
+            found: `columns.columns` of it.
+            places: takes the offsets that the rows get.
+        """
+        rows = rows_of(found)
+        self.send(rows if places is None else places.noting(batch, rows))
 
     def send(self, rows: Iterable[Arguments]) -> None:
         """Queue rows; waits while the queue is full.

@@ -14,7 +14,7 @@ marker of the micro-batch (`marker`), and looks for that marker first:
 | two attempts of a task run (speculation)  | the later fences the earlier, or finds its marker    |
 | the driver is killed between two tasks    | the micro-batch is repeated, some tasks find theirs  |
 | a driver runs on behind its successor     | its tasks are fenced one by one                      |
-| the broker is killed                      | librdkafka goes on when it is back, or aborts        |
+| the broker is killed                      | the producer goes on when it is back, or aborts      |
 | the query gets another number of tasks    | `PipelineError` in the middle of a micro-batch       |
 
 Readers need `isolation.level=read_committed`. Committed offsets of an idle group expire
@@ -40,7 +40,7 @@ from pyspark.sql.datasource import (
 )
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.sink.columns import arguments, check_columns, columns, rows_of
+from minibroker.pipeline.sink.columns import arguments, check_columns, columns
 from minibroker.pipeline.sink.digest import ContentDigest, Contents
 from minibroker.pipeline.sink.marker import (
     Position,
@@ -53,7 +53,8 @@ from minibroker.pipeline.sink.marker import (
     tasks_changed,
 )
 from minibroker.pipeline.sink.options import parse_options
-from minibroker.pipeline.sink.transaction import Transaction, read_marker
+from minibroker.pipeline.sink.transaction import read_marker
+from minibroker.pipeline.sink.wire_transaction import open_transaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -64,6 +65,8 @@ if TYPE_CHECKING:
     from minibroker.pipeline.sink.delivered_places import DeliveredPlaces
     from minibroker.pipeline.sink.marker import Marker
     from minibroker.pipeline.sink.options import SinkOptions
+    from minibroker.pipeline.sink.transaction import Transaction
+    from minibroker.pipeline.sink.wire_transaction import WireTransaction
 
 # Spark's own, MicroBatchExecution and StreamExecution; the job group of a query is its run.
 QUERY_PROPERTY: Final = "sql.streaming.queryId"
@@ -226,7 +229,7 @@ def write_rows(
     if first is None:
         return Written(position, 0)
     topic = options.topic or next(iter(arguments(first, None)))[0]
-    with Transaction(options, position) as transaction:
+    with open_transaction(options, position) as transaction:
         marker = transaction.read_marker(topic)
         is_repeated = is_written(marker, position)
         _check_other_tasks(options, position, marker, topic)
@@ -248,7 +251,7 @@ def write_rows(
 
 
 def _write(
-    transaction: Transaction,
+    transaction: Transaction | WireTransaction,
     options: SinkOptions,
     batches: Iterable[pa.RecordBatch],
     marker: Marker,
@@ -259,8 +262,7 @@ def _write(
     for batch in batches:
         found = columns(batch, options.topic)
         digest.add(found)
-        rows = rows_of(found)
-        transaction.send(rows if places is None else places.noting(batch, rows))
+        transaction.send_batch(batch, found, places)
     contents = digest.contents()
     if places is not None:
         transaction.flush()

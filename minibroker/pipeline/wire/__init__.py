@@ -1,4 +1,5 @@
-"""The tasks' own fetch client: whole batches from a broker, decoded column by column.
+"""The tasks' own client: whole batches from a broker, decoded column by column, and to it.
 
-`settings` says which settings it takes; for the others `source.reader` asks librdkafka.
+`settings` says which settings it takes. For the others `source.reader` and `sink.wire_transaction`
+ask librdkafka.
 """

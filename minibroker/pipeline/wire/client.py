@@ -69,6 +69,8 @@ class TopicLeaders(NamedTuple):
     asked_s: float
     """When they were asked for, by the monotonic clock."""
     partitions: dict[int, PartitionLeader]
+    partition_count: int
+    """Partitions of the topic, with a leader or without."""
     brokers: tuple[tuple[str, int], ...]
     """Every broker that the answer named."""
 
@@ -80,8 +82,10 @@ _known: dict[tuple[WireSettings, str], TopicLeaders] = {}
 class WireClient:
     """The client of one task: used by one thread."""
 
-    def __init__(self, settings: WireSettings) -> None:
+    def __init__(self, settings: WireSettings, *, creates_topics: bool = False) -> None:
+        """`creates_topics`: a broker may make a topic that is asked for, as it does for writers."""
         self._settings = settings
+        self._creates_topics = creates_topics
         self._addresses: tuple[tuple[str, int], ...] = ()
         """Every broker that the last answer named."""
 
@@ -94,17 +98,30 @@ class WireClient:
             ProtocolError: an answer is malformed.
             ConfigError: the settings of TLS.
         """
-        known = _known.get((self._settings, topic))
-        is_old = known is None or time.monotonic() - known.asked_s >= LEADERS_AGE_S
-        if known is None or is_old or partition not in known.partitions:
+        known = self._leaders(topic)
+        if partition not in known.partitions:
             known = self._ask(topic)
-        self._addresses = known.brokers
         found = known.partitions.get(partition)
         if found is None:
             raise KafkaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{partition}"
             )
         return found
+
+    def partition_count(self, topic: str) -> int:
+        """Return how many partitions a topic has, as `leader` knows it. Raises as `leader`."""
+        return self._leaders(topic).partition_count
+
+    def led_partitions(self, topic: str) -> list[int]:
+        """Return the partitions of a topic that have a leader. Raises as `leader`."""
+        return list(self._leaders(topic).partitions)
+
+    def _leaders(self, topic: str) -> TopicLeaders:
+        known = _known.get((self._settings, topic))
+        if known is None or time.monotonic() - known.asked_s >= LEADERS_AGE_S:
+            known = self._ask(topic)
+        self._addresses = known.brokers
+        return known
 
     def forget(self, topic: str) -> None:
         """Ask anew for the leaders of a topic when one is needed."""
@@ -152,15 +169,18 @@ class WireClient:
     def _ask(self, topic: str) -> TopicLeaders:
         """Return the leaders of a topic as they are now, and keep them. Raises as `leader`."""
         request = MetadataRequest(
-            topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
+            topics=[MetadataRequestTopic(name=topic)],
+            allow_auto_topic_creation=self._creates_topics,
         )
-        told = self._from_any(request)
+        told = self.ask_any(request, MetadataResponse, METADATA_VERSIONS)
         brokers = {broker.node_id: (broker.host, broker.port) for broker in told.brokers}
         self._addresses = tuple(brokers.values())
         leaders: dict[int, PartitionLeader] = {}
+        count = 0
         for answer in told.topics:
             if answer.error_code:
                 raise KafkaError(ErrorCode(answer.error_code), f"topic {topic!r}")
+            count = len(answer.partitions)
             for partition in answer.partitions:
                 address = brokers.get(partition.leader_id)
                 if address is not None:
@@ -173,19 +193,22 @@ class WireClient:
         if len(_known) >= TOPICS_MAX:
             del _known[next(iter(_known))]
         found = _known[self._settings, topic] = TopicLeaders(
-            time.monotonic(), leaders, self._addresses
+            time.monotonic(), leaders, count, self._addresses
         )
         return found
 
-    def _from_any(self, request: Any) -> MetadataResponse:
-        """Return the answer of the first broker that gives one. Raises as `leader`."""
+    def ask_any(self, request: Any, response: Any, versions: tuple[int, int]) -> Any:
+        """Return the answer of the first broker that gives one, to a request of one of `versions`.
+
+        Raises as `leader`.
+        """
         failure: Exception = ConnectionError("no broker is named")
         for address in dict.fromkeys((*self._addresses, *self._settings.servers)):
             connection: WireConnection | None = None
             try:
                 connection = self.connection(address)
-                version = connection.version_for(request, *METADATA_VERSIONS)
-                found: MetadataResponse = connection.call(request, MetadataResponse, version)
+                version = connection.version_for(request, *versions)
+                found = connection.call(request, response, version)
             except BrokerRefusedError:
                 raise
             except (OSError, ProtocolError, ConfigError) as error:

@@ -1,10 +1,10 @@
-"""Settings of a client that the tasks' own fetch client takes, or why it does not.
+"""Settings of a client that the tasks' own client takes, or why it does not.
 
-    SourceOptions.settings ──wire_settings──► WireSettings ──► connection, client
-                                    └───────► UnservedError: librdkafka reads instead
+    settings of the source or the sink ──wire_settings──► WireSettings ──► connection, client
+                                                └───────► UnservedError: librdkafka does it instead
 
 The settings are those of librdkafka, which `client_settings` has made. A setting that is not known
-here is never dropped: then librdkafka reads, which knows or refuses it.
+here is never dropped: then librdkafka takes over, which knows or refuses it.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class ToldClient(WireClient):
     partitions = PARTITIONS
     port = 1
 
-    def _from_any(self, request: Any) -> MetadataResponse:
+    def ask_any(self, request: Any, response: Any, versions: tuple[int, int]) -> MetadataResponse:
         type(self).asked += 1
         found = [
             MetadataResponsePartition(partition_index=number, leader_id=7, leader_epoch=3)

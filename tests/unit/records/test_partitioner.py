@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.testing.partitioner import murmur2, partition_of
+from minibroker.records.partitioner import murmur2, partition_of
 
 
 @pytest.mark.parametrize(

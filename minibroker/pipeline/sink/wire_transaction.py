@@ -1,0 +1,354 @@
+"""One transaction of one task of the sink, with the tasks' own client: no librdkafka.
+
+It does what `transaction.Transaction` does, under the same names, and hands whole batches to
+the brokers in place of single records:
+
+    Arrow batch ─► encoding ─► record batches with sequence numbers ─► wire.produce_queue
+                                                marker ─► wire.transactions
+
+Where it cannot be, because of a setting or a login, librdkafka writes (`open_transaction`).
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from confluent_kafka import KafkaError as LibrdkafkaError
+
+from minibroker.clock import SystemClock
+from minibroker.error_codes import ErrorCode
+from minibroker.errors import ConfigError, KafkaError, ProtocolError
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.offsets import TopicPartition
+from minibroker.pipeline.sink import transaction
+from minibroker.pipeline.sink.columns import BY_KEY
+from minibroker.pipeline.sink.encoding import RowsToSend, encode, encode_headers
+from minibroker.pipeline.sink.partitions import partitions_of
+from minibroker.pipeline.sink.transaction import (
+    ANSWER_TIMEOUT_S,
+    CARRIER_PARTITION,
+    Transaction,
+    explain,
+    read_marker,
+)
+from minibroker.pipeline.sink.wire_settings import producer_settings
+from minibroker.pipeline.wire.client import WireClient
+from minibroker.pipeline.wire.produce_queue import OutgoingBatch, ProduceQueue
+from minibroker.pipeline.wire.settings import UnservedError
+from minibroker.pipeline.wire.transactions import ProducerSession
+from minibroker.protocol.dialogue import BrokerRefusedError
+from minibroker.records.batch import SEQUENCE_MAX, TRANSACTIONAL_FLAG
+from minibroker.records.builder import seal_batch
+from minibroker.records.compression import NONE, compress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import TracebackType
+
+    from minibroker.pipeline.sink.columns import Columns
+    from minibroker.pipeline.sink.delivered_places import DeliveredPlaces
+    from minibroker.pipeline.sink.encoding import EncodedRecords
+    from minibroker.pipeline.sink.marker import Marker, Position
+    from minibroker.pipeline.sink.options import SinkOptions
+    from minibroker.pipeline.sink.wire_settings import ProducerSettings
+
+BLOCK_BYTES: Final = 4 << 20
+"""Bytes of rows that are encoded at once, at least one row."""
+TOPIC_PAUSE_S: Final = 0.05
+_END: Final = "\0"
+"""librdkafka ends metadata so, and confluent-kafka reads beyond metadata that do not end so."""
+
+logger = logging.getLogger(__name__)
+_told: set[str] = set()
+"""Reasons for librdkafka that this process has logged."""
+
+
+def open_transaction(options: SinkOptions, position: Position) -> Transaction | WireTransaction:
+    """Return a transaction of a task, to be entered. Raises PipelineError for wrong settings."""
+    try:
+        settings = producer_settings(options.settings)
+    except UnservedError as reason:
+        if str(reason) not in _told:
+            _told.add(str(reason))
+            logger.info("records are written with librdkafka: %s", reason)
+        return Transaction(options, position)
+    return WireTransaction(options, position, settings)
+
+
+class WireTransaction:
+    """A producer of a task; used once, as `with WireTransaction(…) as transaction`."""
+
+    def __init__(
+        self, options: SinkOptions, position: Position, settings: ProducerSettings
+    ) -> None:
+        self._options = options
+        self._position = position
+        self._settings = settings
+        self._client = WireClient(settings.connection, creates_topics=True)
+        self._session = ProducerSession(
+            self._client, position.name, settings.transaction_timeout_ms
+        )
+        self._queue = ProduceQueue(self._client, position.name, settings.limits, self._on_written)
+        self._places: DeliveredPlaces | None = None
+        self._sequences: dict[TopicPartition, int] = {}
+        """The next sequence number of each partition that the transaction has."""
+        self._added: set[TopicPartition] = set()
+        self._seen: set[str] = set()
+        """Topics whose partitions were asked for."""
+        self._is_begun = False
+
+    def __enter__(self) -> Self:
+        """Become the only writer of this task.
+
+        Raises:
+            PipelineError: no broker answers, or the topic is missing.
+        """
+        with self._explained():
+            self._check_topic()
+            self._session.initialise(time.monotonic() + ANSWER_TIMEOUT_S)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _check_topic(self) -> None:
+        """Wait for the topic of all rows, which may be in the making. Raises PipelineError."""
+        topic = self._options.topic
+        if topic is None:
+            return
+        try:
+            self._count(topic)
+        except KafkaError as error:
+            raise PipelineError(
+                f"there is no topic {topic!r} at {self._options.brokers} ({error.code.meaning}): "
+                "create it or check its name"
+            ) from error
+
+    def read_marker(self, topic: str) -> Marker | None:
+        """Return the last marker of this task. Raises PipelineError."""
+        return read_marker(self._options, self._position.name, topic)
+
+    def write_marker(self, marker: Marker) -> None:
+        """Write a marker without rows, in a transaction of its own. Raises PipelineError."""
+        self.begin()
+        self.commit(marker)
+
+    def begin(self) -> None:
+        """Begin the transaction for `send_batch`."""
+        self._is_begun = True
+        self._added.clear()
+
+    def send_batch(
+        self, batch: pa.RecordBatch, found: Columns, places: DeliveredPlaces | None
+    ) -> None:
+        """Send the rows of an Arrow batch; waits while enough of them are on their way.
+
+        Args:
+            batch: with the columns of `columns`.
+            found: `columns.columns` of it, whose headers are used.
+            places: takes the offsets that the rows get.
+
+        Raises:
+            PipelineError: a row cannot be sent.
+        """
+        self._places = places
+        headers = found[-1]
+        encoded = None
+        if isinstance(headers, list) and any(headers):
+            encoded = pa.array(map(encode_headers, headers), pa.binary())
+        with self._explained():
+            rows = self._rows(batch, encoded)
+            step = max(1, batch.num_rows * BLOCK_BYTES // max(1, batch.nbytes))
+            for start in range(0, batch.num_rows, step):
+                self._send(rows.part(start, step))
+
+    def flush(self) -> None:
+        """Wait until every record is acknowledged. Raises PipelineError."""
+        with self._explained():
+            self._queue.flush()
+
+    def commit(self, marker: Marker) -> None:
+        """Make everything that was sent visible together with `marker`.
+
+        Raises:
+            PipelineError: the commit failed; no row is visible.
+        """
+        deadline = time.monotonic() + self._settings.transaction_timeout_ms / 1000
+        with self._explained():
+            self._queue.flush()
+            carrier = TopicPartition(marker.topic, CARRIER_PARTITION)
+            self._session.commit_offset(
+                self._position.name, carrier, marker.next_batch, marker.metadata + _END, deadline
+            )
+            self._session.commit(deadline)
+        self._is_begun = False
+
+    def close(self) -> None:
+        """Abort an open transaction and give the connections back.
+
+        A broker that does not answer, or a fenced producer, cannot abort: then the transaction
+        ends when this task runs again, or by its time-out.
+        """
+        self._queue.close()
+        if not self._is_begun:
+            return
+        self._is_begun = False
+        try:
+            self._session.abort(time.monotonic() + ANSWER_TIMEOUT_S)
+        except (KafkaError, OSError, ProtocolError, ConfigError) as error:
+            logger.warning("%s is not aborted: %s", self._position, error)
+
+    # Rows.
+
+    def _rows(self, batch: pa.RecordBatch, headers: pa.Array | None) -> RowsToSend:
+        """Return the rows with their partitions. Raises KafkaError as `_count`."""
+        names = batch.schema.names
+        keys = _binary(batch["key"]) if "key" in names else None
+        topics: Any = self._options.topic
+        if topics is None:
+            topics = batch["topic"].cast(pa.string())
+        return RowsToSend(
+            topics=topics,
+            partitions=self._partitions(batch, topics, keys),
+            keys=keys,
+            values=_binary(batch["value"]),
+            times=_times(batch),
+            headers=headers,
+        )
+
+    def _partitions(self, batch: pa.RecordBatch, topics: Any, keys: pa.Array | None) -> pa.Array:
+        """Return the partition of each row: its own, or the one of its key."""
+        own = pa.nulls(batch.num_rows, pa.int32())
+        if "partition" in batch.schema.names:
+            own = batch["partition"].cast(pa.int32())
+            own = pc.if_else(pc.equal(own, BY_KEY), pa.scalar(None, pa.int32()), own)
+        if isinstance(topics, str):
+            return self._of_topic(topics, own, keys)
+        found = pa.nulls(batch.num_rows, pa.int32())
+        for topic in topics.unique().to_pylist():
+            is_there = pc.equal(topics, topic)
+            some = None if keys is None else keys.filter(is_there)
+            placed = self._of_topic(topic, own.filter(is_there), some)
+            found = pc.replace_with_mask(found, is_there, placed)
+        return found
+
+    def _of_topic(self, topic: str, own: pa.Array, keys: pa.Array | None) -> pa.Array:
+        count = self._count(topic)
+        bounds = pc.min_max(own)
+        low, high = bounds["min"].as_py(), bounds["max"].as_py()
+        if high is not None and (low < 0 or high >= count):
+            wrong = low if low < 0 else high
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{wrong}"
+            )
+        if own.null_count == 0:
+            return own
+        if keys is not None:
+            own = pc.coalesce(own, partitions_of(keys, count))
+        if own.null_count:
+            # Rows without a key go together, as with a producer's sticky partition.
+            own = pc.fill_null(own, random.choice(self._client.led_partitions(topic)))
+        return own
+
+    def _count(self, topic: str) -> int:
+        """Return how many partitions a topic has; wait for one that is being made.
+
+        Raises:
+            KafkaError: nobody makes it.
+            OSError, ProtocolError, ConfigError: as `WireClient.leader`.
+        """
+        if topic in self._seen:
+            return self._client.partition_count(topic)
+        deadline = time.monotonic() + transaction.TOPIC_WAIT_S
+        self._client.forget(topic)
+        while True:
+            try:
+                count = self._client.partition_count(topic)
+            except KafkaError as error:
+                if not error.code.retriable or time.monotonic() >= deadline:
+                    raise
+            else:
+                self._seen.add(topic)
+                return count
+            threading.Event().wait(TOPIC_PAUSE_S)
+
+    def _send(self, rows: RowsToSend) -> None:
+        encoded = list(encode(rows, self._settings.batch_bytes, self._settings.batch_records))
+        new = {records.where for records in encoded} - self._added
+        if new:
+            deadline = time.monotonic() + self._settings.limits.patience_s
+            self._session.add_partitions(sorted(new), deadline)
+            self._added |= new
+        self._queue.send([self._sealed(records) for records in encoded])
+
+    def _sealed(self, records: EncodedRecords) -> OutgoingBatch:
+        """Return a batch with the next sequence number of its partition."""
+        if len(records.payload) > self._settings.record_bytes:
+            raise KafkaError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"{len(records.payload)} bytes, at most {self._settings.record_bytes}",
+            )
+        payload: bytes | memoryview = records.payload
+        if self._settings.codec != NONE:
+            payload = compress(self._settings.codec, payload, self._settings.level)
+        sequence = self._sequences.get(records.where, 0)
+        self._sequences[records.where] = (sequence + records.rows) % (SEQUENCE_MAX + 1)
+        sealed = seal_batch(
+            payload,
+            attributes=self._settings.codec | TRANSACTIONAL_FLAG,
+            base_offset=0,
+            leader_epoch=-1,
+            last_delta=records.rows - 1,
+            timestamps=(records.base_time_ms, records.max_time_ms),
+            producer=(self._session.producer_id, self._session.epoch, sequence),
+            count=records.rows,
+        )
+        return OutgoingBatch(records.where, sealed, records.rows)
+
+    def _on_written(self, batch: OutgoingBatch, first: int) -> None:
+        if self._places is not None:
+            self._places.note_batch(batch.where, first, batch.rows)
+
+    # Errors.
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raise PipelineError for what the client raises."""
+        try:
+            yield
+        except KafkaError as error:
+            told = LibrdkafkaError(int(error.code), error.detail or error.code.meaning)
+            raise PipelineError(explain(told, self._position, self._options, "")) from error
+        except (BrokerRefusedError, ConfigError) as error:
+            raise PipelineError(f"{self._position} is not written: {error}") from error
+        except (OSError, ProtocolError) as error:
+            told = LibrdkafkaError(LibrdkafkaError._ALL_BROKERS_DOWN)
+            raise PipelineError(explain(told, self._position, self._options, str(error))) from error
+
+
+def _binary(column: pa.Array) -> pa.Array:
+    if pa.types.is_string(column.type):
+        return column.cast(pa.binary())
+    return column.cast(pa.large_binary()) if pa.types.is_large_string(column.type) else column
+
+
+def _times(batch: pa.RecordBatch) -> pa.Array | int:
+    """Return the times of the rows, in ms: of writing where a row has none, as in `columns`."""
+    now_ms = SystemClock().now_ms()
+    if "timestamp" not in batch.schema.names:
+        return now_ms
+    column = batch["timestamp"]
+    times = column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(pa.int64())
+    return pc.if_else(pc.greater(pc.fill_null(times, 0), 0), times, now_ms)
