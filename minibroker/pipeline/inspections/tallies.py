@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ import pyarrow.compute as pc
 
 from minibroker.pipeline.inspections.keys import FrequentKeys, KeyCount, keys_of
 from minibroker.pipeline.partition_rows import rows_by_partition
+from minibroker.pipeline.reports.facts import PartitionFacts
 
 FACTS: Final = ("topic", "partition", "offset", "ms", "key", "valueBytes")
 """Columns of a record that are counted. `ms`: milliseconds since the epoch, negative or null for no
@@ -59,26 +59,46 @@ def _counted_width(span_ms: int) -> int:
     return math.gcd(*(larger for larger in (*_WIDTHS_MS, width) if larger >= width))
 
 
-@dataclass
 class PartitionTally:
     """The records of one partition."""
 
-    records: int = 0
-    size_bytes: int = 0
-    first_offset: int = -1
-    last_offset: int = -1
-    first_ms: int | None = None
-    last_ms: int | None = None
-    without_key: int = 0
-    tombstones: int = 0
-    out_of_order: int = 0
-    most_behind_ms: int = 0
-    keys: KeyCount = field(default_factory=KeyCount)
+    def __init__(self, partition: int) -> None:
+        self.counted = PartitionFacts(partition)
+        """Those so far, but for `keys`."""
+        self.keys = KeyCount()
 
     @property
-    def key_count(self) -> int:
-        """Return the number of different keys, about, and never more than records with one."""
-        return min(self.keys.estimate(), self.records - self.without_key)
+    def facts(self) -> PartitionFacts:
+        """Return what is known: different keys about, and never more than records with one."""
+        with_key = self.counted.records - self.counted.without_key
+        return self.counted._replace(keys=min(self.keys.estimate(), with_key))
+
+    def add(self, rows: pa.RecordBatch, sizes: pa.Array) -> None:
+        """Take records with the columns FACTS and their sizes, but for times and keys."""
+        before = self.counted
+        first, last = (bound.as_py() for bound in pc.min_max(rows["offset"]).values())
+        self.counted = before._replace(
+            records=before.records + rows.num_rows,
+            size_bytes=before.size_bytes + pc.sum(sizes).as_py(),
+            first_offset=before.first_offset if before.records else first,
+            last_offset=last,
+            without_key=before.without_key + rows["key"].null_count,
+            tombstones=before.tombstones + rows["valueBytes"].null_count,
+        )
+
+    def add_times(self, times: pa.Array) -> None:
+        """Take the times of the next records that have one; there is one at least."""
+        before = self.counted
+        first, last = (bound.as_py() for bound in pc.min_max(times).values())
+        earliest = first if before.first_ms is None else before.first_ms
+        latest = first if before.last_ms is None else before.last_ms
+        behind = pc.subtract(pc.cumulative_max(times, start=latest), times)
+        self.counted = before._replace(
+            first_ms=min(first, earliest),
+            last_ms=max(last, latest),
+            out_of_order=before.out_of_order + pc.sum(pc.greater(behind, 0)).as_py(),
+            most_behind_ms=max(before.most_behind_ms, pc.max(behind).as_py()),
+        )
 
 
 class Times:
@@ -161,19 +181,13 @@ class TopicTally:
 
     def add(self, partition: int, rows: pa.RecordBatch) -> None:
         """Take records of one partition, the next ones behind those before."""
-        tally = self.partitions.setdefault(partition, PartitionTally())
+        tally = self.partitions.setdefault(partition, PartitionTally(partition))
         key, value = rows["key"], rows["valueBytes"]
         sizes = pc.add(
             pc.binary_length(key).fill_null(0).cast(pa.int64()),
             value.fill_null(0).cast(pa.int64()),
         )
-        tally.without_key += key.null_count
-        tally.tombstones += value.null_count
-        tally.size_bytes += pc.sum(sizes).as_py()
-        first, last = (bound.as_py() for bound in pc.min_max(rows["offset"]).values())
-        tally.first_offset = tally.first_offset if tally.records else first
-        tally.last_offset = last
-        tally.records += rows.num_rows
+        tally.add(rows, sizes)
         self._add_sizes(sizes)
         self._add_times(tally, rows["ms"], sizes)
         if key.null_count < len(key):
@@ -220,7 +234,8 @@ class TopicTally:
         keys = KeyCount()
         for tally in self.partitions.values():
             keys.merge(tally.keys)
-        with_key = sum(tally.records - tally.without_key for tally in self.partitions.values())
+        counted = [tally.counted for tally in self.partitions.values()]
+        with_key = sum(facts.records - facts.without_key for facts in counted)
         return min(keys.estimate(), with_key)
 
     def _add_sizes(self, sizes: pa.Array) -> None:
@@ -245,14 +260,7 @@ class TopicTally:
         if not len(times):
             return
         self.times.add(times, sizes)
-        first, last = (bound.as_py() for bound in pc.min_max(times).values())
-        before = first if tally.last_ms is None else tally.last_ms
-        latest = pc.cumulative_max(times, start=before)
-        behind = pc.subtract(latest, times)
-        tally.out_of_order += pc.sum(pc.greater(behind, 0)).as_py()
-        tally.most_behind_ms = max(tally.most_behind_ms, pc.max(behind).as_py())
-        tally.first_ms = first if tally.first_ms is None else min(first, tally.first_ms)
-        tally.last_ms = max(last, before)
+        tally.add_times(times)
 
 
 class Tally:

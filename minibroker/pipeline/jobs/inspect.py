@@ -22,7 +22,7 @@ from minibroker.pipeline.files import local
 from minibroker.pipeline.inspections import batch_source
 from minibroker.pipeline.inspections import source as tally_source
 from minibroker.pipeline.inspections.keys import KEY_BYTES_SHOWN
-from minibroker.pipeline.inspections.tallies import PartitionTally, TopicTally, width_of
+from minibroker.pipeline.inspections.tallies import TopicTally, width_of
 from minibroker.pipeline.lag import readers as group_lag
 from minibroker.pipeline.operations import mask_secret
 from minibroker.pipeline.operations.rows import source_options
@@ -192,10 +192,12 @@ def topic_facts(name: str, partitions: Sequence[int], tally: TopicTally) -> Topi
         partitions: all that it has; one without a record is shown as well.
         tally: of its records.
     """
-    nothing = PartitionTally()
     facts = TopicFacts(
         name,
-        tuple(_partition(number, tally.partitions.get(number, nothing)) for number in partitions),
+        tuple(
+            tally.partitions[number].facts if number in tally.partitions else PartitionFacts(number)
+            for number in partitions
+        ),
     )
     if not tally.records:
         return facts
@@ -214,23 +216,6 @@ def topic_facts(name: str, partitions: Sequence[int], tally: TopicTally) -> Topi
             _key(found, tally.frequent.missed)
             for found in tally.frequent.most_frequent(FREQUENT_KEYS)
         ),
-    )
-
-
-def _partition(number: int, tally: PartitionTally) -> PartitionFacts:
-    return PartitionFacts(
-        number,
-        tally.records,
-        tally.size_bytes,
-        tally.first_offset,
-        tally.last_offset,
-        tally.first_ms,
-        tally.last_ms,
-        tally.without_key,
-        tally.tombstones,
-        tally.key_count,
-        tally.out_of_order,
-        tally.most_behind_ms,
     )
 
 

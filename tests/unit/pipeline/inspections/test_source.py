@@ -52,7 +52,7 @@ def test_the_tallies_of_all_tasks_are_one(tmp_path: Path) -> None:
     sent = [pickle.loads(pickle.dumps(task)) for task in tasks]
     writer.commit([*sent, None])
     found = pickle.loads((tmp_path / "tally").read_bytes()).topics["t"]
-    assert {number: tally.records for number, tally in found.partitions.items()} == {
+    assert {number: tally.counted.records for number, tally in found.partitions.items()} == {
         0: 2,
         1: 1,
         2: 1,

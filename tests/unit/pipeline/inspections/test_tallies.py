@@ -41,7 +41,7 @@ def test_partitions_are_counted() -> None:
         (1, 0, 9_000, None, None),
         (0, 9, 3_000, b"b", None),
     )
-    first, second = found.partitions[0], found.partitions[1]
+    first, second = found.partitions[0].facts, found.partitions[1].facts
     assert (first.records, first.size_bytes, first.first_offset, first.last_offset) == (3, 7, 5, 9)
     assert (first.first_ms, first.last_ms, first.without_key, first.tombstones) == (
         1000,
@@ -49,15 +49,15 @@ def test_partitions_are_counted() -> None:
         1,
         1,
     )
-    assert (first.key_count, found.key_count()) == (2, 2)
-    assert (second.records, second.size_bytes, second.key_count) == (1, 0, 0)
+    assert (first.keys, found.key_count()) == (2, 2)
+    assert (second.records, second.size_bytes, second.keys) == (1, 0, 0)
 
 
 def test_there_are_no_more_keys_than_records_with_one() -> None:
     """The estimate of 20,000 keys is too large or too small by some."""
     found = tally_of(*((0, at, 0, b"%d" % at, 0) for at in range(20_000)), (0, 20_000, 0, None, 0))
     assert found.partitions[0].keys.estimate() != 20_000
-    assert found.partitions[0].key_count <= 20_000
+    assert found.partitions[0].facts.keys <= 20_000
 
 
 def test_sizes_are_exact_when_small_and_nearly_when_large() -> None:
@@ -83,7 +83,7 @@ def test_order_is_looked_at_within_a_partition_and_a_record_without_a_time_has_n
 ) -> None:
     rows = [(0, n, ms, None, 0) for n, ms in enumerate(milliseconds)]
     for size in (1, 2, 100):
-        found = tally_of(*rows, (1, 0, 5, None, 0), size=size).partitions[0]
+        found = tally_of(*rows, (1, 0, 5, None, 0), size=size).partitions[0].facts
         assert (found.out_of_order, found.most_behind_ms) == (late, most)
         times = [ms for ms in milliseconds if ms is not None and ms >= 0]
         assert (found.first_ms, found.last_ms) == (
