@@ -30,6 +30,11 @@ INT64_BYTES_MAX: Final = 10
 _BODY_BYTES_MIN: Final = 6
 """attributes, two deltas, null key, null value, no headers: one byte each."""
 _RECORD_BYTES_MIN: Final = 1 + _BODY_BYTES_MIN
+_RUN_MIN: Final = 16
+"""Records of one length one behind the other that are worth a slice."""
+_WALK_MIN: Final = 64
+_WALK_MAX: Final = 1024
+"""Records whose lengths are read one by one before another look for records of one length."""
 _SHIFT_OF_INT32: Final = 28
 _UINT32_MAX: Final = 2**32 - 1
 _UINT64_MAX: Final = 2**64 - 1
@@ -110,24 +115,29 @@ def record_starts(buffer: bytes, position: int, end: int, count: int) -> array[i
     """Return where each of the `count` records begins that fill the uncompressed bytes `position`
     … `end`.
 
-    For readers of many records at once, column by column. As quick as `count_records`, and raises
-    CorruptionError for the same bytes.
+    For readers of many records at once, column by column. Raises CorruptionError for the same bytes
+    as `count_records`. Takes half of its time where records of one length follow each other, and
+    otherwise little more.
     """
     if count < 0 or count * _RECORD_BYTES_MIN > end - position:
         raise CorruptionError(f"batch declares {count} records in {end - position} bytes")
-    hops = _HOPS
     starts = array("q")
-    note = starts.append
+    look, walk = _RUN_MIN, 0
     try:
-        for _ in range(count):
-            note(position)
-            hop = hops[buffer[position]]
-            if hop > 0:
-                position += hop
-            elif hop < 0 and (second := buffer[position + 1]) < 0x80:
-                position += (second << 6) - hop
+        if count < _RUN_MIN:
+            position = _walk(buffer, position, count, starts)
+        while (left := count - len(starts)) > 0:
+            alike, hop = _count_alike(buffer, position, end, min(look, left))
+            stop = position + alike * hop
+            starts.extend(range(position, stop, hop or 1))
+            position = stop
+            look = 8 * look if alike == look else _RUN_MIN
+            if alike >= _RUN_MIN:
+                walk = 0
             else:
-                position = _hop_slowly(buffer, position)
+                # Lengths that change cost a look for each so many records.
+                walk = min(max(4 * walk, _WALK_MIN), _WALK_MAX)
+                position = _walk(buffer, position, min(walk, left - alike), starts)
     except IndexError:
         position = end + 1
     if position != end:
@@ -135,6 +145,44 @@ def record_starts(buffer: bytes, position: int, end: int, count: int) -> array[i
             f"the {count} records that the batch declares end at byte {position}, expected {end}"
         )
     return starts
+
+
+def _count_alike(buffer: bytes, position: int, end: int, most: int) -> tuple[int, int]:
+    """Return how many records from `position` on, up to `most`, have the same bytes as length, and
+    the bytes from one to the next.
+
+    (0, 0) for a length of three bytes or more, or a wrong one. One slice takes every byte that is
+    `hop` bytes behind the one before: as long as they are the same, each is a length.
+    """
+    hop, size = _HOPS[buffer[position]], 1
+    if hop < 0 and (second := buffer[position + 1]) < 0x80:
+        hop, size = (second << 6) - hop, 2
+    if hop <= 0:
+        return 0, 0
+    stop = min(end, position + most * hop)
+    for at in range(position, position + size):
+        column = buffer[at:stop:hop]
+        most = min(most, len(column) - len(column.lstrip(buffer[at : at + 1])))
+    return most, hop
+
+
+def _walk(buffer: bytes, position: int, count: int, starts: array[int]) -> int:
+    """Note the starts of `count` records from `position` on, and return the position behind them.
+
+    Raises IndexError behind the end of `buffer`.
+    """
+    hops = _HOPS
+    note = starts.append
+    for _ in range(count):
+        note(position)
+        hop = hops[buffer[position]]
+        if hop > 0:
+            position += hop
+        elif hop < 0 and (second := buffer[position + 1]) < 0x80:
+            position += (second << 6) - hop
+        else:
+            position = _hop_slowly(buffer, position)
+    return position
 
 
 def _hop(byte: int) -> int:

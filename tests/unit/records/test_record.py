@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import struct
 import warnings
 
@@ -267,6 +268,55 @@ def test_the_starts_of_records_are_where_walking_finds_them() -> None:
         length, body_at = read_varint(data, start)
         end = starts[index + 1] if index + 1 < len(starts) else len(data)
         assert body_at + length == end
+
+
+def test_starts_of_records_of_one_length_are_those_of_a_walk() -> None:
+    """Lengths in runs and in turns, damaged, cut, with a wrong count, other bytes behind them."""
+    chance = random.Random(9)
+    for _ in range(3_000):
+        data, count = _lengths_and_bodies(chance)
+        end = len(data) - chance.choice((0, 0, 1, 5))
+        data += chance.randbytes(chance.choice((0, 30)))
+        count += chance.choice((0, 0, 0, 1, -1))
+        expected = _starts_by_walking(data, end, count)
+        if expected is None:
+            with pytest.raises(CorruptionError):
+                record_starts(data, 0, end, count)
+        else:
+            assert record_starts(data, 0, end, count).tolist() == expected
+
+
+def _lengths_and_bodies(chance: random.Random) -> tuple[bytes, int]:
+    """Return records as their length sees them, and their count."""
+    data, count = bytearray(), 0
+    for _ in range(chance.randrange(1, 6)):
+        length = chance.choice((0, 5, 6, 7, 63, 64, 100, 8191, 8192))
+        times = chance.choice((1, 1, 2, 15, 16, 17, 150))
+        head = b""
+        rest = length << 1
+        while rest >= 0x80:
+            head += bytes([rest & 0x7F | 0x80])
+            rest >>= 7
+        data += (head + bytes([rest]) + b"\1" * length) * times
+        count += times
+    for _ in range(chance.choice((0, 0, 1, 3))):
+        data[chance.randrange(len(data))] = chance.randrange(256)
+    return bytes(data), count
+
+
+def _starts_by_walking(data: bytes, end: int, count: int) -> list[int] | None:
+    """Return the starts, None where the records do not fill the bytes up to `end`."""
+    at, starts = 0, []
+    try:
+        for _ in range(count):
+            starts.append(at)
+            length, body_at = read_varint(data, at)
+            if length < 6:
+                return None
+            at = body_at + length
+    except (IndexError, CorruptionError):
+        return None
+    return starts if at == end else None
 
 
 @pytest.mark.parametrize(

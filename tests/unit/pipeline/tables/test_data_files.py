@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,7 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from minibroker.pipeline.tables import data_files
-from minibroker.pipeline.tables.data_files import DataFile, Layout, batch_of, stem_of, write_files
+from minibroker.pipeline.tables.data_files import (
+    RECORD,
+    DataFile,
+    Layout,
+    batch_of,
+    repeated_columns,
+    stem_of,
+    write_files,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,6 +77,26 @@ def test_a_file_for_each_topic_and_date(tmp_path: Path) -> None:
     assert pq.read_schema(tmp_path / file.path).names == ["offset", "value"]
     assert batch_of(file.path) == (QUERY, 7)
     assert batch_of("data/topic=a/date=2026-11-24/part-0.parquet") is None
+
+
+def test_every_column_has_a_dictionary_but_the_offset(tmp_path: Path) -> None:
+    """PyArrow ignores a path that Parquet does not know: all are here, nested ones too."""
+    nested = pa.field("many", pa.map_(pa.string(), pa.list_(pa.struct([("deep", pa.int64())]))))
+    schema = pa.schema([*RECORD, nested])
+    row = {"key": b"k", "value": b"v", "topic": "t", "partition": 1, "offset": 5}
+    row |= {"timestampType": 0, "date": date(2026, 11, 24)}
+    row |= {"timestamp": datetime(2026, 11, 24, tzinfo=UTC), "many": [("x", [{"deep": 1}])]}
+    row |= {"headers": [{"key": "h", "value": b"w"}]}
+    batch = pa.RecordBatch.from_pylist([row], schema)
+    [file] = write_files(layout(tmp_path)._replace(schema=schema), [batch])
+    group = pq.ParquetFile(tmp_path / file.path).metadata.row_group(0)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    plain = [column.path_in_schema for column in columns if not column.has_dictionary_page]
+    assert plain == ["offset"]
+    assert [column.path_in_schema for column in columns if column.path_in_schema != "offset"] == (
+        repeated_columns(schema)
+    )
+    assert pq.ParquetFile(tmp_path / file.path).read().to_pylist() == batch.to_pylist()
 
 
 def test_days_that_no_reader_knows_have_a_date_all_the_same(tmp_path: Path) -> None:
