@@ -1,0 +1,152 @@
+"""`python -m benchmarks.large`: jobs of the pipeline on a topic that is larger than memory.
+
+    archive  the topic into Parquet files
+    compare  the topic with that archive
+    replay   that archive into another topic
+
+Each job is a command of its own, one behind the other on one minibroker. The topic has
+`--gigabytes 20` in records of 1 KB, which no codec makes smaller, and `--partitions 8`. A row has
+the time, and the most memory that each kind of process held at once: Spark's JVM, the Python of the
+driver, its workers together (what they share counts for each), the broker. The scratch directory
+takes three times the topic with `replay`, else twice.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import psutil
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from benchmarks import machine
+from benchmarks.children import Child, ChildDiedError
+from benchmarks.peers import Minibroker
+
+TOPIC: Final = "large"
+RECORD_BYTES: Final = 1_000
+POOL_BYTES: Final = 1 << 24
+JOBS: Final = ("archive", "compare", "replay")
+KINDS: Final = ("JVM", "driver", "workers", "broker")
+LOOK_EVERY_S: Final = 0.2
+WAIT_S: Final = 3600.0
+
+
+class Measured(NamedTuple):
+    """One job: its time, and the most bytes that each kind of process held at once."""
+
+    job: str
+    seconds: float
+    held: Counter[str]
+
+
+def fill(address: str, partitions: int, count: int) -> None:
+    """Make the topic and write `count` records: keys in turn, values by a seed."""
+    client = AdminClient({"bootstrap.servers": address})
+    client.create_topics([NewTopic(TOPIC, partitions, 1)])[TOPIC].result(WAIT_S)
+    chance = random.Random(7)
+    pool = chance.randbytes(POOL_BYTES)
+    settings = {"linger.ms": "50", "batch.size": "900000", "queue.buffering.max.kbytes": "262144"}
+    producer = Producer({"bootstrap.servers": address, **settings})
+    for number in range(count):
+        start = number * 4_099 % (POOL_BYTES - RECORD_BYTES)
+        value, key = pool[start : start + RECORD_BYTES], b"%010d" % number
+        while True:
+            try:
+                producer.produce(TOPIC, value, key, partition=number % partitions)
+                break
+            except BufferError:
+                producer.poll(0.1)
+    left = producer.flush(WAIT_S)
+    if left:
+        raise TimeoutError(f"{left} records were not acknowledged in {WAIT_S:.0f} s")
+
+
+def measured(job: str, address: str, archive: Path, broker: Child) -> Measured:
+    """Run a job as a command. Raises ChildDiedError if it fails."""
+    words = {
+        "archive": ["archive", "--topic", TOPIC, "--to", str(archive)],
+        "compare": ["compare", TOPIC, str(archive)],
+        "replay": ["replay", "--from", str(archive), "--to-topic", f"{TOPIC}-again"],
+    }[job]
+    command = [sys.executable, "-m", "minibroker", "pipeline", *words, "--bootstrap", address]
+    begun = time.perf_counter()
+    child = Child(command, output=archive.parent / f"{job}.log")
+    held: Counter[str] = Counter()
+    over = threading.Event()
+    looks = threading.Thread(target=_look, args=(child.pid, broker.pid, held, over))
+    looks.start()
+    try:
+        code = child.wait(WAIT_S)
+        seconds = time.perf_counter() - begun
+    finally:
+        over.set()
+        looks.join()
+        child.kill()
+    if code:
+        raise ChildDiedError(f"{job} ended with {code}: {child.tail()}")
+    return Measured(job, seconds, held)
+
+
+def _look(job: int, broker: int, most: Counter[str], over: threading.Event) -> None:
+    """Note the most bytes of each kind of process until `over` is set."""
+    while not over.wait(LOOK_EVERY_S):
+        now: Counter[str] = Counter()
+        try:
+            driver = psutil.Process(job)
+            now["driver"] = driver.memory_info().rss
+            now["broker"] = psutil.Process(broker).memory_info().rss
+            for child in driver.children(recursive=True):
+                kind = "JVM" if child.name() == "java" else "workers"
+                now[kind] += child.memory_info().rss
+        except psutil.NoSuchProcess:
+            continue
+        for kind, held in now.items():
+            most[kind] = max(most[kind], held)
+
+
+def main(given: list[str] | None = None) -> int:
+    """Return 0. Raises ChildDiedError for a job that fails."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.large", description=__doc__)
+    parser.add_argument("--gigabytes", type=float, default=20.0)
+    parser.add_argument("--partitions", type=int, default=8)
+    parser.add_argument("--jobs", nargs="+", choices=JOBS, default=JOBS)
+    parser.add_argument("--scratch", type=Path, metavar="DIR", help="where the data goes")
+    arguments = parser.parse_args(given)
+    if machine.is_busy(machine.facts()):
+        print("Others use the machine: do not quote these times.", file=sys.stderr)
+    peer = Minibroker()
+    with tempfile.TemporaryDirectory(prefix="minibroker-large-", dir=arguments.scratch) as name:
+        directory = Path(name, "broker")
+        directory.mkdir()
+        broker, port = peer.start(directory)
+        try:
+            address, archive = f"127.0.0.1:{port}", Path(name, "archive")
+            count = int(arguments.gigabytes * 1e9) // RECORD_BYTES
+            begun = time.perf_counter()
+            fill(address, arguments.partitions, count)
+            print(f"{count:,} records written in {time.perf_counter() - begun:.0f} s", flush=True)
+            print(
+                f"{'':8} {'s':>6} {'MB/s':>6}" + "".join(f"{kind + ', MB':>13}" for kind in KINDS)
+            )
+            for job in arguments.jobs:
+                found = measured(job, address, archive, broker)
+                rate = arguments.gigabytes * 1e3 / found.seconds
+                held = "".join(f"{found.held[kind] / 1e6:>13.0f}" for kind in KINDS)
+                print(f"{job:8} {found.seconds:>6.0f} {rate:>6.0f}{held}", flush=True)
+            sizes = [path.stat().st_size / 1e6 for path in archive.rglob("*.parquet")]
+            print(f"{len(sizes)} files, {sum(sizes):,.0f} MB, the largest {max(sizes):.0f} MB")
+        finally:
+            broker.kill()
+            peer.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
