@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import KafkaException
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.sink import transaction
+from minibroker.pipeline.sink import transaction, wire_transaction
 from minibroker.pipeline.sink.columns import arguments
 from minibroker.pipeline.sink.marker import Position
 from minibroker.pipeline.sink.options import SinkOptions, parse_options
@@ -306,6 +306,25 @@ def test_librdkafka_writes_where_a_setting_is_its_own(minibroker_address: str, t
     write_rows(ours, at(topic, batch=1), rows(500))
 
     assert len(values(minibroker_address, topic)) == 501
+
+
+def test_the_arrow_batches_of_a_task_share_record_batches(
+    in_process: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows with and without headers; and a batch that is larger than what is encoded at once."""
+    topics.create(in_process.bootstrap, topic, 1)
+    options = of(in_process.bootstrap, topic)
+    first, third = [{"key": "a", "value": b"1"}], [{"key": "b", "value": None}]
+    headers = [first, None, third, None, [], None, None]
+    with in_process.faults.add("Produce", topic=topic, delay_ms=1) as each_request:
+        write_rows(options, at(topic), rows(*range(7), headers=headers))
+    monkeypatch.setattr(wire_transaction, "BLOCK_BYTES", 10)
+    write_rows(options, at(topic, batch=1), rows(*range(7, 14), size=3))
+
+    assert each_request.hits == 1
+    found = records(in_process.bootstrap, topic)[0]
+    assert [record.value for record in found] == [b"%d" % number for number in range(14)]
+    assert [record.headers for record in found[:3]] == [[("a", b"1")], None, [("b", None)]]
 
 
 @pytest.mark.parametrize("codec", ["none", "lz4"])

@@ -16,7 +16,7 @@ import random
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -59,8 +59,10 @@ if TYPE_CHECKING:
     from minibroker.pipeline.sink.options import SinkOptions
     from minibroker.pipeline.sink.wire_settings import ProducerSettings
 
-BLOCK_BYTES: Final = 4 << 20
-"""Bytes of rows that are encoded at once, at least one row."""
+BLOCK_BYTES: Final = 16 << 20
+"""Bytes of rows that are encoded at once, at least one row: Spark's Arrow batches have 10,000 rows,
+too few for a hundred partitions.
+"""
 TOPIC_PAUSE_S: Final = 0.05
 _END: Final = "\0"
 """librdkafka ends metadata so, and confluent-kafka reads beyond metadata that do not end so."""
@@ -80,6 +82,14 @@ def open_transaction(options: SinkOptions, position: Position) -> Transaction | 
             logger.info("records are written with librdkafka: %s", reason)
         return Transaction(options, position)
     return WireTransaction(options, position, settings)
+
+
+class _WaitingRows(NamedTuple):
+    """An Arrow batch that is not encoded yet."""
+
+    batch: pa.RecordBatch
+    headers: object
+    """The last of `columns.columns`."""
 
 
 class WireTransaction:
@@ -102,6 +112,9 @@ class WireTransaction:
         self._added: set[TopicPartition] = set()
         self._seen: set[str] = set()
         """Topics whose partitions were asked for."""
+        self._waiting: list[_WaitingRows] = []
+        self._waiting_bytes = 0
+        """Size of the rows in `_waiting`; above `BLOCK_BYTES` only if they came in one batch."""
         self._is_begun = False
 
     def __enter__(self) -> Self:
@@ -149,11 +162,14 @@ class WireTransaction:
         """Begin the transaction for `send_batch`."""
         self._is_begun = True
         self._added.clear()
+        self._waiting, self._waiting_bytes = [], 0
 
     def send_batch(
         self, batch: pa.RecordBatch, found: Columns, places: DeliveredPlaces | None
     ) -> None:
-        """Send the rows of an Arrow batch; waits while enough of them are on their way.
+        """Send the rows of an Arrow batch, or keep them until there are `BLOCK_BYTES`, or `flush`.
+
+        Waits while enough of them are on their way.
 
         Args:
             batch: with the columns of `columns`.
@@ -164,18 +180,14 @@ class WireTransaction:
             PipelineError: a row cannot be sent.
         """
         self._places = places
-        headers = found[-1]
-        encoded = None
-        if isinstance(headers, list) and any(headers):
-            encoded = pa.array(map(encode_headers, headers), pa.binary())
-        with self._explained():
-            rows = self._rows(batch, encoded)
-            step = max(1, batch.num_rows * BLOCK_BYTES // max(1, batch.nbytes))
-            for start in range(0, batch.num_rows, step):
-                self._send(rows.part(start, step))
+        if self._waiting_bytes + batch.nbytes > BLOCK_BYTES:
+            self._send_waiting()
+        self._waiting.append(_WaitingRows(batch, found[-1]))
+        self._waiting_bytes += batch.nbytes
 
     def flush(self) -> None:
-        """Wait until every record is acknowledged. Raises PipelineError."""
+        """Send what is left and wait until every record is acknowledged. Raises PipelineError."""
+        self._send_waiting()
         with self._explained():
             self._queue.flush()
 
@@ -186,8 +198,8 @@ class WireTransaction:
             PipelineError: the commit failed; no row is visible.
         """
         deadline = time.monotonic() + self._settings.transaction_timeout_ms / 1000
+        self.flush()
         with self._explained():
-            self._queue.flush()
             carrier = TopicPartition(marker.topic, CARRIER_PARTITION)
             self._session.commit_offset(
                 self._position.name, carrier, marker.next_batch, marker.metadata + _END, deadline
@@ -211,6 +223,21 @@ class WireTransaction:
             logger.warning("%s is not aborted: %s", self._position, error)
 
     # Rows.
+
+    def _send_waiting(self) -> None:
+        """Send the rows that wait. Raises PipelineError."""
+        if not self._waiting:
+            return
+        headers = _headers(self._waiting)
+        table = pa.Table.from_batches([waiting.batch for waiting in self._waiting])
+        (batch,) = table.combine_chunks().to_batches()
+        size_bytes = self._waiting_bytes
+        self._waiting, self._waiting_bytes = [], 0
+        with self._explained():
+            rows = self._rows(batch, headers)
+            step = max(1, batch.num_rows * BLOCK_BYTES // max(1, size_bytes))
+            for start in range(0, batch.num_rows, step):
+                self._send(rows.part(start, step))
 
     def _rows(self, batch: pa.RecordBatch, headers: pa.Array | None) -> RowsToSend:
         """Return the rows with their partitions. Raises KafkaError as `_count`."""
@@ -336,6 +363,14 @@ class WireTransaction:
         except (OSError, ProtocolError) as error:
             told = LibrdkafkaError(LibrdkafkaError._ALL_BROKERS_DOWN)
             raise PipelineError(explain(told, self._position, self._options, str(error))) from error
+
+
+def _headers(waiting: list[_WaitingRows]) -> pa.Array | None:
+    """Return the encoded headers of all rows, None if no row has one."""
+    rows: list[list[tuple[str, bytes | None]] | None] = []
+    for batch, headers in waiting:
+        rows += headers if isinstance(headers, list) else [None] * batch.num_rows
+    return pa.array(map(encode_headers, rows), pa.binary()) if any(rows) else None
 
 
 def _binary(column: pa.Array) -> pa.Array:
