@@ -15,18 +15,16 @@ import argparse
 import random
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import psutil
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
-from benchmarks import machine
+from benchmarks import filling, machine
 from benchmarks.children import Child, ChildDiedError
+from benchmarks.memory import Memory
 from benchmarks.peers import Minibroker
 
 TOPIC: Final = "large"
@@ -34,8 +32,6 @@ RECORD_BYTES: Final = 1_000
 POOL_BYTES: Final = 1 << 24
 JOBS: Final = ("archive", "compare", "replay")
 KINDS: Final = ("JVM", "driver", "workers", "broker")
-LOOK_EVERY_S: Final = 0.2
-WAIT_S: Final = 3600.0
 
 
 class Measured(NamedTuple):
@@ -48,27 +44,21 @@ class Measured(NamedTuple):
 
 def fill(address: str, partitions: int, count: int) -> None:
     """Make the topic and write `count` records: keys in turn, values by a seed."""
-    client = AdminClient({"bootstrap.servers": address})
-    client.create_topics([NewTopic(TOPIC, partitions, 1)])[TOPIC].result(WAIT_S)
-    chance = random.Random(7)
-    pool = chance.randbytes(POOL_BYTES)
+    pool = random.Random(7).randbytes(POOL_BYTES)
+    starts = (number * 4_099 % (POOL_BYTES - RECORD_BYTES) for number in range(count))
+    records = (
+        {
+            "value": pool[start : start + RECORD_BYTES],
+            "key": b"%010d" % number,
+            "partition": number % partitions,
+        }
+        for number, start in enumerate(starts)
+    )
     settings = {"linger.ms": "50", "batch.size": "900000", "queue.buffering.max.kbytes": "262144"}
-    producer = Producer({"bootstrap.servers": address, **settings})
-    for number in range(count):
-        start = number * 4_099 % (POOL_BYTES - RECORD_BYTES)
-        value, key = pool[start : start + RECORD_BYTES], b"%010d" % number
-        while True:
-            try:
-                producer.produce(TOPIC, value, key, partition=number % partitions)
-                break
-            except BufferError:
-                producer.poll(0.1)
-    left = producer.flush(WAIT_S)
-    if left:
-        raise TimeoutError(f"{left} records were not acknowledged in {WAIT_S:.0f} s")
+    filling.fill(address, TOPIC, partitions, records, settings)
 
 
-def measured(job: str, address: str, archive: Path, broker: Child) -> Measured:
+def measured(job: str, address: str, archive: Path) -> Measured:
     """Run a job as a command. Raises ChildDiedError if it fails."""
     words = {
         "archive": ["archive", "--topic", TOPIC, "--to", str(archive)],
@@ -77,38 +67,26 @@ def measured(job: str, address: str, archive: Path, broker: Child) -> Measured:
     }[job]
     command = [sys.executable, "-m", "minibroker", "pipeline", *words, "--bootstrap", address]
     begun = time.perf_counter()
-    child = Child(command, output=archive.parent / f"{job}.log")
-    held: Counter[str] = Counter()
-    over = threading.Event()
-    looks = threading.Thread(target=_look, args=(child.pid, broker.pid, held, over))
-    looks.start()
-    try:
-        code = child.wait(WAIT_S)
-        seconds = time.perf_counter() - begun
-    finally:
-        over.set()
-        looks.join()
-        child.kill()
+    with Memory(kind_of) as memory:
+        child = Child(command, output=archive.parent / f"{job}.log")
+        try:
+            code = child.wait(filling.WAIT_S)
+            seconds = time.perf_counter() - begun
+        finally:
+            child.kill()
     if code:
         raise ChildDiedError(f"{job} ended with {code}: {child.tail()}")
-    return Measured(job, seconds, held)
+    return Measured(job, seconds, memory.most)
 
 
-def _look(job: int, broker: int, most: Counter[str], over: threading.Event) -> None:
-    """Note the most bytes of each kind of process until `over` is set."""
-    while not over.wait(LOOK_EVERY_S):
-        now: Counter[str] = Counter()
-        try:
-            driver = psutil.Process(job)
-            now["driver"] = driver.memory_info().rss
-            now["broker"] = psutil.Process(broker).memory_info().rss
-            for child in driver.children(recursive=True):
-                kind = "JVM" if child.name() == "java" else "workers"
-                now[kind] += child.memory_info().rss
-        except psutil.NoSuchProcess:
-            continue
-        for kind, held in now.items():
-            most[kind] = max(most[kind], held)
+def kind_of(process: psutil.Process) -> str:
+    """Return the kind of a process, one of KINDS."""
+    if process.name() == "java":
+        return "JVM"
+    arguments = process.cmdline()
+    if "serve" in arguments:
+        return "broker"
+    return "driver" if "minibroker" in arguments else "workers"
 
 
 def main(given: list[str] | None = None) -> int:
@@ -136,7 +114,7 @@ def main(given: list[str] | None = None) -> int:
                 f"{'':8} {'s':>6} {'MB/s':>6}" + "".join(f"{kind + ', MB':>13}" for kind in KINDS)
             )
             for job in arguments.jobs:
-                found = measured(job, address, archive, broker)
+                found = measured(job, address, archive)
                 rate = arguments.gigabytes * 1e3 / found.seconds
                 held = "".join(f"{found.held[kind] / 1e6:>13.0f}" for kind in KINDS)
                 print(f"{job:8} {found.seconds:>6.0f} {rate:>6.0f}{held}", flush=True)

@@ -35,7 +35,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,11 +43,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import psutil
-from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
-from benchmarks import machine
+from benchmarks import filling, machine
+from benchmarks.memory import Memory
 from benchmarks.peers import KafkaWithZooKeeper, Minibroker, Peer
 from benchmarks.single_process import read_alone, write_alone
 from minibroker import pipeline
@@ -66,7 +65,6 @@ PARTITIONS: Final = (4,)
 CODECS: Final = ("none",)
 RECORD_BYTES: Final = 200
 WAIT_S: Final = 600.0
-MEMORY_EVERY_S: Final = 0.1
 
 FULL: Final = (2_000_000, 3)
 QUICK: Final = (100_000, 1)
@@ -248,12 +246,12 @@ def measure(run: Run, row: Row, rounds: int) -> dict[str, object]:
     for number in range(rounds + 1):
         for side, (work, records) in sides.items():
             before_s = cpu_s()
-            with Memory() as held:
+            with Memory(kind_of) as held:
                 seconds = timed(run, work)
             if number > 0:
                 found[side].append(records / seconds)
                 cpu[side].append((cpu_s() - before_s) / records * 1e6)
-                memory_mb[side] = max(memory_mb[side], held.python_mb)
+                memory_mb[side] = max(memory_mb[side], held.most["python"] / 1e6)
     medians = {side: statistics.median(rates) for side, rates in found.items()}
     return {
         "row": row.name,
@@ -295,61 +293,28 @@ def timed(run: Run, work: Callable[[Run], None]) -> float:
         shutil.rmtree(run.scratch)
 
 
-class Memory:
-    """The most that Python's processes below this one held at once while it was open."""
-
-    def __init__(self) -> None:
-        self.python_mb = 0.0
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-
-    def __enter__(self) -> "Memory":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _look(self) -> None:
-        here = psutil.Process()
-        while not self._over.wait(MEMORY_EVERY_S):
-            held = 0
-            for child in here.children(recursive=True):
-                try:
-                    if child.name().startswith("python") and "serve" not in child.cmdline():
-                        held += child.memory_info().rss
-                except psutil.NoSuchProcess:
-                    continue
-            self.python_mb = max(self.python_mb, held / 1e6)
+def kind_of(process: psutil.Process) -> str | None:
+    """Return the kind of a process for `Memory`: Python, but for a broker."""
+    is_counted = process.name().startswith("python") and "serve" not in process.cmdline()
+    return "python" if is_counted else None
 
 
 def fill(address: str, run_topic: tuple[str, int, str], count: int) -> None:
     """Write `count` records by a seed. `run_topic`: name, partitions, codec."""
     topic, partitions, codec = run_topic
-    client = AdminClient({"bootstrap.servers": address})
-    client.create_topics([NewTopic(topic, partitions, 1)])[topic].result(WAIT_S)
     chance = random.Random(7)
     values = [chance.randbytes(RECORD_BYTES) for _ in range(1_000)]
+    records = (
+        {
+            "value": values[number % len(values)],
+            "key": b"%010d" % number,
+            "partition": number % partitions,
+            "timestamp": BEGUN_MS + number // 1_000,
+        }
+        for number in range(count)
+    )
     settings = {"linger.ms": "50", "batch.size": "200000", "compression.type": codec}
-    producer = Producer({"bootstrap.servers": address, **settings})
-    for number in range(count):
-        value, key = values[number % len(values)], b"%010d" % number
-        while True:
-            try:
-                producer.produce(
-                    topic,
-                    value,
-                    key,
-                    partition=number % partitions,
-                    timestamp=BEGUN_MS + number // 1_000,
-                )
-                break
-            except BufferError:
-                producer.poll(0.1)
-    left = producer.flush(WAIT_S)
-    if left:
-        raise TimeoutError(f"{left} records of {topic} were not acknowledged in {WAIT_S:.0f} s")
+    filling.fill(address, topic, partitions, records, settings)
 
 
 def on_broker(peer: Peer, arguments: argparse.Namespace) -> list[dict[str, object]]:

@@ -160,14 +160,13 @@ def login_steps(
     BrokerRefusedError, and what the exchange raises.
     """
     handshake = SaslHandshakeRequest(mechanism=mechanism)
-    answer = yield Inquiry(
-        handshake, SaslHandshakeResponse, _login_version(dialogue, name, handshake)
-    )
+    version = _login_version(dialogue, name, SaslHandshakeRequest, oldest=1)
+    answer = yield Inquiry(handshake, SaslHandshakeResponse, version)
     if answer.error_code:
         raise BrokerRefusedError(
             f"{name}: logins by {', '.join(answer.mechanisms)} are taken, not {mechanism}"
         )
-    version = _login_version(dialogue, name, SaslAuthenticateRequest)
+    version = _login_version(dialogue, name, SaslAuthenticateRequest, oldest=0)
     # A token may be in a file, a ticket comes from a KDC.
     token = yield exchange.begin
     while not exchange.is_complete:
@@ -181,9 +180,8 @@ def login_steps(
     return lifetime_ms / 1000 * SESSION_PART if lifetime_ms > 0 else None
 
 
-def _login_version(dialogue: Dialogue, name: str, request: Any) -> int:
-    """Raises BrokerRefusedError."""
-    oldest = 1 if request.API_KEY == SaslHandshakeRequest.API_KEY else 0
+def _login_version(dialogue: Dialogue, name: str, request: Any, *, oldest: int) -> int:
+    """Return the version of a request of the login. Raises BrokerRefusedError."""
     version = dialogue.version_for(request, oldest)
     if version is None:
         raise BrokerRefusedError(

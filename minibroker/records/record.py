@@ -89,18 +89,9 @@ def count_records(buffer: bytes | memoryview, position: int, end: int, count: in
     Raises CorruptionError naming both numbers. `buffer` must reach to `end`, and may go on behind
     it.
     """
-    if count < 0 or count * _RECORD_BYTES_MIN > end - position:
-        raise CorruptionError(f"batch declares {count} records in {end - position} bytes")
-    hops = _HOPS
+    _check_count(count, end - position)
     try:
-        for _ in range(count):
-            hop = hops[buffer[position]]
-            if hop > 0:
-                position += hop
-            elif hop < 0 and (second := buffer[position + 1]) < 0x80:
-                position += (second << 6) - hop
-            else:
-                position = _hop_slowly(buffer, position)
+        position = _walk(buffer, position, count, array("q"))
     except IndexError:
         position = end + 1
     if position > end:
@@ -119,8 +110,7 @@ def record_starts(buffer: bytes, position: int, end: int, count: int) -> array[i
     as `count_records`. Takes half of its time where records of one length follow each other, and
     otherwise little more.
     """
-    if count < 0 or count * _RECORD_BYTES_MIN > end - position:
-        raise CorruptionError(f"batch declares {count} records in {end - position} bytes")
+    _check_count(count, end - position)
     starts = array("q")
     look, walk = _RUN_MIN, 0
     try:
@@ -166,7 +156,13 @@ def _count_alike(buffer: bytes, position: int, end: int, most: int) -> tuple[int
     return most, hop
 
 
-def _walk(buffer: bytes, position: int, count: int, starts: array[int]) -> int:
+def _check_count(count: int, size_bytes: int) -> None:
+    """Raise CorruptionError for more records than so many bytes can have."""
+    if count < 0 or count * _RECORD_BYTES_MIN > size_bytes:
+        raise CorruptionError(f"batch declares {count} records in {size_bytes} bytes")
+
+
+def _walk(buffer: bytes | memoryview, position: int, count: int, starts: array[int]) -> int:
     """Note the starts of `count` records from `position` on, and return the position behind them.
 
     Raises IndexError behind the end of `buffer`.

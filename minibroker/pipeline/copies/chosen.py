@@ -15,7 +15,6 @@ from pyspark.sql import Observation
 from minibroker.pipeline import schemas
 from minibroker.pipeline.copies.task import whole_ranges
 from minibroker.pipeline.offsets import OffsetRange
-from minibroker.pipeline.pacing import share_of_task
 from minibroker.pipeline.replays.source import ReplaySource
 from minibroker.pipeline.replays.writer import write_once
 from minibroker.pipeline.source.fixed_ranges import read_fixed
@@ -75,13 +74,12 @@ class ChosenBatchWriter:
             rows, keep_timestamps=True, keep_partitions=plan.keeps_partitions, renamed=names
         )
         options = {**self._sink, "tasks": str(writers)}
-        cores = spark.sparkContext.defaultParallelism
         write_once(
             written,
             options,
             name=self._name,
             run=self._run,
             number=number,
-            bytes_per_s=share_of_task(plan.max_rate, writers, cores),
+            max_rate=plan.max_rate,
         )
         self.metrics[number] = counted.get

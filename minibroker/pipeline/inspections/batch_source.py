@@ -5,14 +5,12 @@ files ─► tasks: segments.batches, batch_tallies ─► one row for each task
 
 from __future__ import annotations
 
-import pickle
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.types import BinaryType, StructField, StructType
 
 from minibroker.pipeline.inspections.batch_tallies import BatchTally
+from minibroker.pipeline.inspections.source import TALLY_ROW, packed, unpacked
 from minibroker.pipeline.segments.batches import read_batches
 from minibroker.pipeline.segments.layout import plan_tasks
 from minibroker.pipeline.segments.parts import parts_of
@@ -21,10 +19,11 @@ from minibroker.pipeline.segments.records import SegmentOptions
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
 FORMAT: Final = "minibroker-batch-tally"
-_TALLY: Final = StructType([StructField("tally", BinaryType())])
 
 
 class BatchTallySource(DataSource):
@@ -35,7 +34,7 @@ class BatchTallySource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        return _TALLY
+        return TALLY_ROW
 
     def reader(self, schema: StructType) -> BatchTallyReader:
         return BatchTallyReader(SegmentOptions.parse(self.options))
@@ -58,8 +57,7 @@ class BatchTallyReader(DataSourceReader):
         for part in parts_of(partition.value or (), tell_aborted=True, leave_out_open=False):
             for batches in read_batches(part, unfold=True):
                 tally.add(batches)
-        packed = pa.array([pickle.dumps(tally)], pa.binary())
-        yield pa.RecordBatch.from_arrays([packed], names=_TALLY.names)
+        yield packed(tally)
 
 
 def of_files(spark: SparkSession, given: Mapping[str, str]) -> BatchTally:
@@ -73,6 +71,6 @@ def of_files(spark: SparkSession, given: Mapping[str, str]) -> BatchTally:
     """
     spark.dataSource.register(BatchTallySource)
     found = BatchTally()
-    for row in spark.read.format(FORMAT).options(**given).load().collect():
-        found.merge(pickle.loads(row.tally))  # of a task of this job
+    for tally in unpacked(spark.read.format(FORMAT).options(**given).load()):
+        found.merge(tally)
     return found

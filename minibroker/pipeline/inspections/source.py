@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FORMAT: Final = "minibroker-tally"
-_TALLY: Final = StructType([StructField("tally", BinaryType())])
+TALLY_ROW: Final = StructType([StructField("tally", BinaryType())])
+"""The row of a task."""
 
 
 class TallySource(DataSource):
@@ -53,7 +54,7 @@ class TallySource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        return _TALLY
+        return TALLY_ROW
 
     def reader(self, schema: StructType) -> PartitionsReader:
         return PartitionsReader(self.options)
@@ -79,8 +80,7 @@ class PartitionsReader(DataSourceReader):
         for records in read_ranges(options, [OffsetRange(*span) for span in partition.value]):
             tally.add(_facts_of(records))
         tally.settle()
-        packed = pa.array([pickle.dumps(tally)], pa.binary())
-        yield pa.RecordBatch.from_arrays([packed], names=_TALLY.names)
+        yield packed(tally)
 
 
 def _facts_of(records: pa.RecordBatch) -> pa.RecordBatch:
@@ -146,9 +146,20 @@ def of_topics(spark: SparkSession, given: Mapping[str, str]) -> Tally:
     reader = spark.read.format(FORMAT).options(
         tasks=json.dumps(tasks), client=json.dumps(dict(given))
     )
-    for row in reader.load().collect():
-        found.merge(pickle.loads(row.tally))  # of a task of this job
+    for tally in unpacked(reader.load()):
+        found.merge(tally)
     return found
+
+
+def packed(tally: object) -> pa.RecordBatch:
+    """Return the row of a task with its tally."""
+    return pa.record_batch([pa.array([pickle.dumps(tally)], pa.binary())], names=TALLY_ROW.names)
+
+
+def unpacked(rows: DataFrame) -> Iterator[Any]:
+    """Yield the tallies in the rows of the tasks of this job."""
+    for row in rows.collect():
+        yield pickle.loads(row.tally)
 
 
 def of_records(records: DataFrame) -> Tally:

@@ -96,14 +96,13 @@ class ReplayBatchWriter:
             "topic": self._plan.to_topic,
             "tasks": str(writers),
         }
-        cores = spark.sparkContext.defaultParallelism
         write_once(
             chosen,
             options,
             name=self._name,
             run=self._run,
             number=number,
-            bytes_per_s=share_of_task(self._plan.max_rate, writers, cores),
+            max_rate=self._plan.max_rate,
         )
         self.metrics[number] = counted.get
 
@@ -115,7 +114,7 @@ def write_once(
     name: str,
     run: str,
     number: int,
-    bytes_per_s: float = 0.0,
+    max_rate: int | None = None,
 ) -> None:
     """Write a finite frame into a topic, under the number of a batch; repeated, it writes nothing.
 
@@ -125,9 +124,11 @@ def write_once(
         name: of the writer, the same after a restart.
         run: of this process.
         number: of the batch.
-        bytes_per_s: of each task, 0 for no limit.
+        max_rate: bytes of a second in all tasks together; None for no limit.
     """
-    numbered = {**options, _NAME: name, _RUN: run, _BATCH: str(number), _RATE: str(bytes_per_s)}
+    cores = rows.sparkSession.sparkContext.defaultParallelism
+    rate = share_of_task(max_rate, int(options["tasks"]), cores)
+    numbered = {**options, _NAME: name, _RUN: run, _BATCH: str(number), _RATE: str(rate)}
     rows.write.format(FORMAT).options(**numbered).mode("append").save()
 
 

@@ -124,10 +124,7 @@ class Transaction:
         deadline = monotonic() + TOPIC_WAIT_S
         while (error := self._ask()) is not None:
             if monotonic() >= deadline:
-                raise PipelineError(
-                    f"there is no topic {self._options.topic!r} at {self._options.brokers} "
-                    f"({error.str()}): create it or check its name"
-                )
+                raise no_topic(self._options, error.str())
             self._producer.poll(PENDING_WAIT_S)
 
     def _ask(self) -> Any:
@@ -272,6 +269,14 @@ class Transaction:
 
     def _failure(self, error: KafkaException) -> PipelineError:
         return PipelineError(explain(error.args[0], self._position, self._options, self._reason()))
+
+
+def no_topic(options: SinkOptions, reason: str) -> PipelineError:
+    """Return the error about the topic of all rows, which is not there; `reason`: the broker's."""
+    return PipelineError(
+        f"there is no topic {options.topic!r} at {options.brokers} ({reason}): create it or check "
+        "its name"
+    )
 
 
 def explain(error: Any, position: Position, options: SinkOptions, last_error: str) -> str:

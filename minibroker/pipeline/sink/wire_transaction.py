@@ -36,6 +36,7 @@ from minibroker.pipeline.sink.transaction import (
     CARRIER_PARTITION,
     Transaction,
     explain,
+    no_topic,
     read_marker,
 )
 from minibroker.pipeline.sink.wire_settings import producer_settings
@@ -144,10 +145,7 @@ class WireTransaction:
         try:
             self._count(topic)
         except KafkaError as error:
-            raise PipelineError(
-                f"there is no topic {topic!r} at {self._options.brokers} ({error.code.meaning}): "
-                "create it or check its name"
-            ) from error
+            raise no_topic(self._options, error.code.meaning) from error
 
     def read_marker(self, topic: str) -> Marker | None:
         """Return the last marker of this task. Raises PipelineError."""

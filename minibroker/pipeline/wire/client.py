@@ -100,7 +100,7 @@ class WireClient:
         """
         known = self._leaders(topic)
         if partition not in known.partitions:
-            known = self._ask(topic)
+            known = self._ask_leaders(topic)
         found = known.partitions.get(partition)
         if found is None:
             raise KafkaError(
@@ -119,7 +119,7 @@ class WireClient:
     def _leaders(self, topic: str) -> TopicLeaders:
         known = _known.get((self._settings, topic))
         if known is None or time.monotonic() - known.asked_s >= LEADERS_AGE_S:
-            known = self._ask(topic)
+            known = self._ask_leaders(topic)
         self._addresses = known.brokers
         return known
 
@@ -149,24 +149,17 @@ class WireClient:
     def earliest(self, topic: str, partition: int) -> int:
         """Return the log start offset of a partition. Raises as `leader`."""
         leader = self.leader(topic, partition)
-        connection = self.connection(leader.address)
         wanted = ListOffsetsPartition(partition_index=partition, timestamp=EARLIEST)
         request = ListOffsetsRequest(
             replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[wanted])]
         )
-        try:
-            version = connection.version_for(request, *LIST_VERSIONS)
-            found = connection.call(request, ListOffsetsResponse, version)
-        except BaseException:
-            connection.close()
-            raise
-        self.give_back(connection)
+        found = self.ask(leader.address, request, ListOffsetsResponse, LIST_VERSIONS)
         answer = found.topics[0].partitions[0]
         if answer.error_code:
             raise KafkaError(ErrorCode(answer.error_code), f"the start of {topic}-{partition}")
         return int(answer.offset)
 
-    def _ask(self, topic: str) -> TopicLeaders:
+    def _ask_leaders(self, topic: str) -> TopicLeaders:
         """Return the leaders of a topic as they are now, and keep them. Raises as `leader`."""
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=topic)],
@@ -204,22 +197,34 @@ class WireClient:
         """
         failure: Exception = ConnectionError("no broker is named")
         for address in dict.fromkeys((*self._addresses, *self._settings.servers)):
-            connection: WireConnection | None = None
             try:
-                connection = self.connection(address)
-                version = connection.version_for(request, *versions)
-                found = connection.call(request, response, version)
+                return self.ask(address, request, response, versions)
             except BrokerRefusedError:
                 raise
             except (OSError, ProtocolError, ConfigError) as error:
-                if connection is not None:
-                    connection.close()
                 logger.info("no answer from %s:%d: %s", *address, error)
                 failure = error
-                continue
-            self.give_back(connection)
-            return found
         raise failure
+
+    def ask(
+        self, address: tuple[str, int], request: Any, response: Any, versions: tuple[int, int]
+    ) -> Any:
+        """Return the answer of one broker to a request of one of `versions`, from oldest to newest.
+
+        Raises:
+            OSError: the broker does not answer, or refuses the login or the versions.
+            ProtocolError: its answer is malformed.
+            ConfigError: the settings of TLS.
+        """
+        connection = self.connection(address)
+        try:
+            version = connection.version_for(request, *versions)
+            found = connection.call(request, response, version)
+        except BaseException:
+            connection.close()
+            raise
+        self.give_back(connection)
+        return found
 
 
 def close_idle(after_s: float = 0.0) -> None:

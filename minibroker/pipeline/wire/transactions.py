@@ -200,15 +200,7 @@ class ProducerSession:
     def _ask_once(self, kind: int, request: Any, response: Any, versions: tuple[int, int]) -> Any:
         if kind not in self._coordinators:
             self._coordinators[kind] = self._find(kind)
-        connection = self._client.connection(self._coordinators[kind])
-        try:
-            version = connection.version_for(request, *versions)
-            found = connection.call(request, response, version)
-        except BaseException:
-            connection.close()
-            raise
-        self._client.give_back(connection)
-        return found
+        return self._client.ask(self._coordinators[kind], request, response, versions)
 
     def _find(self, kind: int) -> tuple[str, int]:
         # The group of a task has the name of its transactions.
