@@ -8,15 +8,16 @@ An object of each class is called and returns the moment, or None if no batch is
 
 from __future__ import annotations
 
+import glob
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator
 
     from tests.support.broker import Minibroker
 
@@ -31,6 +32,16 @@ COMMITTED: Final = "committed"
 PROVISIONAL: Final = "provisional"
 """A rollup's moment: its batches are done, and it writes the open windows."""
 MOMENTS: Final = (BEGUN, WRITTEN, COMMITTED)
+
+
+def paths_now(directory: Path, pattern: str) -> Iterator[Path]:
+    """Yield the paths below a directory while a job makes and removes directories there.
+
+    `Path.glob` raises FileNotFoundError where a directory goes between two of its looks.
+    """
+    here = {"root_dir": directory, "recursive": True, "include_hidden": True}
+    for name in glob.iglob(pattern, **here):  # noqa: PTH207  see above
+        yield directory / name
 
 
 def newest(directory: Path) -> int:
@@ -68,9 +79,9 @@ class ArchiveMoments:
 
     def _files_of(self, number: int) -> Iterable[Path]:
         """Yield the files of a batch that is not committed, those of killed attempts among them."""
-        yield from self._of_job.glob(f".staged/{number:09d}-*/*/*/*.parquet")
+        yield from paths_now(self._of_job, f".staged/{number:09d}-*/*/*/*.parquet")
         for places in ("data/*/*", "*/*", "data"):
-            yield from self._directory.glob(f"{places}/*-{number:09d}-*.parquet")
+            yield from paths_now(self._directory, f"{places}/*-{number:09d}-*.parquet")
 
     def _last_of_iceberg(self) -> int:
         versions = self._directory.glob("metadata/v*.metadata.json")
@@ -137,5 +148,5 @@ class RollupMoments:
             return PROVISIONAL if any(place.exists() for place in places) else None
         if newest(self._of_job / "batches") >= number:
             return COMMITTED
-        files = self._of_job.glob(f".staged/{number:09d}-*/date=*/*.parquet")
+        files = paths_now(self._of_job, f".staged/{number:09d}-*/date=*/*.parquet")
         return WRITTEN if any(files) else BEGUN

@@ -13,7 +13,7 @@ import pytest
 
 from minibroker.pipeline import archive
 from tests.pipeline import topics
-from tests.pipeline.batch_moments import ArchiveMoments
+from tests.pipeline.batch_moments import ArchiveMoments, paths_now
 from tests.pipeline.committed import records
 from tests.pipeline.encoded_values import avro, record
 from tests.pipeline.killing import (
@@ -111,7 +111,7 @@ def check_columns_killed_anywhere(
         killed = kill_anywhere(
             job,
             broker,
-            lambda: len(list(directory.rglob("*.parquet"))),
+            lambda: len(list(paths_now(directory, "**/*.parquet"))),
             ArchiveMoments(directory, file_format),
             steps=2 * FILES_A_BATCH,
             kinds=("broker", "worker"),

@@ -25,6 +25,7 @@ from tests.pipeline.batch_moments import (
     ArchiveMoments,
     RollupMoments,
     TopicMoments,
+    paths_now,
 )
 from tests.pipeline.committed import commit, offsets, records, rest
 from tests.pipeline.killing import (
@@ -133,7 +134,7 @@ def kill_archive(
         killed = kill_anywhere(
             job,
             broker,
-            lambda: len(list(directory.rglob("*.parquet"))),
+            lambda: len(list(paths_now(directory, "**/*.parquet"))),
             ArchiveMoments(directory, file_format),
             steps=2 * FILES_A_BATCH,
             kinds=("broker", "worker"),
