@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -13,11 +14,11 @@ from tests.support import processes
 if TYPE_CHECKING:
     import pytest
 
-TWO = range(9_700, 9_702)
-"""No other test's."""
-ASK = f"""
+ASK = """
+import sys
 from tests.support import processes
-processes.SERVER_PORTS = {TWO!r}
+low, high, processes.RESERVED_NAME = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+processes.SERVER_PORTS = range(low, high + 1, high - low)
 try:
     print(processes.free_port())
 except processes.StartError:
@@ -26,14 +27,18 @@ except processes.StartError:
 
 
 def test_no_two_processes_get_one_port(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "SERVER_PORTS", TWO)
+    # Reserved from every other run. Below they are given once more, under a name of this run.
+    low, high = sorted((processes.free_port(), processes.free_port()))
+    name = f"minibroker-ports-of-{os.getpid()}"
+    monkeypatch.setattr(processes, "RESERVED_NAME", name)
+    monkeypatch.setattr(processes, "SERVER_PORTS", range(low, high + 1, high - low))
     reservations: list[socket.socket] = []
     monkeypatch.setattr(processes, "_reservations", reservations)
-    asked = [sys.executable, "-c", ASK]
+    asked = [sys.executable, "-c", ASK, str(low), str(high), name]
     first = processes.free_port()
     other = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert {first, int(other)} == set(TWO)
-    assert {first, processes.free_port()} == set(TWO), "a process that ended keeps nothing"
+    assert {first, int(other)} == {low, high}
+    assert {first, processes.free_port()} == {low, high}, "a process that ended keeps nothing"
     nobody = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert nobody == "none\n"
     for reservation in reservations:

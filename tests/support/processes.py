@@ -28,6 +28,9 @@ LOG_TAIL_CHARACTERS = 4000
 SERVER_PORTS = range(10_000, 32_768)
 """Ports below those that Linux and macOS give to outgoing connections."""
 
+RESERVED_NAME = "minibroker-test-port"
+"""Start of the names of sockets that keep ports, the same in all test processes of a machine."""
+
 _reservations: list[socket.socket] = []
 """Sockets that are kept until the process ends."""
 
@@ -48,7 +51,7 @@ def free_port() -> int:
         port = SERVER_PORTS[(first + place) % len(SERVER_PORTS)]
         reservation = socket.socket(socket.AF_UNIX)
         try:
-            reservation.bind(f"\0minibroker-test-port-{port}")
+            reservation.bind(f"\0{RESERVED_NAME}-{port}")
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", port))
         except OSError:
