@@ -127,10 +127,10 @@ class Broker:
             logs=self.logs,
             dynamic=self.dynamic,
             on_change=self.housekeeping.note_change,
+            run_then_of=lambda path: self.directory_workers.of(path).run_then,
         )
         self.failed_directories = self._make_failed_directories()
         self.partitions.on_storage_error = self.failed_directories.note
-        self.partitions.run_then_of = lambda path: self.directory_workers.of(path).run_then
         self.partitions.appends.flusher = Flusher(
             lambda path: self.flush_workers.of(path).run_then, fail_answer
         )
@@ -604,7 +604,7 @@ class Broker:
         await self._close_security()
         await self.cluster.close()
         await self._close_outboxes()
-        self.partitions.end_deletions(are_finished=True)
+        self.partitions.deletions.end(are_finished=True)
         self.partitions.commit()
         self._close_workers()
         self.logs.close()
@@ -623,7 +623,7 @@ class Broker:
         await self.cluster.abandon()
         await self._close_outboxes()
         await self._server.stop()
-        self.partitions.end_deletions(are_finished=False)
+        self.partitions.deletions.end(are_finished=False)
         self._close_workers()
         self.logs.release()
 

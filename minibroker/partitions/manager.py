@@ -3,28 +3,27 @@
 Handlers ask here for a partition, and get those that this broker leads. Metadata changes
 (`cluster/`) and failed disks make partitions and change their roles (`role`).
 
-A partition that another broker leads is a follower where its log is here. Kafka makes the log if
-there is none. Nothing replicates yet, so here an empty log would only claim that there is a copy.
+A partition with a replica on this broker has a log here, as a leader's or a follower's. Fetchers
+bring a follower's log to where its leader's is (`replication.fetcher`). Logs of topics that are
+deleted, and of replicas that move away, leave by `pending_deletions`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from minibroker.cluster.image import NO_LEADER, TopicImage
+from minibroker.cluster.image import NO_LEADER
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
 from minibroker.ids import ZERO_TOPIC_ID, TopicPartition
 from minibroker.partitions.append_queue import AppendQueue
 from minibroker.partitions.checking import Checker
 from minibroker.partitions.flushing import run_now, run_now_of
-from minibroker.partitions.log_deletion import LogDeletion
 from minibroker.partitions.log_directory_view import LogDirectoryView
 from minibroker.partitions.ownerless import keep_ownerless
 from minibroker.partitions.partition import Partition
+from minibroker.partitions.pending_deletions import PendingDeletions
 from minibroker.partitions.replicas import FollowerId, ReplicaRules
 from minibroker.partitions.role import (
     NO_EPOCH,
@@ -35,13 +34,13 @@ from minibroker.partitions.role import (
     go_offline,
     is_stale,
 )
-from minibroker.slices import TimeSlice, run_in_slices
+from minibroker.slices import run_in_slices
 from minibroker.storage.follower_records import UnexpectedOffsetError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator
 
-    from minibroker.cluster.image import MetadataImage, PartitionImage
+    from minibroker.cluster.image import MetadataImage, PartitionImage, TopicImage
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.dynamic import DynamicConfig
     from minibroker.partitions.flushing import RunThen
@@ -66,12 +65,6 @@ def _ignore_follower(_partition: Partition, _follower: FollowerId) -> None:
     """Keep the ISR as it is."""
 
 
-def _finish(future: asyncio.Future[None]) -> None:
-    """End a wait, unless who waited has gone."""
-    if not future.done():
-        future.set_result(None)
-
-
 def _following(partition: Partition) -> Follower:
     """Return the role of a follower. Raises KafkaError(NOT_LEADER_OR_FOLLOWER)."""
     role = partition.role
@@ -85,24 +78,20 @@ class PartitionManager:
 
     __slots__ = (
         "_broker_id",
-        "_deletions",
         "_dynamic",
         "_image",
         "_logs",
-        "_lost_with_topic",
         "_on_change",
-        "_refused",
         "_role_listeners",
-        "_settling",
         "_topics",
         "appends",
         "checker",
+        "deletions",
         "is_started",
         "on_follower_fetch",
         "on_role",
         "on_storage_error",
         "replica_rules",
-        "run_then_of",
     )
 
     def __init__(
@@ -113,23 +102,15 @@ class PartitionManager:
         logs: LogManager,
         dynamic: DynamicConfig,
         on_change: Callable[[], None],
+        run_then_of: Callable[[str], RunThen] = run_now_of,
     ) -> None:
-        """Tell `on_change` of commits."""
+        """Tell `on_change` of commits. `run_then_of`: as for `PendingDeletions`."""
         self._broker_id = broker_id
         """Constant after construction, as are the callables and parts that follow."""
         self._image = image
         self._logs = logs
         self._dynamic = dynamic
         self._on_change = on_change
-        self._deletions: dict[str, Generator[None]] = {}
-        """Topic that is gone from the metadata → the rest of its deletion."""
-        self._settling: dict[str, list[LogDeletion]] = {}
-        """Topic → deletions of logs that are under way, or whose new names are not durable yet."""
-        self._refused: dict[str, StorageError] = {}
-        """Topic that is gone from the metadata → the error of a disk that did not let go of a log
-        of it."""
-        self._lost_with_topic: dict[str, set[int]] = {}
-        """Topic that is gone from the metadata → its partitions in offline log directories."""
         self.on_storage_error: Callable[[StorageError], None] = _ignore
         """Told of everything the disk refused (`directories.FailedDirectories`)."""
         self.is_started = False
@@ -139,10 +120,15 @@ class PartitionManager:
         """In every role."""
         self._role_listeners: list[Callable[[], None]] = []
         self.appends = AppendQueue(on_change=on_change, on_failed=self._say_failed)
+        self.deletions = PendingDeletions(
+            image=image,
+            logs=logs,
+            dynamic=dynamic,
+            run_then_of=run_then_of,
+            on_failed=self._say_failed,
+        )
         self.checker = Checker(run_now)
         """The broker puts one in its place that leaves the loop."""
-        self.run_then_of: Callable[[str], RunThen] = run_now_of
-        """Has a worker do what may block, and tells the loop how it ended."""
         self.replica_rules = ReplicaRules(
             broker_id,
             logs.clock.now_ms,
@@ -347,18 +333,6 @@ class PartitionManager:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
         partition.tell_readers()
 
-    # Followers of what this broker leads.
-
-    def follower_fetched(
-        self, partition: Partition, follower: FollowerId, offset: int, log_start_offset: int
-    ) -> None:
-        """Note that a follower fetches from `offset`, and so has everything before.
-
-        Raises KafkaError(NOT_LEADER_OR_FOLLOWER): that broker has no replica.
-        """
-        partition.follower_fetched(follower.broker_id, offset, log_start_offset)
-        self.on_follower_fetch(partition, follower)
-
     def begin_anew(self, partition: Partition, offset: int) -> None:
         """Remove everything of a follower, whose log begins at `offset` then.
 
@@ -372,6 +346,18 @@ class PartitionManager:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
         partition.tell_readers()
 
+    # Followers of what this broker leads.
+
+    def follower_fetched(
+        self, partition: Partition, follower: FollowerId, offset: int, log_start_offset: int
+    ) -> None:
+        """Note that a follower fetches from `offset`, and so has everything before.
+
+        Raises KafkaError(NOT_LEADER_OR_FOLLOWER): that broker has no replica.
+        """
+        partition.follower_fetched(follower.broker_id, offset, log_start_offset)
+        self.on_follower_fetch(partition, follower)
+
     def with_followers(self) -> Iterator[Partition]:
         """Yield the partitions led here that have followers."""
         for partitions in self._topics.values():
@@ -383,9 +369,8 @@ class PartitionManager:
 
     def on_topic_created(self, topic: TopicImage) -> None:
         """Make the partitions of a new topic that are here."""
-        self._finish_deletion(topic.name)
-        self._refused.pop(topic.name, None)
-        self._lost_with_topic.pop(topic.name, None)
+        self.deletions.finish(topic.name)
+        self.deletions.forget_errors(topic.name)
         self.on_partitions_added(topic, 0)
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
@@ -403,93 +388,26 @@ class PartitionManager:
 
         Source: Kafka ReplicaManager.stopReplicas, LogManager.asyncDelete.
         """
-        if topic.name not in self._settling:
+        if not self.deletions.is_under_way(topic.name):
             run_in_slices(self._deletion_steps(topic))  # a start found the mark
-        await self._settled(topic.name)
-        if topic.name in self._refused:
-            raise self._refused[topic.name]
+        await self.deletions.settled(topic.name)
+        self.deletions.check_refused(topic.name)
 
     def on_topic_deleted(self, topic: TopicImage) -> None:
         """Forget the topic's partitions, and delete their logs, a few at a time."""
-        self._refused.pop(topic.name, None)
-        self._lost_with_topic.pop(topic.name, None)
+        self.deletions.forget_errors(topic.name)
         steps = self._deletion_steps(topic)
         if len(topic.partitions) <= DELETED_AT_ONCE:
-            self._finish_deletion(topic.name)
+            self.deletions.finish(topic.name)
         else:
             run_in_slices(steps)
 
     def _deletion_steps(self, topic: TopicImage) -> Generator[None]:
         """Take the topic's partitions out of service; return the steps that delete their logs."""
-        name = topic.name
-        self._finish_deletion(name)
+        self.deletions.finish(topic.name)
         self.commit()
         self._tell_roles_change()
-        partitions = self._topics.pop(name, {})
-        lost = {index for index, partition in partitions.items() if partition.is_lost}
-        if lost:
-            self._lost_with_topic[name] = lost
-        deletion = self._deletion_of(topic, partitions, range(len(topic.partitions)))
-        self._settling.setdefault(name, []).append(deletion)
-
-        def take() -> Generator[None]:
-            yield from deletion.steps()
-            self._deletions.pop(name, None)
-            self._settle(name, deletion)
-
-        steps = self._deletions[name] = take()
-        return steps
-
-    def _settle(self, name: str, deletion: LogDeletion) -> None:
-        """Make durable that logs of this topic have left. `_settling` has the deletion."""
-
-        def end() -> None:
-            if deletion.failure is not None and name not in self._image().topics:
-                self._refused[name] = deletion.failure
-            others = self._settling[name]
-            others.remove(deletion)
-            if not others:
-                del self._settling[name]
-            for tell in deletion.listeners:
-                tell()
-
-        deletion.settle(self.run_then_of, end)
-
-    async def _settled(self, name: str) -> None:
-        """Return when no deletion of this topic's logs is on its way any more."""
-        loop = asyncio.get_running_loop()
-        while name in self._settling:
-            future: asyncio.Future[None] = loop.create_future()
-            self._settling[name][0].listeners.append(partial(_finish, future))
-            await future
-
-    def _deletion_of(
-        self, topic: TopicImage, partitions: dict[int, Partition], indexes: Sequence[int]
-    ) -> LogDeletion:
-        return LogDeletion(
-            topic,
-            partitions,
-            indexes,
-            logs=self._logs,
-            # As Kafka: the broker's delay, whatever the topic's own `file.delete.delay.ms`.
-            delay_ms=self._dynamic.topic_default.file_delete_delay_ms,
-            on_failed=self._say_failed,
-        )
-
-    def _finish_deletion(self, name: str) -> None:
-        """Take out of service what a deleted topic of this name still has."""
-        for _ in self._deletions.pop(name, ()):
-            pass
-
-    def end_deletions(self, *, are_finished: bool) -> None:
-        """Finish the deletions that are under way, or drop them as a process that dies. The logs
-        are about to be closed.
-        """
-        for name, steps in list(self._deletions.items()):
-            if are_finished:
-                self._finish_deletion(name)
-            else:
-                steps.close()
+        return self.deletions.begin(topic, self._topics.pop(topic.name, {}))
 
     def begin(self) -> None:
         """Make new partitions from now on: the image is complete. Name the logs that it knows no
@@ -541,11 +459,7 @@ class PartitionManager:
             return
         self.commit()
         del self._topics[topic.name][index]
-        deletion = self._deletion_of(topic, {index: partition}, [index])
-        self._settling.setdefault(topic.name, []).append(deletion)
-        for _ in deletion.steps():
-            pass
-        self._settle(topic.name, deletion)
+        self.deletions.delete(topic, {index: partition}, index)
 
     # A controller's StopReplica requests (`handlers.stop_replica`).
 
@@ -573,38 +487,16 @@ class PartitionManager:
     ) -> dict[int, StorageError | None]:
         """Delete the logs of these replicas, where there are any, known to the metadata or not.
 
-        Returns, per replica, the error of a disk that refuses, or refused since the topic left the
-        metadata. Their new names are durable when this returns.
-
+        Return and raise as `PendingDeletions.delete_replicas`.
         Source: Kafka ReplicaManager.stopPartitions, LogManager.asyncDelete.
         """
-        await self._settled(topic)
+        await self.deletions.settled(topic)
         self.commit()
         self._tell_roles_change()
         hosted = self._topics.get(topic, {})
-        refused = self._refused.get(topic)
-        lost = self._lost_with_topic.get(topic, ())
-        errors: dict[int, StorageError | None] = {}
-        turn = TimeSlice()
-        for index in indexes:
-            partition = hosted.pop(index, None)
-            image = TopicImage(topic, ZERO_TOPIC_ID, [])  # whatever id the directory has
-            deletion = self._deletion_of(image, {index: partition} if partition else {}, [index])
-            self._settling.setdefault(topic, []).append(deletion)
-            for _ in deletion.steps():
-                pass
-            self._settle(topic, deletion)
-            errors[index] = deletion.failure or refused
-            if index in lost and errors[index] is None:
-                errors[index] = StorageError(
-                    f"the log of {topic}-{index} may be in an offline log directory"
-                )
-            if turn.is_over:
-                await turn.pause()
-        settling = list(self._settling.get(topic, ()))
-        await self._settled(topic)
-        failed = next((deletion.failure for deletion in settling if deletion.failure), None)
-        return {index: error or failed for index, error in errors.items()}
+        return await self.deletions.delete_replicas(
+            topic, indexes, lambda index: hosted.pop(index, None)
+        )
 
     def _lead(self, partition: Partition, topic: TopicImage, state: PartitionImage) -> None:
         """Make a partition the leader in the epoch of `state`, after it has a log."""

@@ -9,6 +9,7 @@ import pytest
 from minibroker.cluster.image import MetadataImage, PartitionImage, TopicImage
 from minibroker.config.broker import BrokerConfig
 from minibroker.config.dynamic import DynamicConfig
+from minibroker.errors import KafkaError
 from minibroker.ids import TopicId
 from minibroker.partitions.manager import PartitionManager
 from minibroker.partitions.partition import Partition
@@ -20,6 +21,8 @@ from tests.support.in_process import ManualClock, batch_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from minibroker.error_codes import ErrorCode
 
 BROKER_ID = 0
 
@@ -135,3 +138,9 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.files.fail_at = -1
     world.logs.close()
     world.files.forget_pins()
+
+
+def code_of(world: World, name: str, index: int) -> ErrorCode:
+    with pytest.raises(KafkaError) as caught:
+        world.manager.get(name, index)
+    return caught.value.code
