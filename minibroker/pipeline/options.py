@@ -16,6 +16,7 @@ Spark's.
 | minRecordsPerPartition | ours: no task is made with fewer offsets; 1 |
 | stopTimestamp | ours, streams: read up to the first record at these milliseconds or later |
 | maxPartitions | ours: tasks at most; one reads several partitions then, in their order |
+| joinPartitions | ours, batches: small partitions share tasks, if so many tasks are left |
 | maxBytesPerTrigger | ours, streams: bytes of keys, values and headers of a batch, about |
 | maxBytesPerSecond | ours: bytes that all tasks read in a second, about; needs maxPartitions |
 | includeHeaders, failOnDataLoss | false, true |
@@ -68,6 +69,7 @@ _KNOWN: Final = (
     "minRecordsPerPartition",
     "stopTimestamp",
     "maxPartitions",
+    "joinPartitions",
     "maxBytesPerTrigger",
     "maxBytesPerSecond",
     "includeHeaders",
@@ -81,6 +83,14 @@ _KNOWN: Final = (
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
 )
+TASK_OPTIONS: Final = (
+    "minPartitions",
+    "maxPartitions",
+    "minRecordsPerPartition",
+    "maxRecordsPerPartition",
+    "joinPartitions",
+)
+"""Options about the number of tasks."""
 _IN_LOWER_CASE: Final = {name.lower(): name for name in _KNOWN}
 
 _REFUSED: Final = {
@@ -120,6 +130,8 @@ class SourceOptions(NamedTuple):
     min_records_per_partition: int
     max_partitions: int
     """Tasks of a batch at most, 0: one for each partition that is read."""
+    join_partitions: int
+    """Tasks that are left at least where whole partitions share tasks, 0: none share."""
     max_bytes_per_trigger: int
     max_bytes_per_second: int
     """Bytes of a second in all tasks together, 0: no limit."""
@@ -199,6 +211,7 @@ def parse(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
         max_records_per_partition=_number(found, "maxRecordsPerPartition", 0, least=1),
         min_records_per_partition=_number(found, "minRecordsPerPartition", 1, least=1),
         max_partitions=_number(found, "maxPartitions", 0, least=1),
+        join_partitions=_joined(found, streaming=streaming),
         max_bytes_per_trigger=_number(found, "maxBytesPerTrigger", 0, least=1),
         max_bytes_per_second=_rate(found),
         include_headers=_one_of(found, "includeHeaders", ("false", "true")) == "true",
@@ -399,6 +412,20 @@ def _min_offsets(found: Mapping[str, str]) -> int:
         raise PipelineError(
             f"option minOffsetsPerTrigger is {least}, more than maxOffsetsPerTrigger, {most}"
         )
+    return least
+
+
+def _joined(found: Mapping[str, str], *, streaming: bool) -> int:
+    """Return `joinPartitions`. Raises PipelineError beside another option for the tasks."""
+    least = _number(found, "joinPartitions", 0, least=1)
+    if least and streaming:
+        raise PipelineError("option joinPartitions is for batches: a stream has maxPartitions")
+    for name in TASK_OPTIONS:
+        if least and name != "joinPartitions" and name.lower() in found:
+            raise PipelineError(
+                f"option joinPartitions is {least} and {name} is given: each decides about the "
+                "tasks, so give one of them"
+            )
     return least
 
 

@@ -208,7 +208,7 @@ def test_filters_on_partition_offset_and_time_decide_what_is_read(
     for setting, tasks in (("true", 2), ("false", 3)):
         spark.conf.set(PUSH_DOWN, setting)
         try:
-            found = read_topics(spark, given).where(condition)
+            found = read_topics(spark, {**given, "minPartitions": "1"}).where(condition)
             rows = sorted((row.partition, row.offset) for row in found.collect())
             assert found.rdd.getNumPartitions() == tasks
         finally:
@@ -216,6 +216,13 @@ def test_filters_on_partition_offset_and_time_decide_what_is_read(
         assert rows == [(1, 3), (1, 4), (2, 3), (2, 4)]
     nothing = read_topics(spark, given).where("offset = 99")
     assert (nothing.count(), nothing.rdd.getNumPartitions()) == (0, 1)
+
+    # A task for each core: two partitions share one, and each is in its order.
+    joined = read_topics(spark, given)
+    assert joined.rdd.getNumPartitions() == 2
+    assert [(row.partition, row.offset) for row in joined.collect()] == [
+        (partition, offset) for partition in range(3) for offset in range(9)
+    ]
 
     client = topics.producer(minibroker_address)
     for hour in (1, 3, 2, 1):

@@ -6,6 +6,7 @@ It is planned in a Python process beside the driver; each range of the plan is a
 from __future__ import annotations
 
 import logging
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from minibroker.pipeline.offsets import (
 )
 from minibroker.pipeline.options import Bound
 from minibroker.pipeline.source.pushed_filters import narrowed, since_ms
+from minibroker.pipeline.source.sizes import RecordSizes
 from minibroker.pipeline.source.topics import TopicOffsets
 
 if TYPE_CHECKING:
@@ -36,6 +38,10 @@ logger = logging.getLogger(__name__)
 
 CUT_ROWS_MIN: Final = 10_000
 """Offsets that a range has on each side of a cut, where tasks have several ranges."""
+JOINED_BYTES: Final = 64 << 20
+"""Bytes of a task in which whole partitions come together, about: of the work of half a second. A
+task costs some hundredths of a second, most of them in the JVM.
+"""
 
 
 class RangePartition(InputPartition):
@@ -64,7 +70,11 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Return the ranges as Spark's partitions. Raises PipelineError."""
-        groups = tasks_of(self._options, self.planned())
+        ranges = [span for span in self.planned() if span.size > 0]
+        if 0 < self._options.join_partitions < len(ranges):
+            groups = joined(self._options, ranges)
+        else:
+            groups = tasks_of(self._options, ranges)
         return [RangePartition(group) for group in groups] or [RangePartition([])]
 
     def planned(self) -> list[OffsetRange]:
@@ -142,6 +152,25 @@ def tasks_of(wanted: SourceOptions, ranges: Sequence[OffsetRange]) -> list[list[
         groups_max=max(wanted.max_partitions, -(-waiting // most) if most else 0),
         group_min=wanted.min_records_per_partition,
         cut_min=CUT_ROWS_MIN,
+    )
+
+
+def joined(wanted: SourceOptions, ranges: Sequence[OffsetRange]) -> list[list[OffsetRange]]:
+    """Return the ranges of each task: each range whole, and small ones together.
+
+    There are `joinPartitions` tasks, or more where that many would have more than JOINED_BYTES
+    each. The sizes are estimates of the moment, so this is for a batch that is planned once.
+    """
+    starts = {TopicPartition(span.topic, span.partition): span.start for span in ranges}
+    ends = {TopicPartition(span.topic, span.partition): span.end for span in ranges}
+    sizes = RecordSizes(wanted)
+    sizes.measure(starts, ends, waited={})
+    total = sum(span.size * sizes.of(span.topic) for span in ranges)
+    return group_ranges(
+        ranges,
+        groups_max=max(wanted.join_partitions, -(-total // JOINED_BYTES)),
+        cut_min=sys.maxsize,
+        record_bytes=sizes.of,
     )
 
 

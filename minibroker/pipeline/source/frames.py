@@ -28,6 +28,7 @@ _OURS_ALONE: Final = (
     "minRecordsPerPartition",
     "stopTimestamp",
     "maxPartitions",
+    "joinPartitions",
     "maxBytesPerTrigger",
     "maxBytesPerSecond",
     "topicIds",
@@ -87,6 +88,9 @@ def read_topics(
 ) -> DataFrame:
     """Return the records between two bounds of topics, as a frame that ends.
 
+    A partition is in one task, and small ones share a task while there are enough for all cores,
+    unless an option says how many tasks there are.
+
     Args:
         spark: of `session`.
         options: see `minibroker.pipeline.options`.
@@ -101,7 +105,11 @@ def read_topics(
             f"{parsed.what} matches no topic on {parsed.client['bootstrap.servers']}: correct the "
             "pattern, or create a topic"
         )
-    options = {"pushFilters": str(spark.conf.get(PUSH_DOWN, "false")), **options}
+    options = {
+        "pushFilters": str(spark.conf.get(PUSH_DOWN, "false")),
+        **_joining(spark, options),
+        **options,
+    }
     reader = spark.read.format(_format(source)).options(**_given(options, source))
     try:
         return _in_order(reader.load(), parsed)
@@ -135,6 +143,13 @@ def stream_ranges(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
     given = {**in_parallel(spark, options), "emit": "ranges"}
     _existing(source_options.parse(given, streaming=True))
     return spark.readStream.format(_FORMATS["minibroker"]).options(**given).load()
+
+
+def _joining(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the option by which small partitions share tasks, unless others are given."""
+    if {name.lower() for name in options} & {name.lower() for name in source_options.TASK_OPTIONS}:
+        return {}
+    return {"joinPartitions": str(spark.sparkContext.defaultParallelism)}
 
 
 def _existing(parsed: SourceOptions) -> bool:

@@ -154,6 +154,14 @@ def test_tasks_share_the_bytes_of_a_second() -> None:
         batch(maxBytesPerSecond="1000")
 
 
+def test_one_option_decides_about_the_tasks() -> None:
+    assert batch(joinPartitions="8").join_partitions == 8
+    with pytest.raises(PipelineError, match="joinPartitions is 8 and minPartitions is given"):
+        batch(joinPartitions="8", minPartitions="2")
+    with pytest.raises(PipelineError, match="joinPartitions is for batches"):
+        stream(joinPartitions="8")
+
+
 def test_sizes_in_bytes_begin_with_one() -> None:
     assert stream(maxBytesPerTrigger="5").max_bytes_per_trigger == 5
     with pytest.raises(PipelineError, match="maxBytesPerTrigger is '0'"):

@@ -95,3 +95,52 @@ def test_many_partitions_are_as_many_tasks_as_told() -> None:
     assert len(tasks(10_000, 200, maxPartitions="4")) == 4
     assert len(tasks(10_000, 200, maxPartitions="4", minRecordsPerPartition="1000000")) == 2
     assert len(tasks(10_000, 200, maxPartitions="4", maxRecordsPerPartition="250000")) == 8
+
+
+class ToldSizes:
+    """Records of 1 MiB in the topic `large`, of 100 bytes in any other."""
+
+    def __init__(self, _options: SourceOptions) -> None:
+        self.measured: set[TopicPartition] = set()
+
+    def measure(self, start: Offsets, end: Offsets, waited: Offsets) -> None:
+        assert not waited
+        self.measured = {where for where in end if end[where] > start[where]}
+
+    def of(self, topic: str) -> int:
+        assert topic in {where.topic for where in self.measured}
+        return 1 << 20 if topic == "large" else 100
+
+
+def joined(monkeypatch: pytest.MonkeyPatch, *ranges: OffsetRange) -> list[list[OffsetRange]]:
+    monkeypatch.setattr(source_batch, "RecordSizes", ToldSizes)
+    given = {"kafka.bootstrap.servers": "x:1", "subscribe": "a", "joinPartitions": "4"}
+    groups = source_batch.joined(options.parse(given, streaming=False), ranges)
+    assert [span for group in groups for span in group] == list(ranges)
+    return groups
+
+
+def test_small_partitions_share_a_task_while_there_are_as_many_as_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    small = [OffsetRange("a", number, 7, 207) for number in range(100)]
+
+    assert [len(group) for group in joined(monkeypatch, *small)] == [25] * 4
+
+
+def test_a_large_partition_is_not_cut_and_others_share_half_a_second_of_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    large = OffsetRange("large", 0, 0, 10_000)
+    middling = [OffsetRange("large", number, 0, 16) for number in range(1, 41)]
+
+    assert joined(monkeypatch, large, *middling)[0] == [large]
+    assert [len(group) for group in joined(monkeypatch, *middling)] == [4] * 10
+
+
+def test_few_partitions_are_a_task_each_and_nothing_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(source_batch, "RecordSizes")
+
+    assert plan(monkeypatch, joinPartitions="1") == [OffsetRange("a", 0, 10, 20)]
