@@ -410,19 +410,16 @@ class Broker:
         config = self.dynamic.broker
         if self._tree is None and config.zookeeper_connect is None:
             return
-        between = {config.inter_broker_listener_name, config.controller_listener_name}
-        if any(
-            listener.name in between and listener.security_protocol.uses_sasl
-            for listener in config.listeners
-        ):
-            from minibroker.security.sasl.client import login_of  # noqa: PLC0415  seldom needed
-
-            for name in sorted(between):
-                login_of(config, name, self.clock)
+        login_of = self.cluster.peer_logins
+        if login_of is not None:
+            for name in sorted(
+                {config.inter_broker_listener_name, config.controller_listener_name}
+            ):
+                login_of(name)
 
     def _follow_settings(self) -> None:
         """Have the parts follow settings that are altered. Connections to other brokers follow the
-        stores of their listener.
+        stores and the login of their listener.
         """
         self.dynamic.subscribe(self.partitions)
         self.dynamic.subscribe(self.housekeeping)
@@ -431,8 +428,12 @@ class Broker:
         self.dynamic.subscribe(self._server)
         self.dynamic.checks.append(self._server.check_config)
         self.dynamic.reloads.append(self._server.load_certificates)
-        self.cluster.peer_settings = lambda: self.dynamic.broker
-        if any(listener.security_protocol.uses_tls for listener in self.config.listeners):
+        protocols = [listener.security_protocol for listener in self.config.listeners]
+        if any(protocol.uses_sasl for protocol in protocols):
+            from minibroker.security.sasl.peer_logins import PeerLogins  # noqa: PLC0415  seldom used
+
+            self.cluster.peer_logins = PeerLogins(lambda: self.dynamic.broker, self.clock).of
+        if any(protocol.uses_tls for protocol in protocols):
             from minibroker.security.peer_tls import PeerContexts  # noqa: PLC0415  seldom used
 
             contexts = PeerContexts(lambda: self.dynamic.broker)

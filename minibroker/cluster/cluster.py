@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.cluster import paths
 from minibroker.cluster.admin_nodes import AdminNodes
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from minibroker.cluster.reassignment import Reassignments
     from minibroker.cluster.tree import Tree
     from minibroker.cluster.updates import ClusterListener
-    from minibroker.config.broker import BrokerConfig
     from minibroker.timers import Timers
 
 
@@ -98,8 +97,9 @@ class Cluster:
     peer_contexts: Callable[[str], SSLContext] | None = None
     """Returns the TLS of the next connection to a listener of other brokers; set before the start
     where a listener has TLS."""
-    peer_settings: Callable[[], BrokerConfig] | None = None
-    """Returns the broker's settings in force, for logins at other brokers; set before the start."""
+    peer_logins: Callable[[str], Any] | None = None
+    """Returns this broker's login at a listener of other brokers (`sasl.client.PeerLogin`), None
+    where it asks for none; set before the start where a listener has SASL."""
 
     def __init__(
         self,

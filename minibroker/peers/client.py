@@ -105,7 +105,8 @@ class PeerClient:
 
         Raises ConfigError.
         """
-        login = tls = None
+        login: PeerLogin | None = None
+        tls = None
         protocols = [
             known.security_protocol for known in config.listeners if known.name == listener
         ]
@@ -116,10 +117,10 @@ class PeerClient:
             contexts(listener)  # settings that cannot be are told at once
             tls = partial(contexts, listener)
         if any(protocol.uses_sasl for protocol in protocols):
-            from minibroker.security.sasl.client import login_of  # noqa: PLC0415  seldom needed
+            from minibroker.security.sasl.peer_logins import PeerLogins  # noqa: PLC0415  as above
 
-            settings = config if cluster.peer_settings is None else cluster.peer_settings()
-            login = login_of(settings, listener, cluster.clock)
+            logins = cluster.peer_logins or PeerLogins(lambda: config, cluster.clock).of
+            login = logins(listener)
         return cls(cluster, listener=listener, timeout_ms=timeout_ms, login=login, tls=tls)
 
     async def call(
