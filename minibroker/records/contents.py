@@ -99,7 +99,7 @@ def _read_all(  # noqa: C901, PLR0912, PLR0915  calls would cost more than the w
     """
     late = early = -1
     is_consecutive, has_null_key = True, False
-    index, hop, look_at = 0, 0, _RUN_MIN
+    index, hop, look_at = 0, 0, 0  # two records of one size are enough for a look
     while index < count:
         length = body[position]
         at = position + 1
