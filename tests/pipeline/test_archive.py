@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from confluent_kafka.admin import (
 from minibroker.pipeline import PipelineError, archive, preflight, schemas
 from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.jobs.archive import job_of, reader_options
-from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.plan import JOB_DIRECTORY, Kafka
 from minibroker.pipeline.sink.frames import stream_to_files
 from minibroker.pipeline.source import frames as sources
 from minibroker.pipeline.source.frames import stream_topics
@@ -308,9 +309,18 @@ def test_a_topic_made_anew_is_not_taken_for_the_old_one(
 
     again = archive(topic, to=here, bootstrap=address, spark=spark, on_recreated="read")
     assert again.rows == 5
+    checkpoint, old = here / JOB_DIRECTORY / "checkpoint", tmp_path / "old"
+    shutil.copytree(checkpoint, old)
     topics.send(address, topic, 1)
     assert archive(topic, to=here, bootstrap=address, spark=spark).rows == 1
     assert offsets_of(spark, here) == {(topic, 0): [0, 0, 1, 1, 2, 2, 3, 4, 5]}
+
+    # An old copy of the checkpoint: its next batch has the number of one that was written.
+    shutil.rmtree(checkpoint)
+    old.rename(checkpoint)
+    topics.send(address, topic, 1)
+    with pytest.raises(PipelineError, match=r"is older than .*: put the newer checkpoint back"):
+        archive(topic, to=here, bootstrap=address, spark=spark)
 
 
 def test_impossible_jobs_are_one_sentence_and_write_nothing(

@@ -27,7 +27,7 @@ from minibroker.pipeline.archives.table_sink import TableSink
 from minibroker.pipeline.files import local
 from minibroker.pipeline.schemas import ARCHIVE, ARCHIVE_PARTITION_COLUMNS, to_arrow
 from minibroker.pipeline.sink import frames as sinks
-from minibroker.pipeline.state.query_identity import check_owner, query_of
+from minibroker.pipeline.state.query_identity import begin_batch
 from minibroker.pipeline.tables.data_files import Layout
 from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.transforms.archived import to_text
@@ -76,8 +76,8 @@ class ArchiveBatchWriter(ABC):
 
         Raises PipelineError, in the text of Spark's exception.
         """
-        query = query_of(self._files, self._plan.checkpoint)
-        check_owner(self._files, self._plan.to, query)
+        plan, files = self._plan, self._files
+        query = begin_batch(files, plan.to, files, plan.checkpoint, number)
         self.store(batch, BatchId(query, number))
 
     def close(self) -> None:  # noqa: B027  most writers hold nothing

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from minibroker.pipeline.files import files_with
 from minibroker.pipeline.sink import frames as sinks
 from minibroker.pipeline.state.checkpoint_files import start_query, timed
-from minibroker.pipeline.state.query_identity import check_owner, query_of
+from minibroker.pipeline.state.query_identity import begin_batch
 from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.tables.table import BatchId
 
@@ -55,8 +55,7 @@ def start(
         )
 
     def write(batch: DataFrame, number: int) -> None:
-        query = query_of(progress, checkpoint)
-        check_owner(files, directory, query)
+        query = begin_batch(files, directory, progress, checkpoint, number)
         identity = BatchId(query, number)
         if archive.has(identity):
             # The state of the windows and the watermark come from the run of the batch.

@@ -92,7 +92,8 @@ def progress_of(files: FileSystem, checkpoint: str) -> offsets.Offsets | None:
     Raises:
         PipelineError: the checkpoint does not belong to a reader of topics.
     """
-    return _progress(files, checkpoint, _last_batch(files, join(checkpoint, "offsets")))
+    number = _last_batch(files, join(checkpoint, "offsets"))
+    return None if number is None else end_of_batch(files, checkpoint, number)
 
 
 def committed_progress_of(files: FileSystem, checkpoint: str) -> offsets.Offsets | None:
@@ -100,12 +101,12 @@ def committed_progress_of(files: FileSystem, checkpoint: str) -> offsets.Offsets
 
     Raises PipelineError as `progress_of`.
     """
-    return _progress(files, checkpoint, last_committed(files, checkpoint))
+    number = last_committed(files, checkpoint)
+    return None if number is None else end_of_batch(files, checkpoint, number)
 
 
-def _progress(files: FileSystem, checkpoint: str, number: int | None) -> offsets.Offsets | None:
-    if number is None:
-        return None
+def end_of_batch(files: FileSystem, checkpoint: str, number: int) -> offsets.Offsets:
+    """Return the end of a batch that was begun. Raises PipelineError as `progress_of`."""
     path = join(checkpoint, "offsets", str(number))
     lines = (files.read(path) or "").splitlines()
     if len(lines) <= _OFFSETS_LINE:

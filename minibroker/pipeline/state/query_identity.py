@@ -1,19 +1,75 @@
-"""The query that writes a directory: Spark's id of it, which stands in its checkpoint.
+"""The query that writes a directory, and its last batch there.
 
-It is the first part of the identity of a batch. A new checkpoint makes a new query, whose batches
-have the numbers of the first query's, and other records.
+Spark's id of the query stands in its checkpoint. It is the first part of the identity of a batch. A
+new checkpoint makes a new query, whose batches have the numbers of the first query's, and other
+records. An old copy of the checkpoint has the same id, and its next batches have numbers that were
+written before, too. So the directory remembers the last batch that was begun, and where it ends:
+
+    DIR/_minibroker/query        id of the query
+    DIR/_minibroker/begun.json   number of the batch, and a digest of the offsets where it ends
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from minibroker.pipeline import offsets
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.plan import JOB_DIRECTORY, join
+from minibroker.pipeline.state import job_directory
 
 if TYPE_CHECKING:
     from minibroker.pipeline.files import FileSystem
+
+_BEGUN: Final = "begun.json"
+
+
+def begin_batch(
+    files: FileSystem, directory: str, progress: FileSystem, checkpoint: str, number: int
+) -> str:
+    """Remember that a batch is written into `directory`, and return the id of its query.
+
+    Args:
+        files: of the directory.
+        directory: of the result.
+        progress: of the checkpoint.
+        checkpoint: of the query; Spark has noted there where the batch ends.
+        number: of the batch.
+
+    Raises:
+        PipelineError: another query writes the directory, or the checkpoint is older than it.
+    """
+    query = query_of(progress, checkpoint)
+    check_owner(files, directory, query)
+    end = offsets.to_json(job_directory.end_of_batch(progress, checkpoint, number))
+    begun = (number, hashlib.sha256(end.encode()).hexdigest())
+    path = join(directory, JOB_DIRECTORY, _BEGUN)
+    known = _begun(files, path)
+    if known is not None and (known[0] > number or (known[0] == number and known != begun)):
+        raise PipelineError(
+            f"{checkpoint} is older than {directory}: the next batch is {number}, and batch "
+            f"{known[0]} was written with other records, so new ones would be taken for written: "
+            "put the newer checkpoint back, or give a new directory"
+        )
+    if known != begun:
+        files.write(path, json.dumps(begun) + "\n")
+    return query
+
+
+def _begun(files: FileSystem, path: str) -> tuple[int, str] | None:
+    """Return number and digest of the last batch, None before the first one."""
+    text = files.read(path)
+    if text is None:
+        return None
+    try:
+        number, digest = json.loads(text)
+        return int(number), str(digest)
+    except (ValueError, TypeError) as error:
+        raise PipelineError(
+            f"{path} is damaged ({error}): begin anew in another directory"
+        ) from error
 
 
 def query_of(files: FileSystem, checkpoint: str) -> str:
