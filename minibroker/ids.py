@@ -19,6 +19,12 @@ NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
 NO_SEQUENCE: Final = -1
 NO_LEADER_EPOCH: Final = -1
+PRODUCER_EPOCH_MAX: Final = 2**15 - 1
+LATEST_TIMESTAMP: Final = -1
+EARLIEST_TIMESTAMP: Final = -2
+"""Not times: in ListOffsets they stand for the end and the start of a log."""
+ANONYMOUS: Final = "User:ANONYMOUS"
+"""Principal of a client that has not proved who it is, and need not."""
 
 
 class TopicPartition(NamedTuple):

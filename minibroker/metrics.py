@@ -61,11 +61,6 @@ class TimeSum:
         if elapsed_us > self.max_us:  # noqa: PLR1730  four times a request: `max` is a call
             self.max_us = elapsed_us
 
-    @property
-    def mean_ms(self) -> float:
-        """Return the average in ms, 0.0 if nothing was counted."""
-        return self.total_us / self.count / 1000 if self.count else 0.0
-
     def quantiles_ms(self, fractions: Sequence[float]) -> list[float]:
         """Return, for each fraction (0 … 1), the upper edge in ms of the bucket that reaches it."""
         reached = list(accumulate(self.buckets))

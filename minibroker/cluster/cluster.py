@@ -373,10 +373,6 @@ class Cluster:
         """
         self._admin_nodes.ask_replicas = ask_replicas
 
-    def is_queued_for_deletion(self, name: str) -> bool:
-        """Return whether this broker is the controller, and the topic is to be deleted."""
-        return self._deletions.is_queued(name)
-
     @property
     def this_broker(self) -> BrokerInfo:
         """Return this broker's own registration."""

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
 
 ANY_VERSION: Final = -1
 _LEGAL_PATH: Final = re.compile(r"(?:/(?!\.{1,2}(?:/|\Z))[^/\0]+)+")
-BATCH_OPERATIONS_MAX: Final = 500
-"""Operations in one `multi` that this package issues: 500 times ~400 bytes stay far below
-ZooKeeper's 1 MiB limit of one request."""
 
 
 class TreeError(MinibrokerError):

@@ -25,6 +25,7 @@ from minibroker.security.sasl.scram_credentials import (
     CODES,
     ITERATIONS_MAX,
     ITERATIONS_MIN,
+    SALT_BYTES,
     credential,
     salted_password,
 )
@@ -36,7 +37,6 @@ USERS_FILE: Final = f"{TEMPORARY}/minibroker.scram"
 """A line per user: mechanism:name="credential", as in the setting."""
 _FLAGS: Final = ("--add-scram", "-S")
 _OPTION: Final = re.compile(r'(\w+)=(?:"([^"]*)"|([^,]*))(?:,|$)')
-_SALT_BYTES: Final = 16
 
 
 class ScramUser(NamedTuple):
@@ -126,7 +126,7 @@ def parse_specification(text: str, name: str = "") -> ScramUser:
 
 
 def _new_salt() -> bytes:
-    return secrets.token_bytes(_SALT_BYTES)
+    return secrets.token_bytes(SALT_BYTES)
 
 
 def _bytes(what: str, text: str) -> bytes:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.ids import ZERO_TOPIC_ID
+from minibroker.ids import NO_PRODUCER_ID, ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     OffsetKey = tuple[str, str, int]
     """Group id, topic, partition."""
 
-NO_PRODUCER_ID: Final = -1
 NO_EXPIRY: Final = -1
 _NONE: Final[dict[str, dict[int, CommittedOffset]]] = {}
 

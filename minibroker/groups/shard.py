@@ -17,7 +17,7 @@ from minibroker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.groups.kinds import replay_of
-from minibroker.groups.offsets import NO_PRODUCER_ID, CommittedOffset, OffsetStore
+from minibroker.groups.offsets import CommittedOffset, OffsetStore
 from minibroker.groups.records import (
     OFFSET_COMMIT,
     OFFSET_RUN,
@@ -26,7 +26,8 @@ from minibroker.groups.records import (
     encode_offset_key,
     encode_offset_value,
 )
-from minibroker.ids import ZERO_TOPIC_ID
+from minibroker.ids import NO_PRODUCER_ID, ZERO_TOPIC_ID
+from minibroker.partitions.journal import TOO_LARGE
 from minibroker.records.control import parse_marker
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class GroupShard:
                 required_acks=required_acks,
             )
         except KafkaError as error:
-            if error.code in _TOO_LARGE:
+            if error.code in TOO_LARGE:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, error.detail) from error
             raise
 
@@ -220,7 +221,7 @@ class GroupShard:
                 base_sequence=0,
             )
         except KafkaError as error:
-            if error.code in _TOO_LARGE:
+            if error.code in TOO_LARGE:
                 raise KafkaError(ErrorCode.INVALID_COMMIT_OFFSET_SIZE, error.detail) from error
             raise
 
@@ -426,9 +427,6 @@ class GroupShard:
             and not self.offsets.has_pending_in(group_id)
         ):
             self._delete(group.tombstones())
-
-
-_TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 
 def _parts(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minibroker.ids import ANONYMOUS
 from minibroker.java_strings import host_address
 from minibroker.security.acls import Operation
 
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from minibroker.timers import Timers
     from minibroker.transactions.coordinator import TransactionCoordinator
 
-ANONYMOUS = "User:ANONYMOUS"
 PERMITTED_MAX = 1_000
 """Topics that a client may read, or write to, are forgotten all at once beyond this."""
 

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.handlers.token_requests import check_client, tokens_of
+from minibroker.handlers.token_requests import (
+    FIRST_WITH_REQUESTER,
+    NO_TIME,
+    check_client,
+    tokens_of,
+)
 from minibroker.protocol.messages.create_delegation_token import CreateDelegationTokenResponse
 from minibroker.security.acls import Operation, ResourceType
 
@@ -23,8 +28,6 @@ if TYPE_CHECKING:
     from minibroker.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
     from minibroker.security.token_store import TokenStore
 
-_NO_TIME: Final = -1
-_REQUESTER_VERSION: Final = 3
 _USER: Final = "User"
 
 
@@ -38,10 +41,10 @@ def handle(
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # as Kafka, which expects a type
         owner = f"{request.owner_principal_type}:{request.owner_principal_name}"
     response = CreateDelegationTokenResponse(
-        issue_timestamp_ms=_NO_TIME, expiry_timestamp_ms=_NO_TIME, max_timestamp_ms=_NO_TIME
+        issue_timestamp_ms=NO_TIME, expiry_timestamp_ms=NO_TIME, max_timestamp_ms=NO_TIME
     )
     response.principal_type, _, response.principal_name = owner.partition(":")
-    if context.version >= _REQUESTER_VERSION:
+    if context.version >= FIRST_WITH_REQUESTER:
         kind, _, name = requester.partition(":")
         response.token_requester_principal_type = kind
         response.token_requester_principal_name = name

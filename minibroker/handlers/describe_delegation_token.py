@@ -8,9 +8,9 @@ Differs from Kafka: tokens are in the order in which this broker came to know th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from minibroker.handlers.token_requests import check_client, tokens_of
+from minibroker.handlers.token_requests import FIRST_WITH_REQUESTER, check_client, tokens_of
 from minibroker.protocol.messages.describe_delegation_token import (
     DescribedDelegationToken,
     DescribedDelegationTokenRenewer,
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     )
     from minibroker.security.token_store import KnownToken
     from minibroker.security.tokens import Token
-
-_REQUESTER_VERSION: Final = 3
 
 
 def handle(
@@ -64,7 +62,7 @@ def _described(known: KnownToken, version: int) -> DescribedDelegationToken:
         hmac=known.hmac,
     )
     described.principal_type, _, described.principal_name = token.owner.partition(":")
-    if version >= _REQUESTER_VERSION:
+    if version >= FIRST_WITH_REQUESTER:
         kind, _, name = token.requester.partition(":")
         described.token_requester_principal_type = kind
         described.token_requester_principal_name = name

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, as_answer
 from minibroker.handlers.permissions import Allowed
+from minibroker.ids import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from minibroker.partitions.cold_reads import ColdError, answer_resident
 from minibroker.partitions.partition import READ_COMMITTED
 from minibroker.protocol.messages.list_offsets import (
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
     from minibroker.partitions.partition import Partition
     from minibroker.protocol.messages.list_offsets import ListOffsetsPartition
 
-LATEST: Final = -1
-EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
@@ -57,8 +56,8 @@ DEBUGGER: Final = -2
 """The replica id of a tool that reads any replica, and to the end of its log."""
 
 _SINCE_VERSION: Final = {
-    LATEST: 0,
-    EARLIEST: 0,
+    LATEST_TIMESTAMP: 0,
+    EARLIEST_TIMESTAMP: 0,
     MAX_TIMESTAMP: 7,
     EARLIEST_LOCAL: 8,
     LATEST_TIERED: 9,
@@ -158,7 +157,7 @@ def _find_offset(
         if request.replica_id == CONSUMER
         else partition.log_end_offset
     )
-    if timestamp == LATEST:
+    if timestamp == LATEST_TIMESTAMP:
         _check_end_is_known(partition, request)
     found = _look_up(partition, timestamp, end_offset, resident_only)
     if found is None:
@@ -208,14 +207,14 @@ def _look_up(
     """Return (timestamp, offset, leader epoch), a part without an answer is -1; None where no
     record below `end_offset` is found. Raises KafkaError, ColdError.
     """
-    if timestamp == LATEST:
+    if timestamp == LATEST_TIMESTAMP:
         return -1, end_offset, partition.leader_epoch
-    if timestamp != EARLIEST and partition.log.config.message_magic == 0:
+    if timestamp != EARLIEST_TIMESTAMP and partition.log.config.message_magic == 0:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
             f"{partition} stores message format 0, which has no timestamps",
         )
-    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+    if timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL):
         return -1, partition.log_start_offset, partition.earliest_epoch()
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _UNKNOWN
@@ -236,7 +235,7 @@ def _list_segments(
     result: ListOffsetsPartitionResponse,
 ) -> None:
     """Answer version 0: base offsets of segments that begin at or before a time, newest first."""
-    if part.timestamp < EARLIEST:
+    if part.timestamp < EARLIEST_TIMESTAMP:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     partition = _partition(context, request, topic, part)
     offsets = partition.offsets_before(part.timestamp, part.max_num_offsets)

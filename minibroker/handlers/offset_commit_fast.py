@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, ProtocolError
 from minibroker.groups.offset_batches import template_of
-from minibroker.groups.offsets import NO_EXPIRY, NO_PRODUCER_ID, CommittedOffset
+from minibroker.groups.offsets import NO_EXPIRY, CommittedOffset
 from minibroker.handlers.offset_commit import check_member
 from minibroker.handlers.offset_commit_bytes import (
     FIRST_VERSION,
@@ -31,6 +31,7 @@ from minibroker.handlers.offset_commit_bytes import (
     split,
 )
 from minibroker.handlers.offset_commit_routes import CommitRoutes, Route
+from minibroker.ids import NO_PRODUCER_ID
 from minibroker.partitions.journal_partition import coordinator_error
 from minibroker.protocol.primitives import Reader, Writer
 from minibroker.security.acls import Operation, ResourceType

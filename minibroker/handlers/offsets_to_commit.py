@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from minibroker.error_codes import ErrorCode
-from minibroker.groups.offsets import NO_EXPIRY, NO_PRODUCER_ID, CommittedOffset
+from minibroker.groups.offsets import NO_EXPIRY, CommittedOffset
 from minibroker.handlers.committed_partitions import is_too_long
 from minibroker.handlers.visible_answers import when_visible
-from minibroker.ids import ZERO_TOPIC_ID
+from minibroker.ids import NO_PRODUCER_ID, ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

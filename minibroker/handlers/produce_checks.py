@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.handlers.produce_routes import FIRST_WITH_TOPIC_IDS
 from minibroker.partitions.checking import ReceivedBatch
 from minibroker.protocol.messages.produce import (
     PartitionProduceData,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
     Refusals = dict[tuple[str, int], KafkaError]
     """Topic and partition → the error of a transactional batch that may not be appended."""
-
-_FIRST_WITH_TOPIC_IDS = 13
 
 
 class ReceivedTopic(NamedTuple):
@@ -115,7 +114,7 @@ def _without_repetitions(topics: list[TopicProduceData]) -> list[TopicProduceDat
 
 def _topic_name(context: RequestContext, topic: TopicProduceData) -> str:
     """Return the name of a topic in the request; empty where the request has an unknown id."""
-    if context.version < _FIRST_WITH_TOPIC_IDS:
+    if context.version < FIRST_WITH_TOPIC_IDS:
         return topic.name
     known = context.services.cluster.image.topic_by_id.get(topic.topic_id)
     return known.name if known is not None else ""
@@ -140,7 +139,7 @@ def without_forbidden(
 
 def _if_allowed(context: RequestContext, topic: ReceivedTopic) -> ReceivedTopic:
     """Return the topic, without batches if the client may not write to it. An unknown id stays."""
-    if not topic.name and context.version >= _FIRST_WITH_TOPIC_IDS:
+    if not topic.name and context.version >= FIRST_WITH_TOPIC_IDS:
         return topic
     if context.authorize(Operation.WRITE, ResourceType.TOPIC, topic.name):
         return topic

@@ -25,12 +25,12 @@ from minibroker.protocol.messages.stop_replica import (
     StopReplicaRequest,
     StopReplicaResponse,
 )
+from minibroker.replication.control_requests import DURING_DELETE
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
     from minibroker.partitions.manager import PartitionManager
 
-DURING_DELETE: Final = -2
 """Leader epoch of a partition whose topic is being deleted."""
 NOT_CHECKED: Final = (-1, DURING_DELETE)
 """Leader epochs that fence nothing; -1 is that of older versions."""

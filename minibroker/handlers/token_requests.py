@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.config.listeners import SecurityProtocol
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.handlers.context import ANONYMOUS
+from minibroker.ids import ANONYMOUS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
     from minibroker.security.token_store import TokenStore
 
-_NO_TIME: Final = -1
+NO_TIME: Final = -1
+FIRST_WITH_REQUESTER: Final = 3
+"""Version of the requests that create and describe tokens for others."""
 
 
 def check_client(context: RequestContext) -> None:
@@ -48,4 +50,4 @@ async def change_end(
         check_client(context)
         return ErrorCode.NONE, await change(tokens_of(context))
     except KafkaError as error:
-        return error.code, _NO_TIME
+        return error.code, NO_TIME

@@ -23,7 +23,7 @@ from minibroker.handlers.committed_partitions import (
 from minibroker.handlers.offsets_to_commit import accept, stage, when_replicated
 from minibroker.handlers.permissions import Allowed
 from minibroker.handlers.transaction_verification import Protocol, Question, verify
-from minibroker.ids import TopicPartition
+from minibroker.ids import NO_SEQUENCE, TopicPartition
 from minibroker.partitions.journal_partition import coordinator_error
 from minibroker.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -46,7 +46,6 @@ _FIRST_WITH_LOADING: Final = 2
 _FIRST_ABORTABLE: Final = 4
 _FIRST_ADDING: Final = 5
 _FIRST_WITH_TOPIC_IDS: Final = 6
-_NO_SEQUENCE: Final = -1
 _CLASSES: Final = (TxnOffsetCommitResponseTopic, TxnOffsetCommitResponsePartition)
 
 
@@ -147,7 +146,7 @@ def _question(
         request.transactional_id,
         request.producer_id,
         request.producer_epoch,
-        {name: _NO_SEQUENCE},
+        {name: NO_SEQUENCE},
         protocol,
     )
 

@@ -64,6 +64,8 @@ logger = logging.getLogger(__name__)
 
 LOAD_BYTES: Final = 256 * 1024
 """Read and decoded at a time: some two thousand records, applied in slices."""
+TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+"""Errors of records that are larger than the topic takes."""
 
 
 class JournalListener(Protocol):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from minibroker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, answer_error
+from minibroker.ids import PRODUCER_EPOCH_MAX
 from minibroker.partitions import verification
 from minibroker.partitions.cold_reads import ColdError
 from minibroker.records.control import TransactionMarker, build_marker
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     After = Callable[[Callable[[], None]], Timer]
     """Calls a function when the time of a request is over."""
 
-_EPOCH_MAX: Final = 32767
 _VERSION_OF_EPOCH_BUMP: Final = 2
 
 
@@ -263,7 +263,7 @@ def _check_is_no_late_marker(partition: Partition, ending: EndOfTransaction) -> 
     if entry is None or ending.producer_epoch > entry.epoch:
         return
     if ending.producer_epoch == entry.epoch and (
-        entry.transaction_start < 0 or ending.producer_epoch == _EPOCH_MAX
+        entry.transaction_start < 0 or ending.producer_epoch == PRODUCER_EPOCH_MAX
     ):
         return
     raise KafkaError(

@@ -27,11 +27,13 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.cluster.image import NO_LEADER
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NO_EPOCH: Final = -1
-NO_LEADER: Final = -1
+"""No epoch of a leader, or of a partition, is known."""
 
 
 class OfflineReason(Enum):

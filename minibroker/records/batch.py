@@ -45,7 +45,6 @@ MAGIC_AT: Final = 16
 CRC_AT: Final = 17
 ATTRIBUTES_AT: Final = 21
 MAX_TIMESTAMP_AT: Final = 35
-COUNT_AT: Final = 57
 RECORDS_AT: Final = 61
 
 LENGTH_FIELD_END: Final = 12
@@ -293,12 +292,6 @@ def assign(
     them."""
     _INT64.pack_into(buffer, position, base_offset)
     _INT32.pack_into(buffer, position + LEADER_EPOCH_AT, leader_epoch)
-
-
-def set_append_time(buffer: bytearray | memoryview, position: int, now_ms: int) -> None:
-    """Make the v2 batch at `position` one with LogAppendTime `now_ms`, with its new CRC."""
-    attributes = _INT16.unpack_from(buffer, position + ATTRIBUTES_AT)[0]
-    set_timestamps(buffer, position, (attributes | APPEND_TIME_FLAG) & KNOWN_ATTRIBUTES, now_ms)
 
 
 def set_timestamps(

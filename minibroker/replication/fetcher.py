@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, MinibrokerError, ProtocolError
-from minibroker.ids import ZERO_TOPIC_ID, TopicPartition
+from minibroker.ids import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, ZERO_TOPIC_ID, TopicPartition
 from minibroker.partitions.role import NO_EPOCH, Follower
 from minibroker.protocol.messages.fetch import (
     FetchRequest,
@@ -64,8 +64,6 @@ TOLD_MAX: Final = 32
 """Partitions that one request names, where the leader remembers them: less than 1 ms of work."""
 LOOKED_AT_MAX: Final = 1000
 """Changed partitions that are looked at before a request leaves."""
-LATEST: Final = -1
-EARLIEST: Final = -2
 
 
 class Followed:
@@ -450,8 +448,8 @@ class Fetcher:
 
     async def _restart(self, name: TopicPartition, asked: Asked) -> None:
         """The end of this log is outside of the leader's log: find out where to go on."""
-        leader_end_offset = await self._offset_of(name, asked.leader_epoch, LATEST)
-        leader_start_offset = await self._offset_of(name, asked.leader_epoch, EARLIEST)
+        leader_end_offset = await self._offset_of(name, asked.leader_epoch, LATEST_TIMESTAMP)
+        leader_start_offset = await self._offset_of(name, asked.leader_epoch, EARLIEST_TIMESTAMP)
         if not asked.is_as_before:
             return
         restart = out_of_range(asked.offset, leader_start_offset, leader_end_offset)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from minibroker.config.unserved import TLS_STORE_KEYS
 from minibroker.errors import ConfigError
+from minibroker.ids import ANONYMOUS
 from minibroker.java_formats.stores import load_key_store, load_trust_store
 from minibroker.security.certificate import alternative_names, subject_name
 from minibroker.security.principal_mapping import PrincipalMapping
@@ -29,7 +30,6 @@ logger = logging.getLogger(__name__)
 
 READ_BYTES: Final = 256 * 1024
 USER: Final = "User:"
-ANONYMOUS: Final = "User:ANONYMOUS"
 Sources: TypeAlias = "tuple[object, ...]"
 
 

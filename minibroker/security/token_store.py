@@ -28,6 +28,7 @@ from minibroker.security.sasl.scram import Login
 from minibroker.security.sasl.scram_credentials import (
     ITERATIONS_MIN,
     MECHANISMS,
+    SALT_BYTES,
     ScramCredential,
     credential,
     credential_of,
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _ID_BYTES: Final = 16
-_SALT_BYTES: Final = 16
 
 
 class TokenSettings(NamedTuple):
@@ -337,7 +337,7 @@ def _credentials(hmac: bytes) -> dict[str, ScramCredential]:
     password = base64.b64encode(hmac).decode("ascii")
     made = {}
     for code, mechanism in MECHANISMS.items():
-        salt = secrets.token_bytes(_SALT_BYTES)
+        salt = secrets.token_bytes(SALT_BYTES)
         salted = salted_password(code, password, salt, ITERATIONS_MIN)
         known = credential_of(credential(code, salt, salted, ITERATIONS_MIN))
         assert known is not None, "it was made here"

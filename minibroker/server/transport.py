@@ -15,7 +15,8 @@ from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.handlers.context import ANONYMOUS, RequestContext
+from minibroker.handlers.context import RequestContext
+from minibroker.ids import ANONYMOUS
 from minibroker.server.connection import Connection, ConnectionState, Event
 from minibroker.server.outgoing import TURN_BYTES, Outgoing
 

@@ -58,8 +58,3 @@ def read_offsets(files: Files, path: str) -> dict[TopicPartition, int]:
     except FileNotFoundError:
         return {}
     return decode_offsets(content, path)
-
-
-def write_offsets(files: Files, path: str, offsets: Mapping[TopicPartition, int]) -> None:
-    """Replace the checkpoint atomically and durably. Raises OSError."""
-    files.write_atomically(path, encode_offsets(offsets))

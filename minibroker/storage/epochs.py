@@ -15,8 +15,8 @@ from bisect import bisect_left, bisect_right
 from typing import Final
 
 from minibroker.errors import CorruptionError
+from minibroker.ids import NO_LEADER_EPOCH
 
-NO_EPOCH: Final = -1
 NO_OFFSET: Final = -1
 
 _VERSION: Final = "0"
@@ -34,7 +34,7 @@ class LeaderEpochs:
     def __init__(self) -> None:
         self._epochs: list[int] = []
         self._starts: list[int] = []
-        self.latest_epoch = NO_EPOCH
+        self.latest_epoch = NO_LEADER_EPOCH
 
     @property
     def entries(self) -> list[tuple[int, int]]:
@@ -84,20 +84,20 @@ class LeaderEpochs:
         An epoch before the first known one answers itself and the first start offset: what it wrote
         is gone.
         """
-        if epoch == NO_EPOCH or not self._epochs:
-            return NO_EPOCH, NO_OFFSET
+        if epoch == NO_LEADER_EPOCH or not self._epochs:
+            return NO_LEADER_EPOCH, NO_OFFSET
         if epoch == self.latest_epoch:
             return epoch, log_end_offset
         above = bisect_right(self._epochs, epoch)
         if above == len(self._epochs):
-            return NO_EPOCH, NO_OFFSET
+            return NO_LEADER_EPOCH, NO_OFFSET
         found = self._epochs[above - 1] if above else epoch
         return found, self._starts[above]
 
     def epoch_for_offset(self, offset: int) -> int:
         """The epoch whose leader wrote `offset`; -1 before the first known one."""
         index = bisect_right(self._starts, offset) - 1
-        return self._epochs[index] if index >= 0 else NO_EPOCH
+        return self._epochs[index] if index >= 0 else NO_LEADER_EPOCH
 
     def truncate_from_end(self, end_offset: int) -> bool:
         """Forget epochs that begin at `end_offset` or behind it: the log now ends there."""
@@ -106,7 +106,7 @@ class LeaderEpochs:
             return False
         del self._epochs[keep:]
         del self._starts[keep:]
-        self.latest_epoch = self._epochs[-1] if self._epochs else NO_EPOCH
+        self.latest_epoch = self._epochs[-1] if self._epochs else NO_LEADER_EPOCH
         return True
 
     def truncate_from_start(self, start_offset: int) -> bool:
@@ -124,7 +124,7 @@ class LeaderEpochs:
         had_entries = bool(self._epochs)
         self._epochs.clear()
         self._starts.clear()
-        self.latest_epoch = NO_EPOCH
+        self.latest_epoch = NO_LEADER_EPOCH
         return had_entries
 
     def to_text(self) -> str:

@@ -10,7 +10,7 @@ What the broker relies on after a crash: bytes are durable after `sync`; a creat
 removed name is durable after `sync_directory`; `replace` is atomic.
 """
 
-# ruff: noqa: PTH102, PTH103, PTH105, PTH106, PTH108, PTH112, PTH116, PTH208
+# ruff: noqa: PTH102, PTH103, PTH105, PTH106, PTH108, PTH116, PTH208
 import errno
 import fcntl
 import mmap
@@ -234,9 +234,6 @@ class Files:
 
     def remove_directory(self, path: str) -> None:
         os.rmdir(path)
-
-    def is_directory(self, path: str) -> bool:
-        return os.path.isdir(path)
 
     def is_usable_directory(self, path: str) -> bool:
         """May this process list, read and write in the directory?"""

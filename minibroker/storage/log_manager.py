@@ -638,11 +638,6 @@ class LogManager:
         """
         self._checkpoints.write_synced(self.directories, synced, self.logs.get)
 
-    def flush_all(self) -> None:
-        """Write and sync every log. Raises StorageError."""
-        for log in self.logs.values():
-            log.flush()
-
     def close(self, high_watermarks: Mapping[TopicPartition, int] | None = None) -> None:
         """Stop cleanly: the next start reads nothing but names and checkpoints.
 

@@ -5,14 +5,13 @@ KIP-734.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from minibroker.ids import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from minibroker.records.conversion import read_records
 from minibroker.storage.segment import Segment
 from minibroker.storage.segments import Segments
 
-LATEST: Final = -1
-EARLIEST: Final = -2
 """The two special times of ListOffsets v0."""
 
 
@@ -99,9 +98,9 @@ def offsets_before(
 
 
 def _count_before(marks: Sequence[tuple[int, int]], timestamp: int) -> int:
-    if timestamp == LATEST:
+    if timestamp == LATEST_TIMESTAMP:
         return len(marks)
-    if timestamp == EARLIEST:
+    if timestamp == EARLIEST_TIMESTAMP:
         return 1
     for index in range(len(marks) - 1, -1, -1):
         if marks[index][1] <= timestamp:

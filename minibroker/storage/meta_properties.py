@@ -18,13 +18,13 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from minibroker.errors import CorruptionError, StorageError
+from minibroker.java_formats.properties import parse_properties
 from minibroker.storage import names
 from minibroker.storage.files import Files
 
 _DAYS = ("Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MS_A_DAY = 86_400_000
-_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 class MetaProperties(NamedTuple):
@@ -75,25 +75,14 @@ def encode_properties(properties: MetaProperties, now_ms: int) -> bytes:
     return "\n".join(lines).encode("latin-1")
 
 
-def _unescaped(text: str) -> str:
-    """Java's backslash escapes, as far as a value in this file may need them."""
-    parts = iter(text)
-    return "".join(
-        _ESCAPES.get(following := next(parts, ""), following) if part == "\\" else part
-        for part in parts
-    )
-
-
 def decode_properties(content: bytes, path: str) -> MetaProperties:
-    """Raises CorruptionError where version or broker id are not numbers Kafka would accept."""
-    values: dict[str, str] = {}
-    for raw in content.decode("latin-1").splitlines():
-        line = raw.strip()
-        if line and line[0] not in "#!":
-            key, separator, value = line.partition("=")
-            if not separator:
-                key, separator, value = line.partition(":")
-            values[key.strip()] = _unescaped(value.strip())
+    """Return the contents of a file. Raises CorruptionError where they are not Java properties, or
+    version or broker id are not numbers Kafka would accept.
+    """
+    try:
+        values = parse_properties(content.decode("latin-1"))
+    except ValueError as error:
+        raise CorruptionError(f"{path}: {error}") from error
     version = values.get("version", "0")
     if version not in ("0", "1"):
         raise CorruptionError(f"{path}: version {version!r}, expected 0 or 1")

@@ -29,6 +29,7 @@ from typing import Final, Literal, NamedTuple
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CorruptionError, KafkaError
+from minibroker.ids import NO_PRODUCER_EPOCH, NO_SEQUENCE
 from minibroker.records.batch import SEQUENCE_MAX, BatchHeader, subtract_from_sequence
 from minibroker.records.control import TransactionMarker
 from minibroker.records.crc import crc32c
@@ -37,9 +38,7 @@ Origin = Literal["client", "coordinator", "replication"]
 
 BATCHES_KEPT: Final = 5
 """As many requests as an idempotent producer may have in flight."""
-NO_EPOCH: Final = -1
 NO_OFFSET: Final = -1
-NO_SEQUENCE: Final = -1
 
 _CHECKED_AT_ONCE: Final = 500
 """Producers in one step of a walk over all; a step takes some 0.1 ms."""
@@ -114,7 +113,7 @@ class TransactionChange(NamedTuple):
     is_end: bool
 
 
-_UNKNOWN: Final = ProducerEntry(NO_EPOCH, -1, -1, NO_OFFSET, ())
+_UNKNOWN: Final = ProducerEntry(NO_PRODUCER_EPOCH, -1, -1, NO_OFFSET, ())
 
 
 class ProducerState:
@@ -330,7 +329,7 @@ class ProducerState:
         if epoch < entry.epoch:
             raise self._stale_epoch(header, entry)
         first, last = header.base_sequence, entry.last_sequence
-        if entry.epoch == NO_EPOCH or origin != "client":
+        if entry.epoch == NO_PRODUCER_EPOCH or origin != "client":
             return None
         if epoch != entry.epoch:
             if first == 0:

@@ -58,7 +58,7 @@ BUILT_RECORDS_AT_ONCE_MAX: Final = 200
 UNFOLDED_FORMAT_0_MAX: Final = 4 << 20
 """Most bytes that a batch for a topic of format 0 may unfold to. Its compressed messages have their
 offsets inside, so they are built on the loop."""
-_NEWEST_MAGIC: Final = 2
+NEWEST_MAGIC: Final = 2
 _RECORD_ERRORS_SHOWN: Final = 3
 _RECORD_ERRORS_MAX: Final = 10_000
 _COPIED_BYTES_MAX: Final = 2048
@@ -75,7 +75,7 @@ def is_quick(header: BatchHeader | None, rules: AppendRules) -> bool:
         and not header.attributes & CODEC_MASK
         and 0 <= header.count <= RECORDS_AT_ONCE_MAX
         and not rules.codec
-        and rules.magic == _NEWEST_MAGIC
+        and rules.magic == NEWEST_MAGIC
     )
 
 

@@ -21,7 +21,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from minibroker.errors import CorruptionError
-from minibroker.records.batch import BatchHeader
+from minibroker.records.batch import LENGTH_FIELD_END, BatchHeader
 from minibroker.storage import names
 from minibroker.storage.disk import Disk
 from minibroker.storage.header_walk import walk_headers
@@ -51,7 +51,6 @@ _PREFIX_BYTES: Final = 27
 _DELTA: Final = Struct(">i")
 _DELTA_AT: Final = 23
 _LENGTH_MIN: Final = 14
-_LENGTH_FIELD_END: Final = 12
 
 _SCAN_BYTES: Final = 8 << 10
 """Read at once while searching for an offset: two index intervals."""
@@ -345,8 +344,8 @@ class Segment:
             if magic == 2:
                 last_offset += _DELTA.unpack_from(chunk, at + _DELTA_AT)[0]
             if last_offset >= offset:
-                return position, length + _LENGTH_FIELD_END, last_offset
-            position += length + _LENGTH_FIELD_END
+                return position, length + LENGTH_FIELD_END, last_offset
+            position += length + LENGTH_FIELD_END
         return None
 
     def read(self, position: int, size: int) -> memoryview:

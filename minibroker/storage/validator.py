@@ -33,7 +33,7 @@ read it.
 Source: Kafka UnifiedLog.analyzeAndValidateRecords, LogValidator (3.9 and 4.4); KIP-467, KIP-937.
 """
 
-from typing import Final, Literal
+from typing import Literal
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CorruptionError, KafkaError
@@ -62,6 +62,7 @@ from minibroker.records.record import Record
 from minibroker.storage.append_rules import AppendRules
 from minibroker.storage.record_checks import (
     BUILT_AT_ONCE_MAX,
+    NEWEST_MAGIC,
     check_can_be_built,
     check_contents,
     read_records,
@@ -97,7 +98,7 @@ class CheckedRecords:
         assert records is not None
         assert header is not None
         header.base_offset = next_offset
-        if header.magic == _NEWEST_MAGIC:
+        if header.magic == NEWEST_MAGIC:
             header.leader_epoch = leader_epoch
             assign(records, 0, next_offset, leader_epoch)
         else:
@@ -129,9 +130,6 @@ def check(
     except KafkaError as error:
         return CheckedRecords(now_ms, error=error)
     return CheckedRecords(now_ms, checked, header)
-
-
-_NEWEST_MAGIC: Final = 2
 
 
 def validate(  # noqa: PLR0917  positional: one call per produced batch
@@ -189,7 +187,7 @@ def validate(  # noqa: PLR0917  positional: one call per produced batch
     if (
         rules.is_append_time
         or attributes & APPEND_TIME_FLAG
-        or rules.magic < _NEWEST_MAGIC
+        or rules.magic < NEWEST_MAGIC
         or (codec != rules.codec and rules.codec is not None)
     ):
         return _validate_slowly(
@@ -229,11 +227,11 @@ def _validate_slowly(  # noqa: PLR0917  the arguments of `validate`
     is_bounded = is_bounded and rules.magic > 0
     codec = header.codec
     target = codec if rules.codec is None or header.is_control else rules.codec
-    if rules.magic < _NEWEST_MAGIC:
+    if rules.magic < NEWEST_MAGIC:
         _check_fits_old(header, rules, partition)
-    if target != codec or rules.magic < _NEWEST_MAGIC:
+    if target != codec or rules.magic < NEWEST_MAGIC:
         decoded = read_records(records, header, rules, now_ms, partition, is_bounded)
-        if rules.magic < _NEWEST_MAGIC:
+        if rules.magic < NEWEST_MAGIC:
             return _store_as_old(
                 decoded, header, target, rules, next_offset, leader_epoch, now_ms, partition
             )
@@ -310,7 +308,7 @@ def _check_is_old(records: memoryview) -> None:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
     if size_bytes is None:
         raise KafkaError(ErrorCode.INVALID_RECORD, "there is no whole record batch")
-    if records[MAGIC_AT] == _NEWEST_MAGIC:
+    if records[MAGIC_AT] == NEWEST_MAGIC:
         raise _too_small(size_bytes)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from minibroker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.partitions.partition import LOG_END, READ_UNCOMMITTED
+from minibroker.partitions.partition import ACKS_ALL, LOG_END, READ_UNCOMMITTED
 from minibroker.records.builder import build_batch
 from minibroker.records.partitioner import partition_of
 from minibroker.records.record import Record
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from minibroker.records.record import Header
     from minibroker.security.authorizer import Authorizer
 
-ACKS_ALL = -1
 EVERY_ACL: Final = AclFilter(
     ResourceType.ANY, None, PatternType.ANY, None, None, Operation.ANY, Permission.ANY
 )

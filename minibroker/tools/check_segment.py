@@ -13,20 +13,19 @@ the `.log` is kept in memory. The rules:
 Source: Kafka LogSegment, OffsetIndex, TimeIndex.
 """
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from minibroker.errors import CorruptionError
 from minibroker.records.batch import NO_TIMESTAMP, RECORDS_AT, BatchHeader
 from minibroker.records.compression import CODEC_NAMES, NONE
 from minibroker.records.record import count_records
 from minibroker.storage import names
+from minibroker.storage.segment import RELATIVE_OFFSET_MAX
 from minibroker.tools.check_indexes import OffsetEntries, SegmentEnd, TimeEntries
 from minibroker.tools.check_producers import ProducerHistory, has_producer
 from minibroker.tools.findings import Findings
 from minibroker.tools.log_file import FileBatch, LogFile
 from minibroker.tools.log_records import records_of
-
-_RELATIVE_OFFSET_MAX: Final = 2**31 - 1
 
 
 class EpochSpan(NamedTuple):
@@ -114,7 +113,7 @@ class SegmentCheck:
             return f"the CRC is not {header.crc}, as the batch says (offset {first})"
         if first < self._expected:
             return f"offset {first} where {self._expected} or more was expected"
-        if last < first or last - self.base_offset > _RELATIVE_OFFSET_MAX:
+        if last < first or last - self.base_offset > RELATIVE_OFFSET_MAX:
             return f"last offset {last} in a batch that begins at {first}"
         if self.end_offset is not None and last >= self.end_offset:
             return f"offset {last}, but the next segment begins at {self.end_offset}"

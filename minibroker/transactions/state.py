@@ -32,12 +32,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
+from minibroker.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, PRODUCER_EPOCH_MAX, TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-EPOCH_MAX: Final = 32767
 TIMEOUT_MS_NEVER: Final = 2**31 - 1
 """The time-out of two-phase commit: such a transaction is never aborted by the broker (KIP-939)."""
 VERSION_OF_EPOCH_BUMP: Final = 2
@@ -97,7 +96,7 @@ class TransactionMetadata(NamedTuple):
     @property
     def is_epoch_exhausted(self) -> bool:
         """The last epoch is kept back for fencing: the next step needs a new producer id."""
-        return self.producer_epoch >= EPOCH_MAX - 1
+        return self.producer_epoch >= PRODUCER_EPOCH_MAX - 1
 
     def expires_before(self, oldest_ms: int) -> bool:
         """Return whether the id was not used since `oldest_ms` and no transaction is open."""
@@ -171,7 +170,7 @@ def check_initializable(metadata: TransactionMetadata, expected: tuple[int, int]
     if producer_id == metadata.producer_id:
         return
     # A repetition of a call that went to a new producer id, whose answer was lost.
-    if producer_id == metadata.previous_producer_id and epoch >= EPOCH_MAX - 1:
+    if producer_id == metadata.previous_producer_id and epoch >= PRODUCER_EPOCH_MAX - 1:
         return
     raise KafkaError(ErrorCode.PRODUCER_FENCED)
 
@@ -294,7 +293,7 @@ def _is_ended_before(metadata: TransactionMetadata, producer_id: int, producer_e
         return producer_epoch == metadata.producer_epoch - 1
     return (
         producer_id == metadata.previous_producer_id
-        and producer_epoch == EPOCH_MAX - 1
+        and producer_epoch == PRODUCER_EPOCH_MAX - 1
         and metadata.producer_epoch == 0
     )
 
@@ -338,7 +337,7 @@ def fence(
         )
     return _moved(
         metadata,
-        producer_epoch=min(metadata.producer_epoch + 1, EPOCH_MAX),
+        producer_epoch=min(metadata.producer_epoch + 1, PRODUCER_EPOCH_MAX),
         last_producer_epoch=NO_PRODUCER_EPOCH,
         state=TransactionState.PREPARE_ABORT,
         next_producer_id=NO_PRODUCER_ID,
@@ -358,7 +357,7 @@ def _prepared_with_bump(
     is_open = metadata.state == ONGOING
     return _moved(
         metadata,
-        producer_epoch=min(metadata.producer_epoch + 1, EPOCH_MAX),
+        producer_epoch=min(metadata.producer_epoch + 1, PRODUCER_EPOCH_MAX),
         last_producer_epoch=metadata.producer_epoch,
         next_producer_id=new_producer_id if metadata.is_epoch_exhausted else NO_PRODUCER_ID,
         state=_prepare_state(is_commit),

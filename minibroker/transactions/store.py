@@ -19,6 +19,7 @@ from minibroker.cluster.internal_topics import TRANSACTIONS_TOPIC
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CorruptionError, KafkaError
 from minibroker.partitions.coordinator_runtime import CoordinatorRuntime
+from minibroker.partitions.journal import TOO_LARGE
 from minibroker.slices import run_in_slices
 from minibroker.transactions.records import decode, encode_key, encode_value
 from minibroker.transactions.state import ONGOING, PREPARED, TransactionMetadata
@@ -37,7 +38,6 @@ logger = logging.getLogger(__name__)
 
 IDS_AT_ONCE: Final = 32
 """Ids that one step of `forget_unused` looks at; expiring one takes some 10 us."""
-_TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 
 class TransactionShard:
@@ -205,7 +205,7 @@ class TransactionStore:
                 then=lambda: self.on_change(index, metadata),
             )
         except KafkaError as error:
-            if error.code in _TOO_LARGE:
+            if error.code in TOO_LARGE:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, error.detail) from error
             raise
 

@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from minibroker.errors import ConfigError, ProtocolError
 from minibroker.security.sasl.oauth import MECHANISM, MESSAGE_BYTES_MAX
-from minibroker.security.sasl.oauth_settings import check_allowed, provider_tls
+from minibroker.security.sasl.oauth_settings import PACKAGE, check_allowed, provider_tls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,19 +28,18 @@ if TYPE_CHECKING:
     from minibroker.clock import Clock
     from minibroker.config.settings import ConfigValues
 
-_PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer."
 _ENDPOINT_HANDLERS: Final = (
-    f"{_PACKAGE}OAuthBearerLoginCallbackHandler",
-    f"{_PACKAGE}secured.OAuthBearerLoginCallbackHandler",
+    f"{PACKAGE}OAuthBearerLoginCallbackHandler",
+    f"{PACKAGE}secured.OAuthBearerLoginCallbackHandler",
 )
-_UNSECURED: Final = f"{_PACKAGE}internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler"
+_UNSECURED: Final = f"{PACKAGE}internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler"
 HANDLER_KEY: Final = "sasl.login.callback.handler.class"
 URL_KEY: Final = "sasl.oauthbearer.token.endpoint.url"
 RETRIEVER_KEY: Final = "sasl.oauthbearer.jwt.retriever.class"
 _RETRIEVERS: Final = {
-    f"{_PACKAGE}DefaultJwtRetriever": ("http", "https", "file"),
-    f"{_PACKAGE}ClientCredentialsJwtRetriever": ("http", "https"),
-    f"{_PACKAGE}FileJwtRetriever": ("file",),
+    f"{PACKAGE}DefaultJwtRetriever": ("http", "https", "file"),
+    f"{PACKAGE}ClientCredentialsJwtRetriever": ("http", "https"),
+    f"{PACKAGE}FileJwtRetriever": ("file",),
 }
 """Kafka's class → the URLs that it reads."""
 _OPTION: Final = "unsecuredLogin"

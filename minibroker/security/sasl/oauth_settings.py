@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer."
+PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer."
 _VALIDATORS: Final = (
-    f"{_PACKAGE}OAuthBearerValidatorCallbackHandler",
-    f"{_PACKAGE}secured.OAuthBearerValidatorCallbackHandler",
+    f"{PACKAGE}OAuthBearerValidatorCallbackHandler",
+    f"{PACKAGE}secured.OAuthBearerValidatorCallbackHandler",
 )
-_UNSECURED: Final = f"{_PACKAGE}internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
-_JWT_VALIDATORS: Final = (f"{_PACKAGE}DefaultJwtValidator", f"{_PACKAGE}BrokerJwtValidator")
+_UNSECURED: Final = f"{PACKAGE}internals.unsecured.OAuthBearerUnsecuredValidatorCallbackHandler"
+_JWT_VALIDATORS: Final = (f"{PACKAGE}DefaultJwtValidator", f"{PACKAGE}BrokerJwtValidator")
 HANDLER_KEY: Final = "sasl.server.callback.handler.class"
 _PREFIX: Final = "sasl.oauthbearer."
 _URL_KEY: Final = f"{_PREFIX}jwks.endpoint.url"

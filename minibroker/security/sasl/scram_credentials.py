@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ITERATIONS_MIN: Final = 4096
 ITERATIONS_MAX: Final = 16384
+SALT_BYTES: Final = 16
 _ITERATIONS: Final = "iterations="
 
 MECHANISMS: Final[Mapping[int, str]] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}

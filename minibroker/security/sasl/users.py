@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from minibroker.cluster.paths import sanitize
 from minibroker.config.secured import SCRAM_CREDENTIALS, USERS
@@ -19,6 +19,7 @@ from minibroker.security.sasl.scram_credentials import (
     CODES,
     ITERATIONS_MIN,
     MECHANISMS,
+    SALT_BYTES,
     credential,
     credential_of,
     salted_password,
@@ -27,8 +28,6 @@ from minibroker.security.sasl.scram_credentials import (
 if TYPE_CHECKING:
     from minibroker.cluster.cluster import Cluster
     from minibroker.config.broker import BrokerConfig
-
-_SALT_BYTES: Final = 16
 
 
 def users_of_config(config: BrokerConfig) -> dict[str, str]:
@@ -95,7 +94,7 @@ def _credentials(password: str, stored: dict[str, str]) -> dict[str, str | None]
     new: dict[str, str | None] = {}
     for code, mechanism in MECHANISMS.items():
         if not _is_of(code, password, stored.get(mechanism)):
-            salt = secrets.token_bytes(_SALT_BYTES)
+            salt = secrets.token_bytes(SALT_BYTES)
             salted = salted_password(code, password, salt, ITERATIONS_MIN)
             new[mechanism] = credential(code, salt, salted, ITERATIONS_MIN)
     return new

@@ -356,7 +356,7 @@ async def test_the_next_controller_asks_all_brokers_again(others: Others) -> Non
     others.asked.clear()
     await second.become_controller()
     await eventually(lambda: set(others.brokers_asked()) == {0, 2})
-    assert not others.cluster.is_queued_for_deletion("t") or others.cluster.is_controller
+    assert not others.cluster._deletions.is_queued("t") or others.cluster.is_controller
     others.answer(0)
     assert await others.is_marked()
     await others.add(1)

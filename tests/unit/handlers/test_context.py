@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minibroker.handlers import metadata
-from minibroker.handlers.context import ANONYMOUS
+from minibroker.ids import ANONYMOUS
 from minibroker.protocol.messages.api_versions import ApiVersionsRequest
 from minibroker.protocol.messages.metadata import MetadataRequest, MetadataResponse
 

@@ -10,8 +10,8 @@ import pytest
 from minibroker.config.listeners import SecurityProtocol
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.handlers.context import ANONYMOUS
 from minibroker.handlers.token_requests import check_client
+from minibroker.ids import ANONYMOUS
 
 ALICE = "User:alice"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from minibroker.cluster.image import NO_LEADER
 from minibroker.partitions.role import (
     INITIAL,
-    NO_LEADER,
     Follower,
     Leader,
     Offline,

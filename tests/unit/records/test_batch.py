@@ -8,6 +8,7 @@ import pytest
 
 from minibroker.errors import CorruptionError
 from minibroker.records.batch import (
+    APPEND_TIME_FLAG,
     HEADER_BYTES,
     SEQUENCE_MAX,
     add_to_sequence,
@@ -17,7 +18,6 @@ from minibroker.records.batch import (
     crc_is_valid,
     iterate_headers,
     read_header,
-    set_append_time,
     set_timestamps,
     subtract_from_sequence,
 )
@@ -164,9 +164,9 @@ def test_assigned_offset_and_epoch_leave_the_crc_valid() -> None:
     assert crc_is_valid(data, 2, header.size_bytes)
 
 
-def test_append_time_sets_flag_time_and_crc() -> None:
+def test_timestamps_are_set_with_attributes_and_crc() -> None:
     data = memoryview(bytearray(b"--" + batch(b"x", b"y", producer_id=5, sequence=1)))
-    set_append_time(data, 2, 123_456)
+    set_timestamps(data, 2, APPEND_TIME_FLAG, 123_456)
     header = read_header(data, 2)
     assert header.is_append_time
     assert header.max_timestamp == 123_456

@@ -12,7 +12,6 @@ from minibroker.storage.checkpoint import (
     decode_offsets,
     encode_offsets,
     read_offsets,
-    write_offsets,
 )
 from minibroker.storage.files import REAL_FILES
 
@@ -30,7 +29,7 @@ def test_the_bytes_are_kafka_s() -> None:
 def test_a_written_file_is_read_back(tmp_path: Path) -> None:
     path = str(tmp_path / "checkpoint")
     assert read_offsets(REAL_FILES, path) == {}
-    write_offsets(REAL_FILES, path, OFFSETS)
+    REAL_FILES.write_atomically(path, encode_offsets(OFFSETS))
     assert read_offsets(REAL_FILES, path) == OFFSETS
 
 

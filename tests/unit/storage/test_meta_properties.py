@@ -49,12 +49,14 @@ def test_a_written_file_is_read_back(tmp_path: Path) -> None:
 
 
 def test_java_s_other_spellings_are_read() -> None:
-    content = b"! comment\r\n broker.id : 5\ncluster.id = a\\=b\\:c\n\nunknown=1\n"
+    content = b"! comment\r\n broker.id : 5\ncluster.id = a\\=b\\:\\u0063\n\nunknown=1\n"
     assert decode_properties(content, "path") == MetaProperties(5, "a=b:c")
     assert decode_properties(b"version=1\nnode.id=7\n", "path") == MetaProperties(7, None)
 
 
-@pytest.mark.parametrize("content", [b"version=2\n", b"version=0\nbroker.id=zero\n"])
+@pytest.mark.parametrize(
+    "content", [b"version=2\n", b"version=0\nbroker.id=zero\n", b"cluster.id=\\u12\n"]
+)
 def test_a_damaged_file_is_named(content: bytes) -> None:
     with pytest.raises(CorruptionError, match="the/path"):
         decode_properties(content, "the/path")

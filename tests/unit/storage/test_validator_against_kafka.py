@@ -17,7 +17,7 @@ from minibroker.config.topic import TopicConfig
 from minibroker.config.topic_keys import TOPIC_KEYS
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.records.batch import assign, read_header, read_produced_header, set_append_time
+from minibroker.records.batch import assign, read_header, read_produced_header, set_timestamps
 from minibroker.records.builder import build_batch
 from minibroker.records.compression import CODEC_IDS, compress
 from minibroker.records.produce_rules import InvalidRecordsError, check_produce_version
@@ -322,8 +322,9 @@ def comparable(records: bytes | memoryview) -> bytes:
     data = bytearray(records)
     del data[read_header(data).size_bytes :]
     assign(data, 0, 0, 0)
-    if read_header(data).is_append_time:
-        set_append_time(data, 0, APPENDED_AT)
+    header = read_header(data)
+    if header.is_append_time:
+        set_timestamps(data, 0, header.attributes, APPENDED_AT)
     return bytes(data)
 
 

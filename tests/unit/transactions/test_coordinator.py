@@ -14,7 +14,7 @@ from minibroker.records.batch import iterate_headers
 from minibroker.records.record import decode_records
 from minibroker.transactions.marker_sender import RETRY_MS
 from minibroker.transactions.records import decode
-from minibroker.transactions.state import EPOCH_MAX, TransactionMetadata, TransactionState
+from minibroker.transactions.state import PRODUCER_EPOCH_MAX, TransactionMetadata, TransactionState
 from minibroker.transactions.store import TransactionStore
 from tests.support.in_process import request_frame
 from tests.support.transactions import TIMEOUT_MS, names
@@ -111,8 +111,8 @@ async def test_kip_890_epochs_run_out_into_a_new_producer_id(world: World) -> No
     producer = await world.begin()
     store = world.coordinator._store
     index, found = store.get("x")
-    store.write(index, found._replace(producer_epoch=EPOCH_MAX - 1))
-    producer = producer[0], EPOCH_MAX - 1
+    store.write(index, found._replace(producer_epoch=PRODUCER_EPOCH_MAX - 1))
+    producer = producer[0], PRODUCER_EPOCH_MAX - 1
     assert await world.produce(producer, b"a", version=12) == NONE
     answer = await world.end(producer, version=5)
     assert answer.producer_id != producer[0]
@@ -163,8 +163,8 @@ async def test_an_overdue_transaction_of_the_last_epoch_goes_to_a_new_id(world: 
     await world.begin()
     store = world.coordinator._store
     index, found = store.get("x")
-    store.write(index, found._replace(producer_epoch=EPOCH_MAX - 1))
-    producer = found.producer_id, EPOCH_MAX - 1
+    store.write(index, found._replace(producer_epoch=PRODUCER_EPOCH_MAX - 1))
+    producer = found.producer_id, PRODUCER_EPOCH_MAX - 1
     await world.add(producer, 0)
     world.clock.advance(TIMEOUT_MS + 10_001)
     await world.fetch()

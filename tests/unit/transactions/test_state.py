@@ -8,7 +8,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.ids import TopicPartition
 from minibroker.transactions.state import (
-    EPOCH_MAX,
+    PRODUCER_EPOCH_MAX,
     TIMEOUT_MS_NEVER,
     TransactionMetadata,
     TransactionState,
@@ -105,21 +105,21 @@ def test_kip_360_recovery_of_a_fenced_session() -> None:
 
 
 def test_exhausted_epochs_take_a_new_producer_id() -> None:
-    after = init(metadata(epoch=EPOCH_MAX - 1))
+    after = init(metadata(epoch=PRODUCER_EPOCH_MAX - 1))
     assert (after.producer_id, after.producer_epoch, after.last_producer_epoch) == (NEW_ID, 0, -1)
     assert after.previous_producer_id == 1_000
 
 
 def test_recovery_over_exhausted_epochs_may_be_repeated_once_the_new_id_is_known() -> None:
-    after = init(metadata(epoch=EPOCH_MAX - 1), expected=(1_000, EPOCH_MAX - 1))
-    assert (after.producer_id, after.last_producer_epoch) == (NEW_ID, EPOCH_MAX - 1)
-    again = init(after, expected=(1_000, EPOCH_MAX - 1))
+    after = init(metadata(epoch=PRODUCER_EPOCH_MAX - 1), expected=(1_000, PRODUCER_EPOCH_MAX - 1))
+    assert (after.producer_id, after.last_producer_epoch) == (NEW_ID, PRODUCER_EPOCH_MAX - 1)
+    again = init(after, expected=(1_000, PRODUCER_EPOCH_MAX - 1))
     assert (again.producer_id, again.producer_epoch) == (NEW_ID, 0)
 
 
 def test_recovery_with_an_old_epoch_when_epochs_are_exhausted_is_kafkas_unknown_error() -> None:
     with refusal(CODES.UNKNOWN_SERVER_ERROR):
-        init(metadata(epoch=EPOCH_MAX - 1, last_producer_epoch=3), expected=(1_000, 3))
+        init(metadata(epoch=PRODUCER_EPOCH_MAX - 1, last_producer_epoch=3), expected=(1_000, 3))
 
 
 def test_somebody_elses_producer_id_is_fenced_before_the_state_counts() -> None:
@@ -142,9 +142,9 @@ def test_fence_aborts_with_an_epoch_that_nobody_has(broker_version: int, last_ep
 
 
 def test_fence_of_the_last_epoch_needs_another_id_only_in_the_second_protocol() -> None:
-    before = metadata(S.ONGOING, epoch=EPOCH_MAX - 1)
+    before = metadata(S.ONGOING, epoch=PRODUCER_EPOCH_MAX - 1)
     old = fence(before, broker_version=1, new_producer_id=NEW_ID, now_ms=NOW_MS)
-    assert complete(old, NOW_MS).producer_epoch == EPOCH_MAX
+    assert complete(old, NOW_MS).producer_epoch == PRODUCER_EPOCH_MAX
     new = fence(before, broker_version=2, new_producer_id=NEW_ID, now_ms=NOW_MS)
     done = complete(new, NOW_MS)
     assert (done.producer_id, done.producer_epoch) == (NEW_ID, 0)
@@ -284,17 +284,17 @@ def test_an_end_waits_for_the_markers_of_another() -> None:
 
 
 def test_the_last_epoch_goes_over_to_a_new_producer_id() -> None:
-    before = metadata(S.ONGOING, epoch=EPOCH_MAX - 1)
-    first = ended(before, True, epoch=EPOCH_MAX - 1)
+    before = metadata(S.ONGOING, epoch=PRODUCER_EPOCH_MAX - 1)
+    first = ended(before, True, epoch=PRODUCER_EPOCH_MAX - 1)
     assert first is not None
-    assert (first.producer_id, first.producer_epoch) == (1_000, EPOCH_MAX)
+    assert (first.producer_id, first.producer_epoch) == (1_000, PRODUCER_EPOCH_MAX)
     assert first.next_producer_id == NEW_ID
     done = complete(first, NOW_MS)
     assert (done.producer_id, done.producer_epoch, done.next_producer_id) == (NEW_ID, 0, -1)
-    assert (done.previous_producer_id, done.last_producer_epoch) == (1_000, EPOCH_MAX - 1)
-    assert ended(done, True, epoch=EPOCH_MAX - 1) is None
+    assert (done.previous_producer_id, done.last_producer_epoch) == (1_000, PRODUCER_EPOCH_MAX - 1)
+    assert ended(done, True, epoch=PRODUCER_EPOCH_MAX - 1) is None
     with refusal(CODES.INVALID_PRODUCER_ID_MAPPING):
-        ended(done, True, epoch=EPOCH_MAX - 2)
+        ended(done, True, epoch=PRODUCER_EPOCH_MAX - 2)
 
 
 # Time.
