@@ -50,6 +50,7 @@ class CopyBatchWriter:
             "subscribe": "given by ranges",
             "includeHeaders": "true",
             "failOnDataLoss": source["failOnDataLoss"],
+            "topicIds": source["topicIds"],
         }
         self._sink = plan.target.writer_options()
         self._targets = targets

@@ -93,7 +93,8 @@ class WireClient:
         """Return the leader of a partition, which is asked for once in `LEADERS_AGE_S`.
 
         Raises:
-            KafkaError: the broker's, such as UNKNOWN_TOPIC_OR_PARTITION; LEADER_NOT_AVAILABLE.
+            KafkaError: the broker's, such as UNKNOWN_TOPIC_OR_PARTITION; LEADER_NOT_AVAILABLE for a
+                partition that has none now.
             OSError: no broker answers.
             ProtocolError: an answer is malformed.
             ConfigError: the settings of TLS.
@@ -102,6 +103,8 @@ class WireClient:
         if partition not in known.partitions:
             known = self._ask_leaders(topic)
         found = known.partitions.get(partition)
+        if found is None and partition < known.partition_count:
+            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{topic}-{partition} has no leader")
         if found is None:
             raise KafkaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{partition}"

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Final
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, MinibrokerError
 from minibroker.pipeline.offsets import TopicPartition
-from minibroker.pipeline.wire.reader import OLDEST, fetch_request, newest_for
+from minibroker.pipeline.wire.reader import (
+    MADE_ANEW,
+    OLDEST,
+    fetch_request,
+    is_made_anew,
+    newest_for,
+)
 from minibroker.protocol.messages.fetch import FetchRequest, FetchResponse
 
 if TYPE_CHECKING:
@@ -82,6 +88,8 @@ def _asked(
     """Return the answers about the ranges of a window; a partition without news has none."""
     try:
         leaders = [(span, client.leader(span.topic, span.partition)) for span in window]
+        if any(is_made_anew(options, span.topic, leader) for span, leader in leaders):
+            raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID, MADE_ANEW)
         by_address: dict[tuple[str, int], list[tuple[OffsetRange, PartitionLeader]]] = {}
         for span, leader in leaders:
             by_address.setdefault(leader.address, []).append((span, leader))

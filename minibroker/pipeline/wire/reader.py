@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import ConfigError, CorruptionError, KafkaError, ProtocolError
+from minibroker.ids import topic_id_to_text
 from minibroker.pipeline import schemas
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.segments.record_columns import Chunk, LegacyChunk, rows_within
@@ -66,6 +67,12 @@ topic for a moment. After the last one the answer is believed.
 """
 EMPTY_MAX: Final = 2
 """Answers without records, though the broker's records reach to the end, until that is believed."""
+MADE_ANEW: Final = "the topic has another id"
+
+
+class _MadeAnewError(Exception):
+    """The topic was deleted and made again: its offsets are those of other records."""
+
 
 _GONE: Final = frozenset(
     {
@@ -138,6 +145,16 @@ def fetch_request(
 def newest_for(leader: PartitionLeader) -> int:
     """Return the newest version of Fetch for a partition: by id where its topic has one."""
     return NEWEST_BY_NAME if leader.topic_id == ZERO_UUID else NEWEST
+
+
+def is_made_anew(options: SourceOptions, topic: str, leader: PartitionLeader) -> bool:
+    """Return whether a topic has another id than the one that the range was planned for.
+
+    A job that goes on without records that are gone reads what there is.
+    """
+    wanted = options.topic_ids.get(topic)
+    is_known = bool(wanted) and leader.topic_id != ZERO_UUID
+    return is_known and options.fail_on_data_loss and topic_id_to_text(leader.topic_id) != wanted
 
 
 class _SpanReader:
@@ -239,6 +256,9 @@ class _SpanReader:
             found = self._taken(self._answer())
             if self._position < self._range.end:
                 self._send()
+        except _MadeAnewError:
+            self._lose(MADE_ANEW)
+            self._position = self._range.end
         except KafkaError as error:
             self._on_error(error)
         except (BrokerRefusedError, ConfigError) as error:
@@ -332,9 +352,13 @@ class _SpanReader:
 
     def _find_leader(self) -> None:
         span, before = self._range, self._leader
-        self._leader = self._client.leader(span.topic, span.partition)
-        self._checks_epoch = before is not None and self._leader.epoch != before.epoch
-        self._connection = self._client.connection(self._leader.address)
+        leader = self._client.leader(span.topic, span.partition)
+        is_another = before is not None and leader.topic_id != before.topic_id
+        if is_another or is_made_anew(self._options, span.topic, leader):
+            raise _MadeAnewError
+        self._leader = leader
+        self._checks_epoch = before is not None and leader.epoch != before.epoch
+        self._connection = self._client.connection(leader.address)
 
     def _request(self, leader: PartitionLeader, version: int) -> FetchRequest:
         checks = self._checks_epoch and version >= LAST_EPOCH_FROM
@@ -383,7 +407,11 @@ class _SpanReader:
 
     def _go_to_what_is_left(self) -> None:
         """Move to the first offset of the range that still exists, or to its end."""
-        first = self._client.earliest(self._range.topic, self._range.partition)
+        try:
+            first = self._client.earliest(self._range.topic, self._range.partition)
+        except (KafkaError, OSError, ProtocolError) as error:
+            self._drop(str(error))  # the next answer is the same, and asks again
+            return
         is_inside = self._position < first < self._range.end
         self._position = self._skipped_to = first if is_inside else self._range.end
 

@@ -26,12 +26,17 @@ class ToldClient(WireClient):
 
     asked = 0
     partitions = PARTITIONS
+    leaderless: int | None = None
     port = 1
 
     def ask_any(self, request: Any, response: Any, versions: tuple[int, int]) -> MetadataResponse:
         type(self).asked += 1
         found = [
-            MetadataResponsePartition(partition_index=number, leader_id=7, leader_epoch=3)
+            MetadataResponsePartition(
+                partition_index=number,
+                leader_id=-1 if number == self.leaderless else 7,
+                leader_epoch=3,
+            )
             for number in range(self.partitions)
         ]
         name = request.topics[0].name
@@ -78,9 +83,18 @@ def test_leaders_that_are_wrong_old_or_not_known_are_asked_for(
     assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert client.asked == 4
 
+    client.leaderless = 5
+    first.forget("t")
+    with pytest.raises(KafkaError) as refused:
+        first.leader("t", 5)
+    assert refused.value.code == ErrorCode.LEADER_NOT_AVAILABLE
+    assert client.asked == 6
+    client.leaderless = None
+    assert first.leader("t", 5).epoch == 3
+
     monkeypatch.setattr(wire_client, "LEADERS_AGE_S", 0.0)
     first.leader("t", 0)
-    assert client.asked == 5
+    assert client.asked == 8
 
 
 def test_a_process_knows_the_topics_that_were_asked_for_last(

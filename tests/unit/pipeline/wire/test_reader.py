@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.ids import topic_id_to_text
 from minibroker.pipeline import options
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import OffsetRange
@@ -76,15 +78,22 @@ class ToldConnection:
 class ToldBroker:
     """Stands for the client and the broker behind it."""
 
-    def __init__(self, *answers: FetchResponse | Exception, first: int = 0) -> None:
+    def __init__(
+        self, *answers: FetchResponse | Exception, first: int = 0, ids: tuple[bytes, ...] = ()
+    ) -> None:
         self.answers = list(answers)
         self.first = first
+        self.ids = list(ids)
+        """Ids of the topic: each counts until it is forgotten."""
+        self.failures: list[Exception] = []
+        """Answers about the start of the log that are none."""
         self.asked: list[tuple[int, FetchRequest]] = []
         self.closed = self.given_back = self.forgotten = 0
 
     def leader(self, topic: str, partition: int) -> PartitionLeader:
         assert (topic, partition) == ("t", 0)
-        return PartitionLeader(("x", 1), 5 + self.forgotten, TOPIC_ID)
+        id_ = self.ids[min(self.forgotten, len(self.ids) - 1)] if self.ids else TOPIC_ID
+        return PartitionLeader(("x", 1), 5 + self.forgotten, id_)
 
     def forget(self, topic: str) -> None:
         assert topic == "t"
@@ -100,6 +109,8 @@ class ToldBroker:
 
     def earliest(self, topic: str, partition: int) -> int:
         assert (topic, partition) == ("t", 0)
+        if self.failures:
+            raise self.failures.pop()
         return self.first
 
     def offsets_asked(self) -> list[int]:
@@ -174,6 +185,10 @@ def test_records_that_are_gone_are_a_loss_or_passed_by() -> None:
     with pytest.raises(PipelineError, match=r"from offset 2 to before offset 9 are gone \(OFFSET_"):
         read(broker(), 0, 9)
     assert read(broker(), 0, 9, failOnDataLoss="false") == [0, 1, 6, 7, 8]
+    asked_twice = broker()
+    asked_twice.answers.insert(1, asked_twice.answers[1])
+    asked_twice.failures = [ConnectionResetError("gone")]
+    assert read(asked_twice, 0, 9, failOnDataLoss="false") == [0, 1, 6, 7, 8]
 
 
 def test_a_topic_that_stays_unknown_is_gone() -> None:
@@ -182,6 +197,27 @@ def test_a_topic_that_stays_unknown_is_gone() -> None:
     with pytest.raises(PipelineError, match="are gone"):
         read(ToldBroker(*unknown * 2), 0, 3)
     assert read(ToldBroker(*unknown * 2), 0, 3, failOnDataLoss="false") == []
+
+
+def test_a_topic_made_anew_is_not_read_on() -> None:
+    """Its records have the offsets of others; without an answer yet, its planned id tells."""
+    unknown = answer(error=ErrorCode.UNKNOWN_TOPIC_ID)
+
+    def broker() -> ToldBroker:
+        return ToldBroker(
+            answer(batch(0, 2)), unknown, answer(batch(2, 2)), ids=(TOPIC_ID, bytes(range(1, 17)))
+        )
+
+    with pytest.raises(
+        PipelineError, match=r"from offset 2 .* are gone \(the topic has another id"
+    ):
+        read(broker(), 0, 4)
+    assert read(broker(), 0, 4, failOnDataLoss="false") == [0, 1]
+
+    planned = json.dumps({"t": topic_id_to_text(TOPIC_ID), "another": "x"})
+    assert read(ToldBroker(answer(batch(0, 2))), 0, 2, topicIds=planned) == [0, 1]
+    with pytest.raises(PipelineError, match=r"from offset 0 .* \(the topic has another id"):
+        read(ToldBroker(answer(batch(0, 2)), ids=(bytes(range(1, 17)),)), 0, 2, topicIds=planned)
 
 
 def test_no_record_before_the_end_is_believed_at_the_second_answer() -> None:
