@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,6 +25,8 @@ from tests.pipeline.committed import offsets, records, values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
@@ -107,12 +110,17 @@ def test_a_coordinator_that_starts_is_waited_for(
     assert values(in_process.bootstrap, topic) == [b"1", b"2"]
 
 
-def test_a_task_that_fails_leaves_nothing(address: str, topic: str) -> None:
+def test_a_task_that_fails_leaves_nothing(
+    address: str, topic: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its transaction is open when it fails, and the abort is told as what it is."""
+    monkeypatch.setattr(wire_transaction, "BLOCK_BYTES", 1)
     topics.create(address, topic, 2)
     options = of(address, topic)
     with pytest.raises(EOFError):
         write_rows(options, at(topic), failing(1, 2, 3, 4))
     assert values(address, topic) == []
+    assert [record for record in caplog.records if "not aborted" in record.getMessage()] == []
 
     write_rows(options, at(topic), rows(1, 2, 3, 4))
 
@@ -318,8 +326,9 @@ def test_the_arrow_batches_of_a_task_share_record_batches(
     headers = [first, None, third, None, [], None, None]
     with in_process.faults.add("Produce", topic=topic, delay_ms=1) as each_request:
         write_rows(options, at(topic), rows(*range(7), headers=headers))
-    monkeypatch.setattr(wire_transaction, "BLOCK_BYTES", 10)
-    write_rows(options, at(topic, batch=1), rows(*range(7, 14), size=3))
+    monkeypatch.setattr(wire_transaction, "BLOCK_BYTES", 1)
+    later = list(rows(*range(7, 14), size=3))
+    write_rows(options, at(topic, batch=1), iter([*later, later[0].slice(0, 0)]))
 
     assert each_request.hits == 1
     found = records(in_process.bootstrap, topic)[0]
@@ -380,6 +389,30 @@ def test_a_record_that_is_too_large_is_one_sentence(minibroker_address: str, top
 
     with pytest.raises(PipelineError, match=r"too large .*kafka\.message\.max\.bytes"):
         write_rows(of(minibroker_address, topic), at(topic), batches)
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_batches_are_divided_for_a_topic_that_takes_small_ones(
+    address: str, topic: str, codec: str
+) -> None:
+    """A copy of a topic has its `max.message.bytes`, too. A record above that is too large."""
+    topics.create(address, topic, 2, {"max.message.bytes": "10000"})
+    options = of(address, topic, kafka_compression_type=codec)
+    numbers = range(2_000)
+    random = Random(7)
+    sent = [b"%06d" % number + random.randbytes(200) for number in numbers]
+    headers = pa.array([[{"key": "h", "value": b"x"}]] * len(numbers), HEADERS)
+    partitions = pa.array([number % 2 for number in numbers], pa.int32())
+    columns = {"value": pa.array(sent), "partition": partitions, "headers": headers}
+    write_rows(options, at(topic), iter([pa.record_batch(columns)]))
+
+    found = records(address, topic)
+    for partition in (0, 1):
+        assert [record.value for record in found[partition]] == sent[partition::2]
+        assert {tuple(record.headers or ()) for record in found[partition]} == {(("h", b"x"),)}
+    large = pa.record_batch({"value": pa.array([random.randbytes(10_000)])})
+    with pytest.raises(PipelineError, match="has a record that is too large"):
+        write_rows(options, at(topic, batch=1), iter([large]))
 
 
 def test_a_topic_that_nobody_makes_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -196,6 +196,12 @@ def _to_milliseconds(column: pa.Array) -> list[int]:
 
 
 def _to_headers(column: pa.Array) -> list[list[tuple[str, bytes | None]] | None]:
+    flat = column.flatten()
+    if flat.null_count or flat.field("key").null_count:
+        raise PipelineError(
+            "a row has a header without a key in the column 'headers', and each header of a record "
+            "has one: fill the key or leave the header out"
+        )
     return [
         [(header["key"], header["value"]) for header in headers] if headers else None
         for headers in column.to_pylist()

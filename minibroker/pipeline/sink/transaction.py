@@ -284,8 +284,10 @@ def explain(error: Any, position: Position, options: SinkOptions, last_error: st
     code = error.code()
     if code in {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}:
         return (
-            f"{position} was taken over by another writer of this name: let one query at a time "
-            "run on a checkpoint"
+            f"{position} was taken over by another writer of this name, or its transaction was "
+            f"open for more than {options.settings['transaction.timeout.ms']} ms: let one query "
+            "at a time run on a checkpoint, and let batches be small enough for "
+            '"kafka.transaction.timeout.ms"'
         )
     if code in {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT}:
         return (

@@ -41,7 +41,8 @@ from minibroker.pipeline.sink.transaction import (
 )
 from minibroker.pipeline.sink.wire_settings import producer_settings
 from minibroker.pipeline.wire.client import WireClient
-from minibroker.pipeline.wire.produce_queue import OutgoingBatch, ProduceQueue
+from minibroker.pipeline.wire.outgoing_batch import OutgoingBatch
+from minibroker.pipeline.wire.produce_queue import ProduceQueue
 from minibroker.pipeline.wire.settings import UnservedError
 from minibroker.pipeline.wire.transactions import ProducerSession
 from minibroker.protocol.dialogue import BrokerRefusedError
@@ -177,6 +178,8 @@ class WireTransaction:
         Raises:
             PipelineError: a row cannot be sent.
         """
+        if not batch.num_rows:
+            return
         self._places = places
         if self._waiting_bytes + batch.nbytes > BLOCK_BYTES:
             self._send_waiting()
@@ -310,7 +313,8 @@ class WireTransaction:
             threading.Event().wait(TOPIC_PAUSE_S)
 
     def _send(self, rows: RowsToSend) -> None:
-        encoded = list(encode(rows, self._settings.batch_bytes, self._settings.batch_records))
+        size_bytes_max = min(self._settings.batch_bytes, self._queue.accepted_bytes)
+        encoded = list(encode(rows, size_bytes_max, self._settings.batch_records))
         new = {records.where for records in encoded} - self._added
         if new:
             deadline = time.monotonic() + self._settings.limits.patience_s

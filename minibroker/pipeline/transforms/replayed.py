@@ -106,7 +106,7 @@ def within(rows: DataFrame, ranges: DataFrame, writers: int) -> DataFrame:
         writers: of `writers_of`.
     """
     is_within = (f.col("offset") >= f.col("start")) & (f.col("offset") < f.col("end"))
-    writer = f.pmod(f.hash("topic") + f.col("partition"), f.lit(writers))
+    writer = f.pmod(f.hash("topic").cast("bigint") + f.col("partition"), f.lit(writers))
     return (
         rows.join(f.broadcast(ranges), ["topic", "partition"])
         .where(is_within)

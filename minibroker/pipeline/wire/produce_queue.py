@@ -7,8 +7,9 @@ Recovery waits for every answer that may still come, asks for the leaders, and s
 acknowledged again: of each partition the oldest batch, and the next one when that is there. Batches
 keep their sequence numbers, so a broker that has one already says so and stores it once. At most
 five requests are on their way to a broker, as many batches of a partition as a broker remembers.
+A batch that is too large for its topic is sent in parts.
 
-Source: Kafka Sender, RecordAccumulator, ProducerStateEntry; KIP-98.
+Source: Kafka Sender, RecordAccumulator, ProducerStateEntry; KIP-98, KIP-126.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, ProtocolError
+from minibroker.pipeline.wire.outgoing_batch import parts_of
 from minibroker.protocol.dialogue import BrokerRefusedError
 from minibroker.protocol.messages.produce import (
     PartitionProduceData,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.offsets import TopicPartition
     from minibroker.pipeline.wire.client import WireClient
     from minibroker.pipeline.wire.connection import WireConnection
+    from minibroker.pipeline.wire.outgoing_batch import OutgoingBatch
     from minibroker.protocol.messages.produce import PartitionProduceResponse
 
 VERSIONS: Final = (3, 11)
@@ -46,14 +49,7 @@ PAUSE_S: Final = 0.1
 UNKNOWN_S: Final = 30.0
 """Time until a partition that brokers do not know is taken for gone."""
 _GONE: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
-
-
-class OutgoingBatch(NamedTuple):
-    """A batch with its number in the sequence of its partition."""
-
-    where: TopicPartition
-    records: bytearray
-    rows: int
+_TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 
 
 class ProduceLimits(NamedTuple):
@@ -95,6 +91,8 @@ class ProduceQueue:
         """Batches that are not acknowledged, of each partition in order."""
         self._failure: Exception | None = None
         """Why some of the batches have to be sent again."""
+        self.accepted_bytes = limits.request_bytes
+        """Size of a batch that no broker has refused for its size, nor a batch of twice that."""
         self._heard_s = 0.0
 
     def send(self, batches: Sequence[OutgoingBatch]) -> None:
@@ -131,14 +129,21 @@ class ProduceQueue:
         self._drain()
         while left := [queue[0] for queue in self._pending.values() if queue]:
             self._check_patience()
+            if self._is_cluster_failing():
+                for batch in left:
+                    self._client.forget(batch.where.topic)
             self._failure = None
-            for batch in left:
-                self._client.forget(batch.where.topic)
             self._send_all(left)
             self._drain()
-            if self._failure is not None:
+            if self._is_cluster_failing():
                 threading.Event().wait(PAUSE_S)
         self._failure = None
+
+    def _is_cluster_failing(self) -> bool:
+        """Return whether the failure is one of brokers, and not of a batch that is divided now."""
+        failure = self._failure
+        is_divided = isinstance(failure, KafkaError) and failure.code in _TOO_LARGE
+        return failure is not None and not is_divided
 
     def _check_patience(self) -> None:
         failure = self._failure
@@ -264,9 +269,20 @@ class ProduceQueue:
         error = KafkaError(code, found.error_message or f"{topic}-{partition}")
         # A batch behind one that was not stored is out of order until that one is sent again.
         is_behind = code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and waiting[0] is not batch
-        if not code.retriable and not is_behind:
+        if code in _TOO_LARGE and batch.rows > 1:
+            self._divide(batch)
+        elif not code.retriable and not is_behind:
             raise error
         self._fail(error)
+
+    def _divide(self, batch: OutgoingBatch) -> None:
+        """Put smaller batches in place of one that its topic does not take."""
+        self.accepted_bytes = max(1, min(self.accepted_bytes, len(batch.records) // 2))
+        waiting = self._pending[batch.where]
+        at = waiting.index(batch)
+        del waiting[at]
+        for part in reversed(parts_of(batch, self.accepted_bytes)):
+            waiting.insert(at, part)
 
     def _lose(self, link: _Link, error: Exception) -> None:
         """Leave a connection whose requests will not be answered."""

@@ -61,6 +61,7 @@ CALL_VERSIONS: Final = (0, 3)
 """Versions of the other calls; in later ones the epoch changes with each transaction."""
 PAUSE_S: Final = 0.02
 _GROUP_CALLS: Final = frozenset({TxnOffsetCommitRequest.API_KEY})
+_FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 
 
 class ProducerSession:
@@ -148,7 +149,9 @@ class ProducerSession:
         """Abort the transaction and take a new epoch.
 
         So a batch that is still on its way to a broker is refused when it comes. EndTxn would let
-        it begin a transaction that nobody ends.
+        it begin a transaction that nobody ends. The first answer says that the abort goes on. Kafka
+        has another epoch then, and refuses the repeated question as one of a fenced producer, whose
+        transaction is over, too.
 
         Raises as `_ask`.
         """
@@ -158,7 +161,11 @@ class ProducerSession:
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
         )
-        self._ask(request, InitProducerIdResponse, INIT_VERSIONS, deadline)
+        try:
+            self._ask(request, InitProducerIdResponse, INIT_VERSIONS, deadline)
+        except KafkaError as error:
+            if error.code not in _FENCED:
+                raise
 
     def _ask(
         self,

@@ -29,6 +29,9 @@ def made(**columns: pa.Array) -> pa.RecordBatch:
     return pa.record_batch(columns)
 
 
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
 def test_a_value_is_enough() -> None:
     rows = list(arguments(made(value=pa.array([b"a", None])), "orders"))
 
@@ -83,6 +86,14 @@ def test_no_time_is_the_time_of_writing() -> None:
     [
         ({"topic": pa.array([None], pa.string())}, "null in the column 'topic'"),
         ({"timestamp": pa.array([-2000], pa.timestamp("us"))}, "-2 ms in the column 'timestamp'"),
+        (
+            {"headers": pa.array([[{"key": None, "value": b"x"}]], HEADERS)},
+            "a header without a key",
+        ),
+        (
+            {"headers": pa.array([[None]], HEADERS)},
+            "a header without a key in the column 'headers'",
+        ),
     ],
 )
 def test_rows_that_cannot_be_written_are_told(column: dict[str, Any], sentence: str) -> None:
