@@ -17,13 +17,13 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.broker_listeners import BrokerListeners
 from minibroker.clock import SystemClock
 from minibroker.cluster.cluster import Cluster
-from minibroker.cluster.image import Endpoint
 from minibroker.cluster.leader_balance import BalanceRule
 from minibroker.cluster.paths import DEFAULT_ENTITY
 from minibroker.config.dynamic import DynamicConfig, is_password
-from minibroker.config.listeners import SecurityProtocol
+from minibroker.config.listener_changes import ADDRESS_KEYS
 from minibroker.config.secured import SCRAM_CREDENTIALS, USERS
 from minibroker.config_follower import ConfigFollower
 from minibroker.coordinators import Coordinators
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.image import TopicImage
     from minibroker.cluster.shared import TreeSession
     from minibroker.cluster.tree import Tree
-    from minibroker.config.broker import BrokerConfig, Listener
+    from minibroker.config.broker import BrokerConfig
     from minibroker.config.options import TopicToCreate
     from minibroker.ids import TopicPartition
     from minibroker.replication.outboxes import Outboxes
@@ -107,8 +107,6 @@ class Broker:
         self._tasks: set[asyncio.Task[None]] = set()
         self.address: tuple[str, int] = ("", 0)
         """Advertised host and port of the first listener, once started."""
-        self.ports: dict[str, int] = {}
-        """Listener → the port it has, once started."""
         self.dynamic = DynamicConfig(config)
         self.logs = self._make_logs(files)
         self.cluster = self._make_cluster()
@@ -153,6 +151,12 @@ class Broker:
         self._outboxes: Outboxes | None = None
         """Made at the start where other brokers may be in the cluster."""
         self._server: Server
+        self._listeners: BrokerListeners
+
+    @property
+    def ports(self) -> dict[str, int]:
+        """Return listener → the port it has, once started."""
+        return self._listeners.ports
 
     def _make_logs(self, files: Files) -> LogManager:
         """Return the manager of the logs in `log.dirs`; nothing is read yet."""
@@ -314,13 +318,10 @@ class Broker:
         for worker in self._workers:
             worker.begin(loop)
         self._server = Server(self.services, loop)
+        self._listeners = BrokerListeners(self._server, self.cluster, self.dynamic)
         self.logs.open()
         try:
-            for listener in self.config.listeners:
-                self._listen(listener)
-            endpoints = self._endpoints()
-            self.cluster.set_endpoints(endpoints)
-            self.address = (endpoints[0].host, endpoints[0].port)
+            await self._listeners.bind()
             services = self.services
             self.cluster.subscribe(
                 ConfigFollower(
@@ -342,9 +343,7 @@ class Broker:
             await self._begin_authorizer()
             if self.services.tokens is not None:
                 await self.services.tokens.start()
-            self.dynamic.subscribe(self)
-            if self.dynamic.broker.advertised_listeners != self.config.advertised_listeners:
-                await self.cluster.advertise(self._endpoints())
+            await self._follow_listeners()
             await self.write_users()
             self.partitions.begin()
             self.housekeeping.begin()
@@ -355,6 +354,7 @@ class Broker:
                 await self._create(topic)
         except BaseException:
             await self.replication.close()
+            self._listeners.close()
             await self._server.stop()
             self.timers.close()
             self.housekeeping.close()
@@ -378,21 +378,28 @@ class Broker:
             authorizer.begin(self._acl_store.update)
 
     async def _begin_security(self) -> None:
-        """Prepare the listeners, with what was altered in earlier runs. Raises ConfigError."""
-        config = self.config
-        has_passwords = any(name.startswith("password.encoder.") for name in config.originals)
-        if has_passwords or any(
-            listener.security_protocol is not SecurityProtocol.PLAINTEXT
-            for listener in config.listeners
+        """Prepare the listeners, with what was altered in earlier runs. Raises ConfigError,
+        StorageError.
+        """
+        config, cluster, dynamic = self.config, self.cluster, self.dynamic
+        own = await cluster.stored_config("brokers", str(config.broker_id))
+        if any(name.startswith("password.encoder.") for name in config.originals) or any(
+            map(is_password, own)
         ):
-            cluster, dynamic = self.cluster, self.dynamic
-            own = await cluster.stored_config("brokers", str(config.broker_id))
-            if has_passwords or any(map(is_password, own)):
-                own = await self._decoded(own)
-            dynamic.set_cluster_default(await cluster.stored_config("brokers", DEFAULT_ENTITY))
-            dynamic.set_broker(own)
+            own = await self._decoded(own)
+        dynamic.set_cluster_default(await cluster.stored_config("brokers", DEFAULT_ENTITY))
+        dynamic.set_broker(own)
+        await self._listeners.bind()
         self._check_logins()
         await self._server.prepare()
+
+    async def _follow_listeners(self) -> None:
+        """Follow alterations of the listeners from now on. Raises CoordinationError."""
+        self.dynamic.subscribe(self)
+        self.dynamic.checks.append(self._listeners.check)
+        await self._listeners.follow()
+        first = self._listeners.endpoints()[0]
+        self.address = (first.host, first.port)
 
     async def _decoded(self, stored: dict[str, str]) -> dict[str, str]:
         """Return this broker's altered settings in plain text; passwords of an old secret are
@@ -481,32 +488,10 @@ class Broker:
         self.logs.claim(self.config.broker_id, cluster_id)
         self.logs.load()
 
-    def _listen(self, listener: Listener) -> None:
-        """Bind one listener. Raises StorageError when it cannot be bound."""
-        try:
-            _, port = self._server.listen(listener)
-        except OSError as error:
-            raise StorageError(
-                f"cannot listen on {listener.host}:{listener.port}: {error.strerror or error}"
-            ) from error
-        self.ports[listener.name] = port
-
-    def _endpoints(self) -> list[Endpoint]:
-        """Return the addresses that clients are told now, in the order of `listeners`."""
-        advertised = {
-            listener.name: listener for listener in self.dynamic.broker.advertised_listeners
-        }
-        endpoints = []
-        for listener in self.config.listeners:
-            shown = advertised.get(listener.name, listener)
-            port = shown.port or self.ports[listener.name]
-            endpoints.append(Endpoint(shown.name, shown.host, port, listener.security_protocol))
-        return endpoints
-
     def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
-        """Tell the cluster of changed advertised listeners, in a task of its own."""
-        if "advertised.listeners" in changed:
-            self._run_beside(self.cluster.advertise(self._endpoints()))
+        """Open and close the listeners that are altered, in a task of its own."""
+        if changed & ADDRESS_KEYS:
+            self._run_beside(self._listeners.follow())
 
     def on_topic_config(self, topic: str | None) -> None:
         """Have leaders elected where the topic, or every one (None), now allows any replica."""
@@ -596,6 +581,7 @@ class Broker:
         await self.replication.close()
         # No request comes between these and the server's stop. It would wait for followers that may
         # be gone.
+        self._listeners.close()
         self.partitions.wake_all()
         self.coordinators.release_waiting()
         await self._server.stop()
@@ -615,6 +601,7 @@ class Broker:
 
         What was acknowledged is in the files, and the next start recovers. For tests.
         """
+        self._listeners.close()
         self._server.abandon()
         await self.replication.close()
         self.timers.close()

@@ -534,8 +534,17 @@ class Cluster:
         return self.image.configs.get(entity_type, {}).get(entity_name, {})
 
     async def stored_config(self, entity_type: str, entity_name: str) -> dict[str, str]:
-        """Return the config of one entity as the tree has it, also before the image is there."""
-        return await self._configs.stored(entity_type, entity_name)
+        """Return the config of one entity as the tree has it, also before the image is there.
+
+        Raises CoordinationError.
+        """
+        found: dict[str, str] = {}
+
+        async def read() -> None:
+            found.update(await self._configs.stored(entity_type, entity_name))
+
+        await self._while_away(read)
+        return found
 
     async def alter_config(
         self, entity_type: str, entity_name: str, changes: Mapping[str, str | None]

@@ -33,6 +33,7 @@ class ClientConnection(Protocol):
     handshake.
     """
 
+    listener: Listener
     host: str
     address: str
     is_control: bool

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 from minibroker.server.transport import ClientTransport
 
 if TYPE_CHECKING:
-    from minibroker.config.broker import Listener
+    from minibroker.config.broker import BrokerConfig, Listener
+    from minibroker.handlers.context import Services
     from minibroker.security.listener_tls import ListenerTls
     from minibroker.security.sasl.mechanisms import Mechanisms
     from minibroker.server.connections import Connections
@@ -42,17 +43,21 @@ class ListeningSocket:
         "_is_watched",
         "_knocked",
         "_knocks",
-        "_listener",
         "_mechanisms",
         "_refused",
         "_socket",
         "_task",
+        "listener",
+        "port",
         "tls",
     )
 
     def __init__(self, connections: Connections, listener: Listener) -> None:
         self._connections = connections
-        self._listener = listener
+        self.listener = listener
+        """Constant, as settings had it when it was bound."""
+        self.port = 0
+        """The port that it has, once bound."""
         self._mechanisms: Mechanisms | None = None
         """Those of a SASL listener, once prepared."""
         self._socket: socket.socket | None = None
@@ -74,29 +79,23 @@ class ListeningSocket:
         the keys of signed tokens. Raises ConfigError for settings with which no client could get
         in.
         """
-        listener, services = self._listener, self._connections.services
-        if listener.security_protocol.uses_sasl:
-            from minibroker.server.sasl_gate import mechanisms_of  # noqa: PLC0415  seldom needed
-
-            self._mechanisms = mechanisms_of(services, listener)
-        if listener.security_protocol.uses_tls:
-            from minibroker.security.listener_tls import (  # noqa: PLC0415  3 ms, seldom used
-                ListenerTls,
-            )
-
-            self.tls = ListenerTls(listener, services.config)
+        services = self._connections.services
+        self._mechanisms, self.tls = security_of(self.listener, services, services.config)
         if self._mechanisms is not None:
             await self._mechanisms.start(services.timers, services.clock)
 
-    def bind(self) -> tuple[str, int]:
-        """Bind and listen; returns host and port, the port that was free when 0 was asked for.
+    async def bind(self) -> None:
+        """Bind and listen, on a port that is free where 0 is asked for.
 
         Raises OSError when the address cannot be had.
         """
-        host = self._listener.host or "0.0.0.0"
-        family, _, _, _, address = socket.getaddrinfo(
-            host, self._listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        found = await self._connections.loop.getaddrinfo(
+            self.listener.host or "0.0.0.0",
+            self.listener.port,
+            type=socket.SOCK_STREAM,
+            flags=socket.AI_PASSIVE,
+        )
+        family, _, _, _, address = found[0]
         bound = socket.socket(family, socket.SOCK_STREAM)
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -108,7 +107,7 @@ class ListeningSocket:
             bound.close()
             raise
         self._socket = bound
-        return host, int(bound.getsockname()[1])
+        self.port = int(bound.getsockname()[1])
 
     def _set_buffer(self, target: socket.socket, key: str, option: int) -> None:
         """A kernel buffer as the user asked; else the system sizes it, better than Kafka's 100 KiB.
@@ -217,7 +216,7 @@ class ListeningSocket:
 
     def _new_connection(self, host: str, port: int) -> ClientTransport | TlsTransport:
         """Return the protocol of a socket that was accepted."""
-        client = ClientTransport(self._connections, self._listener, host, port, self._mechanisms)
+        client = ClientTransport(self._connections, self.listener, host, port, self._mechanisms)
         if self.tls is None:
             return client
         from minibroker.server.tls_transport import TlsTransport  # noqa: PLC0415  as ListenerTls
@@ -236,7 +235,7 @@ class ListeningSocket:
         """Let a client in, if there is one, as soon as there is room for it."""
         assert self._socket is not None
         connections, loop = self._connections, self._connections.loop
-        is_protected = connections.is_protected(self._listener)
+        is_protected = connections.is_protected(self.listener)
         if not is_protected:
             await connections.wait_for_room()
         try:
@@ -261,3 +260,25 @@ class ListeningSocket:
             logger.warning("connection of %s lost while accepting: %s", connection.address, error)
             client.close()
         self._is_connecting = False
+
+
+def security_of(
+    listener: Listener, services: Services, config: BrokerConfig
+) -> tuple[Mechanisms | None, ListenerTls | None]:
+    """Return SASL and TLS of a listener under these settings, None for what it has not.
+
+    Raises ConfigError for settings with which no client could get in.
+    """
+    mechanisms: Mechanisms | None = None
+    tls: ListenerTls | None = None
+    if listener.security_protocol.uses_sasl:
+        from minibroker.server.sasl_gate import mechanisms_of  # noqa: PLC0415  seldom needed
+
+        mechanisms = mechanisms_of(services, listener, config)
+    if listener.security_protocol.uses_tls:
+        from minibroker.security.listener_tls import (  # noqa: PLC0415  3 ms, seldom used
+            ListenerTls,
+        )
+
+        tls = ListenerTls(listener, config)
+    return mechanisms, tls

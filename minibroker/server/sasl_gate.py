@@ -33,6 +33,7 @@ from minibroker.server.interceptor import LoginStage
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from minibroker.config.broker import BrokerConfig
     from minibroker.config.listeners import Listener
     from minibroker.handlers.context import RequestContext, Services
     from minibroker.security.sasl.authenticator import Header, Identity, Step
@@ -47,15 +48,15 @@ AGAIN_AFTER_S: Final = 1.0
 REASON_MAX: Final = 300
 
 
-def mechanisms_of(services: Services, listener: Listener) -> Mechanisms:
-    """Return the mechanisms of a SASL listener. Raises ConfigError."""
+def mechanisms_of(services: Services, listener: Listener, config: BrokerConfig) -> Mechanisms:
+    """Return the mechanisms of a SASL listener under these settings. Raises ConfigError."""
     cluster = services.cluster
 
     def config_of_user(user: str) -> Mapping[str, str]:
         return cluster.config_of("users", sanitize(user))
 
     return Mechanisms(
-        services.config,
+        config,
         listener,
         config_of_user=config_of_user,
         login_of_token=None if services.tokens is None else services.tokens.login,

@@ -1,21 +1,24 @@
 """All listeners of a broker, and the clean stop of its connections.
 
-`app.py` makes one `Server` and gives it its listeners.
+`app.py` makes one `Server`; `broker_listeners.py` says which listeners it has.
 """
 
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from minibroker.config.settings import LISTENER_PREFIX
 from minibroker.config.unserved import is_read_at_start
 from minibroker.errors import ConfigError
 from minibroker.server.connections import Connections
 from minibroker.server.dispatch import Dispatcher
-from minibroker.server.listener import ListeningSocket
+from minibroker.server.listener import ListeningSocket, security_of
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Mapping
 
     from minibroker.config.broker import BrokerConfig, Listener
     from minibroker.handlers.context import Services
@@ -29,7 +32,7 @@ STOP_TIMEOUT_S: Final = 10.0
 class Server:
     """The listeners and the connections of one broker. Belongs to the loop's thread."""
 
-    __slots__ = ("_is_prepared", "_sockets", "connections", "dispatcher")
+    __slots__ = ("_is_prepared", "_services", "_sockets", "connections", "dispatcher")
 
     def __init__(self, services: Services, loop: asyncio.AbstractEventLoop) -> None:
         self.dispatcher = Dispatcher(services)
@@ -37,17 +40,54 @@ class Server:
         for decoder in (self.dispatcher.decoder, self.dispatcher.control_decoder):
             decoder.begin(loop)
         self.connections = Connections(services, self.dispatcher, loop)
+        self._services = services
         self._sockets: list[ListeningSocket] = []
         self._is_prepared = False
 
-    def listen(self, listener: Listener) -> tuple[str, int]:
-        """Bind one listener; return the bound host and port. Raises OSError (port in use, no
-        permission).
-        """
+    @property
+    def listeners(self) -> Mapping[Listener, int]:
+        """Return the listeners that are bound, each as it stood in the settings, with its port."""
+        return {listening.listener: listening.port for listening in self._sockets}
+
+    async def listen(self, listener: Listener) -> None:
+        """Bind one listener. Raises OSError (port in use, no permission)."""
         listening = ListeningSocket(self.connections, listener)
-        address = listening.bind()
+        await listening.bind()
         self._sockets.append(listening)
-        return address
+
+    async def open(self, listener: Listener) -> None:
+        """Bind one more listener while the others serve, and let clients in. Raises OSError,
+        ConfigError; then nothing is left of it.
+        """
+        await self.listen(listener)
+        listening = self._sockets[-1]
+        try:
+            await listening.prepare()
+        except BaseException:
+            self._sockets.remove(listening)
+            await listening.close()
+            raise
+        listening.start()
+
+    async def close(self, listener: Listener) -> None:
+        """Close one listener and its connections, each behind the answer to the request in hand.
+        The request has `STOP_TIMEOUT_S` for it.
+        """
+        (listening,) = (known for known in self._sockets if known.listener == listener)
+        self._sockets.remove(listening)
+        listening.stop_accepting()
+        await listening.close()
+        for connection in self.connections:
+            if connection.listener is listening.listener:
+                connection.stop()
+        self._services.timers.after(
+            STOP_TIMEOUT_S * 1000, partial(self._abort_those_of, listening.listener)
+        )
+
+    def _abort_those_of(self, listener: Listener) -> None:
+        for connection in self.connections:
+            if connection.listener is listener:
+                connection.abort()
 
     async def prepare(self) -> None:
         """Have every listener read its settings of TLS and SASL. Raises ConfigError."""
@@ -58,14 +98,26 @@ class Server:
     # Certificates that change while the broker runs.
 
     def check_config(self, config: BrokerConfig) -> None:
-        """Raise ConfigError if a listener could not take over its certificates."""
+        """Raise ConfigError if a listener could not take over its certificates, or if one that
+        comes could let no client in. At the start `prepare` finds that.
+        """
         for listening in self._sockets:
             if listening.tls is not None:
                 listening.tls.check(config)
+        if self._is_prepared:
+            known = {listener.name for listener in self.listeners}
+            for listener in config.listeners:
+                if listener.name not in known:
+                    security_of(listener, self._services, config)
 
     def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
         """Have new clients get the certificates that were set or replaced."""
-        waiting = sorted(filter(is_read_at_start, changed)) if self._is_prepared else []
+        prefixes = tuple(f"{LISTENER_PREFIX}{known.name.lower()}." for known in self.listeners)
+        waiting = sorted(
+            name
+            for name in changed
+            if self._is_prepared and name.startswith(prefixes) and is_read_at_start(name)
+        )
         if waiting:
             logger.warning(
                 "%s changed: listeners take it over when this broker starts again, as in Kafka",

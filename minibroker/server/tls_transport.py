@@ -88,13 +88,15 @@ class TlsTransport(asyncio.BufferedProtocol):
         "host",
         "is_control",
         "last_active_s",
+        "listener",
     )
 
     def __init__(self, connections: Connections, tls: ListenerTls, client: ClientTransport) -> None:
         self._connections = connections
-        """Constant, as are the next seven, and `_socket`."""
+        """Constant, as are the next eight, and `_socket`."""
         self._tls = tls
         self._client = client
+        self.listener = client.listener
         self.host = client.host
         self.address = client.address
         self._incoming = ssl.MemoryBIO()

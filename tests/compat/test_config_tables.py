@@ -52,9 +52,6 @@ OURS = {
     "transaction.state.log.min.isr": "1 by default here",
 }
 
-# Kafka alters these while it runs.
-LISTENERS_ARE_BOUND_AT_START = {"listeners", "listener.security.protocol.map"}
-
 
 def is_unserved_security(name: str) -> bool:
     """Return whether minibroker refuses to alter the key, because it would have no effect."""
@@ -130,7 +127,7 @@ def differences(theirs: dict[str, dict[str, Any]], entries: list[ConfigEntry]) -
     for name in sorted(theirs.keys() & mine.keys()):
         with_default = name not in OURS
         left = comparable(theirs[name], with_default=with_default)
-        if name in LISTENERS_ARE_BOUND_AT_START or is_unserved_security(name):
+        if is_unserved_security(name):
             left["read_only"] = True
         right = comparable(mine[name], with_default=with_default)
         if left != right and not (name in OURS and left["config_source"] == DEFAULT_SOURCE):
@@ -274,14 +271,8 @@ def test_exactly_the_keys_described_as_changeable_can_be_altered(minibroker: Min
 @pytest.mark.parametrize(
     ("version", "known"),
     [
-        ("3.9.1", LISTENERS_ARE_BOUND_AT_START),
-        (
-            "4.4.0",
-            LISTENERS_ARE_BOUND_AT_START
-            | ALTERABLE_IN_39_ONLY
-            | ALTERABLE_SINCE_4
-            | REFUSED_WHILE_ELR_IS_ENABLED,
-        ),
+        ("3.9.1", set()),
+        ("4.4.0", ALTERABLE_IN_39_ONLY | ALTERABLE_SINCE_4 | REFUSED_WHILE_ELR_IS_ENABLED),
     ],
 )
 def test_alterable_keys_beside_kafka(

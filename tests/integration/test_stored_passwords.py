@@ -18,6 +18,7 @@ from kazoo.client import KazooClient
 from minibroker.errors import ConfigError
 from minibroker.security.password_encoder import PasswordEncoder, pairs_of
 from minibroker.testing import Broker
+from tests.support.altering import alter
 from tests.support.certificates import STORES
 from tests.support.peers import KafkaPeer
 from tests.support.processes import free_port
@@ -58,23 +59,6 @@ def settings(ports: Mapping[str, int], encoder: Mapping[str, str]) -> dict[str, 
         "listener.name.tls.ssl.keystore.location": str(STORES / "keys.jks"),
         **encoder,
     }
-
-
-def alter(
-    port: int, values: Mapping[str, str | None], broker: str = "0", *, validate_only: bool = False
-) -> tuple[int, str | None]:
-    """Return code and message of an alteration; None takes a value away."""
-    configs = [
-        {"name": name, "config_operation": 0 if value is not None else 1, "value": value}
-        for name, value in values.items()
-    ]
-    resource = {"resource_type": 4, "resource_name": broker, "configs": configs}
-    with WireClient(HOST, port) as client:
-        answer = client.call(
-            "incremental_alter_configs", 1, resources=[resource], validate_only=validate_only
-        )
-    (result,) = answer["responses"]
-    return result["error_code"], result["error_message"]
 
 
 def described(port: int) -> dict[str, Any]:

@@ -98,13 +98,17 @@ async def test_advertised_listeners_change_while_it_runs(tmp_path: Path) -> None
         assert await advertised(client) == "kafka.example:19092"
         data, _ = await cluster.tree.get("/brokers/ids/0")
         assert b"PLAINTEXT://kafka.example:19092" in data
-    async with InProcessBroker(tmp_path) as running, await running.connect() as client:
+    async with InProcessBroker(tmp_path) as running:
+        assert running.address == ("kafka.example", 19092)
+        running.broker.address = ("127.0.0.1", running.broker.ports["PLAINTEXT"])
+        client = await running.connect()
         cluster = running.broker.cluster
         assert await advertised(client) == "kafka.example:19092"
         await cluster.alter_config("brokers", "0", {"advertised.listeners": None})
         await asyncio.gather(*running.broker._tasks)
         assert (await advertised(client)).startswith("127.0.0.1:")
         assert before.startswith("127.0.0.1:")
+        await client.close()
 
 
 async def test_several_brokers_live_in_one_process(tmp_path: Path) -> None:

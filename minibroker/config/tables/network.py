@@ -1,7 +1,6 @@
 """Keys of sockets, listeners, connections and request limits, with the broker's name and place.
 
-Rows as `definition.ConfigKey` reads them. Listeners are bound at start, so `listeners` and
-`listener.security.protocol.map` are read-only here; in Kafka they change at run time, per broker.
+Rows as `definition.ConfigKey` reads them.
 Source: Kafka 3.9, SocketServerConfigs, ServerConfigs.
 """
 
@@ -24,7 +23,7 @@ KEYS: Final[tuple[Row, ...]] = (
     ("max.incremental.fetch.session.cache.slots", "int", "1000", "0..", "medium", "read-only"),
     ("fetch.max.bytes", "int", "57671680", "1024..", "medium", "read-only"),
     ("max.request.partition.size.limit", "int", "2000", "1..", "medium", "read-only"),
-    ("listeners", "string", "PLAINTEXT://127.0.0.1:9092", "", "high", "read-only"),
+    ("listeners", "string", "PLAINTEXT://127.0.0.1:9092", "", "high", "per-broker"),
     ("advertised.listeners", "string", None, "", "high", "per-broker"),
     (
         "listener.security.protocol.map",
@@ -32,7 +31,7 @@ KEYS: Final[tuple[Row, ...]] = (
         "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
         "",
         "low",
-        "read-only",
+        "per-broker",
     ),
     ("control.plane.listener.name", "string", None, "", "high", "read-only"),
     ("socket.send.buffer.bytes", "int", "102400", "", "high", "read-only"),

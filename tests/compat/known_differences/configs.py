@@ -22,7 +22,6 @@ _KEYS_44 = "keys of features of Kafka 4 that minibroker does not have; the table
 _DEFAULTS_39 = "the default is that of 3.9; Kafka 4 has another one"
 _TYPES_39 = "the type is that of 3.9; Kafka 4 has another one"
 _ELR = "3.9 and minibroker leave the default; 4.4 sets it for the cluster when ELR comes in force"
-_BOUND_AT_START = "listeners are bound at start; Kafka binds and lets go of them while it runs"
 _NOT_SERVED = "a security setting that is not served cannot be set, so it is shown as read-only"
 _ONE_NODE = "defaults for a single node (config/broker_keys.py lists them)"
 
@@ -177,20 +176,14 @@ _BROKERS: list[Known] = [
             ("remote.log.reader.threads", True),
         )
     ),
-    *(
-        Difference(
-            "describe_configs_broker",
-            tuple(f"{_BROKER}.{key}.read_only:" for key in keys),
-            reason,
-            ours=True,
-            kafka_39=False,
-            kafka_44=False,
-            since=1,
-        )
-        for reason, keys in (
-            (_BOUND_AT_START, ("listeners", "listener.security.protocol.map")),
-            (_NOT_SERVED, UNSERVED_SECURITY),
-        )
+    Difference(
+        "describe_configs_broker",
+        tuple(f"{_BROKER}.{key}.read_only:" for key in UNSERVED_SECURITY),
+        _NOT_SERVED,
+        ours=True,
+        kafka_39=False,
+        kafka_44=False,
+        since=1,
     ),
     *(
         _broker(key, "config_type", _TYPES_39, STRING, kafka_44=LIST, since=3)

@@ -50,7 +50,7 @@ def test_update_modes_and_secrets() -> None:
     assert BROKER_KEYS["log.segment.bytes"].update_mode == CLUSTER_WIDE
     assert BROKER_KEYS["max.connections"].update_mode == CLUSTER_WIDE
     assert BROKER_KEYS["advertised.listeners"].update_mode == PER_BROKER
-    assert BROKER_KEYS["listeners"].update_mode == READ_ONLY
+    assert BROKER_KEYS["listeners"].update_mode == PER_BROKER
     assert BROKER_KEYS["ssl.keystore.location"].update_mode == READ_ONLY
     assert BROKER_KEYS["broker.id"].update_mode == READ_ONLY
     assert BROKER_KEYS["sasl.jaas.config"].is_sensitive

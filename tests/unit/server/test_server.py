@@ -11,6 +11,7 @@ import pytest
 from minibroker.protocol.messages.create_topics import CreateTopicsRequest
 from minibroker.protocol.messages.metadata import MetadataRequest
 from minibroker.server import server as server_module
+from tests.support.in_process import ManualClock
 from tests.support.record_requests import fetch_from
 from tests.support.waiting import eventually
 
@@ -87,3 +88,37 @@ async def test_a_stop_with_nobody_connected_is_quiet(
     running = await serve()
     await running.stop()
     assert not [r for r in caplog.records if r.levelno >= logging.WARNING]
+
+
+async def test_a_listener_that_is_closed_waits_for_its_requests_in_hand_and_not_for_ever(
+    serve: Serve, gate: Gate
+) -> None:
+    clock = ManualClock()
+    running = await serve(
+        clock,
+        **{
+            "listeners": "PLAINTEXT://127.0.0.1:0,OTHER://127.0.0.1:0",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT",
+        },
+    )
+    stays = await running.connect()
+    running.broker.address = ("127.0.0.1", running.broker.ports["OTHER"])
+    waits, answered = [await running.connect() for _ in range(2)]
+    await running.create_topic("t")
+    waits.send(fetch_from("t", max_wait_ms=600_000), 11)
+    answered.send(CreateTopicsRequest(), 5)
+    await eventually(lambda: gate.waiting == 1 and running.partitions.get("t", 0).waiters)
+    (other,) = (known for known in running.server.listeners if known.name == "OTHER")
+    await running.server.close(other)
+    with pytest.raises(ConnectionRefusedError):
+        await running.connect()
+    gate.open()
+    await answered.receive()
+    assert await answered.is_closed_by_broker()
+    clock.advance(int(server_module.STOP_TIMEOUT_S * 1000) - 1)
+    assert len(running.server.connections) == 2
+    clock.advance(1)
+    assert await waits.is_closed_by_broker()
+    await stays.call(METADATA, 9)
+    for client in (stays, waits, answered):
+        await client.close()

@@ -1,0 +1,157 @@
+"""Listeners altered while a broker runs: minibroker beside Apache Kafka 3.9.1.
+
+Both go through the same alterations of a listener EXTRA, beside the one that the tests use.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kazoo.client import KazooClient
+
+from minibroker.testing import Broker
+from tests.support.altering import alter
+from tests.support.processes import free_port
+from tests.support.waiting import wait_until
+from tests.support.wire import WireClient
+
+if TYPE_CHECKING:
+    from tests.support.peers import KafkaPeer, ZooKeeper
+
+pytestmark = pytest.mark.java
+
+HOST = "127.0.0.1"
+LISTENERS, ADVERTISED = "listeners", "advertised.listeners"
+MAP = "listener.security.protocol.map"
+BOTH = "PLAINTEXT:PLAINTEXT,EXTRA:PLAINTEXT,SSL:SSL"
+OWN_KEY = "listener.name.extra.ssl.client.auth"
+INVALID_REQUEST = 42
+WRAPPED = (
+    "Invalid value org.apache.kafka.common.config.ConfigException: ",
+    " for configuration Invalid dynamic configuration",
+)
+"""Stands around the sentence of a listener that cannot change, in 3.9.1."""
+
+
+class Asked:
+    """One broker, its node in ZooKeeper, and the two ports of its listeners."""
+
+    def __init__(self, zookeeper: ZooKeeper, root: str, port: int) -> None:
+        self.port, self.extra, self.other = port, free_port(), free_port()
+        self.static = f"PLAINTEXT://{HOST}:{port}"
+        self.tree = KazooClient(f"{zookeeper.connect}/{root}")
+        self.tree.start(60)
+
+    def close(self) -> None:
+        alter(self.port, dict.fromkeys((LISTENERS, ADVERTISED, MAP, OWN_KEY)))
+        self.tree.stop()
+        self.tree.close()
+
+    def words(self, text: str) -> str:
+        """Return a text with the broker's own addresses."""
+        extra, other = f"{HOST}:{self.extra}", f"{HOST}:{self.other}"
+        return text.format(own=self.static, extra=extra, other=other, port=self.port)
+
+    def mask(self, found: Any) -> Any:
+        text = json.dumps(found)
+        names = {self.port: "own", self.extra: "extra", self.other: "other"}
+        for port, name in names.items():
+            text = text.replace(f":{port}", f":{name}")
+        return json.loads(text)
+
+    def told(self, port: int) -> list[Any] | str:
+        """Return the addresses that a client of a listener is told, or why there are none."""
+        try:
+            with WireClient(HOST, port) as client:
+                answer = client.call("metadata", 9, topics=[])
+        except ConnectionRefusedError:
+            return "refused"
+        except ConnectionError:  # it is being closed
+            return "closed"
+        return ["{host}:{port}".format(**broker) for broker in answer["brokers"]]
+
+    def seen(self) -> Any:
+        """Return what clients see of the listeners."""
+        node = json.loads(self.tree.get("/brokers/ids/0")[0])
+        shown = node["endpoints"], node["listener_security_protocol_map"]
+        first = f"{node['host']}:{node['port']}"
+        return self.mask([first, *shown, *map(self.told, (self.port, self.extra, self.other))])
+
+    def alter(
+        self, values: dict[str, str | None], broker: str = "0", *, validate_only: bool = False
+    ) -> tuple[int, str]:
+        asked = {name: text and self.words(text) for name, text in values.items()}
+        code, message = alter(self.port, asked, broker, validate_only=validate_only)
+        return code, (message or "").removeprefix(WRAPPED[0]).removesuffix(WRAPPED[1])
+
+
+TWO = "{own},EXTRA://{extra}"
+STEPS: list[tuple[str, dict[str, str | None], Any]] = [
+    # name, values, what is seen of EXTRA afterwards (`told` by its first port)
+    ("no protocol", {LISTENERS: TWO}, "refused"),
+    ("a protocol", {MAP: BOTH}, "refused"),
+    ("one more", {LISTENERS: TWO}, ["127.0.0.1:extra"]),
+    ("another protocol", {MAP: "PLAINTEXT:PLAINTEXT,EXTRA:SSL,SSL:SSL"}, ["127.0.0.1:extra"]),
+    ("no protocol left", {MAP: None}, ["127.0.0.1:extra"]),
+    ("settings of its own", {LISTENERS: "EXTRA://{extra},{own}", OWN_KEY: "none"}, None),
+    ("those alone", {OWN_KEY: "none"}, ["127.0.0.1:extra"]),
+    ("listeners after them", {LISTENERS: "EXTRA://{extra},{own}"}, None),
+    ("a limit after them", {"max.connections": "12345"}, None),
+    ("without them", {OWN_KEY: None}, ["127.0.0.1:extra"]),
+    ("another address", {LISTENERS: "{own},EXTRA://{other}"}, ["127.0.0.1:other"]),
+    ("its first address", {LISTENERS: TWO}, ["127.0.0.1:extra"]),
+    ("not between brokers", {LISTENERS: "EXTRA://{extra}"}, None),
+    ("not told between brokers", {ADVERTISED: "EXTRA://{extra}"}, None),
+    ("told, not there", {ADVERTISED: "{own},SSL://{other}"}, None),
+    ("one of two is told", {ADVERTISED: "{own}"}, []),
+    ("told the other way round", {ADVERTISED: "EXTRA://{other},{own}"}, ["127.0.0.1:other"]),
+    ("nobody reaches it", {ADVERTISED: "EXTRA://0.0.0.0:{port},{own}"}, None),
+    ("the same port", {LISTENERS: "{own},EXTRA://127.0.0.1:{port}"}, None),
+    ("no address", {LISTENERS: "{own},here"}, None),
+    ("told, and gone", {LISTENERS: "{own}"}, None),
+]
+
+
+def walk(asked: Asked) -> list[Any]:
+    """Go through all steps; return what each answers and what is seen when it acts."""
+    found: list[Any] = []
+
+    def note(name: str, answer: tuple[int, str], *, extra: Any = None) -> None:
+        if extra is not None:
+            is_told = isinstance(extra, list) and bool(extra)
+            wait_until(
+                lambda: (seen := asked.seen())[4] == extra and ("EXTRA" in seen[2]) == is_told,
+                f"{name}: EXTRA is {extra}",
+            )
+        found.append((name, answer[0], asked.seen()))
+        sentence = answer[1] if "existing listener" in answer[1] else ""
+        found.append((name, sentence))
+
+    assert asked.alter({LISTENERS: "{own}"}, "")[0] == INVALID_REQUEST
+    for name, values, extra in STEPS:
+        note(name, asked.alter(values), extra=extra)
+    gone: dict[str, str | None] = {LISTENERS: "{own}", ADVERTISED: "{own}"}
+    note("tried", asked.alter(gone, validate_only=True))
+    with socket.create_connection((HOST, asked.extra)) as client:
+        note("gone", asked.alter(gone), extra="refused")
+        client.settimeout(180)
+        assert client.recv(1) == b""
+    note("back", asked.alter({LISTENERS: TWO, ADVERTISED: None}), extra=["127.0.0.1:extra"])
+    note("as it was", asked.alter(dict.fromkeys((LISTENERS, MAP))), extra="refused")
+    return found
+
+
+def test_listeners_come_and_go_as_in_kafka(kafka_39: KafkaPeer, zookeeper: ZooKeeper) -> None:
+    root, port = "altered-listeners", free_port()
+    config = {LISTENERS: f"PLAINTEXT://{HOST}:{port}", "broker.id": "0"}
+    with (
+        Broker(config={"zookeeper.connect": f"{zookeeper.connect}/{root}", **config}),
+        closing(Asked(zookeeper, root, port)) as here,
+    ):
+        mine = walk(here)
+    with closing(Asked(zookeeper, "kafka39", kafka_39.port)) as there:
+        assert mine == walk(there)
