@@ -43,6 +43,11 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
+def counted(value: int, noun: str) -> str:
+    """Return `1 record`, `1,234 records`."""
+    return f"{number(value)} {noun}{'' if value == 1 else 's'}"
+
+
 def percent(part: int, whole: int) -> str:
     """Return `71 %`; 0 and 100 only if the share is exactly that."""
     if whole == 0 or part == 0:

@@ -155,7 +155,7 @@ def test_a_person_gets_a_table(minibroker_address: str, read_topic: str, tmp_pat
     code, said = on_a_terminal(command(*shlex.split(typed)[2:], *to), tmp_path)
     assert code == 0
     lines = said.splitlines()
-    assert lines[0].endswith("UTC  lag 15  1 of 1 behind")
+    assert lines[0].endswith("UTC  lag 15 offsets  1 of 1 behind")
     assert lines[2].split()[:5] == ["reader", "state", "topic", "parts", "lag"]
     assert lines[4].split()[3:7] == ["2", "15", "-", "-"]
 

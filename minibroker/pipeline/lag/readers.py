@@ -226,15 +226,19 @@ def checkpoint_of(directory: str) -> str:
         raise PipelineError(
             f"{directory} is at a URL, which only Spark reads: give a directory of this machine"
         )
-    for found in (join(path, JOB_DIRECTORY, "checkpoint"), path):
+    job = job_directory.found_job(files, path).get("job")
+    if job == "replay":
+        raise PipelineError(
+            f"{directory} is the checkpoint of a replay, which reads files and no topic: give the "
+            "directory of another job"
+        )
+    of_copy = [join(path, "checkpoint")] if job == "copy" else []
+    for found in (join(path, JOB_DIRECTORY, "checkpoint"), path, *of_copy):
         if "offsets" in files.names(found):
             return found
-    replay = "offsets" in files.names(join(path, "checkpoint"))
     raise PipelineError(
-        f"{directory} is the checkpoint of a replay, which reads files and no topic"
-        if replay
-        else f"{directory} has no checkpoint: give the directory that a job writes to, or the one "
-        "of its --checkpoint"
+        f"{directory} has no checkpoint: give the directory that a job writes to, or the one of "
+        "its --checkpoint"
     )
 
 

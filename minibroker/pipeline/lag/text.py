@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minibroker.pipeline.quantities import duration, moment, number
+from minibroker.pipeline.quantities import counted, duration, moment, number
 from minibroker.pipeline.reports.text import table
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ def page(
     rows = rows_of(look)
     total, behind = sum(row.lag for row in rows), sum(row.lag > 0 for row in rows)
     title = (
-        f"{where}  {moment(look.at_ms - look.at_ms % 1000)} UTC  lag {number(total)}"
-        f"  {number(behind)} of {number(len(rows))} behind"
+        f"{where}  {moment(look.at_ms - look.at_ms % 1000)} UTC  "
+        f"lag {counted(total, 'offset')}  {number(behind)} of {number(len(rows))} behind"
     )
     shown = rows[: max(1, lines - _FRAME_LINES)]
     name_max = min(max(_NAMES[0], (columns - _OTHER_COLUMNS) // 2), _NAMES[1])

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.pipeline.quantities import duration, milliseconds, moment, percent, rate, size
+from minibroker.pipeline.quantities import (
+    counted,
+    duration,
+    milliseconds,
+    moment,
+    percent,
+    rate,
+    size,
+)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +33,11 @@ def test_percentages_never_round_to_all_or_nothing(part: int, whole: int, text: 
 
 
 def test_numbers_as_people_read_them() -> None:
+    assert [counted(value, "record") for value in (0, 1, 1_234)] == [
+        "0 records",
+        "1 record",
+        "1,234 records",
+    ]
     assert [size(value) for value in (0, 1023, 1536, 5 << 30, 1 << 50)] == [
         "0 B",
         "1023 B",

@@ -29,8 +29,21 @@ def test_a_checkpoint_is_found_below_the_directory_of_a_job(tmp_path: Path) -> N
         assert checkpoint_of(str(given)) == str(checkpoint)
 
 
+def _job_with_progress_beside(directory: Path, job: str) -> Path:
+    checkpoint = directory / "checkpoint"
+    (checkpoint / "offsets").mkdir(parents=True)
+    (directory / "_minibroker").mkdir()
+    (directory / "_minibroker" / "job.json").write_text(f'{{"job": "{job}"}}')
+    return checkpoint
+
+
+def test_a_copy_is_a_reader_of_topics(tmp_path: Path) -> None:
+    checkpoint = _job_with_progress_beside(tmp_path / "copy", "copy")
+    assert checkpoint_of(str(tmp_path / "copy")) == str(checkpoint)
+
+
 def test_directories_without_a_progress_in_topics_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "replays" / "checkpoint" / "offsets").mkdir(parents=True)
+    _job_with_progress_beside(tmp_path / "replays", "replay")
     for directory, sentence in (
         (str(tmp_path), "has no checkpoint: give the directory that a job writes to"),
         (str(tmp_path / "replays"), "is the checkpoint of a replay"),

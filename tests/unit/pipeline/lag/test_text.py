@@ -26,7 +26,7 @@ def test_a_page_has_rates_from_the_look_before() -> None:
     first, second = look(NOW_MS, 400, 90), look(NOW_MS + 2000, 600, 80)
     lines = page(second, first, where="h:1", columns=100, lines=20, has_age=True).splitlines()
     assert lines[0].startswith("h:1  2026-11-18 ")
-    assert lines[0].endswith(" UTC  lag 410  2 of 2 behind")
+    assert lines[0].endswith(" UTC  lag 410 offsets  2 of 2 behind")
     assert lines[2].split() == [
         "reader",
         "state",
