@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as f
 
-from minibroker.pipeline import PipelineError, compare, copy, schemas
+from minibroker.pipeline import PipelineError, compare, copy, preflight, schemas
 from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.jobs import archive, inspect, replay, rollup
 from minibroker.pipeline.offsets import TopicPartition
@@ -207,7 +207,8 @@ def test_production_is_replayed_masked(
 def test_a_value_that_is_no_json_is_never_written_unmasked(
     spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
-    """It ends the job, and no record of its batch is there; or it is left out and counted.
+    """It ends the job, and no record of its batch is there; or it is left out and counted, also by
+    the next run into the same directory.
 
     A text in the place of an object that has the field of a rule counts as such a value.
     """
@@ -236,9 +237,7 @@ def test_a_value_that_is_no_json_is_never_written_unmasked(
         archive.run(spark, plan)
     assert "secret@" not in str(failure.value)
     assert not list((tmp_path / "fails").rglob("*.parquet"))
-    skipping = plan._replace(
-        to=str(tmp_path / "skips"), operations=given._replace(unmaskable="skip")
-    )
+    skipping = plan._replace(operations=given._replace(unmaskable="skip"))
     outcome = archive.run(spark, skipping)
     assert (outcome.rows, outcome.unmaskable_rows) == (3, 2)
     rows = all_rows(spark, skipping.to, "parquet").orderBy("offset").collect()
@@ -410,6 +409,24 @@ def test_a_condition_that_cannot_be_used_is_explained(
     with pytest.raises(PipelineError, match=sentence):
         operated(nothing, RowOperations(where=condition), b"")
     assert "Logger" not in capfd.readouterr().err
+
+
+def test_a_condition_that_cannot_be_used_leaves_nothing_behind(
+    spark: SparkSession, minibroker_address: str, archived: Path, topic: str, tmp_path: Path
+) -> None:
+    """No directory belongs to it, and no topic is made: the corrected command runs."""
+    kafka, bad = Kafka(minibroker_address), RowOperations(where="value.x = ")
+    given = {"bootstrap": minibroker_address, "spark": spark, "where": bad.where}
+    to_archive = ArchivePlan(kafka, str(tmp_path / "archive"), ("production",), operations=bad)
+    to_topic = ReplayPlan(kafka, str(archived), topic, str(tmp_path / "replay"), operations=bad)
+    with pytest.raises(PipelineError, match="Syntax error"):
+        archive.run(spark, to_archive)
+    with pytest.raises(PipelineError, match="Syntax error"):
+        replay.run(spark, to_topic)
+    with pytest.raises(PipelineError, match="Syntax error"):
+        copy("production", to_topic=topic, checkpoint=tmp_path / "copy", **given)
+    assert not list(tmp_path.iterdir())
+    assert topic not in preflight.ask(kafka).partitions
 
 
 def test_a_sample_is_the_same_each_time(spark: SparkSession) -> None:

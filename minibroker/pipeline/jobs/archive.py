@@ -45,7 +45,7 @@ from minibroker.pipeline.tables.choice import check as check_table
 from minibroker.pipeline.tables.choice import open_table
 from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.transforms.archived import to_archive, to_text
-from minibroker.pipeline.transforms.operated import operated
+from minibroker.pipeline.transforms.operated import check_condition, operated
 from minibroker.pipeline.values.schema_text import schema_text
 from minibroker.pipeline.verbs.archive import ArchivePlan
 from minibroker.pipeline.verbs.shared import DEFAULT_BATCH_BYTES, trigger_of
@@ -115,6 +115,8 @@ def run(
         job = job_directory.read_job(files, plan.to)
         settled = begin_operations(plan.operations, files, plan.to, job, in_result=True)
         plan = plan._replace(operations=settled.operations)
+        fields = None if plan.schema is None else schema_text(plan.schema)
+        check_condition(spark, plan.operations, fields)
         options = sources.in_parallel(spark, {**reader_options(plan), "topicIds": json.dumps(ids)})
         place = Place(files, plan.to, plan.checkpoint)
         job_directory.write_job(files, plan.to, {**job_of(plan), **settled.identity})
@@ -127,8 +129,8 @@ def run(
             operations = settled.operations
             if plan.masks_columns:
                 operations = operations.without_changes
-            if operations.value_schema is None and plan.schema is not None:
-                operations = operations._replace(value_schema=schema_text(plan.schema))
+            if operations.value_schema is None:
+                operations = operations._replace(value_schema=fields)
             return to_archive(operated(read, operations, settled.secret))
 
         with ExitStack() as held:

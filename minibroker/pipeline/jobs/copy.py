@@ -36,6 +36,7 @@ from minibroker.pipeline.source.frames import RATED_BATCH_S
 from minibroker.pipeline.state import job_directory, topic_identity
 from minibroker.pipeline.state.checkpoint_files import start_query, timed
 from minibroker.pipeline.state.topic_identity import Place
+from minibroker.pipeline.transforms.operated import check_condition
 from minibroker.pipeline.verbs.shared import trigger_of
 
 if TYPE_CHECKING:
@@ -164,6 +165,7 @@ def run(
             in_result=False,
         )
         plan = plan._replace(operations=settled.operations)
+        check_condition(spark, plan.operations)
         whole = {
             **job_of(plan, preflight.ask(plan.kafka), preflight.ask(target)),
             **settled.identity,

@@ -28,6 +28,7 @@ from minibroker.pipeline.operations.settled import begin_operations, check_opera
 from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import is_remote, join
 from minibroker.pipeline.progress import Note
+from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.replays import writer as replay_writer
 from minibroker.pipeline.replays.file_contents import Chosen, contents_of
 from minibroker.pipeline.replays.index import STRETCHES_MAX, Knot, ReplayIndex, Stretch, knot_ms
@@ -39,7 +40,7 @@ from minibroker.pipeline.state import job_directory
 from minibroker.pipeline.state.checkpoint_files import start_query, timed
 from minibroker.pipeline.tables import archived_files
 from minibroker.pipeline.transforms import replayed
-from minibroker.pipeline.transforms.operated import in_time
+from minibroker.pipeline.transforms.operated import check_condition, in_time
 from minibroker.pipeline.verbs.replay import ReplayPlan
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def run(
         in_result=False,
     )
     plan = plan._replace(operations=settled.operations)
+    check_condition(spark, plan.operations)
     directory = Path(tempfile.mkdtemp(prefix="minibroker-replay-"))
     try:
         file_format = archived_files.format_of(files, plan.archive)
@@ -324,7 +326,7 @@ def _make_target(plan: ReplayPlan, files: FileSystem, index: ReplayIndex) -> Not
     create(plan.kafka, plan.to_topic, partitions)
     by_time = "; its retention counts by the records' timestamps" if plan.keep_timestamps else ""
     return Note(
-        f"topic {plan.to_topic} is made, with {partitions} partitions{by_time}",
+        f"topic {plan.to_topic} is made, with {counted(partitions, 'partition')}{by_time}",
         {"created_topic": plan.to_topic, "partitions": partitions},
     )
 
@@ -339,8 +341,8 @@ def _check_fits(plan: ReplayPlan, index: ReplayIndex, partitions: int) -> None:
     needed = _needed_partitions(index)
     if needed > partitions:
         raise PipelineError(
-            f"topic {plan.to_topic!r} has {partitions} partitions and the archive {needed}: add "
-            "partitions, or leave out --keep-partitions"
+            f"topic {plan.to_topic!r} has {counted(partitions, 'partition')} and the archive "
+            f"{needed}: add partitions, or leave out --keep-partitions"
         )
 
 

@@ -43,8 +43,12 @@ UNMASKABLE: Final = "unmaskable_rows"
 FOUND: Final = "found_places"
 """Names of the metrics in a query's progress."""
 
-IDENTITY: Final = ("since", "until", "late", "where", "sample", "mask", "select", "unmaskable")
-"""Names in the identity of a job; one that is missing there means none."""
+IDENTITY: Final = ("since", "until", "late", "where", "sample", "mask", "select")
+"""Names in the identity of a job; one that is missing there means none.
+
+The reaction to a record that cannot be masked is not among them: a run may leave out the record
+that ended the one before it.
+"""
 
 _PERCENT: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%")
 _FRACTION: Final = re.compile(r"0?\.[0-9]{1,12}|1(?:\.0*)?")
@@ -160,8 +164,6 @@ def identity_of(operations: RowOperations, secret: bytes | None = None) -> dict[
         found["mask"] = ", ".join(map(str, operations.rules))
     if operations.fields:
         found["select"] = ", ".join(map(str, operations.fields))
-    if operations.changes:
-        found["unmaskable"] = operations.unmaskable or FAIL
     if secret is not None:
         found["secret"] = fingerprint(secret)
     return found

@@ -32,13 +32,22 @@ def read_job(files: FileSystem, directory: str) -> Mapping[str, str]:
         PipelineError: the directory has files that no job of minibroker has written.
     """
     names = [name for name in files.names(directory) if name != JOB_DIRECTORY]
+    found = found_job(files, directory)
+    if names and not found:
+        raise PipelineError(
+            f"{directory} has files that no job of minibroker has written ({names[0]}): "
+            "give a new or an empty directory"
+        )
+    return found
+
+
+def found_job(files: FileSystem, directory: str) -> Mapping[str, str]:
+    """Return the identity of the job that wrote `directory`; empty if no job wrote it.
+
+    Raises PipelineError if the file is damaged.
+    """
     text = files.read(join(directory, JOB_DIRECTORY, _JOB_FILE))
     if text is None:
-        if names:
-            raise PipelineError(
-                f"{directory} has files that no job of this kind has written ({names[0]}): "
-                "give a new or an empty directory"
-            )
         return {}
     try:
         found = json.loads(text)

@@ -48,11 +48,13 @@ def format_of(files: FileSystem, directory: str, *, is_in_catalogue: bool = Fals
     """
     if not files.names(directory):
         raise PipelineError(f"there is no archive at {directory}: check the path")
-    found = job_directory.read_job(files, directory)
+    found = job_directory.found_job(files, directory)
     if found.get("job") != "archive":
+        writer = (
+            f"is of `minibroker pipeline {found['job']}`" if "job" in found else "is no archive"
+        )
         raise PipelineError(
-            f"{directory} was written by {found.get('job', 'something else')}, not by "
-            "`minibroker pipeline archive`: give the directory of an archive"
+            f"{directory} {writer}: give a directory that `minibroker pipeline archive` has written"
         )
     if "upsert by" in found:
         raise PipelineError(

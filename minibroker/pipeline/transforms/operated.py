@@ -29,7 +29,7 @@ from minibroker.pipeline.transforms.json_values import parsed_schema
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pyspark.sql import Column, DataFrame, Observation
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
 
     from minibroker.pipeline.operations.rows import RowOperations
 
@@ -77,6 +77,23 @@ def chosen(rows: DataFrame, operations: RowOperations) -> DataFrame:
     if operations.sample is not None and operations.sample < 1:
         rows = rows.where(_in_sample(operations.sample, by_key=operations.sample_by == BY_KEY))
     return rows
+
+
+def check_condition(
+    spark: SparkSession, operations: RowOperations, value_schema: str | None = None
+) -> None:
+    """Raise PipelineError if `where` is no condition; nothing is read.
+
+    A job calls it before it writes anything, so that its directory is free for a corrected one.
+
+    Args:
+        spark: a session.
+        operations: of the job.
+        value_schema: fields of a value, where the operations name none.
+    """
+    if operations.where is not None:
+        none = spark.createDataFrame([], schemas.RECORD_WITH_HEADERS)
+        _where(none, operations.where, operations.value_schema or value_schema)
 
 
 def in_time(rows: DataFrame, operations: RowOperations) -> DataFrame:

@@ -91,6 +91,7 @@ class Many(Kind):
 
     def of_words(self, words: Sequence[str]) -> tuple[Any, ...]:
         """Return the values in their order; those of a split list each once."""
+        refuse_empty(words)
         if not self._is_split:
             return tuple(self._read(word) for word in words)
         parts = (part.strip() for word in words for part in word.split(","))
@@ -181,8 +182,19 @@ def choice(*allowed: str) -> Kind:
 def check_choice(text: str, allowed: Iterable[str]) -> str:
     """Return `text` if it is in `allowed`. Raises JobUsageError."""
     if text not in (choices := tuple(allowed)):
-        raise JobUsageError(f"{text!r}: expected {' or '.join(choices)}{near(text, choices)}")
+        words = " or ".join(filter(None, [", ".join(choices[:-1]), choices[-1]]))
+        raise JobUsageError(f"{text!r}: expected {words}{near(text, choices)}")
     return text
+
+
+def refuse_empty(words: Iterable[str]) -> None:
+    """Raise JobUsageError for a word without a text: an unset variable of a shell, for instance.
+
+    A list that is left out is none; `--mask ""` would write records unmasked.
+    """
+    for word in words:
+        if not word.strip(" ,"):
+            raise JobUsageError(f"{word!r} is empty: give a value, or leave the option out")
 
 
 def near(text: str, known: Iterable[str]) -> str:

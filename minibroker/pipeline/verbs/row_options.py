@@ -33,6 +33,7 @@ from minibroker.pipeline.verbs.kinds import (
     Many,
     choice,
     duration_text,
+    refuse_empty,
 )
 from minibroker.pipeline.verbs.shared import RECORDS
 
@@ -52,6 +53,7 @@ class Texts(Many):
 
     def of_words(self, words: Sequence[str]) -> tuple[Any, ...]:
         """Return all things in their order."""
+        refuse_empty(words)
         return self._read_all(words)
 
 

@@ -51,5 +51,11 @@ def test_an_archive_is_told_from_everything_else(tmp_path: Path) -> None:
     assert format_of(files, str(tmp_path)) == "csv"
     other = tmp_path / "other"
     files.write(str(other / "_minibroker" / "job.json"), '{"job": "rollup"}')
-    with pytest.raises(PipelineError, match="was written by rollup, not by `minibroker pipeline"):
+    with pytest.raises(
+        PipelineError, match="is of `minibroker pipeline rollup`: give a directory that"
+    ):
         format_of(files, str(other))
+    foreign = tmp_path / "foreign"
+    files.write(str(foreign / "notes.txt"), "")
+    with pytest.raises(PipelineError, match="foreign is no archive: give a directory that"):
+        format_of(files, str(foreign))

@@ -76,7 +76,6 @@ def test_everything_is_in_the_identity() -> None:
         "sample": "0.01 by key",
         "mask": "email=hash, card=last4",
         "select": "email, id",
-        "unmaskable": "skip",
         "secret": fingerprint(b"secret"),
     }
 
@@ -100,6 +99,13 @@ def test_one_that_is_left_out_or_added_is_refused(name: str) -> None:
     job = {"job": "replay", **identity_of(operations(**fewer))}
     with pytest.raises(PipelineError, match=f"job with no {name}, and this one has {name} "):
         check_same("/dir", job, identity_of(operations(**ALL)))
+
+
+def test_a_run_may_leave_out_the_record_that_ended_the_one_before() -> None:
+    """As the sentence about that record says."""
+    first = operations(**{**ALL, "on_unmaskable": "fail"})
+    job = {"job": "archive", **identity_of(first), "unmaskable": "fail"}
+    check_same("/dir", job, identity_of(settled(operations(**ALL), job)))
 
 
 def test_another_secret_is_refused() -> None:

@@ -31,7 +31,7 @@ def test_the_second_run_has_moments_and_secret_of_the_first(tmp_path: Path) -> N
         return settled_operations.begin_operations(given, files, here, job, in_result=False)
 
     first = begun(10_000_000, {})
-    assert set(first.identity) == {"since", "mask", "unmaskable", "secret"}
+    assert set(first.identity) == {"since", "mask", "secret"}
     assert begun(20_000_000, {"job": "replay", **first.identity}) == first
 
 

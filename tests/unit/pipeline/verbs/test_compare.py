@@ -46,7 +46,7 @@ def test_b_has_the_cluster_of_a_unless_something_is_said() -> None:
         ("orders", "B is missing: for instance orders-copy"),
         ("orders copy more", "unknown argument 'more'"),
         ("orders ./lake#a/b", "B 'a/b' cannot be a topic"),
-        ("x y --ignore key", "--ignore 'key': expected timestamp or partition"),
+        ("x y --ignore key", "--ignore 'key': expected timestamp, partition, headers or order"),
         ("x y --same-offsets --ignore partition", "offsets belong to partitions"),
         ("x y --examples 10001", "--examples is 10,001: at most 10,000"),
         ("x y --source connector", "unknown argument '--source'"),

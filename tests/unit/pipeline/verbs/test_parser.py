@@ -150,7 +150,11 @@ def test_rollup() -> None:
         ("archive", "--topic --to d", "--topic needs a value"),
         ("archive", "--topic a --to d --to e", "--to is given 2 times"),
         ("archive", "--topic a --to d --follow=yes", "--follow takes no value"),
-        ("archive", "--topic a --to d --format xml", "expected parquet or json or csv"),
+        (
+            "archive",
+            "--topic a --to d --format xml",
+            "expected parquet, json, csv, iceberg or delta",
+        ),
         ("archive", "--topic a --to d --source zk", "expected minibroker or connector"),
         ("archive", "--topic a --to d --batch-rows 0", "expected a number from 1 up"),
         ("archive", "--topic a --to d --batch-rows x", "expected a number from 1 up"),

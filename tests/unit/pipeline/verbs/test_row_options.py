@@ -70,6 +70,8 @@ def test_a_moment_before_now_stands_behind_its_flag() -> None:
         ({"sample": "0"}, "sample '0' is no part"),
         ({"mask": "a=b"}, "mask a: 'b' is no method"),
         ({"select": "key"}, "select 'key': expected fields"),
+        ({"mask": ""}, "mask '' is empty: give a value, or leave the option out"),
+        ({"select": " , "}, "select ' , ' is empty"),
         ({"since": "now", "until": "-1h"}, "since now is not before until -1h"),
         ({"late": "1m"}, "late has no effect without until"),
         ({"where_schema": "a INT"}, "where_schema has no effect without where"),
