@@ -105,7 +105,7 @@ def _archive(plan: ArchivePlan) -> Lines:
 
 
 def _batch_limits(plan: ArchivePlan) -> str:
-    rows = f"{plan.batch_rows:,} records"
+    rows = quantities.counted(plan.batch_rows, "record")
     if plan.kafka.source != SOURCES[0]:
         return f"{rows} at most"
     size = quantities.size(plan.batch_bytes or DEFAULT_BATCH_BYTES)
@@ -164,9 +164,9 @@ def _kind(file_format: str) -> str:
 
 def _target(target: ReplayTarget) -> str:
     if target.is_there:
-        return f"{target.partitions} partitions"
+        return quantities.counted(target.partitions, "partition")
     if target.partitions:
-        return f"which is made, with {target.partitions} partitions"
+        return f"which is made, with {quantities.counted(target.partitions, 'partition')}"
     return f"which is made; how many partitions it gets {_SEEN_LATER}"
 
 
@@ -249,7 +249,9 @@ def _copy(plan: CopyPlan) -> Lines:
     topics = copy.check(plan)
     there = preflight.ask(plan.target).partitions
     targets = [
-        f"{name} ({there[name]} partitions)" if name in there else f"{name} (which is made)"
+        f"{name} ({quantities.counted(there[name], 'partition')})"
+        if name in there
+        else f"{name} (which is made)"
         for name in map(plan.target_of, topics)
     ]
     groups = [*plan.groups, *([f"all of {plan.groups_pattern}"] if plan.groups_pattern else [])]
@@ -268,7 +270,9 @@ def _copy(plan: CopyPlan) -> Lines:
 
 def _topics(kafka: Kafka, names: Iterable[str]) -> str:
     partitions = preflight.ask(kafka).partitions
-    return ", ".join(f"{name} ({partitions[name]} partitions)" for name in names)
+    return ", ".join(
+        f"{name} ({quantities.counted(partitions[name], 'partition')})" for name in names
+    )
 
 
 def _from(kafka: Kafka) -> str:
@@ -295,12 +299,13 @@ def _ahead(
         for topic, partitions in ends.items()
         for partition, end in partitions.items()
     )
+    ahead = quantities.counted(count, "offset")
     if files is None:
-        return f"up to {count:,} offsets: how far the last run came {_SEEN_LATER}"
+        return f"up to {ahead}: how far the last run came {_SEEN_LATER}"
     where = "from the beginning" if reached is None else "from where the last run ended"
     if operations.since is not None or operations.until is not None:
-        return f"up to {count:,} offsets, {where}: only those of the time below"
-    return f"{count:,} offsets, {where}"
+        return f"up to {ahead}, {where}: only those of the time below"
+    return f"{ahead}, {where}"
 
 
 _LINES: Final[Mapping[type[Any], Callable[[Any], Lines]]] = {

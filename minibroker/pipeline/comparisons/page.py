@@ -35,9 +35,10 @@ def page(found: Comparison) -> str:
         _plot(found),
         _partitions(found),
         html_table(
-            "Examples",
+            "Examples, as partition@offset",
             ["Difference", "In A", "In B", "Key", "Differs in"],
             [example(shown) for shown in found.examples],
+            words=["Key", "Differs in"],
         ),
         "</section></main></body></html>\n",
     ]

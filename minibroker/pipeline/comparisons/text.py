@@ -23,8 +23,9 @@ def text(found: Comparison) -> str:
     for sentence in findings(found):
         lines += ["", *wrap(sentence, WIDTH, break_on_hyphens=False)]
     if found.examples:
-        head = ("example", "in A", "in B", "key", "differs in")
-        lines += ["", *table([head, *(example(shown) for shown in found.examples)])]
+        head = ("difference", "in A", "in B", "key", "differs in")
+        rows = [head, *(example(shown) for shown in found.examples)]
+        lines += ["", "Examples, as partition@offset:", "", *table(rows, words=head[3:])]
     records = found.records("a") + found.records("b")
     lines += [
         "",
@@ -37,7 +38,7 @@ def text(found: Comparison) -> str:
 def _table(found: Comparison) -> list[str]:
     shown = shown_partitions(found)
     head = ("partition", "A", "B", *(kind.words for kind in KINDS))
-    rows: list[tuple[str, ...]] = [(*head, "offsets of A", "offsets of B")]
+    rows: list[tuple[str, ...]] = [(*head, "offsets A", "offsets B")]
     rows += [
         (str(part.partition), *_counts(part), offsets(part.a), offsets(part.b)) for part in shown
     ]
@@ -46,6 +47,8 @@ def _table(found: Comparison) -> list[str]:
         totals = (number(found.total(kind.field)) for kind in KINDS)
         rows.append(("all", *both, *totals, "", ""))
     lines = table(rows)
+    if len(lines[0]) > WIDTH:
+        lines = [*table([row[:-2] for row in rows]), "  offsets are in the JSON and on the page"]
     if len(shown) < len(found.partitions):
         lines.append(f"  {len(found.partitions) - len(shown)} more partitions are in the JSON")
     return lines

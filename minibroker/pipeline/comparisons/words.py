@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from minibroker.pipeline.comparisons.facts import DIFFERENCES
-from minibroker.pipeline.quantities import moment, number, percent
+from minibroker.pipeline.quantities import counted, moment, number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ _WORDS: Final = {kind.name: kind.words for kind in DIFFERENCES}
 def verdict(found: Comparison) -> str:
     """Return the answer in one sentence."""
     if found.is_same:
-        same = f"The same: both have {_records(found.records('a'))}"
+        same = f"The same: both have {counted(found.records('a'), 'record')}"
         if found.ignored:
             same += f", apart from {' and '.join(found.ignored)}, which did not count"
         return f"{same}."
@@ -49,8 +49,8 @@ def findings(found: Comparison) -> Iterator[str]:
         yield f"Only the {fields[0][0]} differs in them: --ignore {fields[0][0]} leaves it out."
     if late := found.total("out_of_order"):
         yield (
-            f"Out of order: {_records(late)} of B ({percent(late, found.records('b'))}), behind a "
-            "record of the same key that A has later."
+            f"Out of order: {counted(late, 'record')} of B ({percent(late, found.records('b'))}), "
+            "behind a record of the same key that A has later."
         )
 
 
@@ -67,7 +67,9 @@ def times(facts: SideFacts | None) -> str:
     """Return the smallest and the largest timestamp."""
     if facts is None or facts.first_ms is None or facts.last_ms is None:
         return "-"
-    return f"{moment(facts.first_ms)} to {moment(facts.last_ms)}"
+    first, last = moment(facts.first_ms), moment(facts.last_ms)
+    day, _, time = last.partition(" ")
+    return f"{first} to {time if first.startswith(f'{day} ') else last}"
 
 
 def example(shown: Example) -> tuple[str, str, str, str, str]:
@@ -75,7 +77,3 @@ def example(shown: Example) -> tuple[str, str, str, str, str]:
     places = ["-" if place is None else f"{place[0]}@{place[1]}" for place in (shown.a, shown.b)]
     key = "no key" if shown.key is None else shown.key
     return _WORDS[shown.kind], places[0], places[1], key, ", ".join(shown.fields)
-
-
-def _records(count: int) -> str:
-    return f"{number(count)} record{'s' if count != 1 else ''}"

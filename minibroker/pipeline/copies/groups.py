@@ -23,6 +23,7 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.lag.readers import ANSWER_TIMEOUT_S
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.progress import Note
+from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.sink.marker import is_marker_group
 from minibroker.pipeline.source.reader import read_range
 
@@ -85,7 +86,7 @@ def _moved(
             return busy
         _commit(target, group, moves)
     return Note(
-        f"group {group} has {len(moves)} new offsets in the target",
+        f"group {group} has {counted(len(moves), 'new offset')} in the target",
         {"group": group, "moved_offsets": len(moves)},
     )
 

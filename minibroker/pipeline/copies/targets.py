@@ -15,6 +15,7 @@ from confluent_kafka.admin import ConfigResource, ConfigSource, ResourceType
 from minibroker.pipeline import preflight
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.progress import Note
+from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.replays.target import create, grow
 
 if TYPE_CHECKING:
@@ -88,11 +89,12 @@ class CopyTargets:
     def _make(self, source: str, target: str, partitions: int) -> None:
         config = own_settings(self._source, source)
         create(self._target, target, partitions, config)
-        told = f", with {', '.join(f'{key}={config[key]}' for key in sorted(config))}"
+        settings = f", with {', '.join(f'{key}={config[key]}' for key in sorted(config))}"
+        told = f"{counted(partitions, 'partition')}{settings if config else ''}"
         if self._note is not None:
             self._note(
                 Note(
-                    f"topic {target} is made, with {partitions} partitions{told if config else ''}",
+                    f"topic {target} is made, with {told}",
                     {"created_topic": target, "partitions": partitions, "config": config},
                 )
             )
@@ -101,8 +103,8 @@ class CopyTargets:
 def too_few(source: str, wanted: int, target: str, there: int) -> str:
     """Return the sentence for a target with fewer partitions than the source."""
     return (
-        f"topic {target!r} has {there} partitions and {source!r} has {wanted}: add partitions, or "
-        "give --by-key, with which keys choose the partitions anew"
+        f"topic {target!r} has {counted(there, 'partition')} and {source!r} has {wanted}: add "
+        "partitions, or give --by-key, with which keys choose the partitions anew"
     )
 
 

@@ -52,12 +52,12 @@ svg .grid{stroke:var(--line)}svg .axis{stroke:var(--soft)}
 svg .fair{stroke:var(--ink);stroke-dasharray:5 4}
 svg text{font-size:12px;fill:var(--soft)}svg .name,svg .amount{font-size:13px;fill:var(--ink)}
 svg.columns{width:calc(100% - 44px);margin-left:44px}
-svg .words{paint-order:stroke;stroke:var(--card);stroke-width:4px}
 .wide{overflow-x:auto;margin-top:16px}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:13px;width:100%}
 caption{text-align:left;font-weight:600;padding:6px 0}
 th,td{text-align:right;padding:4px 8px;border-bottom:1px solid var(--line);white-space:nowrap}
-th{color:var(--soft);font-weight:500}th:first-child,td:first-child{text-align:left;padding-left:0}
+th{color:var(--soft);font-weight:500}th:first-child,td:first-child,
+.words{text-align:left}th:first-child,td:first-child{padding-left:0}
 @media print{figure{break-inside:avoid}}
 """
 
@@ -160,7 +160,7 @@ def _partitions_plot(topic: TopicFacts) -> str:
         ticks,
         description=f"Records of each of {count} partitions",
         show=_short,
-        line=(fair, f"fair share {_short(fair)}") if count > 1 else None,
+        line=(fair, f"- - fair share {_short(fair)}") if count > 1 else None,
     )
     return figure("Records in each partition", drawing)
 
@@ -205,10 +205,10 @@ def _sizes_plot(topic: TopicFacts) -> str:
         Column(found.get(power, 0), f"{_between(power)}: {number(found.get(power, 0))} records")
         for power in powers
     ]
-    every = -(-len(powers) // 6)
+    every = -(-len(powers) // 5)
     ticks = [
-        Tick((place + 0.5) / len(powers), size(2**power) if power >= 0 else "0")
-        for place, power in enumerate(powers)
+        Tick(place / len(powers), size(2**power).replace(".0 ", " ") if power >= 0 else "0 B")
+        for place, power in enumerate([*powers, powers[-1] + 1])
         if place % every == 0
     ]
     drawing = columns(values, ticks, description="Records by size of key and value", show=_short)
@@ -313,7 +313,9 @@ def _groups_table(topic: TopicFacts) -> str:
         [group.group, group.state, number(group.lag), number(group.without_offset)]
         for group in topic.groups
     ]
-    return html_table("Groups", ["Group", "State", "Lag", "Partitions never read"], rows)
+    return html_table(
+        "Groups", ["Group", "State", "Lag", "Partitions never read"], rows, words=["State"]
+    )
 
 
 def _producers_table(topic: TopicFacts) -> str:
@@ -338,13 +340,29 @@ def _producers_table(topic: TopicFacts) -> str:
     return html_table(caption, [*head, "Aborted batches"], rows)
 
 
-def html_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table with its caption, and nothing for no rows."""
+def html_table(
+    caption: str, head: Sequence[str], rows: Sequence[Sequence[str]], *, words: Sequence[str] = ()
+) -> str:
+    """Return a table with its caption, and nothing for no rows.
+
+    Args:
+        caption: above the table.
+        head: titles of the columns.
+        rows: cells, as many as titles.
+        words: titles of columns that hold text and not numbers, beside the first one.
+    """
     if not rows:
         return ""
-    titles = "".join(f'<th scope="col">{escape(title)}</th>' for title in head)
+    kinds = [' class="words"' if title in words else "" for title in head]
+    titles = "".join(
+        f'<th scope="col"{kind}>{escape(title)}</th>'
+        for kind, title in zip(kinds, head, strict=True)
+    )
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        "<tr>"
+        + "".join(f"<td{kind}>{escape(cell)}</td>" for kind, cell in zip(kinds, row, strict=True))
+        + "</tr>"
+        for row in rows
     )
     return (
         f'<div class="wide"><table><caption>{escape(caption)}</caption>'

@@ -19,6 +19,8 @@ _BASE: Final = 162
 _BAR_HEIGHT: Final = 14
 _ROW_HEIGHT: Final = 44
 _LABEL_Y: Final = 180
+_WORDS_Y: Final = 12
+"""Place of the words about a line: above the highest column, so that they are never on one."""
 _GAP: Final = 0.16
 """Part of a column's width that stays empty."""
 _SCALE_GAP: Final = 6
@@ -74,7 +76,7 @@ def columns(
     if line is not None:
         y = _y(line[0] / top)
         parts.append(f'<line class="fair" x1="0" x2="100%" y1="{y}" y2="{y}"/>')
-        parts.append(_text(100, y - 4, line[1], "end", "words"))
+        parts.append(_text(100, _WORDS_Y, line[1], "end", "words"))
     for tick in ticks:
         anchor = {0.0: "start", 1.0: "end"}.get(tick.place, "middle")
         parts.append(_text(tick.place * 100, _LABEL_Y, tick.label, anchor, "tick"))

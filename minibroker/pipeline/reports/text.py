@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
-from minibroker.pipeline.quantities import duration, moment, number, percent, size
+from minibroker.pipeline.quantities import counted, duration, moment, number, percent, size
 from minibroker.pipeline.reports.words import findings, ratio, share
 
 if TYPE_CHECKING:
@@ -29,7 +29,16 @@ def text(inspection: Inspection) -> str:
 def _topic(topic: TopicFacts) -> str:
     lines = [*_wrapped(summary(topic)), ""]
     rows = [
-        ("partition", "records", "share", "bytes", "offsets", "keys", "out of order", "last record")
+        (
+            "partition",
+            "records",
+            "share",
+            "bytes",
+            "offsets",
+            "keys",
+            "out of order",
+            "last record, UTC",
+        )
     ]
     rows += [
         (
@@ -63,17 +72,21 @@ def _wrapped(sentence: str) -> list[str]:
 def summary(topic: TopicFacts) -> str:
     """Return one line about a topic: its name, its size, its first and last time."""
     said = [
-        f"{topic.topic}: {number(topic.records)} records",
+        f"{topic.topic}: {counted(topic.records, 'record')}",
         f"{size(topic.size_bytes)} of keys and values",
-        f"{len(topic.partitions)} partition{'s' if len(topic.partitions) != 1 else ''}",
+        counted(len(topic.partitions), "partition"),
     ]
-    if topic.records:
+    if topic.smallest_bytes == topic.largest_bytes:
+        said += [f"each of {size(topic.largest_bytes)}"] if topic.records > 1 else []
+    elif topic.records:
         said.append(
             f"sizes {number(topic.smallest_bytes)} to {number(topic.largest_bytes)} bytes, "
             f"half of them up to {number(topic.median_bytes)}"
         )
     if topic.first_ms is not None and topic.last_ms is not None:
-        said.append(f"{duration(topic.last_ms - topic.first_ms)} from {moment(topic.first_ms)} UTC")
+        span_ms = topic.last_ms - topic.first_ms
+        said.append(f"{duration(span_ms)} from " if span_ms else "of ")
+        said[-1] += f"{moment(topic.first_ms)} UTC"
     return ", ".join(said)
 
 
@@ -121,15 +134,19 @@ def _groups(topic: TopicFacts) -> list[tuple[str, ...]]:
     return rows
 
 
-def table(rows: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
-    """Return lines with columns as wide as their widest cell, right-aligned but for the first
-    `left` columns.
+def table(rows: Sequence[Sequence[str]], *, left: int = 1, words: Sequence[str] = ()) -> list[str]:
+    """Return lines with columns as wide as their widest cell, right-aligned but for texts.
+
+    Args:
+        rows: cells, first those of the head.
+        left: so many columns from the left hold text and not numbers.
+        words: titles of further columns that hold text.
     """
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
     for row in rows:
         cells = [
-            cell.ljust(width) if column < left else cell.rjust(width)
+            cell.ljust(width) if column < left or rows[0][column] in words else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  " + "  ".join(cells).rstrip())

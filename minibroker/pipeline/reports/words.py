@@ -19,6 +19,8 @@ SKEWED_FROM: Final = 1.5
 """A partition with this many times its fair share of records makes a topic skewed."""
 FEW_RECORDS: Final = 100
 """With fewer records than this, their spread means nothing."""
+_RATED_FROM_MS: Final = 1_000
+"""Shortest time whose rate is told: of less, a rate for a second never was."""
 HOT_KEY_FROM: Final = 0.1
 
 
@@ -93,7 +95,7 @@ def _times(topic: TopicFacts) -> Iterator[ReportSentence]:
     if topic.slices and topic.first_ms is not None and topic.last_ms is not None:
         busiest = max(topic.slices, key=lambda part: part.records)
         span_ms = topic.last_ms - topic.first_ms
-        if span_ms >= topic.slice_ms:
+        if span_ms >= max(topic.slice_ms, _RATED_FROM_MS):
             mean = topic.records * 1000 / span_ms
             peak = busiest.records * 1000 / topic.slice_ms
             yield ReportSentence(

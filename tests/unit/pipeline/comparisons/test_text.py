@@ -45,6 +45,10 @@ def test_different_with_examples_and_hints() -> None:
     assert next(line for line in lines if "no partition" in line).split()[:3] == ["1", "0", "-"]
     assert any(line.split() == ["changed", "0@3", "0@4", "key", "timestamp"] for line in lines)
     assert any(line.split() == ["missing", "in", "B", "0@5", "-", "no", "key"] for line in lines)
+    assert lines.index("Examples, as partition@offset:") < lines.index(
+        "  difference    in A  in B  key     differs in"
+    )
+    assert max(map(len, lines)) <= 100, "a terminal of usual width"
 
 
 def test_of_many_partitions_those_that_differ_are_shown() -> None:
@@ -53,3 +57,11 @@ def test_of_many_partitions_those_that_differ_are_shown() -> None:
     assert [part.partition for part in shown_partitions(many)] == [99]
     assert len(shown_partitions(found(*same))) == PARTITIONS_MAX
     assert "more partitions are in the JSON" in text(many)
+
+
+def test_a_wide_table_leaves_out_the_offsets() -> None:
+    large = SideFacts(20_000_000, 0, 19_999_999, 1000, 2000)
+    told = text(found(PartitionComparison(0, large, large)))
+    assert "offsets are in the JSON and on the page" in told
+    assert max(map(len, told.splitlines())) <= 100
+    assert "offsets A  offsets B" in text(found(PartitionComparison(0, FACTS, FACTS)))

@@ -102,7 +102,8 @@ def test_contents_of_topics_are_escaped(made: str) -> None:
 
 def test_it_names_remarkable_facts(made: str) -> None:
     assert '<li class="warn">Skewed: partition 0 holds 90 % of the records' in made
-    assert "fair share 500" in made
+    assert "- - fair share 500" in made
+    assert '<td class="words">stable</td>' in made
     assert "Idempotent producers (50 of 60)" in made
     assert '<meta name="viewport"' in made
     assert made.startswith("<!DOCTYPE html>")
@@ -124,6 +125,18 @@ def test_an_empty_topic_has_a_table_and_no_plots() -> None:
     assert "It holds no records." in made
     assert "<svg" not in made
     assert Outline(made).tags.count("table") == 1
+
+
+def test_sizes_stand_at_the_edges_of_their_columns() -> None:
+    sized = page(Inspection("d", 0, False, (FULL._replace(sizes=((6, 300), (9, 20))),)))
+    plot = sized[sized.index("Records by size") :]
+    assert re.findall(r'x="([^"]*)%"[^>]*>([^<]*B)<', plot[: plot.index("</figure>")]) == [
+        ("0.000", "64 B"),
+        ("25.000", "128 B"),
+        ("50.000", "256 B"),
+        ("75.000", "512 B"),
+        ("100.000", "1 KiB"),
+    ]
 
 
 def test_keys_that_come_once_are_not_drawn() -> None:

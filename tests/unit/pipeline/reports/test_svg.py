@@ -51,6 +51,9 @@ def test_a_small_column_is_visible_and_a_line_is_in_its_place() -> None:
     assert [column.get("height") for column in drawn.iter("rect")] == ["140.0", "1.5"]
     [line] = [drawn_line for drawn_line in drawn.iter("line") if drawn_line.get("class") == "fair"]
     assert line.get("y1") == "92.0"
+    [words] = [text for text in drawn.iter("text") if text.text == "half"]
+    highest = min(float(column.get("y", "")) for column in drawn.iter("rect"))
+    assert float(words.get("y", "")) < highest, "never on a column"
 
 
 def test_bars_are_in_proportion_to_the_longest() -> None:

@@ -36,7 +36,7 @@ def test_the_whole_of_a_topic() -> None:
         "orders: 1,000 records, 9.8 KiB of keys and values, 3 partitions, sizes 1 to 1,000 bytes, "
         "half of\n  them up to 10, 1 min from 1970-01-01 00:00:00 UTC\n"
         "\n"
-        "  partition  records  share    bytes  offsets  keys  out of order          last record\n"
+        "  partition  records  share    bytes  offsets  keys  out of order     last record, UTC\n"
         "  ---------  -------  -----  -------  -------  ----  ------------  -------------------\n"
         "  0              900  2.70x  8.8 KiB   5..904     3             2  1970-01-01 00:01:00\n"
         "  1              100  0.30x   1000 B    0..99     3             0  1970-01-01 00:00:50\n"
@@ -76,9 +76,23 @@ def test_topics_stand_apart_and_none_is_said() -> None:
     assert text(Inspection("/data", 0, True, ())) == "/data holds no topics.\n"
 
 
+def test_one_record_and_records_of_one_size_are_told_as_such() -> None:
+    topic = TopicFacts(
+        "t", (PartitionFacts(0, 1, 32, 0, 0, 0, 0),), smallest_bytes=32, largest_bytes=32
+    )
+    told = text(Inspection("there", 0, False, (topic,)))
+    assert told.startswith(
+        "t: 1 record, 32 B of keys and values, 1 partition, of 1970-01-01 00:00:00 UTC\n"
+    )
+    several = topic._replace(partitions=(PartitionFacts(0, 3, 96, 0, 2, 0, 0),))
+    assert ", 1 partition, each of 32 B, of 1970" in text(Inspection("there", 0, False, (several,)))
+
+
 def test_a_column_is_as_wide_as_its_widest_cell() -> None:
     assert table([("name", "n"), ("a", "12345")]) == [
         "  name      n",
         "  ----  -----",
         "  a     12345",
     ]
+    texts = table([("n", "key"), ("a", "b"), ("c", "long key")], words=["key"])
+    assert texts[2:] == ["  a  b", "  c  long key"]

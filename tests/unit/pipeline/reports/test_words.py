@@ -84,6 +84,8 @@ def test_order_and_rates_are_told() -> None:
         "5 records (0.5 %) have an earlier timestamp than one before them in their partition, "
         "1 min 1 s at most."
     ) in said(facts._replace(partitions=(late,)))
+    at_once = facts.partitions[0]._replace(last_ms=NOON_MS + 5)
+    assert "records/s" not in said(facts._replace(partitions=(at_once,), slice_ms=1))
 
 
 def test_records_without_time_say_nothing_of_time() -> None:
