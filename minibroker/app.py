@@ -101,6 +101,8 @@ class Broker:
         self.directory_workers = Workers(self._storage_failed, "minibroker-files")
         self.flush_workers = Workers(self._storage_failed, "minibroker-flush")
         """Threads for fsyncs that producers wait for; each begins with its first."""
+        self.read_workers = Workers(self._storage_failed, "minibroker-read")
+        """Threads for reads that consumers wait for."""
         self.check_worker = Worker(self._storage_failed, "minibroker-check")
         self.failure: asyncio.Future[str]
         """Done with the reason when the broker cannot go on; then `stop` is due."""
@@ -110,14 +112,7 @@ class Broker:
         self.dynamic = DynamicConfig(config)
         self.logs = self._make_logs(files)
         self.cluster = self._make_cluster()
-        self.housekeeping = Housekeeping(
-            logs=self.logs,
-            dynamic=self.dynamic,
-            clock=self.clock,
-            timers=self.timers,
-            run_then_of=lambda path: self.directory_workers.of(path).run_then,
-            on_storage_error=self._storage_failed,
-        )
+        self.housekeeping = self._make_housekeeping()
         self.logs.on_unsynced = self.housekeeping.syncs.note
         self.partitions = PartitionManager(
             broker_id=config.broker_id,
@@ -170,10 +165,22 @@ class Broker:
                 after=self.timers.after,
                 run_then=self.worker.run_applied,
                 worker_of=self.directory_workers.of,
+                reader_of=self.read_workers.of,
             ),
         )
         logs.disk.producer_expiration_ms = self.config.producer_id_expiration_ms
         return logs
+
+    def _make_housekeeping(self) -> Housekeeping:
+        """Return what syncs, cleans and checkpoints the logs."""
+        return Housekeeping(
+            logs=self.logs,
+            dynamic=self.dynamic,
+            clock=self.clock,
+            timers=self.timers,
+            run_then_of=lambda path: self.directory_workers.of(path).run_then,
+            on_storage_error=self._storage_failed,
+        )
 
     def _make_replication(self) -> Replication:
         """Return what fetches from other leaders, and keeps the ISR of what is led here."""
@@ -627,7 +634,13 @@ class Broker:
 
     @property
     def _workers(self) -> tuple[Worker | Workers, ...]:
-        return self.worker, self.directory_workers, self.flush_workers, self.check_worker
+        return (
+            self.worker,
+            self.directory_workers,
+            self.flush_workers,
+            self.read_workers,
+            self.check_worker,
+        )
 
     def _close_workers(self) -> None:
         """Have the workers finish their tasks, and end."""

@@ -126,6 +126,28 @@ class Checkpoints:
                 known = directory.offsets.get(names.RECOVERY_POINTS, {})
                 directory.write_checkpoint(names.RECOVERY_POINTS, {**known, **points})
 
+    def write_cleaned(
+        self,
+        directory: LogDirectory,
+        log: PartitionLog,
+        current: Callable[[TopicPartition], PartitionLog | None],
+    ) -> None:
+        """Write how far one log is compacted; the ends of all others stay as the file has them.
+
+        The other checkpoints do not follow from a round of compaction. `current` as of
+        `write_synced`: a log that is not current any more counts not at all. Raises StorageError.
+
+        Source: Kafka LogCleanerManager.updateCheckpoints.
+        """
+        with directory.checkpoints_lock:
+            if directory.is_offline or log.clean_offset is None or current(log.name) is not log:
+                return
+            self._was_cleaned = True
+            directory.named.add(log.name)
+            known = directory.offsets.get(names.CLEANER_OFFSETS, {})
+            cleaned = {**known, log.name: log.clean_offset}
+            directory.write_checkpoint(names.CLEANER_OFFSETS, cleaned)
+
     @staticmethod
     def forget(
         directory: LogDirectory,

@@ -2,9 +2,10 @@
 
 A consumer that lags behind asks for pages that the system has dropped. Where the loop touched one,
 every client would wait for the disk. So a reader on the loop asks for what is in memory only
-(`Disk.resident_only`). Otherwise it gets a `ColdError`: its task is for the worker of the log
-directory, then the reader tries again. For a range of a file that is `WarmTask`. Others load what
-is made of files (`producers_load`, `index_load`).
+(`Disk.resident_only`). Otherwise it gets a `ColdError`: its task is for a worker of the log
+directory, then the reader tries again. For a range of a file that is `WarmTask`, which has a worker
+for reads alone. Others load what is made of files (`producers_load`, `index_load`), in turn with
+what changes these files.
 """
 
 import logging

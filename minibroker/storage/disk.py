@@ -1,6 +1,6 @@
 """The door of all logs to the disk: files, open handles, mapped windows, workers.
 
-Each log directory has a `Disk` of its own, with a worker of its own. Handles and windows are one
+Each log directory has a `Disk` of its own, with workers of its own. Handles and windows are one
 for all. Used by the loop's thread only; `run_later` gets tasks that may run on any thread.
 """
 
@@ -63,6 +63,8 @@ class Disk:
     __slots__ = (
         "_after",
         "_directories",
+        "_reader_of",
+        "_run_read",
         "_settings",
         "_warmed",
         "_worker_of",
@@ -84,22 +86,27 @@ class Disk:
         *,
         after: RunAfter | None = None,
         run_then: RunThen | None = None,
+        run_read: RunThen | None = None,
         worker_of: Callable[[str], Runner] | None = None,
+        reader_of: Callable[[str], Runner] | None = None,
         handles_max: int = HANDLES_MAX,
         mapped_bytes_max: int = MAPPED_BYTES_MAX,
         shares: "Disk | None" = None,
     ) -> None:
         """`after`: timers of the loop. `worker_of`: who works for a log directory; None: the one
-        that `run_later` and `run_then` stand for. `shares`: whose handles and windows are used.
+        that `run_later` and `run_then` stand for. `run_read` and `reader_of`: the same for reads
+        of files that a client waits for. `shares`: whose handles and windows are used.
         """
         self.files = files
         self.run_later = run_later
         self.run_then = run_then or self._run_both
+        self._run_read = run_read or self.run_then
         self._after = after
         self.run_after: RunAfter = self._run_after
         """Runs what may block after a delay in ms; tools and tests have no timers: now. On the
         loop."""
         self._worker_of = worker_of
+        self._reader_of = reader_of
         self._directories: dict[str, Disk] = {}
         if shares is None:
             self._settings = _Settings()
@@ -129,7 +136,17 @@ class Disk:
             if self._worker_of is not None:
                 worker = self._worker_of(path)
                 run_later, run_then = worker.run_later, worker.run_applied
-            disk = Disk(self.files, run_later, after=self._after, run_then=run_then, shares=self)
+            run_read = run_then
+            if self._reader_of is not None:
+                run_read = self._reader_of(path).run_applied
+            disk = Disk(
+                self.files,
+                run_later,
+                after=self._after,
+                run_then=run_then,
+                run_read=run_read,
+                shares=self,
+            )
             self._directories[path] = disk
         return disk
 
@@ -186,7 +203,9 @@ class Disk:
 
     def _cold_range(self, wanted: FileRange) -> ColdError:
         task = WarmTask(self.files, self.handles, self._warmed, wanted)
-        return self.cold(f"{wanted.size} bytes at {wanted.position} of {wanted.path}", task)
+        what = f"{wanted.size} bytes at {wanted.position} of {wanted.path}"
+        # It changes no name and no file, so it need not wait for what the worker has to do.
+        return ColdError(f"{what}: not in memory", task, self._run_read)
 
     # --- workers ----------------------------------------------------------------------------------
 

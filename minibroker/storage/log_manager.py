@@ -619,12 +619,19 @@ class LogManager:
     def checkpoint_later(self) -> None:
         """Have the workers write the checkpoints that changed, each those of its directory."""
         for directory in self.live_directories:
-            self.checkpoint_directory_later(directory.path)
+            write = partial(self._checkpoint, [directory])
+            self.disk.of(directory.path).run_later(write)
 
-    def checkpoint_directory_later(self, path: str) -> None:
-        """Have the checkpoints of one log directory written by its worker."""
-        reached = [directory for directory in self.directories if directory.path == path]
-        self.disk.of(path).run_later(partial(self._checkpoint, reached))
+    def checkpoint_cleaned_later(self, log: PartitionLog) -> None:
+        """Have the end of the compaction of one log written by the worker of its directory."""
+        self.disk.of(log.log_directory).run_later(partial(self._checkpoint_cleaned, log))
+
+    def _checkpoint_cleaned(self, log: PartitionLog) -> None:
+        """Any thread. Raises StorageError."""
+        for directory in self.directories:
+            if directory.path == log.log_directory:
+                self._checkpoints.write_cleaned(directory, log, self.logs.get)
+        self.disk.windows.close_unused()
 
     def _checkpoint(self, directories: Sequence[LogDirectory]) -> None:
         """Any thread. Raises StorageError."""

@@ -4,6 +4,7 @@ the loop never waits for them."""
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -94,6 +95,26 @@ async def test_reads_from_memory_do_not_wait_for_cold_reads(
         assert not cold.done()
         files.release()
         assert await cold == list(range(BATCHES))
+
+
+async def test_a_cold_read_does_not_wait_for_the_other_work_of_its_directory(
+    running: InProcessBroker, files: ColdFiles
+) -> None:
+    """Ten thousand new partitions give the worker ten thousand fsyncs at once."""
+    path, may_go_on = running.broker.logs.directories[0].path, threading.Event()
+
+    def work() -> None:
+        assert may_go_on.wait(60)
+
+    async with await running.connect() as client:
+        directory = await fill(running, client)
+        files.drop(directory)
+        running.broker.directory_workers.of(path).run_later(work)
+        try:
+            async with asyncio.timeout(30):
+                assert await read_all(client, 1 << 20) == list(range(BATCHES))
+        finally:
+            may_go_on.set()
 
 
 async def test_pages_that_are_dropped_again_and_again_end_in_a_read_that_waits(

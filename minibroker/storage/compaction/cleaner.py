@@ -278,7 +278,7 @@ class LogCleaner:
         log = end.work.log
         if end.end_offset is not None and not log.is_deleted:
             log.clean_offset = min(end.end_offset, log.log_end_offset)
-            self._logs.checkpoint_directory_later(log.log_directory)
+            self._logs.checkpoint_cleaned_later(log)
             self._note_round(end, end.end_offset)
         if end.end_offset is not None or log.is_deleted:
             self.look()

@@ -76,6 +76,30 @@ def test_one_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
     manager.close()
 
 
+def test_a_round_of_compaction_writes_the_ends_of_compaction_alone(tmp_path: Path) -> None:
+    """The other files name each log of the directory: ten thousand for the round of one."""
+    manager = open_manager(str(tmp_path))
+    a, b = (manager.create_log(*name, TOPIC_ID, DEFAULTS) for name in (A, B))
+    for log, end in ((a, 1), (b, 2)):
+        append(log, b"1")
+        append(log, b"2")
+        log.clean_offset = end
+        manager.checkpoint_cleaned_later(log)
+    path = tmp_path / "cleaner-offset-checkpoint"
+    assert path.read_text().splitlines()[2:] == ["a 0 1", "b 0 2"]
+    assert not (tmp_path / "recovery-point-offset-checkpoint").exists()
+    manager.delete(*A)
+    a.clean_offset = 2
+    manager.checkpoint_cleaned_later(a)
+    assert path.read_text().splitlines()[2:] == ["a 0 1", "b 0 2"]
+    manager.close()
+    again = open_manager(str(tmp_path))
+    found = again.get(*B)
+    assert found is not None
+    assert found.clean_offset == 2
+    again.close()
+
+
 def test_a_disk_that_refuses_makes_no_log(tmp_path: Path) -> None:
     files = SlowFiles()
     manager = open_manager(str(tmp_path), files=files)
