@@ -17,18 +17,16 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.broker_access import BrokerAccess
 from minibroker.broker_listeners import BrokerListeners
 from minibroker.clock import SystemClock
 from minibroker.cluster.cluster import Cluster
 from minibroker.cluster.leader_balance import BalanceRule
-from minibroker.cluster.paths import DEFAULT_ENTITY
-from minibroker.config.dynamic import DynamicConfig, is_password
+from minibroker.config.dynamic import DynamicConfig
 from minibroker.config.listener_changes import ADDRESS_KEYS
-from minibroker.config.secured import SCRAM_CREDENTIALS, USERS
 from minibroker.config_follower import ConfigFollower
 from minibroker.coordinators import Coordinators
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import ConfigError, KafkaError, StorageError
+from minibroker.errors import StorageError
 from minibroker.handlers.context import Services
 from minibroker.handlers.registry import advertised_versions, supported_versions
 from minibroker.metrics import Metrics
@@ -49,6 +47,7 @@ from minibroker.storage.disk import Disk
 from minibroker.storage.files import REAL_FILES
 from minibroker.storage.log_manager import LogManager
 from minibroker.timers import Timers
+from minibroker.topics_at_start import create_topic
 from minibroker.worker import Worker, Workers
 
 if TYPE_CHECKING:
@@ -62,9 +61,6 @@ if TYPE_CHECKING:
     from minibroker.config.options import TopicToCreate
     from minibroker.ids import TopicPartition
     from minibroker.replication.outboxes import Outboxes
-    from minibroker.security.acl_store import AclStore
-    from minibroker.security.authorizer import Authorizer
-    from minibroker.security.token_store import TokenStore
     from minibroker.server.interceptor import Interceptor, LoginInterceptor
     from minibroker.storage.files import Files
 
@@ -91,9 +87,14 @@ class Broker:
         files: Files = REAL_FILES,
         tree: TreeSession | None = None,
     ) -> None:
-        """`tree`: the metadata that brokers of one process share; None: as `config` says."""
+        """`tree`: the metadata that brokers of one process share; None: as `config` says. Raises
+        ConfigError.
+        """
+        # Constant after construction, except where it says otherwise.
         self.config = config
         self._tree = tree
+        self._has_peers = tree is not None or config.zookeeper_connect is not None
+        """Other brokers may be in the cluster."""
         self.clock = clock or SystemClock()
         self.timers = Timers(self.clock)
         self.worker = Worker(self._storage_failed)
@@ -105,30 +106,20 @@ class Broker:
         """Threads for reads that consumers wait for."""
         self.check_worker = Worker(self._storage_failed, "minibroker-check")
         self.failure: asyncio.Future[str]
-        """Done with the reason when the broker cannot go on; then `stop` is due."""
+        """Made at the start. Done with the reason when the broker cannot go on; then `stop` is
+        due."""
         self._tasks: set[asyncio.Task[None]] = set()
         self.address: tuple[str, int] = ("", 0)
         """Advertised host and port of the first listener, once started."""
         self.dynamic = DynamicConfig(config)
         self.logs = self._make_logs(files)
         self.cluster = self._make_cluster()
+        self.access = BrokerAccess(
+            config, self.dynamic, self.cluster, self.clock, self.timers, has_peers=self._has_peers
+        )
         self.housekeeping = self._make_housekeeping()
-        self.logs.on_unsynced = self.housekeeping.syncs.note
-        self.partitions = PartitionManager(
-            broker_id=config.broker_id,
-            image=lambda: self.cluster.image,
-            logs=self.logs,
-            dynamic=self.dynamic,
-            on_change=self.housekeeping.note_change,
-            run_then_of=lambda path: self.directory_workers.of(path).run_then,
-        )
+        self.partitions = self._make_partitions()
         self.failed_directories = self._make_failed_directories()
-        self.partitions.on_storage_error = self.failed_directories.note
-        self.partitions.appends.flusher = Flusher(
-            lambda path: self.flush_workers.of(path).run_then, fail_answer
-        )
-        self.partitions.checker = Checker(self.check_worker.run_then)
-        self.logs.report_high_watermarks(self.partitions.high_watermark_of)
         self.coordinators = Coordinators(
             cluster=self.cluster,
             partitions=self.partitions,
@@ -141,11 +132,10 @@ class Broker:
         self.replication_quotas = ReplicationQuotas(config, self.dynamic, self.clock)
         self.replication = self._make_replication()
         self.services = self._make_services()
-        self._acl_store: AclStore | None = None
-        """Made at the start where an authorizer is set."""
         self._outboxes: Outboxes | None = None
-        """Made at the start where other brokers may be in the cluster."""
+        """Made at the start, or when it is needed first, where there may be other brokers."""
         self._server: Server
+        """Made at the start."""
         self._listeners: BrokerListeners
 
     @property
@@ -172,8 +162,8 @@ class Broker:
         return logs
 
     def _make_housekeeping(self) -> Housekeeping:
-        """Return what syncs, cleans and checkpoints the logs."""
-        return Housekeeping(
+        """Return what syncs, checkpoints, retains and compacts the logs."""
+        housekeeping = Housekeeping(
             logs=self.logs,
             dynamic=self.dynamic,
             clock=self.clock,
@@ -181,6 +171,25 @@ class Broker:
             run_then_of=lambda path: self.directory_workers.of(path).run_then,
             on_storage_error=self._storage_failed,
         )
+        self.logs.on_unsynced = housekeeping.syncs.note
+        return housekeeping
+
+    def _make_partitions(self) -> PartitionManager:
+        """Return the partitions, whose fsyncs and large checks leave the loop."""
+        partitions = PartitionManager(
+            broker_id=self.config.broker_id,
+            image=lambda: self.cluster.image,
+            logs=self.logs,
+            dynamic=self.dynamic,
+            on_change=self.housekeeping.note_change,
+            run_then_of=lambda path: self.directory_workers.of(path).run_then,
+        )
+        partitions.appends.flusher = Flusher(
+            lambda path: self.flush_workers.of(path).run_then, fail_answer
+        )
+        partitions.checker = Checker(self.check_worker.run_then)
+        self.logs.report_high_watermarks(partitions.high_watermark_of)
+        return partitions
 
     def _make_replication(self) -> Replication:
         """Return what fetches from other leaders, and keeps the ISR of what is led here."""
@@ -198,18 +207,16 @@ class Broker:
 
     def _make_failed_directories(self) -> FailedDirectories:
         """Return the part that is told of every disk that refuses."""
-        return FailedDirectories(
+        failed_directories = FailedDirectories(
             logs=self.logs,
             partitions=self.partitions,
             on_offline=self._replicas_failed,
             on_fatal=self._fail,
             # The embedded tree lives in the first one.
-            essential=(
-                self.logs.directories[0].path
-                if self._tree is None and self.config.zookeeper_connect is None
-                else None
-            ),
+            essential=(None if self._has_peers else self.logs.directories[0].path),
         )
+        self.partitions.on_storage_error = failed_directories.note
+        return failed_directories
 
     def _make_cluster(self) -> Cluster:
         """Return the metadata, over ZooKeeper or the embedded tree."""
@@ -258,10 +265,9 @@ class Broker:
     def _make_services(self) -> Services:
         """Return the parts that handlers may use."""
         release = self.config.advertised_kafka_version
-        with_zookeeper = self.config.zookeeper_connect is not None
         kind = {
-            "with_zookeeper": with_zookeeper,
-            "has_peers": with_zookeeper or self._tree is not None,
+            "with_zookeeper": self.config.zookeeper_connect is not None,
+            "has_peers": self._has_peers,
         }
         return Services(
             clock=self.clock,
@@ -287,34 +293,9 @@ class Broker:
             coordinators=self.coordinators,
             supported_apis=supported_versions(release, **kind),
             advertised_apis=advertised_versions(release, **kind),
-            authorizer=self._make_authorizer(),
-            tokens=self._make_tokens(),
+            authorizer=self.access.authorizer,
+            tokens=self.access.tokens,
         )
-
-    def _make_tokens(self) -> TokenStore | None:
-        """Return the delegation tokens, None where no secret is set."""
-        if not any(key.startswith("delegation.token.") for key in self.config.originals):
-            return None
-        from minibroker.security import token_store  # noqa: PLC0415  most do without
-
-        settings = token_store.settings_of(self.config)
-        if settings is None:
-            return None
-        return token_store.TokenStore(
-            settings,
-            self.cluster.tree,
-            self.clock,
-            self.timers,
-            is_controller=lambda: self.cluster.is_controller,
-        )
-
-    def _make_authorizer(self) -> Authorizer | None:
-        """Return what decides who may do what, None where everyone may do everything."""
-        if self.config.authorizer is None:
-            return None
-        from minibroker.security.authorizer import Authorizer  # noqa: PLC0415  most do without
-
-        return Authorizer(self.config.authorizer)
 
     # Start.
 
@@ -345,27 +326,25 @@ class Broker:
             await self.cluster.start(
                 self._accept_cluster_id,
                 self._tree.gathered if self._tree is not None else None,
-                self._begin_security,
+                self._prepare_listeners,
             )
-            await self._begin_authorizer()
-            if self.services.tokens is not None:
-                await self.services.tokens.start()
+            await self.access.begin()
             await self._follow_listeners()
-            await self.write_users()
+            await self.access.write_users()
             self.partitions.begin()
             self.housekeeping.begin()
             self.services.log_moves.resume()
             if self.partitions.lost:
                 await self.cluster.leadership.replicas_failed(self.partitions.lost)
             for topic in topics:
-                await self._create(topic)
+                await create_topic(self.cluster, self.config, topic)
         except BaseException:
             await self.replication.close()
             self._listeners.close()
             await self._server.stop()
             self.timers.close()
             self.housekeeping.close()
-            await self._close_security()
+            await self.access.close()
             await self.cluster.close()
             await self._close_outboxes()
             self._close_workers()
@@ -374,30 +353,13 @@ class Broker:
         self._server.start_accepting()
         loop.call_soon(self.coordinators.start)
 
-    async def _begin_authorizer(self) -> None:
-        """Read the ACLs and follow their changes. Raises CoordinationError."""
-        authorizer = self.services.authorizer
-        if authorizer is not None:
-            from minibroker.security.acl_store import AclStore  # noqa: PLC0415  most do without
-
-            self._acl_store = AclStore(self.cluster.tree, self.clock, authorizer.put)
-            await self._acl_store.start()
-            authorizer.begin(self._acl_store.update)
-
-    async def _begin_security(self) -> None:
+    async def _prepare_listeners(self) -> None:
         """Prepare the listeners, with what was altered in earlier runs. Raises ConfigError,
         StorageError.
         """
-        config, cluster, dynamic = self.config, self.cluster, self.dynamic
-        own = await cluster.stored_config("brokers", str(config.broker_id))
-        if any(name.startswith("password.encoder.") for name in config.originals) or any(
-            map(is_password, own)
-        ):
-            own = await self._decoded(own)
-        dynamic.set_cluster_default(await cluster.stored_config("brokers", DEFAULT_ENTITY))
-        dynamic.set_broker(own)
+        await self.access.load_altered(lambda: self.services.passwords)
         await self._listeners.bind()
-        self._check_logins()
+        self.access.check_logins()
         await self._server.prepare()
 
     async def _follow_listeners(self) -> None:
@@ -408,33 +370,8 @@ class Broker:
         first = self._listeners.endpoints()[0]
         self.address = (first.host, first.port)
 
-    async def _decoded(self, stored: dict[str, str]) -> dict[str, str]:
-        """Return this broker's altered settings in plain text; passwords of an old secret are
-        stored with the new one. Raises ConfigError.
-        """
-        passwords = self.services.passwords
-        encoded = await passwords.encode_again(stored)
-        plain = await passwords.decode(stored if encoded is None else encoded)
-        if encoded is not None:
-            await self.cluster.alter_config("brokers", str(self.config.broker_id), encoded)
-        return plain
-
-    def _check_logins(self) -> None:
-        """Raise ConfigError where this broker could not log in at others."""
-        config = self.dynamic.broker
-        if self._tree is None and config.zookeeper_connect is None:
-            return
-        login_of = self.cluster.peer_logins
-        if login_of is not None:
-            for name in sorted(
-                {config.inter_broker_listener_name, config.controller_listener_name}
-            ):
-                login_of(name)
-
     def _follow_settings(self) -> None:
-        """Have the parts follow settings that are altered. Connections to other brokers follow the
-        stores and the login of their listener.
-        """
+        """Have the parts follow settings that are altered."""
         self.dynamic.subscribe(self.partitions)
         self.dynamic.subscribe(self.housekeeping)
         self.dynamic.subscribe(self.replication_quotas)
@@ -442,30 +379,7 @@ class Broker:
         self.dynamic.subscribe(self._server)
         self.dynamic.checks.append(self._server.check_config)
         self.dynamic.reloads.append(self._server.load_certificates)
-        protocols = [listener.security_protocol for listener in self.config.listeners]
-        if any(protocol.uses_sasl for protocol in protocols):
-            from minibroker.security.sasl.peer_logins import PeerLogins  # noqa: PLC0415  seldom used
-
-            self.cluster.peer_logins = PeerLogins(lambda: self.dynamic.broker, self.clock).of
-        if any(protocol.uses_tls for protocol in protocols):
-            from minibroker.security.peer_tls import PeerContexts  # noqa: PLC0415  seldom used
-
-            contexts = PeerContexts(lambda: self.dynamic.broker)
-            self.cluster.peer_contexts = contexts.of
-            self.dynamic.reloads.append(contexts.update)
-            self.dynamic.subscribe(contexts)
-
-    async def write_users(self) -> None:
-        """Give the users of the settings their SCRAM credentials. Raises ConfigError."""
-        given = self.config.originals.keys() & {USERS, SCRAM_CREDENTIALS}
-        if not given:
-            return
-        from minibroker.security.sasl import users  # noqa: PLC0415  seldom set
-
-        if USERS in given:
-            await users.write_credentials(self.cluster, users.users_of_config(self.config))
-        if SCRAM_CREDENTIALS in given:
-            await users.write_given(self.cluster, users.given_credentials(self.config))
+        self.access.follow_peers()
 
     def _begin_outboxes(self) -> None:
         """Prepare for being the controller of other brokers. Those of Apache Kafka need a
@@ -505,34 +419,6 @@ class Broker:
         values = self.dynamic.topic_default if topic is None else self.dynamic.topic(topic)
         if values.unclean_leader_election_enable and self.cluster.is_controller:
             self._run_beside(self.cluster.leadership.allow_unclean(topic))
-
-    async def _create(self, topic: TopicToCreate) -> None:
-        """Create a topic of the command line, if it is not there yet. Raises ConfigError,
-        KafkaError.
-        """
-        # Seldom asked for.
-        from minibroker.cluster.creation_limits import (  # noqa: PLC0415
-            RECORDS_MAX,
-            records_of_topic,
-        )
-        from minibroker.config.topic import validate_topic_config  # noqa: PLC0415
-
-        validate_topic_config(topic.configs, self.config)
-        count = self.config.num_partitions if topic.partitions < 0 else topic.partitions
-        try:
-            await self.cluster.create_topic(
-                topic.name,
-                count,
-                topic.replicas or self.config.default_replication_factor,
-                configs=topic.configs,
-            )
-        except KafkaError as error:
-            if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
-                reason = error.detail or error.code.name
-                if error.code == ErrorCode.POLICY_VIOLATION:
-                    limit = RECORDS_MAX - records_of_topic(0, topic.configs)
-                    reason += f" Expected at most {limit} partitions."
-                raise ConfigError(f"--topic {topic.name}:{count}: {reason}") from error
 
     async def _delete_logs(self, topic: TopicImage) -> None:
         """Take away the logs of a topic that is deleted. Raises StorageError."""
@@ -595,7 +481,7 @@ class Broker:
         self.timers.close()
         await self.coordinators.close()
         self.housekeeping.close()
-        await self._close_security()
+        await self.access.close()
         await self.cluster.close()
         await self._close_outboxes()
         self.partitions.deletions.end(are_finished=True)
@@ -614,19 +500,13 @@ class Broker:
         self.timers.close()
         await self.coordinators.close()
         self.housekeeping.close()
-        await self._close_security()
+        await self.access.close()
         await self.cluster.abandon()
         await self._close_outboxes()
         await self._server.stop()
         self.partitions.deletions.end(are_finished=False)
         self._close_workers()
         self.logs.release()
-
-    async def _close_security(self) -> None:
-        if self._acl_store is not None:
-            await self._acl_store.close()
-        if self.services.tokens is not None:
-            await self.services.tokens.close()
 
     async def _close_outboxes(self) -> None:
         if self._outboxes is not None:

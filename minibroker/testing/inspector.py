@@ -319,7 +319,7 @@ class Inspector:
             await cluster.alter_config(kind, name, dict.fromkeys(config))
         if self._broker.services.authorizer is not None:
             await self.change_acls((), self.acls())
-        await self._broker.write_users()
+        await self._broker.access.write_users()
         for topic in topics:
             await self.add_topic(topic)
 
