@@ -152,7 +152,8 @@ def is_made_anew(options: SourceOptions, topic: str, leader: PartitionLeader) ->
 
     A job that goes on without records that are gone reads what there is.
     """
-    wanted = options.topic_ids.get(topic)
+    # librdkafka writes ids in the usual base64, Kafka in the one for URLs.
+    wanted = options.topic_ids.get(topic, "").replace("+", "-").replace("/", "_")
     is_known = bool(wanted) and leader.topic_id != ZERO_UUID
     return is_known and options.fail_on_data_loss and topic_id_to_text(leader.topic_id) != wanted
 
@@ -353,6 +354,9 @@ class _SpanReader:
     def _find_leader(self) -> None:
         span, before = self._range, self._leader
         leader = self._client.leader(span.topic, span.partition)
+        if is_made_anew(self._options, span.topic, leader):
+            self._client.forget(span.topic)  # what this process knows may be about the old one
+            leader = self._client.leader(span.topic, span.partition)
         is_another = before is not None and leader.topic_id != before.topic_id
         if is_another or is_made_anew(self._options, span.topic, leader):
             raise _MadeAnewError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -214,7 +215,14 @@ def test_a_topic_made_anew_is_not_read_on() -> None:
         read(broker(), 0, 4)
     assert read(broker(), 0, 4, failOnDataLoss="false") == [0, 1]
 
+    either = b64encode(b"\xff" * 8 + bytes(range(8))).decode().rstrip("=")
+    assert "/" in either
+    for text in (either, either.replace("/", "_")):
+        broker_of_it = ToldBroker(answer(batch(0, 2)), ids=(b"\xff" * 8 + bytes(range(8)),))
+        assert read(broker_of_it, 0, 2, topicIds=json.dumps({"t": text})) == [0, 1]
     planned = json.dumps({"t": topic_id_to_text(TOPIC_ID), "another": "x"})
+    known_before = ToldBroker(answer(batch(0, 2)), ids=(bytes(range(1, 17)), TOPIC_ID))
+    assert read(known_before, 0, 2, topicIds=planned) == [0, 1]
     assert read(ToldBroker(answer(batch(0, 2))), 0, 2, topicIds=planned) == [0, 1]
     with pytest.raises(PipelineError, match=r"from offset 0 .* \(the topic has another id"):
         read(ToldBroker(answer(batch(0, 2)), ids=(bytes(range(1, 17)),)), 0, 2, topicIds=planned)
