@@ -17,7 +17,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from minibroker.pipeline import PipelineError, archive, preflight, schemas
+from minibroker.pipeline import PipelineError, archive, preflight, replay, schemas
 from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.jobs.archive import job_of, reader_options
 from minibroker.pipeline.plan import JOB_DIRECTORY, Kafka
@@ -297,6 +297,7 @@ def test_a_topic_made_anew_is_not_taken_for_the_old_one(
     topics.create(address, topic, 2)
     topics.send(address, topic, 3)
     archive(topic, to=here, bootstrap=address, spark=spark)
+    replay(here, to_topic=f"{topic}-copy", bootstrap=address, spark=spark)
     topics.delete(address, topic)
     topics.create(address, topic)
     topics.send(address, topic, 5)
@@ -309,6 +310,8 @@ def test_a_topic_made_anew_is_not_taken_for_the_old_one(
 
     again = archive(topic, to=here, bootstrap=address, spark=spark, on_recreated="read")
     assert again.rows == 5
+    with pytest.raises(PipelineError, match=r"made anew since the replay .* has records of both"):
+        replay(here, to_topic=f"{topic}-copy", bootstrap=address, spark=spark)
     checkpoint, old = here / JOB_DIRECTORY / "checkpoint", tmp_path / "old"
     shutil.copytree(checkpoint, old)
     topics.send(address, topic, 1)

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
-from minibroker.pipeline.values.arrow_types import TypeConflictError, united, widened
+from minibroker.pipeline.values.arrow_types import (
+    TypeConflictError,
+    check_names,
+    united,
+    widened,
+)
 from minibroker.pipeline.values.decoding import (
     ColumnDecoding,
     SchemaKey,
@@ -140,6 +145,8 @@ class Decodings:
     def _take_in(self, column: str, schema: ValueSchema) -> None:
         found = reader_of(schema).type
         old = self._types.get(column)
+        if old is None:
+            check_names(found, column)
         new = found if old is None else united(old, found, column)
         changed = [] if old is None or self._widens else widened(old, new, column)
         if changed:

@@ -38,6 +38,7 @@ from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.source.frames import RATED_BATCH_S
 from minibroker.pipeline.state import job_directory
 from minibroker.pipeline.state.checkpoint_files import start_query, timed
+from minibroker.pipeline.state.topic_identity import read_ids, recreated, write_ids
 from minibroker.pipeline.tables import archived_files
 from minibroker.pipeline.transforms import replayed
 from minibroker.pipeline.transforms.operated import check_condition, in_time
@@ -62,7 +63,8 @@ def check(plan: ReplayPlan, spark: SparkSession | None = None) -> ReplayTarget:
     """Return the topic to write to, as it is or as it will be made.
 
     Raises:
-        PipelineError: no broker, no archive; the checkpoint of another replay.
+        PipelineError: no broker, no archive; the checkpoint of another replay, or of records of
+            another topic of that name.
     """
     there = preflight.ask(plan.kafka).partitions.get(plan.to_topic)
     files, checkpoints = files_of(plan.archive, spark), files_of(plan.checkpoint, spark)
@@ -73,6 +75,8 @@ def check(plan: ReplayPlan, spark: SparkSession | None = None) -> ReplayTarget:
         _check_checkpoint(plan, checkpoints, is_there=there is not None)
         found = job_directory.read_job(checkpoints, plan.checkpoint)
         check_operations(plan.operations, plan.checkpoint, found, in_result=False)
+    if files is not None and checkpoints is not None:
+        _check_same_topics(plan, files, checkpoints)
     if there is not None:
         return ReplayTarget(there, is_there=True)
     known = 0 if files is None else archived_partitions(files, plan.archive, plan.topics)
@@ -131,6 +135,7 @@ def run(
             plan.checkpoint,
             {**job_of(plan), **settled.identity, "name": f"replay-{uuid.uuid4()}"},
         )
+        write_ids(checkpoints, plan.checkpoint, read_ids(files, plan.archive))
         name = job_directory.read_job(checkpoints, plan.checkpoint)["name"]
         index_file = directory / "index.json"
         index_file.write_text(index.to_json(), encoding="utf-8")
@@ -317,6 +322,17 @@ def _check_checkpoint(plan: ReplayPlan, checkpoints: FileSystem, *, is_there: bo
             )
         return
     job_directory.check_job(plan.checkpoint, found, job_of(plan))
+
+
+def _check_same_topics(plan: ReplayPlan, files: FileSystem, checkpoints: FileSystem) -> None:
+    """Raise PipelineError if a topic of the archive was made anew since the replay began."""
+    anew = recreated(read_ids(checkpoints, plan.checkpoint), read_ids(files, plan.archive))
+    if chosen := [topic for topic in anew if not plan.topics or topic in plan.topics]:
+        raise PipelineError(
+            f"topic {chosen[0]!r} was made anew since the replay of {plan.checkpoint} began, and "
+            f"{plan.archive} has records of both: those of the new one would be left out up to the "
+            "offset that is reached; give another directory with --checkpoint to replay all"
+        )
 
 
 def _make_target(plan: ReplayPlan, files: FileSystem, index: ReplayIndex) -> Note:

@@ -102,13 +102,32 @@ def _united_struct(old: pa.DataType, new: pa.DataType, where: str) -> pa.DataTyp
     for field in new:
         if field.name in known:
             continue
-        if field.name.lower() in lower:
-            raise TypeConflictError(
-                f"{where}.{field.name} differs from {where}.{lower[field.name.lower()]} in the "
-                "table by upper and lower case only"
-            )
+        _check_case(field.name, lower, where)
+        check_names(field.type, f"{where}.{field.name}")
         fields.append(pa.field(field.name, field.type))
     return pa.struct(fields)
+
+
+def check_names(found: pa.DataType, where: str = "value") -> None:
+    """Raise TypeConflictError for two fields of a struct that no table can tell apart."""
+    if pa.types.is_struct(found):
+        lower: dict[str, str] = {}
+        for field in found:
+            _check_case(field.name, lower, where)
+            check_names(field.type, f"{where}.{field.name}")
+    elif pa.types.is_list(found):
+        check_names(found.value_type, f"{where}[]")
+    elif pa.types.is_map(found):
+        check_names(found.item_type, f"{where}{{}}")
+
+
+def _check_case(name: str, lower: dict[str, str], where: str) -> None:
+    """Add a name to those in lower case. Raises TypeConflictError if it is there already."""
+    other = lower.setdefault(name.lower(), name)
+    if other != name:
+        raise TypeConflictError(
+            f"{where}.{name} differs from {where}.{other} by upper and lower case only"
+        )
 
 
 def _is_decimal(found: pa.DataType) -> bool:

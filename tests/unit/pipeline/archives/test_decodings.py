@@ -61,6 +61,12 @@ def test_a_schema_that_does_not_fit_is_refused_with_the_field() -> None:
     assert column.schemas[SchemaKey(2)].reason == "value.a is string there and int32 in the table"
     assert found.types() == {"value": pa.struct([("a", pa.int32())])}
 
+    # The first schema, too: Delta refuses such columns, and Spark does not read them.
+    (column,) = begun({"id": "int", "ID": "string"}, {}).columns()
+    assert column.schemas[SchemaKey(1)].reason == (
+        "value.ID differs from value.id by upper and lower case only"
+    )
+
 
 def test_a_table_that_cannot_widen() -> None:
     now = pa.struct([("a", pa.int32())])

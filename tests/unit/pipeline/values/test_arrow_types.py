@@ -7,6 +7,7 @@ import pytest
 
 from minibroker.pipeline.values.arrow_types import TypeConflictError, plain, united, widened
 
+TWINS = pa.struct([("x", pa.int32()), ("X", pa.int32())])
 OLD = pa.struct([("a", pa.int32()), ("in", pa.struct([("x", pa.float32())]))])
 
 
@@ -52,7 +53,13 @@ def test_a_changed_field_is_named() -> None:
     [
         (pa.struct([("a", pa.string())]), "value.a is string there and int32 in the table"),
         (pa.struct([("in", pa.int32())]), "value.in is int32 there and a record in the table"),
-        (pa.struct([("A", pa.int32())]), "value.A differs from value.a in the table by upper"),
+        (pa.struct([("A", pa.int32())]), "value.A differs from value.a by upper and lower case"),
+        (
+            pa.struct([("b", pa.int32()), ("B", pa.int32())]),
+            "value.B differs from value.b by upper",
+        ),
+        (pa.struct([("b", pa.list_(TWINS))]), r"value.b\[\].X differs from value.b\[\].x by"),
+        (pa.struct([("b", pa.map_(pa.string(), TWINS))]), "value.b{}.X differs from value.b{}.x"),
         (pa.string(), "value is string there and a record in the table"),
     ],
 )
