@@ -6,15 +6,15 @@
 ARG PYTHON=3.13
 
 FROM python:${PYTHON}-slim-bookworm AS build
-# Only for strip, and only here. Whatever version Debian has at the time of the build.
+# For strip, and for gssapi, which has no wheel; only here. Whatever version Debian has at the time of the build.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends binutils \
+    && apt-get install -y --no-install-recommends binutils gcc libc6-dev libkrb5-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY minibroker ./minibroker
-RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[control,security]'
+RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[control,security,kerberos]'
 COPY minibroker/container/image ./image
 RUN sh image/install.sh /layer /wheels
 
@@ -40,6 +40,11 @@ ENTRYPOINT ["minibroker", "pipeline"]
 # The image's root, whole: the base without what a broker does not need, and minibroker. The standard
 # library is compiled here: who serves may not write there, and a start has no time for it.
 FROM python:${PYTHON}-slim-bookworm AS root
+# What gssapi calls, 2 MB with all it needs. Whatever version Debian has at the time of the build.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends libgssapi-krb5-2 \
+    && rm -rf /var/lib/apt/lists/*
 COPY --from=build /layer /
 RUN useradd --no-create-home --home-dir /home/minibroker --uid 1000 minibroker \
     && chown -R minibroker:minibroker /home/minibroker /var/lib/kafka /etc/kafka /etc/confluent \

@@ -71,7 +71,7 @@ coverage: $(VENV)/.test ## the lines that quick tests run, as a table and in bui
 # Spark (tests/support/schedule.py). With ARGS nothing is fetched beforehand: a test that misses
 # something has it made (tests/support/made.py).
 KERBEROS := $(if $(shell command -v krb5-config),$(VENV)/.kerberos)
-TESTED_WITH := $(KERBEROS) $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)/.done $(IMAGE_WHEELS)/.done java $(if $(MVN),$(SPARK_CLASSES) registry) $(OTHER_CLIENTS)
+TESTED_WITH := $(KERBEROS) $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)/.done $(IMAGE_WHEELS)/.done $(if $(KERBEROS),$(IMAGE_WHEELS)/.kerberos) java $(if $(MVN),$(SPARK_CLASSES) registry) $(OTHER_CLIENTS)
 THIS_MAKE := $(MAKE)
 test: $(VENV)/.test $(if $(strip $(ARGS)),,$(TESTED_WITH)) ## run every test (ARGS='tests/unit -k x': these)
 ifeq ($(strip $(ARGS)),)
@@ -201,6 +201,11 @@ $(IMAGE_WHEELS)/.done: $(VENV)/.test
 	rm -rf $(@D)
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(@D) '.[control,security]' 'hatchling>=1.25'
 	rm -f $(@D)/minibroker-*
+	touch $@
+
+# The image has it always; the tests have it where libkrb5 can be built with (Debian: libkrb5-dev).
+$(IMAGE_WHEELS)/.kerberos: $(IMAGE_WHEELS)/.done
+	CFLAGS=-O0 $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(@D) 'gssapi>=1.9'
 	touch $@
 
 # Without Java or Go the brokers that need them are named in the table as not measured.

@@ -105,12 +105,12 @@ class BrokerListeners:
 
     async def _open_and_close(self) -> None:
         wanted = {listener.name: listener for listener in self._dynamic.broker.listeners}
-        for listener in self._server.listeners:
+        for listener, port in self._server.listeners.items():
             now = wanted.pop(listener.name, None)
             if now is None:
                 await self._server.close(listener)
                 logger.info("listener %s is closed", listener)
-            elif now != listener:
+            elif now not in (listener, listener._replace(port=port)):
                 logger.warning(
                     "%s takes over its address %s:%d when this broker starts again, as in Kafka",
                     listener,

@@ -30,9 +30,10 @@ from cryptography.hazmat.primitives.serialization import (
 
 from minibroker import cli
 from minibroker.container.launch import arrange
+from tests.support import kerberos
 from tests.support.certificates import authority_pem, broker_certificate
 from tests.support.clients import confluent_consume, confluent_produce, expected
-from tests.support.container import ROOT, Container, build_layer, missing
+from tests.support.container import ROOT, WHEELS, Container, build_layer, missing
 from tests.support.made import BUILD, required
 from tests.support.processes import free_port
 
@@ -175,6 +176,8 @@ needs_namespaces = pytest.mark.skipif(missing() is not None, reason=f"no contain
 
 @pytest.fixture(scope="module")
 def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if kerberos.missing() is None:
+        required(WHEELS / ".kerberos")
     return build_layer(tmp_path_factory.mktemp("image"))
 
 
@@ -545,6 +548,45 @@ def test_stores_and_passwords_that_kafkas_images_name(start: Start, tmp_path: Pa
 
     admin = AdminClient({"bootstrap.servers": f"localhost:{port}", **tls})
     assert admin.list_topics(timeout=180).brokers
+
+
+@needs_namespaces
+@pytest.mark.skipif(kerberos.missing() is not None, reason=f"{kerberos.missing()}")
+def test_kerberos_with_the_options_of_java_that_kafkas_images_take(
+    start: Start, tmp_path: Path
+) -> None:
+    from tests.support import kerberos_dialogues  # noqa: PLC0415  needs libkrb5
+
+    port = free_port()
+    options = {"auth.login.config": "jaas.conf", "krb5.conf": "krb5.conf"}
+    jaas = (
+        "KafkaServer {\n com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true"
+        f' storeKey=true\n keyTab="{SECRETS}/kafka.keytab" principal="{kerberos.BROKER}";\n}};\n'
+    )
+    variables = {
+        "KAFKA_ADVERTISED_LISTENERS": f"SASL_PLAINTEXT://localhost:{port}",
+        "KAFKA_SECURITY_INTER_BROKER_PROTOCOL": "SASL_PLAINTEXT",
+        "KAFKA_SASL_MECHANISM_INTER_BROKER_PROTOCOL": "GSSAPI",
+        "KAFKA_SASL_ENABLED_MECHANISMS": "GSSAPI",
+        "KAFKA_SASL_KERBEROS_SERVICE_NAME": "kafka",
+        "KAFKA_DELEGATION_TOKEN_SECRET_KEY": "to see who has logged in",
+        "KAFKA_OPTS": " ".join(
+            f"-Djava.security.{name}={SECRETS}/{file}" for name, file in options.items()
+        ),
+    }
+    with kerberos.running_kdc(tmp_path / "kdc") as kdc:
+        waiting = start(("sh", "-c", WAIT_FOR_SCRIPT.format(JAVA_SCRIPT)), **variables)
+        waiting.wait_until_entered()
+        waiting.copy_in(f"{SECRETS}/jaas.conf", jaas)
+        waiting.copy_in(f"{SECRETS}/krb5.conf", kdc.config.read_text())
+        keytab = waiting.root / SECRETS.lstrip("/") / "kafka.keytab"
+        keytab.write_bytes(Path(kdc.keytab(kerberos.BROKER)).read_bytes())
+        waiting.copy_in(JAVA_SCRIPT, f"#!/bin/bash\n{CP_RUN}\n")
+        waiting.wait_for_line(RUNNING)
+        health = waiting.execute("/opt/minibroker/bin/health")
+        assert (health.returncode, health.stderr) == (0, "")
+        expected = json.loads((ROOT / "tests/golden/kerberos.json").read_text())["a_ticket"]
+        assert kerberos_dialogues.play("localhost", port, kdc, "a_ticket") == expected
 
 
 @needs_namespaces

@@ -35,6 +35,7 @@ NOT_RUN: Final = {
     "delegation.token.secret.key=": "settings of tokens; the unit tests of tokens log in by one",
     "listeners=SASL_PLAINTEXT": "settings of Kafka; tests/support/sasl_dialogues.py has such",
     "sasl.enabled.mechanisms=OAUTHBEARER": "settings; test_signed_tokens.py has them",
+    "KafkaServer {": "a JAAS file of a container; test_container.py has it",
     **dict.fromkeys(
         (
             *("python3 -m venv environment", "environment/bin/pip", "tar -C environment"),

@@ -131,6 +131,10 @@ async def test_an_address_of_an_open_listener_is_bound_at_the_next_start(
     other = {"listeners": f"PLAINTEXT://{HOST}:{port}"}
     async with InProcessBroker(tmp_path) as running, await running.connect() as client:
         before = running.broker.ports
+        same = {"listeners": f"PLAINTEXT://{HOST}:{before['PLAINTEXT']}"}
+        assert await alter(client, same) == (0, None)
+        await settled(running)
+        assert not caplog.text
         assert await alter(client, other) == (0, None)
         assert await settled(running) == before
         assert await told(client) == [port]

@@ -2,15 +2,20 @@
 # Fills ROOT with everything the image adds to its base: sh install.sh ROOT WHEELS [PYTHON]
 #
 # ROOT is the image's root, WHEELS a directory with the wheel of minibroker and those of its
-# dependencies. The Dockerfile and the tests both do it with this file.
+# dependencies. The Dockerfile and the tests both do it with this file. Kerberos comes with the wheel
+# of gssapi, which the base has to have libkrb5 for.
 set -eu
 root=$1 wheels=$2 python=${3:-python3}
 source=$(dirname "$0")/rootfs
 lib=$root/opt/minibroker/lib
+extras=control,security
+for wheel in "$wheels"/gssapi-*.whl; do
+  if [ -e "$wheel" ]; then extras=$extras,kerberos; fi
+done
 
 "$python" -m pip install --quiet --no-cache-dir --disable-pip-version-check \
   --root-user-action=ignore --no-index --find-links "$wheels" --no-compile --target "$lib" \
-  "minibroker[control,security]"
+  "minibroker[$extras]"
 # What nobody runs: scripts of packages, C sources, type stubs, tests.
 rm -rf "$lib/bin"
 find "$lib" -type f \( -name '*.pyx' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.c' -o -name '*.h' \) -delete
