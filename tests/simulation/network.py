@@ -129,19 +129,21 @@ class SimulatedListener:
         assert machine is not None
         self.machine = machine
         self._connections = connections
-        self._listener = listener
+        self.listener = listener
+        self.port = listener.port
+        self.tls = None
 
     async def prepare(self) -> None:
         """Do nothing: nobody logs in."""
 
-    def bind(self) -> tuple[str, int]:
-        return "127.0.0.1", self._listener.port
+    async def bind(self) -> None:
+        """Do nothing: the port is free."""
 
     def start(self) -> None:
-        self.machine.network.listening[self._listener.port] = self
+        self.machine.network.listening[self.port] = self
 
     def stop_accepting(self) -> None:
-        self.machine.network.listening.pop(self._listener.port, None)
+        self.machine.network.listening.pop(self.port, None)
 
     async def close(self) -> None:
         """Do nothing: there is no socket."""
@@ -150,7 +152,7 @@ class SimulatedListener:
         """Return the protocol of a new connection."""
         from minibroker.server.transport import ClientTransport  # noqa: PLC0415
 
-        return ClientTransport(self._connections, self._listener, host, port)
+        return ClientTransport(self._connections, self.listener, host, port)
 
 
 class Connection:
