@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from minibroker.broker_access import BrokerAccess
 from minibroker.broker_listeners import BrokerListeners
 from minibroker.clock import SystemClock
-from minibroker.cluster.cluster import Cluster
+from minibroker.cluster.cluster import Cluster, ClusterSettings
 from minibroker.cluster.leader_balance import BalanceRule
 from minibroker.config.dynamic import DynamicConfig
 from minibroker.config.listener_changes import ADDRESS_KEYS
@@ -224,10 +224,7 @@ class Broker:
         balance = BalanceRule(
             config.leader_imbalance_check_interval_ms, config.leader_imbalance_per_broker_percentage
         )
-        return Cluster(
-            broker_id=config.broker_id,
-            tree=self._make_tree(),
-            clock=self.clock,
+        settings = ClusterSettings(
             cluster_id=config.cluster_id,
             rack=config.broker_rack,
             registration_timeout_s=(
@@ -237,12 +234,18 @@ class Broker:
             feature_levels=config.feature_levels,
             min_insync_replicas=config.min_insync_replicas,
             deletes_topics=config.delete_topic_enable,
-            delete_logs=self._delete_logs,
-            allows_unclean=lambda topic: self.dynamic.topic(topic).unclean_leader_election_enable,
             marks_recovery=config.inter_broker_protocol.marks_recovery,
             balance=balance if config.auto_leader_rebalance_enable else None,
-            timers=self.timers,
             is_told=config.zookeeper_connect is not None,
+        )
+        return Cluster(
+            broker_id=config.broker_id,
+            tree=self._make_tree(),
+            clock=self.clock,
+            settings=settings,
+            delete_logs=self._delete_logs,
+            allows_unclean=lambda topic: self.dynamic.topic(topic).unclean_leader_election_enable,
+            timers=self.timers,
         )
 
     def _make_tree(self) -> Tree:

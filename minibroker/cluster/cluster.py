@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.cluster import paths
 from minibroker.cluster.admin_nodes import AdminNodes
@@ -64,28 +64,49 @@ AWAY_S: Final = 0.1
 """Pause between two tries of a start while the tree does not answer."""
 
 
+class ClusterSettings(NamedTuple):
+    """The settings of one broker's membership. Constant."""
+
+    rack: str | None = None
+    """`broker.rack`."""
+    cluster_id: str | None = None
+    """The id to propose when the tree has none (from meta.properties); None: a new one."""
+    registration_timeout_s: float = 25.0
+    """Time to wait for a registration that a killed process left: a little more than
+    `zookeeper.session.timeout.ms`."""
+    kafka_release: str | None = None
+    """The release that this broker passes for, None for the newest."""
+    feature_levels: Mapping[str, int] | None = None
+    """Levels of features that nobody changed yet; None: the release's own."""
+    min_insync_replicas: int = 1
+    """The static `min.insync.replicas`, for the whole cluster once eligible leader replicas are in
+    force."""
+    deletes_topics: bool = True
+    """`delete.topic.enable`."""
+    marks_recovery: bool = True
+    """See `Controller`."""
+    balance: BalanceRule | None = None
+    """The rule by which leaders return to preferred replicas; None: only when asked."""
+    is_told: bool = False
+    """The controller, if it is another broker, tells of partitions: brokers are processes of their
+    own. Else every broker follows the tree."""
+
+
+DEFAULT_SETTINGS: Final = ClusterSettings()
+
+
 class Cluster:
     """One broker's membership in a cluster (of one, in the embedded home).
 
     Args:
         broker_id: `broker.id`.
-        endpoints: advertised listeners, in order; may be set with `set_endpoints` before `start`.
-        rack: `broker.rack`.
         tree: the home, not opened yet; `start` opens it and `close` closes it.
         clock: wall clock for timestamps in the tree.
-        cluster_id: id to propose when the tree has none (from meta.properties); None: a new one.
-        registration_timeout_s: how long a registration left by a killed process is waited for;
-            make it a little more than `zookeeper.session.timeout.ms`.
-        kafka_release: the release that this broker passes for, None for the newest.
-        feature_levels: levels of features that nobody changed yet; None: the release's own.
-        min_insync_replicas: the static `min.insync.replicas`, for the whole cluster once eligible
-            leader replicas are in force.
-        deletes_topics: `delete.topic.enable`.
+        settings: the other settings.
+        endpoints: advertised listeners, in order; may be set with `set_endpoints` before `start`.
         delete_logs: see `Deletions`.
-        allows_unclean, marks_recovery: see `Controller`.
-        balance: how leaders return to preferred replicas, on `timers`; None: only when asked.
-        is_told: the controller, if it is another broker, tells of partitions: brokers are
-            processes of their own. Else every broker follows the tree.
+        allows_unclean: see `Controller`.
+        timers: for the looks at the balance of leaders; None: there are none.
         log: where the cluster's changes are reported.
 
     All methods belong to the loop's thread. Those that ask the tree raise CoordinationError when it
@@ -107,29 +128,18 @@ class Cluster:
         broker_id: int,
         tree: Tree,
         clock: Clock,
+        settings: ClusterSettings = DEFAULT_SETTINGS,
         endpoints: Sequence[Endpoint] = (),
-        rack: str | None = None,
-        cluster_id: str | None = None,
-        registration_timeout_s: float = 25.0,
-        kafka_release: str | None = None,
-        feature_levels: Mapping[str, int] | None = None,
-        min_insync_replicas: int = 1,
-        deletes_topics: bool = True,
         delete_logs: DeleteLogs | None = None,
         allows_unclean: AllowsUnclean | None = None,
-        marks_recovery: bool = True,
-        balance: BalanceRule | None = None,
         timers: Timers | None = None,
-        is_told: bool = False,
         log: logging.Logger | None = None,
     ) -> None:
         # All are constant after construction, but for the last; each part says who changes it.
         self.image = MetadataImage()
         self.broker_id = broker_id
         self._tree = tree
-        self._proposed_cluster_id = cluster_id
-        self._registration_timeout_s = registration_timeout_s
-        self._min_insync_replicas = min_insync_replicas
+        self._settings = settings
         self._updater = ImageUpdater(self.image)
         context = self._context = ClusterContext(
             broker_id=broker_id,
@@ -138,7 +148,7 @@ class Cluster:
             clock=clock,
             log=log or logging.getLogger(__name__),
         )
-        self._registration = Registration(context, tuple(endpoints), rack)
+        self._registration = Registration(context, tuple(endpoints), settings.rack)
         self._election = Election(context)
         self._states = PartitionStates(context, self._election)
         self._controller = Controller(
@@ -146,16 +156,16 @@ class Cluster:
             self._election,
             self._states,
             allows_unclean=allows_unclean,
-            marks_recovery=marks_recovery,
+            marks_recovery=settings.marks_recovery,
         )
         self._deletions = Deletions(
             context,
             self._election,
             self._states,
             delete_logs=delete_logs,
-            deletes_topics=deletes_topics,
+            deletes_topics=settings.deletes_topics,
         )
-        self._balancer = self._make_balancer(balance, timers)
+        self._balancer = self._make_balancer(timers)
         self._configs = Configs(context)
         self._topics = Topics(
             context, self._election, self._controller, self._deletions, self._states
@@ -165,20 +175,21 @@ class Cluster:
             context, self._election, self._controller, self._states, self._deletions
         )
         self.producer_ids = ProducerIds(tree, broker_id)
-        self.features = Features(context, release=kafka_release, initial=feature_levels)
+        self.features = Features(
+            context, release=settings.kafka_release, initial=settings.feature_levels
+        )
         self._admin_nodes = self._make_admin_nodes()
-        self._follower = self._make_follower(is_told=is_told)
+        self._follower = self._make_follower()
         self.requests = ControllerRequests(context, self._follower, self._registration)
         """Requests of another broker that is the controller."""
         self._is_open = False
 
-    def _make_balancer(
-        self, balance: BalanceRule | None, timers: Timers | None
-    ) -> LeaderBalancer | None:
-        if balance is None or timers is None:
+    def _make_balancer(self, timers: Timers | None) -> LeaderBalancer | None:
+        rule = self._settings.balance
+        if rule is None or timers is None:
             return None
         return LeaderBalancer(
-            self._context, self._election, self._controller, timers=timers, rule=balance
+            self._context, self._election, self._controller, timers=timers, rule=rule
         )
 
     def _make_admin_nodes(self) -> AdminNodes:
@@ -190,7 +201,7 @@ class Cluster:
             deletions=self._deletions,
         )
 
-    def _make_follower(self, *, is_told: bool) -> TreeFollower:
+    def _make_follower(self) -> TreeFollower:
         return TreeFollower(
             self._context,
             self._election,
@@ -201,7 +212,7 @@ class Cluster:
             admin_nodes=self._admin_nodes,
             features=self.features,
             finish_moves=self.reassignments.finish,
-            is_told=is_told,
+            is_told=self._settings.is_told,
         )
 
     # Life
@@ -260,7 +271,7 @@ class Cluster:
     async def _create_parents(self, accept_cluster_id: Callable[[str], None] | None) -> None:
         async def find_cluster() -> None:
             await create_parents(self._tree)
-            self.image.cluster_id = await get_cluster_id(self._tree, self._proposed_cluster_id)
+            self.image.cluster_id = await get_cluster_id(self._tree, self._settings.cluster_id)
 
         await self._while_away(find_cluster)
         if accept_cluster_id is not None:
@@ -285,7 +296,7 @@ class Cluster:
         Raises CoordinationError: it does not answer for as long as a registration is waited for.
         """
         loop = asyncio.get_running_loop()
-        end = loop.time() + self._registration_timeout_s
+        end = loop.time() + self._settings.registration_timeout_s
         while True:
             try:
                 return await step()
@@ -300,11 +311,11 @@ class Cluster:
         Raises CoordinationError.
         """
         if is_alone or not self._tree.is_shared:
-            await self._registration.register(self._registration_timeout_s)
+            await self._registration.register(self._settings.registration_timeout_s)
             return
         await leave_last_run(self._context)
         await self._registration.register(
-            self._registration_timeout_s, when_free=lambda: let_others_lead(self._context)
+            self._settings.registration_timeout_s, when_free=lambda: let_others_lead(self._context)
         )
 
     async def close(self) -> None:
@@ -515,7 +526,7 @@ class Cluster:
         if not self.features.level(ELIGIBLE_LEADER_REPLICAS):
             return
         if MIN_INSYNC_REPLICAS not in self.config_of("brokers", paths.DEFAULT_ENTITY):
-            value = str(self._min_insync_replicas)
+            value = str(self._settings.min_insync_replicas)
             await self.alter_config("brokers", paths.DEFAULT_ENTITY, {MIN_INSYNC_REPLICAS: value})
         for name, values in list(self.image.configs.get("brokers", {}).items()):
             if name != paths.DEFAULT_ENTITY and MIN_INSYNC_REPLICAS in values:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.clock import SystemClock
-from minibroker.cluster.cluster import Cluster
+from minibroker.cluster.cluster import Cluster, ClusterSettings
 from minibroker.cluster.image import Endpoint
 from minibroker.cluster.tree import Create, SessionEvent, Set
 from minibroker.cluster.zookeeper import ZooKeeperTree
@@ -149,7 +149,7 @@ class OneCluster:
             tree=self.tree,
             clock=SystemClock(),
             endpoints=[Endpoint("PLAINTEXT", "127.0.0.1", 9092)],
-            registration_timeout_s=SESSION_TIMEOUT_MS / 1000 + 5,
+            settings=ClusterSettings(registration_timeout_s=SESSION_TIMEOUT_MS / 1000 + 5),
         )
         self.sessions = Sessions(self.tree)
 
@@ -236,7 +236,8 @@ async def test_closing_while_zookeeper_is_away_ends(zookeeper: ZooKeeper) -> Non
 async def test_taken_broker_id_is_one_sentence(zookeeper: ZooKeeper) -> None:
     first, second = OneCluster(zookeeper.connect), OneCluster(zookeeper.connect)
     await first.cluster.start()
-    second.cluster._registration_timeout_s = 0.5
+    settings = second.cluster._settings
+    second.cluster._settings = settings._replace(registration_timeout_s=0.5)
     with pytest.raises(
         CoordinationError,
         match=r"broker id 0 is registered by another process \(127.0.0.1:9092\)",
@@ -249,7 +250,7 @@ async def test_taken_broker_id_is_one_sentence(zookeeper: ZooKeeper) -> None:
 _KILLED = """
 import asyncio, os, sys
 from minibroker.clock import SystemClock
-from minibroker.cluster.cluster import Cluster
+from minibroker.cluster.cluster import Cluster, ClusterSettings
 from minibroker.cluster.image import Endpoint
 from minibroker.cluster.zookeeper import ZooKeeperTree
 
@@ -291,7 +292,12 @@ async def test_session_kept_in_the_data_directory_is_taken_up_at_once(
     done = await asyncio.to_thread(subprocess.run, command, check=False)
     assert done.returncode == -9
     tree = ZooKeeperTree(zookeeper.connect, session_file=path)
-    again = Cluster(broker_id=0, tree=tree, clock=SystemClock(), registration_timeout_s=OWN_S)
+    again = Cluster(
+        broker_id=0,
+        tree=tree,
+        clock=SystemClock(),
+        settings=ClusterSettings(registration_timeout_s=OWN_S),
+    )
     await again.start()
     assert again.is_controller
     assert again.image.controller_epoch == 2
@@ -309,7 +315,12 @@ async def test_a_broker_that_takes_up_its_session_again_is_noticed_by_the_contro
 
     def second() -> Cluster:
         tree = ZooKeeperTree(zookeeper.connect, session_file=tmp_path / "session")
-        return Cluster(broker_id=2, tree=tree, clock=SystemClock(), registration_timeout_s=OWN_S)
+        return Cluster(
+            broker_id=2,
+            tree=tree,
+            clock=SystemClock(),
+            settings=ClusterSettings(registration_timeout_s=OWN_S),
+        )
 
     killed, again = second(), second()
     await killed.start()

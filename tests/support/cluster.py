@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from minibroker.clock import SystemClock
 from minibroker.cluster import paths
-from minibroker.cluster.cluster import Cluster
+from minibroker.cluster.cluster import Cluster, ClusterSettings
 from minibroker.cluster.codecs import (
     PartitionState,
     TopicAssignment,
@@ -54,11 +54,15 @@ class Recorder:
 
 
 def new_cluster(tree: Tree, listener: Recorder, broker_id: int = 0, **options: Any) -> Cluster:
-    """Return a cluster of one broker, not started; `options` as `Cluster` takes them."""
+    """Return a cluster of one broker, not started. `options`: those of `ClusterSettings`, and what
+    else `Cluster` takes.
+    """
+    names = options.keys() & set(ClusterSettings._fields)
     cluster = Cluster(
         broker_id=broker_id,
         tree=tree,
         clock=SystemClock(),
+        settings=ClusterSettings(**{name: options.pop(name) for name in names}),
         endpoints=[Endpoint("PLAINTEXT", "127.0.0.1", 9092)],
         **options,
     )

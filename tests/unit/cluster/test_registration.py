@@ -9,7 +9,7 @@ import pytest
 
 from minibroker.clock import SystemClock
 from minibroker.cluster import paths
-from minibroker.cluster.cluster import Cluster
+from minibroker.cluster.cluster import Cluster, ClusterSettings
 from minibroker.cluster.image import Endpoint
 from minibroker.cluster.registration import create_parents, get_cluster_id
 from minibroker.cluster.tree import Create
@@ -42,7 +42,12 @@ async def test_registration_of_another_broker_is_not_taken_over(tree: Tree) -> N
         b'{"version":5,"endpoints":["PLAINTEXT://other:1"],"host":"other","port":1,"jmx_port":-1}'
     )
     await tree.create("/brokers/ids/0", other)
-    cluster = Cluster(broker_id=0, tree=tree, clock=SystemClock(), registration_timeout_s=0.05)
+    cluster = Cluster(
+        broker_id=0,
+        tree=tree,
+        clock=SystemClock(),
+        settings=ClusterSettings(registration_timeout_s=0.05),
+    )
     with pytest.raises(CoordinationError, match=r"registered by another process \(other:1\)"):
         await cluster._registration.register(0.05)
     assert (await tree.get("/brokers/ids/0"))[0] == other
@@ -81,7 +86,12 @@ async def test_own_node_is_replaced_after_a_lost_reply(tree: Tree) -> None:
 
 async def test_proposed_cluster_id_counts_only_in_a_new_tree(new_tree: Callable[[], Tree]) -> None:
     for proposal in ("first-proposal", "second-proposal"):
-        cluster = Cluster(broker_id=0, tree=new_tree(), clock=SystemClock(), cluster_id=proposal)
+        cluster = Cluster(
+            broker_id=0,
+            tree=new_tree(),
+            clock=SystemClock(),
+            settings=ClusterSettings(cluster_id=proposal),
+        )
         cluster.set_endpoints([Endpoint("PLAINTEXT", "h", 1)])
         await cluster.start()
         assert cluster.image.cluster_id == "first-proposal"
