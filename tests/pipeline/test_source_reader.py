@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.pipeline import options
+from minibroker.pipeline import options, preflight
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import OffsetRange
+from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.source import reader
 from minibroker.pipeline.source.batch import plan
 from minibroker.pipeline.source.reader import read_range
+from minibroker.pipeline.source.reader_columns import ColumnBuilder
 from minibroker.pipeline.wire import client as wire_client
 from minibroker.pipeline.wire import reader as wire_reader
 from minibroker.pipeline.wire.connection import WireConnection
@@ -142,6 +145,29 @@ def test_a_topic_that_is_gone_is_data_loss_or_left_out(
         offsets_read(parsed(address, span.topic, fetchWith=client), span)
     tolerant = parsed(address, span.topic, failOnDataLoss="false", fetchWith=client)
     assert offsets_read(tolerant, span) == []
+
+
+def test_a_topic_made_anew_while_it_is_read_is_data_loss(
+    minibroker_address: str, topic: str, client: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its records have the offsets of the old ones: only its id tells."""
+    monkeypatch.setattr(wire_reader, "CHUNK_RECORDS", 1)
+    monkeypatch.setattr(reader, "MESSAGES_MAX", 2)
+    monkeypatch.setattr(ColumnBuilder, "is_full", True)
+    topics.create(minibroker_address, topic)
+    for _ in range(5):
+        topics.send(minibroker_address, topic, 2)
+    ids = json.dumps(preflight.topic_ids(Kafka(minibroker_address), [topic]))
+    small = {"kafka.max.partition.fetch.bytes": "100", "fetchWith": client, "topicIds": ids}
+    wanted = parsed(minibroker_address, topic, **small)
+    [whole] = plan(wanted)
+    batches = read_range(wanted, whole)
+    assert next(batches).num_rows == 2
+    topics.delete(minibroker_address, topic)
+    topics.create(minibroker_address, topic)
+    topics.send(minibroker_address, topic, 20)
+    with pytest.raises(PipelineError, match=r"are gone \(the topic has another id\)"):
+        list(batches)
 
 
 def test_an_end_that_does_not_come_is_not_waited_for_longer_than_told(

@@ -61,6 +61,8 @@ class CopyTargets:
     def ensure(self, names: Mapping[str, str]) -> None:
         """Make the targets that are missing, and add partitions that are.
 
+        Nothing is done for a topic that is gone: its reader says so, or leaves it out.
+
         Args:
             names: topic of the source → topic of the target.
 
@@ -71,7 +73,7 @@ class CopyTargets:
         new = {
             source: target
             for source, target in names.items()
-            if self._partitions.get(target) != counts.get(source)
+            if source in counts and self._partitions.get(target) != counts[source]
         }
         if not new:
             return

@@ -22,14 +22,15 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.pacing import paced
 from minibroker.pipeline.source.consumer import range_consumer
 from minibroker.pipeline.source.reader_columns import ColumnBuilder
+from minibroker.pipeline.source.topics import made_anew
 from minibroker.pipeline.wire import range_losses
 from minibroker.pipeline.wire.client import WireClient
 from minibroker.pipeline.wire.first_answers import first_answers
-from minibroker.pipeline.wire.reader import read_span
+from minibroker.pipeline.wire.reader import MADE_ANEW, read_span
 from minibroker.pipeline.wire.settings import UnservedError, wire_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
     from confluent_kafka import Consumer
@@ -95,9 +96,10 @@ def read_ranges(options: SourceOptions, ranges: Iterable[OffsetRange]) -> Iterat
     """
     settings = _wire_settings(options)
     if settings is None:
-        for span in ranges:
-            if span.size > 0:
-                yield from paced(_read_range(options, span), options.task_bytes_per_second)
+        spans = [span for span in ranges if span.size > 0]
+        for span in spans:
+            yield from paced(_read_range(options, span), options.task_bytes_per_second)
+        _check_same_topics(options, spans)
         return
     client = WireClient(settings)
     for span, told in first_answers(options, settings, client, list(ranges)):
@@ -108,6 +110,15 @@ def read_ranges(options: SourceOptions, ranges: Iterable[OffsetRange]) -> Iterat
 def read_range(options: SourceOptions, span: OffsetRange) -> Iterator[pa.RecordBatch]:
     """Do `read_ranges` for one range."""
     return read_ranges(options, [span])
+
+
+def _check_same_topics(options: SourceOptions, spans: Sequence[OffsetRange]) -> None:
+    """Raise PipelineError if a topic was made anew while librdkafka read it: it knows no ids."""
+    if options.fail_on_data_loss:
+        anew = made_anew(options, {span.topic for span in spans})
+        for span in spans:
+            if span.topic in anew:
+                raise PipelineError(range_losses.gone(span, span.start, MADE_ANEW))
 
 
 def _wire_settings(options: SourceOptions) -> WireSettings | None:

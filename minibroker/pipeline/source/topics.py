@@ -98,7 +98,7 @@ class TopicOffsets:
             dict.fromkeys(partition.topic for partition in options.assigned)
         )
         for left in range(options.offset_retries if patient else 0, -1, -1):
-            found = self._described(names, missing_allowed=missing_allowed or left > 0)
+            found = self.describe(names, missing_allowed=missing_allowed or left > 0)
             if left == 0 or {partition.topic for partition in found}.issuperset(names):
                 break
             self._wait()
@@ -119,10 +119,10 @@ class TopicOffsets:
         except KafkaException as error:
             raise self._failed("list the topics", error) from error
         names = [name for name in topics if name not in INTERNAL_TOPICS and wanted.fullmatch(name)]
-        return sorted(self._described(names, missing_allowed=True)) if names else []
+        return sorted(self.describe(names, missing_allowed=True)) if names else []
 
-    def _described(self, names: Iterable[str], *, missing_allowed: bool) -> set[TopicPartition]:
-        """Return the partitions of topics, and keep the topics' ids."""
+    def describe(self, names: Iterable[str], *, missing_allowed: bool) -> set[TopicPartition]:
+        """Return the partitions of topics, and keep the topics' ids. Raises as `partitions`."""
         found = set()
         self.ids = {}
         answers = self._client.describe_topics(
@@ -292,6 +292,19 @@ class TopicOffsets:
                 "anew, or set failOnDataLoss=false to go on without it"
             )
         return PipelineError(f"cannot {what} on {self._brokers}: {code.str()}")
+
+
+def made_anew(options: SourceOptions, topics: Iterable[str]) -> list[str]:
+    """Return the topics that have another id now than the one that they must have.
+
+    A topic that is gone is left out. Raises PipelineError: the brokers do not answer.
+    """
+    wanted = {topic: options.topic_ids[topic] for topic in topics if options.topic_ids.get(topic)}
+    if not wanted:
+        return []
+    offsets = TopicOffsets(options)
+    offsets.describe(wanted, missing_allowed=True)
+    return sorted(topic for topic in offsets.ids if offsets.ids[topic] != wanted[topic])
 
 
 def id_text(topic_id: object) -> str:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from confluent_kafka.admin import ConfigEntry, ConfigSource
 
-from minibroker.pipeline.copies.targets import LEFT_OUT, copied_settings, too_few
+from minibroker.pipeline import preflight
+from minibroker.pipeline.copies.targets import LEFT_OUT, CopyTargets, copied_settings, too_few
+from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.preflight import ClusterTopics
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def entry(name: str, value: str | None, source: ConfigSource) -> ConfigEntry:
@@ -27,3 +35,18 @@ def test_a_small_target_is_named_with_its_numbers() -> None:
     told = too_few("orders", 4, "copy", 2)
     assert "'copy' has 2 partitions and 'orders' has 4" in told
     assert "--by-key" in told
+
+
+def test_a_topic_that_is_gone_meanwhile_is_left_to_its_reader(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers: list[dict[str, int]] = [{"orders": 1}, {"copy": 1}, {"another": 1}]
+
+    def ask(*_: Any) -> ClusterTopics:
+        return ClusterTopics("cluster", answers.pop(0))
+
+    monkeypatch.setattr(preflight, "ask", ask)
+    targets = CopyTargets(Kafka("x:1"), Kafka("y:1"), None, keeps_partitions=True)
+    for _ in range(2):
+        targets.ensure({"orders": "copy"})
+    assert answers == []
