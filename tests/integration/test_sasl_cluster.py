@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from minibroker.errors import ConfigError
 from minibroker.testing import Cluster
-from tests.support.signed_tokens import AUDIENCE, write_jwks
+from tests.support.signed_tokens import AUDIENCE, rsa_key, write_jwks, write_key
 from tests.support.token_provider import CLIENT, TokenProvider
 from tests.support.waiting import wait_until
 
@@ -68,17 +68,19 @@ def test_followers_log_in_with_a_token() -> None:
         produce_to_all(cluster)
 
 
-def test_followers_log_in_with_a_token_of_a_provider(tmp_path: Path) -> None:
+@pytest.mark.parametrize("proof", ["secret", "assertion"])
+def test_followers_log_in_with_a_token_of_a_provider(tmp_path: Path, proof: str) -> None:
     handlers = "org.apache.kafka.common.security.oauthbearer.OAuthBearer"
     of_mechanism = "listener.name.sasl_plaintext.oauthbearer.sasl"
+    is_secret = proof == "secret"
     with TokenProvider() as provider:
         settings = {
             **SETTINGS,
             "sasl.enabled.mechanisms": "PLAIN,OAUTHBEARER",
             "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
             f"{of_mechanism}.jaas.config": (
-                f"{handlers}LoginModule required"
-                f' clientId="{CLIENT[0]}" clientSecret="{CLIENT[1]}" scope="kafka";'
+                f"{handlers}LoginModule required scope=kafka"
+                + (f' clientId="{CLIENT[0]}" clientSecret="{CLIENT[1]}";' if is_secret else ";")
             ),
             f"{of_mechanism}.login.callback.handler.class": f"{handlers}LoginCallbackHandler",
             f"{of_mechanism}.server.callback.handler.class": f"{handlers}ValidatorCallbackHandler",
@@ -86,13 +88,25 @@ def test_followers_log_in_with_a_token_of_a_provider(tmp_path: Path) -> None:
             f"{of_mechanism}.oauthbearer.jwks.endpoint.url": write_jwks(tmp_path),
             f"{of_mechanism}.oauthbearer.expected.audience": AUDIENCE,
         }
+        if not is_secret:
+            provider.public_key = rsa_key("broker").public_key()
+            settings |= {
+                f"{of_mechanism}.oauthbearer.assertion.{name}": text
+                for name, text in {
+                    "claim.aud": provider.url,
+                    "claim.iss": CLIENT[0],
+                    "claim.sub": CLIENT[0],
+                    "private.key.file": write_key(tmp_path / "key.pem", rsa_key("broker")),
+                }.items()
+            }
         with Cluster(3, config=settings, topics=["t"]) as cluster:
             wait_until(lambda: cluster.in_sync("t") == [0, 1, 2], "all replicas are in sync")
             produce_to_all(cluster)
         assert provider.given
-        assert {asked.body for asked in provider.asked} == {
-            "grant_type=client_credentials&scope=kafka"
-        }
+        fields = {"grant_type": "client_credentials", "scope": "kafka"}
+        for asked in provider.asked:
+            assert fields.items() <= asked.fields.items()
+            assert ("client_assertion" in asked.fields) is not is_secret
 
 
 def test_followers_go_on_when_their_sessions_end() -> None:

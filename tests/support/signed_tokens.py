@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +51,13 @@ def rsa_key(name: str, bits: int = 2048) -> rsa.RSAPrivateKey:
 def ec_key(name: str) -> ec.EllipticCurvePrivateKey:
     """Return the key of this name on the curve P-256."""
     return ec.generate_private_key(ec.SECP256R1())
+
+
+def write_key(path: Path, key: Any, passphrase: bytes = b"") -> str:
+    """Write a private key as Java reads it; return the file."""
+    encryption = BestAvailableEncryption(passphrase) if passphrase else NoEncryption()
+    path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption))
+    return str(path)
 
 
 def jwks() -> dict[str, Any]:

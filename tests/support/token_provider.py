@@ -1,4 +1,6 @@
-"""An identity provider on 127.0.0.1 that gives tokens to clients with a secret (RFC 6749, 4.4)."""
+"""An identity provider on 127.0.0.1 that gives tokens to clients with a secret (RFC 6749, 4.4), or
+with assertions that they sign (RFC 7523).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,9 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from urllib.parse import parse_qsl
+
+import jwt
 
 from tests.support.certificates import broker_certificate
 from tests.support.signed_tokens import token
@@ -34,6 +39,11 @@ class Asked(NamedTuple):
         assert scheme == "Basic"
         return base64.b64decode(value, validate=True).decode()
 
+    @property
+    def fields(self) -> dict[str, str]:
+        """Return the fields of the form, in their order."""
+        return dict(parse_qsl(self.body))
+
 
 class TokenProvider:
     """The server. A test may choose its answers."""
@@ -45,6 +55,8 @@ class TokenProvider:
         self.answer: bytes | None = None
         """An answer in place of a token."""
         self.asked: list[Asked] = []
+        self.public_key: Any = None
+        """That of a client with assertions; None: the client has a secret."""
         self.given: list[str] = []
         """The tokens, the newest last."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -82,7 +94,7 @@ class TokenProvider:
         status = self.statuses.pop(0) if self.statuses else 200
         if self.answer is not None:
             return status, self.answer
-        if asked.client != ":".join(CLIENT):
+        if not self._knows(asked):
             status = 401
         if status != 200:
             error = {"error": "invalid_client", "error_description": "unknown"}
@@ -91,6 +103,19 @@ class TokenProvider:
         made = token({"sub": CLIENT[0], "iat": now_s, "exp": now_s + self.lifetime_s})
         self.given.append(made)
         return status, json.dumps({"access_token": made, "token_type": "Bearer"}).encode()
+
+    def _knows(self, asked: Asked) -> bool:
+        if self.public_key is None:
+            return asked.client == ":".join(CLIENT)
+        fields = asked.fields
+        assertion = fields.get("client_assertion") or fields.get("assertion", "")
+        try:
+            claims = jwt.decode(
+                assertion, self.public_key, algorithms=["RS256", "ES256"], audience=self.url
+            )
+        except jwt.PyJWTError:
+            return False
+        return claims["sub"] == CLIENT[0] and "authorization" not in asked.headers
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -36,10 +36,12 @@ _UNSECURED: Final = f"{PACKAGE}internals.unsecured.OAuthBearerUnsecuredLoginCall
 HANDLER_KEY: Final = "sasl.login.callback.handler.class"
 URL_KEY: Final = "sasl.oauthbearer.token.endpoint.url"
 RETRIEVER_KEY: Final = "sasl.oauthbearer.jwt.retriever.class"
+_BEARER: Final = f"{PACKAGE}JwtBearerJwtRetriever"
 _RETRIEVERS: Final = {
     f"{PACKAGE}DefaultJwtRetriever": ("http", "https", "file"),
     f"{PACKAGE}ClientCredentialsJwtRetriever": ("http", "https"),
     f"{PACKAGE}FileJwtRetriever": ("file",),
+    _BEARER: ("http", "https"),
 }
 """Kafka's class → the URLs that it reads."""
 _OPTION: Final = "unsecuredLogin"
@@ -141,7 +143,8 @@ def _retriever(
     from minibroker.security.sasl.token_endpoint import endpoint_of  # noqa: PLC0415  seldom set
 
     tls = provider_tls(options) if scheme == "https" else None
-    return endpoint_of(url, settings, options, tls, clock).token
+    is_bearer = retriever == _BEARER
+    return endpoint_of(url, settings, options, tls, clock, is_bearer=is_bearer).token
 
 
 def _read(path: Path) -> str:

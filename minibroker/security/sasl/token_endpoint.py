@@ -1,13 +1,15 @@
 """`TokenEndpoint`: this broker's token for others, fetched from an identity provider by HTTP.
 
     login at another broker ─► token ─ known, and not to be renewed yet ─► the same again
-                                 └ else POST to the provider, with client credentials
+                                 └ else POST to the provider, with the client's secret or an
+                                   assertion (`client_assertion`)
 
 A token is renewed by the first login after `sasl.login.refresh.window.factor` of its life. If that
 fails, the old one is shown until it ends, and `AGAIN_MS` later the next login tries again. Calls
 block, so they run beside the loop. One answer has `ANSWER_BYTES_MAX` bytes and bounded time.
 
-Source: Kafka ClientCredentialsJwtRetriever, HttpJwtRetriever, ClientSecretRequestFormatter,
+Source: Kafka ClientCredentialsJwtRetriever, JwtBearerJwtRetriever, HttpJwtRetriever,
+ClientSecretRequestFormatter, ClientAssertionRequestFormatter, JwtBearerRequestFormatter,
 ClientJwtValidator, Retry, ExpiringCredentialRefreshingLogin.
 Differs from Kafka: no redirection is followed. Time-outs that are not set are `TIMEOUT_S`.
 """
@@ -22,9 +24,10 @@ import threading
 import time
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import quote_plus, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from minibroker.errors import ConfigError
+from minibroker.security.sasl.client_assertion import FILE_KEY, assertions_of, has_assertions
 from minibroker.security.sasl.oauth import MESSAGE_BYTES_MAX, TokenError, claims_of, seconds_of
 
 if TYPE_CHECKING:
@@ -46,6 +49,8 @@ _LOGIN: Final = "sasl.login."
 ID_KEY: Final = f"{_OAUTH}client.credentials.client.id"
 SECRET_KEY: Final = f"{_OAUTH}client.credentials.client.secret"
 SCOPE_KEY: Final = f"{_OAUTH}scope"
+_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+_ASSERTION_TYPE: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _FINAL_STATUSES: Final = frozenset(
     {400, 401, 402, 403, 404, 405, 406, 407, 409, 410, 411, 412, 413, 414, 415, 501, 505}
 )
@@ -65,9 +70,10 @@ class TokenRequest(NamedTuple):
     """A request for a token, and the time that its answer may take."""
 
     url: str
-    authorization: str
-    """The header with the client's id and secret."""
-    body: bytes
+    authorization: str | None
+    """The header with the client's id and secret, None where an assertion stands for them."""
+    form: Callable[[], Mapping[str, str]]
+    """Returns the fields of the body. Raises ConfigError."""
     tls: ssl.SSLContext | None
     """For `https`, None: the system's CAs are trusted."""
     connect_s: float
@@ -79,6 +85,17 @@ class TokenRequest(NamedTuple):
 
     def send(self) -> bytes:
         """Return the answer. Blocks. Raises OSError."""
+        try:
+            body = urlencode(self.form()).encode()
+        except ConfigError as error:  # a file that was right at the start
+            raise TokenFetchError(str(error), is_final=True) from None
+        headers = {
+            "Accept": "application/json",
+            "Cache-Control": "no-cache",
+            "Content-Type": "application/x-www-form-urlencoded",
+        }
+        if self.authorization is not None:
+            headers["Authorization"] = self.authorization
         connection = self._connection()
         try:
             connection.connect()
@@ -87,13 +104,8 @@ class TokenRequest(NamedTuple):
             connection.request(
                 "POST",
                 (parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
-                self.body,
-                {
-                    "Accept": "application/json",
-                    "Authorization": self.authorization,
-                    "Cache-Control": "no-cache",
-                    "Content-Type": "application/x-www-form-urlencoded",
-                },
+                body,
+                headers,
             )
             with connection.getresponse() as answer:
                 data = self._read(answer.read1)
@@ -221,24 +233,25 @@ def endpoint_of(
     options: Mapping[str, str],
     tls: ssl.SSLContext | None,
     clock: Clock,
+    *,
+    is_bearer: bool = False,
 ) -> TokenEndpoint:
-    """Return the provider at this URL. `settings` stand over `options` of the JAAS line. Raises
-    ConfigError.
+    """Return the provider at this URL. `settings` stand over `options` of the JAAS line.
+
+    `is_bearer`: whether the assertion itself is exchanged for a token, as JwtBearerJwtRetriever
+    does. Raises ConfigError.
     """
-    client_id = _given(settings, ID_KEY, options, "clientId")
-    secret = _given(settings, SECRET_KEY, options, "clientSecret")
-    if client_id is None or secret is None:
-        key, option = (ID_KEY, "clientId") if client_id is None else (SECRET_KEY, "clientSecret")
-        raise ConfigError(
-            f"sasl.oauthbearer.token.endpoint.url={url} needs {key}, or {option} in the JAAS line"
-        )
-    scope = _given(settings, SCOPE_KEY, options, "scope")
-    body = "grant_type=client_credentials" + (f"&scope={quote_plus(scope)}" if scope else "")
-    basic = base64.b64encode(f"{client_id}:{secret}".encode()).decode("ascii")
+    authorization: str | None = None
+    if is_bearer:
+        form = _bearer_form(settings, clock)
+    elif has_assertions(settings):
+        form = _assertion_form(settings, options, clock)
+    else:
+        authorization, form = _secret_form(url, settings, options)
     request = TokenRequest(
         url,
-        f"Basic {basic}",
-        body.encode(),
+        authorization,
+        form,
         tls,
         _seconds(settings, "connect.timeout.ms"),
         _seconds(settings, "read.timeout.ms"),
@@ -250,6 +263,51 @@ def endpoint_of(
         backoff_ms=settings.integer(f"{_LOGIN}retry.backoff.ms"),
         backoff_max_ms=settings.integer(f"{_LOGIN}retry.backoff.max.ms"),
     )
+
+
+def _secret_form(
+    url: str, settings: ConfigValues, options: Mapping[str, str]
+) -> tuple[str, Callable[[], Mapping[str, str]]]:
+    """Return header and fields for a client with a secret. Raises ConfigError."""
+    client_id = _given(settings, ID_KEY, options, "clientId")
+    secret = _given(settings, SECRET_KEY, options, "clientSecret")
+    if client_id is None or secret is None:
+        key, option = (ID_KEY, "clientId") if client_id is None else (SECRET_KEY, "clientSecret")
+        raise ConfigError(
+            f"sasl.oauthbearer.token.endpoint.url={url} needs {key}, or {option} in the JAAS line;"
+            f" or {FILE_KEY}, or others of its kind, for a client without a secret"
+        )
+    basic = base64.b64encode(f"{client_id}:{secret}".encode()).decode("ascii")
+    fields = {"grant_type": "client_credentials", **_scope(settings, options)}
+    return f"Basic {basic}", lambda: fields
+
+
+def _assertion_form(
+    settings: ConfigValues, options: Mapping[str, str], clock: Clock
+) -> Callable[[], Mapping[str, str]]:
+    """Return the fields of a client with assertions. Raises ConfigError."""
+    make = assertions_of(settings, clock)
+    client_id = _given(settings, ID_KEY, options, "clientId")
+    more = {"grant_type": "client_credentials"} | ({"client_id": client_id} if client_id else {})
+    more |= _scope(settings, options)
+    return lambda: {
+        "client_assertion_type": _ASSERTION_TYPE,
+        "client_assertion": make(),
+        **more,
+    }
+
+
+def _bearer_form(settings: ConfigValues, clock: Clock) -> Callable[[], Mapping[str, str]]:
+    """Return the fields of an assertion that is exchanged for a token. Raises ConfigError."""
+    make = assertions_of(settings, clock)
+    more = _scope(settings, {})
+    return lambda: {"grant_type": _BEARER, "assertion": make(), **more}
+
+
+def _scope(settings: ConfigValues, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the field of the scope, none where none is set."""
+    scope = _given(settings, SCOPE_KEY, options, "scope")
+    return {"scope": scope} if scope else {}
 
 
 def _refreshing(settings: ConfigValues) -> Refreshing:

@@ -12,7 +12,12 @@ import pytest
 from minibroker.clock import SystemClock
 from minibroker.config.settings import ConfigValues
 from minibroker.errors import ConfigError
-from minibroker.security.sasl.oauth_login import HANDLER_KEY, URL_KEY, oauth_login
+from minibroker.security.sasl.oauth_login import (
+    HANDLER_KEY,
+    RETRIEVER_KEY,
+    URL_KEY,
+    oauth_login,
+)
 from minibroker.security.sasl.token_endpoint import (
     AGAIN_MS,
     ANSWER_BYTES_MAX,
@@ -27,7 +32,7 @@ from minibroker.security.sasl.token_endpoint import (
 )
 from tests.support.certificates import authority_pem
 from tests.support.in_process import ManualClock
-from tests.support.signed_tokens import token
+from tests.support.signed_tokens import rsa_key, token, write_key
 from tests.support.token_provider import CLIENT, TokenProvider
 
 if TYPE_CHECKING:
@@ -239,3 +244,59 @@ def test_settings_that_cannot_be_are_named(
 def test_a_request_shows_no_secret() -> None:
     request = TokenRequest("http://a/", "Basic c2VjcmV0", b"", None, 1, 1)
     assert f"{request} {request!r}" == "TokenRequest(http://a/) TokenRequest(http://a/)"
+
+
+ASSERTION = "sasl.oauthbearer.assertion."
+
+
+def signing(provider: TokenProvider, directory: Path) -> dict[str, str]:
+    """Return settings of a client with assertions, which the provider knows."""
+    provider.public_key = rsa_key("broker").public_key()
+    return {
+        f"{ASSERTION}claim.aud": provider.url,
+        f"{ASSERTION}claim.iss": CLIENT[0],
+        f"{ASSERTION}claim.sub": CLIENT[0],
+        f"{ASSERTION}private.key.file": write_key(directory / "key.pem", rsa_key("broker")),
+    }
+
+
+def test_an_assertion_stands_for_the_secret(provider: TokenProvider, tmp_path: Path) -> None:
+    settings = signing(provider, tmp_path)
+    options = {"clientId": "an id", "clientSecret": "not asked for", "scope": " read write "}
+    assert endpoint(provider.url, settings, options=options).token() == provider.given[0]
+    assert list(provider.asked[0].fields.items())[::2] == [
+        ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
+        ("grant_type", "client_credentials"),
+        ("scope", "read write"),
+    ]
+    assert provider.asked[0].fields["client_id"] == "an id"
+    assert endpoint(provider.url, settings, options={}).token() == provider.given[1]
+    assert list(provider.asked[1].fields)[1:] == ["client_assertion", "grant_type"]
+
+
+def test_an_assertion_is_exchanged_for_a_token(provider: TokenProvider, tmp_path: Path) -> None:
+    settings = {
+        HANDLER_KEY: HANDLER,
+        URL_KEY: provider.url,
+        RETRIEVER_KEY: HANDLER.replace("OAuthBearerLoginCallbackHandler", "JwtBearerJwtRetriever"),
+        SCOPE_KEY: "s",
+        **signing(provider, tmp_path),
+    }
+    login = oauth_login(ConfigValues(settings), {"scope": "of the JAAS line"}, SystemClock())
+    assert provider.given == []
+    assert b"Bearer " in login.begin("host").begin()
+    fields = provider.asked[0].fields
+    assert list(fields) == ["grant_type", "assertion", "scope"]
+    assert fields["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    assert fields["scope"] == "s"
+
+
+def test_a_key_that_is_gone_is_told_and_not_tried_again(
+    provider: TokenProvider, tmp_path: Path
+) -> None:
+    found = endpoint(provider.url, signing(provider, tmp_path), options={})
+    (tmp_path / "key.pem").unlink()
+    with pytest.raises(TokenFetchError, match=r"key\.pem cannot be read") as caught:
+        found.token()
+    assert caught.value.is_final
+    assert provider.asked == []

@@ -1,0 +1,85 @@
+"""Assertions of brokers beside those of Apache Kafka: a tool of 4.3.1 asks the same provider."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import jwt
+import pytest
+
+from minibroker.clock import SystemClock
+from minibroker.config.settings import ConfigValues
+from minibroker.security.sasl.token_endpoint import endpoint_of
+from tests.support import java
+from tests.support.peers import write_properties
+from tests.support.signed_tokens import rsa_key, write_key
+from tests.support.token_provider import CLIENT, Asked, TokenProvider
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.java
+
+PACKAGE = "org.apache.kafka.common.security.oauthbearer."
+LOGIN = {
+    "security.protocol": "SASL_PLAINTEXT",
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.login.callback.handler.class": f"{PACKAGE}OAuthBearerLoginCallbackHandler",
+    "sasl.jaas.config": f"{PACKAGE}OAuthBearerLoginModule required;",
+    # No broker is there: the client asks for its token before it connects.
+    "default.api.timeout.ms": "1",
+    "request.timeout.ms": "1",
+}
+
+
+def comparable(asked: Asked) -> Any:
+    """Return a request with its assertion decoded, times relative."""
+    fields: dict[str, Any] = dict(asked.fields)
+    for name in {"client_assertion", "assertion"} & fields.keys():
+        claims = jwt.decode(fields[name], options={"verify_signature": False})
+        start_s = claims.pop("iat")
+        claims |= {key: claims[key] - start_s for key in ("exp", "nbf")}
+        claims["jti"] = claims["jti"].count("-")
+        fields[name] = jwt.get_unverified_header(fields[name]), claims
+    headers = {key: asked.headers.get(key) for key in ("accept", "content-type", "authorization")}
+    return list(fields.items()), headers, asked.method, asked.path
+
+
+@pytest.mark.parametrize("retriever", ["ClientCredentialsJwtRetriever", "JwtBearerJwtRetriever"])
+def test_a_provider_is_asked_as_kafka_asks_it(tmp_path: Path, retriever: str) -> None:
+    key, template = write_key(tmp_path / "key.pem", rsa_key("c")), tmp_path / "template.json"
+    template.write_text('{"header": {"kid": "k", "alg": "x"}, "payload": {"iss": "t", "x": [1]}}')
+    with TokenProvider() as provider:
+        provider.public_key = rsa_key("c").public_key()
+        settings = {
+            "sasl.oauthbearer.token.endpoint.url": provider.url,
+            "sasl.oauthbearer.jwt.retriever.class": PACKAGE + retriever,
+            "sasl.oauthbearer.scope": "read write",
+            "sasl.oauthbearer.client.credentials.client.id": "an id",
+            "sasl.oauthbearer.assertion.claim.aud": provider.url,
+            "sasl.oauthbearer.assertion.claim.iss": CLIENT[0],
+            "sasl.oauthbearer.assertion.claim.sub": CLIENT[0],
+            "sasl.oauthbearer.assertion.claim.jti.include": "true",
+            "sasl.oauthbearer.assertion.private.key.file": key,
+            "sasl.oauthbearer.assertion.template.file": str(template),
+        }
+        is_bearer = retriever.startswith("JwtBearer")
+        endpoint_of(
+            provider.url, ConfigValues(settings), {}, None, SystemClock(), is_bearer=is_bearer
+        ).token()
+        write_properties(tmp_path / "client.properties", {**settings, **LOGIN})
+        command = java.java_command(
+            java.TOOLS_43,
+            "org.apache.kafka.tools.TopicCommand",
+            *("--bootstrap-server", "127.0.0.1:1", "--list"),
+            *("--command-config", str(tmp_path / "client.properties")),
+            options=[
+                f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider.url}",
+                f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.files={key},{template}",
+            ],
+        )
+        run = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+        assert len(provider.given) == 2, run.stderr
+        mine, theirs = map(comparable, provider.asked)
+    assert mine == theirs
