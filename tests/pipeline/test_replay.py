@@ -198,7 +198,7 @@ def test_impossible_jobs_are_one_sentence_and_write_nothing(
     topics.create(address, topic, 1)
     with pytest.raises(PipelineError, match="has no records of topic 'other'"):
         replay(here, to_topic=topic, topics="other", **common)
-    with pytest.raises(PipelineError, match="has 1 partitions and the archive 3"):
+    with pytest.raises(PipelineError, match="has 1 partition and the archive 3"):
         replay(here, to_topic=topic, keep_partitions=True, **common)
     assert not (here / "_minibroker" / "replays" / topic).exists()
 
