@@ -87,6 +87,8 @@ def run(
     """
     job = job_of(plan)
     if spark is None:
+        if tell is not None:
+            tell("asking the brokers")
         job.check(placed(plan, engine))
     with started(engine, spark=spark, tell=tell, note=note, is_quiet=is_quiet) as own:
         if spark is None and stop is not None and stop.is_set():

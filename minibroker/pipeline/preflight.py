@@ -20,11 +20,16 @@ from minibroker.pipeline.source.topics import id_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from confluent_kafka.admin import ClusterMetadata
+
     from minibroker.pipeline.offsets import Offsets
     from minibroker.pipeline.plan import Kafka
 
 ANSWER_TIMEOUT_S: Final = 15
+_FIRST_ANSWER_S: Final = 3
 _REFUSALS: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)
+_LASTING: Final = (*_REFUSALS, KafkaError._RESOLVE)
+"""Reasons that stay: a wrong login, a wrong certificate, a name that nobody knows."""
 
 
 class ClusterTopics(NamedTuple):
@@ -42,15 +47,27 @@ def ask(kafka: Kafka, admin: Admin | None = None) -> ClusterTopics:
         kafka: the cluster.
         admin: a client to ask with; None: one is made for this question.
     """
-    admin = admin or admin_of(kafka)
+    if admin is None:  # by its length a client without events is false
+        admin = admin_of(kafka)
     try:
-        found = admin.list_topics(timeout=ANSWER_TIMEOUT_S)
+        found = _listed_topics(admin)
     except KafkaException as error:
         raise PipelineError(_no_answer(kafka, error, admin)) from error
     partitions = {
         name: len(topic.partitions) for name, topic in found.topics.items() if not topic.error
     }
     return ClusterTopics(str(found.cluster_id), partitions)
+
+
+def _listed_topics(admin: Admin) -> ClusterMetadata:
+    """Return the topics; a reason that no waiting mends ends it after the first of two waits."""
+    try:
+        return admin.list_topics(timeout=_FIRST_ANSWER_S)
+    except KafkaException:
+        admin.poll(0)  # the errors wait for it
+        if admin.last_error is not None and admin.last_error.code() in _LASTING:
+            raise
+    return admin.list_topics(timeout=ANSWER_TIMEOUT_S - _FIRST_ANSWER_S)
 
 
 def chosen_topics(topics: ClusterTopics, names: Iterable[str], pattern: str | None) -> list[str]:
@@ -195,8 +212,9 @@ def _no_answer(kafka: Kafka, error: KafkaException, admin: Admin) -> str:
         )
     reason = (last or error.args[0]).str()
     return (
-        f"no broker answers at {kafka.bootstrap} ({reason}): start one (minibroker serve) or say "
-        "where it is with --bootstrap HOST:PORT"
+        f"no broker answers at {kafka.bootstrap} ({reason}): start one (minibroker serve), say "
+        "where it is with --bootstrap HOST:PORT, or give what its TLS and logins need with "
+        "--kafka-config"
     )
 
 

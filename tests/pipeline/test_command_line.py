@@ -104,9 +104,8 @@ def test_a_person_gets_one_line_and_a_last_sentence(
     assert code == 0
     shown = said.split("\r\x1b[K")
     assert shown[0] == ""
-    assert shown[1] == "starting Spark"
-    assert shown[2] == "first batch"
-    assert re.fullmatch(r"50 rows  [\d,]+ rows/s  lag 0", shown[3])
+    assert shown[1:4] == ["asking the brokers", "starting Spark", "first batch"]
+    assert re.fullmatch(r"50 rows  [\d,]+ rows/s  lag 0", shown[4])
     assert re.fullmatch(r"50 records archived to out in .*\r\n", shown[-1])
 
 

@@ -129,7 +129,9 @@ def test_in_other_partitions_only_the_order_of_a_key_counts(
     told = compare(original, topic, **common)
     assert told.has_other_partitions
     assert told.total("missing") + told.total("changed") > 0
-    with pytest.raises(PipelineError, match="ignore 'offset': expected timestamp, partition, headers or order"):
+    with pytest.raises(
+        PipelineError, match="ignore 'offset': expected timestamp, partition, headers or order"
+    ):
         compare(original, topic, ignore="offset", **common)
 
 

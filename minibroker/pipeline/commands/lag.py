@@ -60,14 +60,17 @@ def run(plan: LagPlan, engine: Engine, out: TextIO, errors: TextIO) -> int:
 
 def _next(watch: _Looks, view: _Lines | _Screen, metrics: LagMetrics | None) -> Look | None:
     """Show another look and return it; None if the brokers do not answer now."""
-    look: Look | None = None
+    look, reason = None, ""
     try:
         look = watch.look()
-        view.show(look)
     except PipelineError as error:
-        view.tell(str(error))
+        reason = str(error)
     if metrics is not None:
-        metrics.look = look
+        metrics.look = look  # first: whoever reads the line finds the same in the metrics
+    if look is None:
+        view.tell(reason)
+    else:
+        view.show(look)
     return look
 
 

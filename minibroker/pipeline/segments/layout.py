@@ -227,7 +227,7 @@ def _partition_directories(path: str) -> list[str]:
     given = Path(path)
     if not given.is_dir():
         raise PipelineError(
-            f"{path} is no directory; expected a broker's log directory or one of its partitions'"
+            f"{path} is no directory; expected a broker's log directory, or that of a partition"
         )
     root = str(given.absolute())
     try:
@@ -244,7 +244,7 @@ def _partition_directories(path: str) -> list[str]:
     if not directories:
         raise PipelineError(
             f"{path} holds no partitions; expected a broker's log directory "
-            "(with <topic>-<number>/ in it) or one of its partitions'"
+            "(with <topic>-<number>/ in it) or that of a partition"
         )
     return directories
 

@@ -87,7 +87,7 @@ class SegmentOptions(NamedTuple):
         """
         paths = _listed(options.get("path", ""))
         if not paths:
-            raise PipelineError(f"{NAME} needs a path: a log directory or one of its partitions'")
+            raise PipelineError(f"{NAME} needs a path: a log directory, or that of a partition")
         topics, pattern = options.get("subscribe"), options.get("subscribePattern")
         if topics is not None and pattern is not None:
             raise PipelineError("subscribe and subscribePattern are both given; give one of them")

@@ -1,0 +1,47 @@
+"""Questions before Spark starts; brokers are in tests/pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from minibroker.pipeline import preflight
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.plan import Kafka
+
+
+class Unanswered(preflight.Admin):
+    """A client whose connections fail for one reason; it keeps how long it was to wait."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
+        self._code = code
+        self.waits: list[float] = []
+
+    def poll(self, *_: Any) -> int:
+        return 0  # of its real connection nothing is told
+
+    def list_topics(self, *_: Any, timeout: float, **__: Any) -> Any:
+        self.waits.append(timeout)
+        self.last_error = KafkaError(self._code, "the reason")
+        raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+
+
+@pytest.mark.parametrize(
+    ("code", "waits", "sentence"),
+    [
+        (KafkaError._RESOLVE, [3], "no broker answers at nobody:9092 .*the reason.*--bootstrap"),
+        (KafkaError._SSL, [3], "do not agree .*the reason.*see --kafka and --kafka-config"),
+        (KafkaError._AUTHENTICATION, [3], "do not agree"),
+        (KafkaError._TRANSPORT, [3, 12], "start one .*or give what its TLS and logins need"),
+    ],
+)
+def test_what_waiting_cannot_mend_is_said_at_once(
+    code: int, waits: list[float], sentence: str
+) -> None:
+    admin = Unanswered(code)
+    with pytest.raises(PipelineError, match=sentence):
+        preflight.ask(Kafka("nobody:9092"), admin)
+    assert admin.waits == waits
