@@ -14,6 +14,7 @@ class Outcome(NamedTuple):
     was_stopped: bool = False
     """True if the job was asked to stop before all was done."""
     bad_records: int = 0
+    """Records that were set aside: `--bad-records` of a rollup, `--dead-letters` of an archive."""
     unmaskable_rows: int = 0
     """Records that were left out since they could not be masked."""
     found_places: int = 0

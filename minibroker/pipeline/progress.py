@@ -12,7 +12,7 @@ import json
 import shutil
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TextIO
 
-from minibroker.pipeline.quantities import duration
+from minibroker.pipeline.quantities import counted, duration
 from minibroker.pipeline.verbs.rollup import RollupPlan
 from minibroker.pipeline.verbs.table import verb_of
 
@@ -170,7 +170,7 @@ def last_sentence(plan: StreamPlan, outcome: Outcome) -> str:
         return f"{done}: nothing is new since the last run"
     told = [f"{done} in {duration(round(outcome.seconds * 1000))}"]
     if outcome.bad_records:
-        told.append(f"{outcome.bad_records:,} bad records set aside")
+        told.append(f"{counted(outcome.bad_records, 'bad record')} set aside")
     if outcome.late_rows:
         told.append(f"{outcome.late_rows:,} too late and left out")
     return "; ".join(told)
@@ -191,7 +191,7 @@ def operation_notes(outcome: Outcome) -> list[Note]:
         count = outcome.unmaskable_rows
         notes.append(
             Note(
-                f"{count:,} records could not be masked and were left out",
+                f"{counted(count, 'record')} left out, which could not be masked",
                 {"unmaskable_records": count},
             )
         )

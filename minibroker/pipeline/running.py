@@ -16,7 +16,7 @@ from pyspark.errors import StreamingQueryException
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import PYTHON_TOO_SLOW, explained
-from minibroker.pipeline.operations.rows import FOUND, METRIC, ROWS, UNMASKABLE
+from minibroker.pipeline.operations.rows import FOUND, METRIC, ROWS, SET_ASIDE, UNMASKABLE
 from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.progress import Batch
 
@@ -136,7 +136,9 @@ class Watch:
             rows=before.rows + rows,
             batches=before.batches + 1,
             seconds=(began_ms + took_ms - self._began_ms) / 1000,
-            bad_records=before.bad_records + _observed(found, "bad_records"),
+            bad_records=before.bad_records
+            + _observed(found, "bad_records")
+            + int(metrics.get(SET_ASIDE) or 0),
             unmaskable_rows=before.unmaskable_rows + int(metrics.get(UNMASKABLE) or 0),
             found_places=before.found_places | int(metrics.get(FOUND) or 0),
             late_rows=before.late_rows
@@ -154,7 +156,9 @@ class Watch:
                     seconds=self.outcome.seconds,
                     batch_seconds=took_ms / 1000,
                     lag=lag_of(found),
-                    bad_records=self.outcome.bad_records if _has_observed(found) else None,
+                    bad_records=self.outcome.bad_records
+                    if SET_ASIDE in metrics or _has_observed(found)
+                    else None,
                     late_rows=self.outcome.late_rows if states else None,
                     open_windows=self.outcome.open_windows if states else None,
                 )

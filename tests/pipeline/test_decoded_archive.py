@@ -289,7 +289,8 @@ def test_dead_letters_in_a_directory(
     send(address, topic, [b'{"id": 1, "tags": ["a"]}', b'{"id": "1"}'])
     archive(topic, **common)
     send(address, topic, [b"\xff", b'{"id": 2}'])
-    archive(topic, **common)
+    outcome = archive(topic, **common)
+    assert (outcome.rows, outcome.bad_records) == (1, 1)
     for read in TABLES["parquet"]:
         assert read(common["to"], "offset", "value") == [
             (0, {"id": 1, "tags": ["a"]}),

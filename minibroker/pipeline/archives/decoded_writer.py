@@ -25,7 +25,7 @@ from minibroker.pipeline.archives import decoded_sink
 from minibroker.pipeline.archives.decoded_sink import DecodedSink
 from minibroker.pipeline.archives.table_writer import ArchiveBatchWriter, few_tasks
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.operations.rows import FOUND, ROWS, UNMASKABLE
+from minibroker.pipeline.operations.rows import FOUND, ROWS, SET_ASIDE, UNMASKABLE
 from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, join
 from minibroker.pipeline.tables.data_files import DataFile
 from minibroker.pipeline.values.decoding import bytes_column
@@ -72,6 +72,8 @@ class BatchFiles(NamedTuple):
     """Records that were left out, since they could not be masked."""
     found: int
     """Bits of the rules and selected fields whose places were there."""
+    set_aside: int
+    """Records that are dead letters."""
 
 
 class DecodedBatchWriter(ArchiveBatchWriter):
@@ -117,9 +119,10 @@ class DecodedBatchWriter(ArchiveBatchWriter):
         self._table.commit(identity, decision.files)
         if self._task is not None:
             self.rows[identity.number] = decision.rows
-        if self._masks is not None:
+        if self._masks is not None or self._dead_letters is not None:
             self.metrics[identity.number] = {
-                ROWS: decision.rows,
+                ROWS: decision.rows - decision.set_aside,
+                SET_ASIDE: decision.set_aside,
                 UNMASKABLE: decision.unmaskable,
                 FOUND: decision.found,
             }
@@ -139,8 +142,15 @@ class DecodedBatchWriter(ArchiveBatchWriter):
             written = self._written(batch, layout, stage)
             if not written.unseen:
                 dead = [join(stage, file.path) for file in written.dead]
-                rows = sum(file.rows for file in (*written.files, *written.dead))
-                decision = BatchFiles(written.files, dead, rows, written.unmaskable, written.found)
+                set_aside = sum(file.rows for file in written.dead)
+                decision = BatchFiles(
+                    written.files,
+                    dead,
+                    rows=sum(file.rows for file in written.files) + set_aside,
+                    unmaskable=written.unmaskable,
+                    found=written.found,
+                    set_aside=set_aside,
+                )
                 told = json.dumps({"query": identity.query, **decision._asdict()})
                 self._files.create(self._path(identity), told + "\n")
                 return self._decided(identity) or decision
@@ -183,9 +193,8 @@ class DecodedBatchWriter(ArchiveBatchWriter):
         try:
             told: dict[str, Any] = json.loads(text)
             files = [DataFile(*fields) for fields in told["files"]]
-            return BatchFiles(
-                files, told["dead"], told["rows"], told.get("unmaskable", 0), told.get("found", 0)
-            )
+            counts = (told.get(name, 0) for name in ("unmaskable", "found", "set_aside"))
+            return BatchFiles(files, told["dead"], told["rows"], *counts)
         except (ValueError, KeyError, TypeError) as error:
             raise PipelineError(
                 f"{path} is damaged ({error}): begin anew in another directory"

@@ -184,7 +184,7 @@ def _start_of(
     if plan.decoded_columns:
         writer = columns_writer(spark, plan, files, topics, task, secret=secret)
         held.callback(writer.close)
-        if plan.masks_columns:
+        if plan.masks_columns or plan.dead_letters is not None:
             metrics = writer.metrics
             metrics_of = lambda found: metrics.pop(found["batchId"], {})  # noqa: E731
     elif archive is None:

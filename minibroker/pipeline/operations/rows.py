@@ -41,6 +41,7 @@ METRIC: Final = "row_operations"
 ROWS: Final = "written_rows"
 UNMASKABLE: Final = "unmaskable_rows"
 FOUND: Final = "found_places"
+SET_ASIDE: Final = "set_aside_rows"
 """Names of the metrics in a query's progress."""
 
 IDENTITY: Final = ("since", "until", "late", "where", "sample", "mask", "select")

@@ -14,6 +14,7 @@ from minibroker.pipeline.plan import (
     join,
     without_password,
 )
+from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Verb
 from minibroker.pipeline.verbs.kinds import (
@@ -289,5 +290,5 @@ the row, an event d or a tombstone removes it.
     engine=Engine,
     first=("topics",),
     job="minibroker.pipeline.jobs.archive",
-    done=lambda plan, rows: f"{rows:,} records archived to {plan.to}",
+    done=lambda plan, rows: f"{counted(rows, 'record')} archived to {plan.to}",
 )

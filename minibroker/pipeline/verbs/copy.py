@@ -9,6 +9,7 @@ from typing import Annotated, Final, NamedTuple
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.plan import Kafka, join
+from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Part, Verb
 from minibroker.pipeline.verbs.kinds import DIRECTORY, SWITCH, TOPIC, TOPICS, Kind, Many
@@ -217,5 +218,5 @@ target.
     engine=Engine,
     first=("topics",),
     job="minibroker.pipeline.jobs.copy",
-    done=lambda plan, rows: f"{rows:,} records copied to {plan.target.bootstrap}",
+    done=lambda plan, rows: f"{counted(rows, 'record')} copied to {plan.target.bootstrap}",
 )

@@ -7,6 +7,7 @@ from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.plan import JOB_DIRECTORY, Kafka, join
+from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Verb
 from minibroker.pipeline.verbs.kinds import (
@@ -146,5 +147,5 @@ where the last one ended, also after a kill; when all is written it writes nothi
     engine=Engine,
     first=("archive",),
     job="minibroker.pipeline.jobs.replay",
-    done=lambda plan, rows: f"{rows:,} records written to topic {plan.to_topic}",
+    done=lambda plan, rows: f"{counted(rows, 'record')} written to topic {plan.to_topic}",
 )

@@ -8,6 +8,7 @@ from typing import Annotated, Final, NamedTuple
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.plan import JOB_DIRECTORY, Kafka, join
+from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Verb
 from minibroker.pipeline.verbs.kinds import (
@@ -218,5 +219,5 @@ In a topic each window and group is a JSON object; its key has the window's begi
     engine=Engine,
     first=("topic",),
     job="minibroker.pipeline.jobs.rollup",
-    done=lambda plan, rows: f"{rows:,} records rolled up to {plan.to}",
+    done=lambda plan, rows: f"{counted(rows, 'record')} rolled up to {plan.to}",
 )

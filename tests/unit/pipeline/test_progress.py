@@ -86,6 +86,8 @@ def test_the_last_sentence() -> None:
     assert last_sentence(replay, Outcome()) == (
         "0 records written to topic t: nothing is new since the last run"
     )
+    aside = Outcome(rows=1, batches=1, seconds=3.0, bad_records=1)
+    assert last_sentence(archive, aside) == "1 record archived to d in 3 s; 1 bad record set aside"
     stopped = done._replace(was_stopped=True)
     assert last_sentence(replay, stopped).endswith("the same command goes on from there")
 

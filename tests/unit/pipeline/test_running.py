@@ -116,6 +116,19 @@ def test_counted_rows_win_over_those_of_the_source() -> None:
     assert (outcome.rows, outcome.unmaskable_rows, outcome.found_places) == (6, 2, 0b11)
 
 
+def test_dead_letters_are_bad_records_and_not_written_ones() -> None:
+    counts = {0: {"written_rows": 9, "set_aside_rows": 1}, 1: {"written_rows": 5}}
+    batches: list[Any] = []
+    watch = Watch(
+        Query(told(0, 10), told(1, 5)),
+        batches.append,
+        metrics_of=lambda found: counts[found["batchId"]],
+    )
+    outcome = watch.run(threading.Event())
+    assert (outcome.rows, outcome.bad_records) == (14, 1)
+    assert [(batch.rows, batch.bad_records) for batch in batches] == [(9, 1), (5, None)]
+
+
 def test_it_ends_when_asked_and_the_batch_is_done() -> None:
     stop = threading.Event()
     stop.set()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FILE = DataFile("topic=a/date=2026-11-24/x.parquet", "a", "2026-11-24", 1, 10)
 UNSEEN = [("value", SchemaKey(7))]
 BATCH = BatchId("query", 3)
+OTHERS = {"unmaskable_rows": 0, "found_places": 0}
 
 
 class Table:
@@ -131,6 +132,7 @@ def test_a_batch_that_was_decided_is_not_decoded_again(tmp_path: Path) -> None:
     assert again.published == place.published
     assert place.published[0][0].endswith(FILE.path)
     assert table.commits == [(BATCH, [FILE])]
+    assert second.metrics == {3: {"written_rows": 1, "set_aside_rows": 1} | OTHERS}
     assert LocalFiles().names(str(tmp_path / "_minibroker" / "decoded")) == []
 
 
