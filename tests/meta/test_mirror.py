@@ -39,7 +39,6 @@ TESTED_ELSEWHERE = {
             "jobs/rollup",
             "launch",
             "outcome",
-            "preflight",
             "preview",
             "replays/writer",
             "tables/archived_files",
@@ -66,7 +65,7 @@ TESTED_ELSEWHERE = {
     },
     **{
         f"minibroker/pipeline/commands/{name}.py": "test_command_line, there and in tests/pipeline"
-        for name in ("compare", "exits", "inspect", "lag", "maintain", "one_answer", "stream")
+        for name in ("compare", "exits", "inspect", "maintain", "one_answer", "stream")
     },
     "minibroker/pipeline/verbs/compare_rules.py": "test_compare: made of words",
     "minibroker/pipeline/comparisons/words.py": "comparisons/test_text: what a person reads",

@@ -38,7 +38,7 @@ class Unanswered(preflight.Admin):
         (KafkaError._TRANSPORT, [3, 12], "start one .*or give what its TLS and logins need"),
     ],
 )
-def test_what_waiting_cannot_mend_is_said_at_once(
+def test_a_reason_that_waiting_cannot_mend_is_said_at_once(
     code: int, waits: list[float], sentence: str
 ) -> None:
     admin = Unanswered(code)

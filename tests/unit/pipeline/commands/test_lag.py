@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Metrics:
-    """What a scrape would see."""
+    """The metrics that a scrape gets."""
 
     look: Look | None = Look(1, (), {})
 
