@@ -55,7 +55,13 @@ class BrokerListeners:
 
         The registration gets their addresses. Raises StorageError where one cannot be bound.
         """
-        wanted = self._dynamic.broker.listeners
+        wanted, static = self._dynamic.broker.listeners, self._dynamic.static.listeners
+        if wanted != static:
+            logger.warning(
+                "listeners=%s were altered while the broker ran, and stand over %s",
+                ",".join(map(str, wanted)),
+                ",".join(map(str, static)),
+            )
         for listener in self._server.listeners.keys() - set(wanted):
             await self._server.close(listener)
         for listener in wanted:

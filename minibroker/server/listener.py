@@ -89,12 +89,15 @@ class ListeningSocket:
 
         Raises OSError when the address cannot be had.
         """
-        found = await self._connections.loop.getaddrinfo(
-            self.listener.host or "0.0.0.0",
-            self.listener.port,
-            type=socket.SOCK_STREAM,
-            flags=socket.AI_PASSIVE,
-        )
+        try:
+            found = await self._connections.loop.getaddrinfo(
+                self.listener.host or "0.0.0.0",
+                self.listener.port,
+                type=socket.SOCK_STREAM,
+                flags=socket.AI_PASSIVE,
+            )
+        except UnicodeError:  # of IDNA: an empty label, or one that is too long
+            raise OSError("this is no name of a host") from None
         family, _, _, _, address = found[0]
         bound = socket.socket(family, socket.SOCK_STREAM)
         try:

@@ -32,7 +32,14 @@ STOP_TIMEOUT_S: Final = 10.0
 class Server:
     """The listeners and the connections of one broker. Belongs to the loop's thread."""
 
-    __slots__ = ("_is_prepared", "_services", "_sockets", "connections", "dispatcher")
+    __slots__ = (
+        "_is_accepting",
+        "_is_prepared",
+        "_services",
+        "_sockets",
+        "connections",
+        "dispatcher",
+    )
 
     def __init__(self, services: Services, loop: asyncio.AbstractEventLoop) -> None:
         self.dispatcher = Dispatcher(services)
@@ -42,7 +49,7 @@ class Server:
         self.connections = Connections(services, self.dispatcher, loop)
         self._services = services
         self._sockets: list[ListeningSocket] = []
-        self._is_prepared = False
+        self._is_prepared = self._is_accepting = False
 
     @property
     def listeners(self) -> Mapping[Listener, int]:
@@ -56,7 +63,7 @@ class Server:
         self._sockets.append(listening)
 
     async def open(self, listener: Listener) -> None:
-        """Bind one more listener while the others serve, and let clients in. Raises OSError,
+        """Bind one more listener, and let clients in as soon as the others do. Raises OSError,
         ConfigError; then nothing is left of it.
         """
         await self.listen(listener)
@@ -67,7 +74,8 @@ class Server:
             self._sockets.remove(listening)
             await listening.close()
             raise
-        listening.start()
+        if self._is_accepting:
+            listening.start()
 
     async def close(self, listener: Listener) -> None:
         """Close one listener and its connections, each behind the answer to the request in hand.
@@ -139,6 +147,7 @@ class Server:
 
     def start_accepting(self) -> None:
         """Let clients in. Everything behind the listeners is ready."""
+        self._is_accepting = True
         for listening in self._sockets:
             listening.start()
 

@@ -26,6 +26,7 @@ HOST = "127.0.0.1"
 OWN = f"PLAINTEXT://{HOST}:0"
 EXTRA = f"{OWN},EXTRA://{HOST}:0"
 MAP = {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,EXTRA:PLAINTEXT,SSL:SSL,S:SASL_SSL"}
+ALL_PLAIN = "PLAINTEXT:PLAINTEXT,EXTRA:PLAINTEXT,SSL:PLAINTEXT"
 METADATA = MetadataRequest(topics=[])
 
 
@@ -98,6 +99,17 @@ async def test_a_port_in_use_is_an_error_in_the_log_and_tried_again(
         await InProcessBroker(tmp_path).__aenter__()
 
 
+async def test_a_name_that_is_none_is_an_error_in_the_log_and_the_others_come(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with InProcessBroker(tmp_path) as running, await running.connect() as client:
+        listeners = f"{OWN},SSL://a..b:0,EXTRA://{HOST}:0"
+        plain = {"listener.security.protocol.map": ALL_PLAIN}
+        assert await alter(client, {"listeners": listeners, **plain}) == (0, None)
+        assert (await settled(running)).keys() == {"PLAINTEXT", "EXTRA"}
+        assert "cannot listen on a..b:0: this is no name of a host" in caplog.text
+
+
 async def test_a_listener_with_tls_comes_with_its_certificate_or_not_at_all(
     tmp_path: Path,
 ) -> None:
@@ -141,6 +153,9 @@ async def test_an_address_of_an_open_listener_is_bound_at_the_next_start(
         assert f"takes over its address {HOST}:{port} when this broker starts again" in caplog.text
     async with InProcessBroker(tmp_path) as running:
         assert running.broker.ports == {"PLAINTEXT": port}
+        assert (
+            f"listeners=PLAINTEXT://{HOST}:{port} were altered while the broker ran" in caplog.text
+        )
         assert running.address == (HOST, port)
 
 
