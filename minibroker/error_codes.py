@@ -160,7 +160,7 @@ class ErrorCode(IntEnum):
 
     @property
     def meaning(self) -> str:
-        """One sentence about the cause."""
+        """Return one sentence about the cause."""
         return _MEANINGS[self]
 
 

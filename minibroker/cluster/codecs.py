@@ -381,7 +381,7 @@ def encode_reassignment(moves: Mapping[TopicPartition, Sequence[int]]) -> bytes:
 
 
 def encode_isr_change(partitions: Iterable[TopicPartition]) -> bytes:
-    """A node under /isr_change_notification: leaders changed the ISR of these partitions."""
+    """Return a node of /isr_change_notification: leaders changed the ISR of these partitions."""
     listed = [{"topic": name.topic, "partition": name.partition} for name in partitions]
     return _dump({"version": 1, "partitions": listed})
 

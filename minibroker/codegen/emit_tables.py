@@ -33,7 +33,7 @@ def error_codes_source(table: dict[str, Any]) -> str:
         "",
         "    @property",
         "    def meaning(self) -> str:",
-        '        """One sentence about the cause."""',
+        '        """Return one sentence about the cause."""',
         "        return _MEANINGS[self]",
         "",
         "",

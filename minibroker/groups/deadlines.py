@@ -41,7 +41,7 @@ class Deadlines:
         self._by_key: dict[Hashable, _Deadline] = {}
 
     def __len__(self) -> int:
-        """How many calls are to come."""
+        """Return how many calls are to come."""
         return len(self._by_key)
 
     def __contains__(self, key: Hashable) -> bool:

@@ -53,12 +53,12 @@ class Group:
 
     @property
     def is_empty(self) -> bool:
-        """In state Empty: no member."""
+        """Return whether the group is in state Empty: it has no member."""
         raise NotImplementedError
 
     @property
     def member_count(self) -> int:
-        """How many members, those with a member id but no join yet not counted."""
+        """Return the number of members, those with a member id but no join yet not counted."""
         raise NotImplementedError
 
     def has_member(self, member_id: str) -> bool:
@@ -108,7 +108,7 @@ class Group:
         raise NotImplementedError
 
     def expiration_base_ms(self, commit_timestamp_ms: int) -> int | None:
-        """From when `offsets.retention.minutes` count for an offset committed at this time.
+        """Return from when `offsets.retention.minutes` count for an offset committed at this time.
 
         None: offsets of this group do not expire now. Topics that the group is subscribed to are
         the caller's to leave out. Source: KIP-211, ClassicGroup.offsetExpirationCondition.

@@ -73,10 +73,10 @@ class Members(Protocol):
         """LeaveGroup. Raises KafkaError."""
 
     def on_shard_loaded(self, shard: GroupShard) -> None:
-        """All groups of the partition are as they were: their sessions run from now on."""
+        """Run the sessions of the partition's groups from now on: the groups are as they were."""
 
     def on_shard_unloaded(self, shard: GroupShard) -> None:
-        """Another broker coordinates these groups: whoever waits here is sent there."""
+        """Send those that wait to the broker that coordinates these groups now."""
 
 
 def make_members(kind: str, surroundings: Surroundings) -> Members:

@@ -113,7 +113,8 @@ class OffsetStore:
     def replay(
         self, key: OffsetKey, value: CommittedOffset | None, producer_id: int = NO_PRODUCER_ID
     ) -> None:
-        """A record was read, or has just been written; `value` None deletes, pending ones too.
+        """Apply a record that was read, or has just been written; `value` None deletes, pending
+        ones too.
 
         `producer_id` is its batch's if the batch is transactional.
         """

@@ -81,7 +81,7 @@ class GroupEntry(NamedTuple):
 
 
 def decode_records(header: BatchHeader, records: Sequence[Record]) -> Sequence[GroupEntry | Record]:
-    """Every record of a batch that is known here; those of a control batch stay as they are.
+    """Return every record of a batch that is known here; those of a control batch stay as they are.
 
     Called on the worker while a partition loads. Raises CorruptionError.
     """

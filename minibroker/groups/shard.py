@@ -341,7 +341,7 @@ class GroupShard:
             self.deleted_groups.discard(group_id)
 
     def _keys_of_group(self, group_id: str) -> Iterator[list[OffsetKey]]:
-        """Everything that a group has, committed or pending, a few at a time."""
+        """Yield everything that a group has, committed or pending, a few at a time."""
         for topic, partitions in list(self.offsets.of_group(group_id).items()):
             for indexes in _parts(list(partitions), DELETED_AT_ONCE):
                 yield [(group_id, topic, partition) for partition in indexes]

@@ -138,7 +138,7 @@ class GroupTimers:
                 _start(deadlines, key, timer, fire)
 
     def clear(self, shard_index: int) -> None:
-        """No timer of this shard runs any more."""
+        """Stop all timers of this shard."""
         deadlines = self._deadlines.pop(shard_index, None)
         if deadlines is not None:
             deadlines.clear()

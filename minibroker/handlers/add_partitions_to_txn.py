@@ -101,7 +101,7 @@ def _response(version: int, added: list[_Added]) -> AddPartitionsToTxnResponse:
 def _add(
     context: RequestContext, transaction: AddPartitionsToTxnTransaction
 ) -> dict[TopicPartition, ErrorCode]:
-    """One code for each partition of one transaction."""
+    """Return one code for each partition of one transaction."""
     names = [
         TopicPartition(topic.name, index)
         for topic in transaction.topics
@@ -176,7 +176,9 @@ def _only_one(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransacti
 def error_response(
     request: AddPartitionsToTxnRequest, version: int, code: ErrorCode, _detail: str | None
 ) -> AddPartitionsToTxnResponse:
-    """One error for every partition; the answers to brokers have a place for it of their own."""
+    """Return one error for every partition; the answers to brokers have a place for it of their
+    own.
+    """
     response = AddPartitionsToTxnResponse()
     if version >= _FIRST_BATCHED:
         response.error_code = int(code)

@@ -65,13 +65,13 @@ class TopicAnswers:
         self._by_key: dict[str | bytes, Any] = {}
 
     def add(self, name: str, topic_id: bytes, index: int, code: ErrorCode = ErrorCode.NONE) -> Any:
-        """A partition's entry, for whoever learns of its error later."""
+        """Add a partition's entry and return it, for whoever learns of its error later."""
         entry = self._partition_class(partition_index=index, error_code=int(code))
         self.topic(name, topic_id).partitions.append(entry)
         return entry
 
     def topic(self, name: str, topic_id: bytes) -> Any:
-        """A topic's entry, also of one without partitions."""
+        """Return a topic's entry, also of one without partitions."""
         key = topic_id if self._has_ids else name
         topic = self._by_key.get(key)
         if topic is None:
@@ -82,7 +82,9 @@ class TopicAnswers:
         return topic
 
     def add_known(self, topics: Iterable[KnownTopic], code: ErrorCode) -> None:
-        """One error for all that exist: the group refuses the request as a whole."""
+        """Answer one error for all partitions that exist: the group refuses the request as a
+        whole.
+        """
         for topic in topics:
             for partition in topic.partitions:
                 self.add(topic.image.name, topic.image.topic_id, partition.partition_index, code)

@@ -40,7 +40,7 @@ CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 def handle(
     context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    """One entry per group asked, in order."""
+    """Return one entry for each group of the request, in its order."""
     if not serves_consumer_protocol(context):
         return error_response(request, context.version, ErrorCode.UNSUPPORTED_VERSION, None)
     may_describe = Allowed(context, Operation.DESCRIBE, ResourceType.GROUP)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def handle(
     context: RequestContext, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
-    """One state or error for each id, in order."""
+    """Return one state or error for each id, in order."""
     return DescribeTransactionsResponse(
         transaction_states=[_describe(context, name) for name in request.transactional_ids]
     )
@@ -59,7 +59,7 @@ def _describe(context: RequestContext, transactional_id: str) -> TransactionStat
 def error_response(
     request: DescribeTransactionsRequest, _version: int, code: ErrorCode, _detail: str | None
 ) -> DescribeTransactionsResponse:
-    """One error for every id."""
+    """Return one error for every id."""
     return DescribeTransactionsResponse(
         transaction_states=[
             TransactionState(transactional_id=name, error_code=int(code))

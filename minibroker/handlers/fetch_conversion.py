@@ -134,7 +134,7 @@ def _plan(context: RequestContext, request: FetchRequest, answer: FetchResponse)
 
 
 def _refuse(data: PartitionData, code: ErrorCode) -> None:
-    """Only the code, as Kafka's answer for a partition that cannot be served."""
+    """Answer only the code, as Kafka's answer for a partition that cannot be served."""
     data.error_code = int(code)
     data.high_watermark = -1
     data.last_stable_offset = -1

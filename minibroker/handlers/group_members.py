@@ -74,7 +74,7 @@ class AnswerWaiter:
             self._future.set_result(response)
 
     def outcome(self) -> Any:
-        """For the connection: the response if it is there, else a future of it."""
+        """Return the response for the connection if it is there, else a future of it."""
         if self._response is not None:
             return self._response
         self._future = asyncio.get_running_loop().create_future()

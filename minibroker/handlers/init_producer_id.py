@@ -89,7 +89,9 @@ async def _when_refilled(producer_id: Awaitable[int]) -> InitProducerIdResponse:
 
 
 def _refused(code: ErrorCode) -> InitProducerIdResponse:
-    """No id and no epoch: the epoch's default in the protocol is 0, which is one."""
+    """Return an answer without id and epoch. The epoch's default in the protocol is 0, which is
+    one.
+    """
     return InitProducerIdResponse(error_code=int(code), producer_epoch=-1)
 
 

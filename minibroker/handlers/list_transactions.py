@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
-    """Everything that passes all filters."""
+    """Return everything that passes all filters."""
     from minibroker.transactions.state import TransactionState as State  # noqa: PLC0415  lazy
 
     titles = {state.title for state in State}
@@ -62,7 +62,7 @@ def handle(context: RequestContext, request: ListTransactionsRequest) -> ListTra
 
 
 def _compiled(pattern: str | None) -> Any:
-    """A pattern of RE2, as Kafka's: linear in time, whatever a client sends.
+    """Return a pattern of RE2, as Kafka's: linear in time, whatever a client sends.
 
     Raises KafkaError(INVALID_REGULAR_EXPRESSION).
     """

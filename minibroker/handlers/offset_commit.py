@@ -133,7 +133,9 @@ def check_member(
 
 
 def _log_refusal(context: RequestContext, request: OffsetCommitRequest, error: KafkaError) -> None:
-    """A stranger's commit is somebody's mistake; the others are part of any rebalance."""
+    """Log a refusal. A stranger's commit is somebody's mistake; the others are part of any
+    rebalance.
+    """
     is_stranger = error.code == ErrorCode.UNKNOWN_MEMBER_ID and not request.member_id
     logger.log(
         logging.WARNING if is_stranger else logging.DEBUG,
@@ -182,7 +184,7 @@ async def _commit_to_tree(
 def error_response(
     request: OffsetCommitRequest, version: int, code: ErrorCode, _detail: str | None
 ) -> OffsetCommitResponse:
-    """One error for every partition."""
+    """Return one error for every partition."""
     response = OffsetCommitResponse()
     has_ids = version >= _FIRST_WITH_TOPIC_IDS
     refuse_all(request.topics, response.topics, _CLASSES, code, has_ids=has_ids)

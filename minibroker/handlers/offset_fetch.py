@@ -91,7 +91,7 @@ def _unbatched(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
 def _fetch(
     context: RequestContext, asked: OffsetFetchRequestGroup, require_stable: bool
 ) -> OffsetFetchResponseGroup:
-    """One group's offsets."""
+    """Return the offsets of one group."""
     group_id = asked.group_id
     try:
         if not context.authorize(Operation.DESCRIBE, ResourceType.GROUP, group_id):
@@ -162,7 +162,9 @@ def _is_of(committed: CommittedOffset, topic_id: bytes) -> bool:
 def _all_topics(
     offsets: OffsetStore, group_id: str, require_stable: bool, image: MetadataImage, has_ids: bool
 ) -> list[OffsetFetchResponseTopics]:
-    """Everything the group committed; by id without the topics that have none any more."""
+    """Return everything that the group committed; by id without the topics that have none any
+    more.
+    """
     topics = []
     for name, partitions in offsets.of_group(group_id).items():
         entry = OffsetFetchResponseTopics(name=name)

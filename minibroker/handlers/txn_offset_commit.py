@@ -135,7 +135,7 @@ def _commit(
 def _question(
     context: RequestContext, request: TxnOffsetCommitRequest, shard: GroupShard
 ) -> Question:
-    """Is the group's partition part of the producer's transaction?"""
+    """Return the question whether the group's partition is part of the producer's transaction."""
     protocol = Protocol.OLD
     if context.version >= _FIRST_ADDING:
         protocol = Protocol.ADDING
@@ -175,7 +175,7 @@ def _check_member(
 def error_response(
     request: TxnOffsetCommitRequest, version: int, code: ErrorCode, _detail: str | None
 ) -> TxnOffsetCommitResponse:
-    """One error for every partition."""
+    """Return one error for every partition."""
     response = TxnOffsetCommitResponse()
     has_ids = version >= _FIRST_WITH_TOPIC_IDS
     refuse_all(request.topics, response.topics, _CLASSES, code, has_ids=has_ids)

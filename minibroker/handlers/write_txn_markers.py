@@ -107,7 +107,7 @@ def _topics(codes: Codes) -> list[WritableTxnMarkerTopicResult]:
 def error_response(
     request: WriteTxnMarkersRequest, _version: int, code: ErrorCode, _detail: str | None
 ) -> WriteTxnMarkersResponse:
-    """One error for every partition of every marker."""
+    """Return one error for every partition of every marker."""
     return WriteTxnMarkersResponse(
         markers=[
             WritableTxnMarkerResult(

@@ -25,7 +25,7 @@ class CompactionCheck(LogCheck):
     """None while no log was compacted."""
 
     def note_change(self) -> None:
-        """Something was appended or configured: there may be work."""
+        """Note that something was appended or configured: there may be work."""
         if self._timer is None:
             broker = self._dynamic.broker
             delay_ms = broker.log_cleaner_backoff_ms

@@ -327,7 +327,7 @@ class FetchContext:
 
     @property
     def has_settled(self) -> bool:
-        """Are there partitions that need no reading, because nothing is new?"""
+        """Return whether there are partitions that need no reading, because nothing is new."""
         return False
 
     def more(self) -> list[FetchPartition]:
@@ -392,7 +392,9 @@ class IncrementalFetchContext(FetchContext):
         self._session.waiters.pop(waiter, None)
 
     def select(self, results: Iterable[tuple[PartitionKey, PartitionResult]]) -> list[bool]:
-        """Only what changed; a partition that gave records goes to the end of the queue."""
+        """Return whether each result belongs into the answer: only what changed does. A partition
+        that gave records goes to the end of the queue.
+        """
         session = self._session
         selected = []
         for key, result in results:

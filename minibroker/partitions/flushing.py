@@ -72,11 +72,11 @@ class Flushing:
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def begin(self) -> None:
-        """One more to wait for."""
+        """Count one more to wait for."""
         self._left += 1
 
     def end(self) -> None:
-        """One of them is done, well or not."""
+        """Count one of them as done, well or not."""
         self._left -= 1
         if self._left == 0 and not self.future.done():
             self.future.set_result(None)
@@ -172,7 +172,7 @@ class FlushSchedule(LogCheck):
     __slots__ = ()
 
     def note_change(self) -> None:
-        """Something was appended: look at it when the interval is over, if there is one."""
+        """Look at the logs when the interval is over, if there is one: something was appended."""
         if self._timer is None:
             interval_ms = self._dynamic.broker.log_flush_scheduler_interval_ms
             if interval_ms < NEVER_MS:

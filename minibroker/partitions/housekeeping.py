@@ -116,8 +116,8 @@ class Housekeeping:
             self.compaction.note_change()
 
     def note_change(self) -> None:
-        """Something was appended, or a log starts later than before: checkpoints, retention,
-        compaction, flushes and a look at producers are due.
+        """Note that something was appended, or a log starts later than before: checkpoints,
+        retention, compaction, flushes and a look at producers are due.
         """
         self.retention.note_change()
         self.flushes.note_change()

@@ -79,7 +79,7 @@ class JournalListener(Protocol):
         """
 
     def on_loaded(self, index: int) -> None:
-        """Everything was replayed: the partition is ACTIVE."""
+        """Hear that everything was replayed: the partition is ACTIVE."""
 
     def on_unloaded(self, index: int) -> None:
         """This broker does not lead the partition any more, its topic is gone, or it cannot be
@@ -431,8 +431,10 @@ class Journal:
             self._load_next(partition)
 
     def _end_in_gap(self, partition: JournalPartition, offset: int) -> None:
-        """No batch is at `offset` or behind it, and the log ends later: compaction took the last
-        records, which leaves nothing but an empty active segment behind them."""
+        """End the load where no batch is at `offset` or behind it, and the log ends later:
+        compaction took the last records, which leaves nothing but an empty active segment behind
+        them.
+        """
         if partition.partition.log.active_segment.size_bytes:
             end_offset = partition.partition.log_end_offset
             error = CorruptionError(

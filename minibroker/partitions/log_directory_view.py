@@ -32,11 +32,11 @@ class LogDirectoryView:
 
     @property
     def is_offline(self) -> bool:
-        """It failed, and nothing in it is served."""
+        """Return whether the directory failed, and nothing in it is served."""
         return self._directory.is_offline
 
     def space(self) -> tuple[int, int]:
-        """Total and usable bytes of its file system. Raises StorageError."""
+        """Return total and usable bytes of its file system. Raises StorageError."""
         return self._logs.space_of(self._directory)
 
     def logs(self) -> list[PartitionLog]:

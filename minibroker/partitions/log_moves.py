@@ -151,7 +151,7 @@ class LogMoves:
         self._worker_of(move.destination).run_then(copy, done)
 
     def _end(self, name: TopicPartition, move: LogMove, error: Exception | None) -> None:
-        """Everything but the rest is copied and durable: copy it, and exchange the logs."""
+        """Copy the rest, and exchange the logs: all else is copied and durable."""
         if self._moves.get(name) is not move:
             return
         if error is not None:

@@ -135,7 +135,7 @@ class _MarkerRound:
         """The end of the request's time, where it has one."""
 
     def end(self, name: TopicPartition | None, code: ErrorCode) -> None:
-        """One is through; tell when it was the last."""
+        """Count one as through, and tell when it was the last."""
         if name is not None:
             self.codes[name] = code
         self.left -= 1

@@ -71,7 +71,9 @@ class RetentionCheck(LogCheck):
         """How many of the running check's reads the workers have not ended."""
 
     def note_change(self) -> None:
-        """Something was appended or configured, or a log starts later: there may be work."""
+        """Note that something was appended or configured, or a log starts later: there may be
+        work.
+        """
         if self._timer is None and self._left is None:
             broker = self._dynamic.broker
             if self._has_checked:
@@ -84,7 +86,7 @@ class RetentionCheck(LogCheck):
 
     @property
     def is_armed(self) -> bool:
-        """Will there be a check, or is one running?"""
+        """Return whether there will be a check, or one is running."""
         return self._timer is not None or self._left is not None
 
     def _begin(self) -> None:
@@ -119,7 +121,7 @@ class RetentionCheck(LogCheck):
         self._timers.after(0, self._step)
 
     def _end(self) -> None:
-        """Nothing is left, unless a worker still reads."""
+        """End the check, unless a worker still reads: nothing else is left."""
         if self._surveys:
             return
         self._left = None

@@ -194,7 +194,7 @@ class SyncSchedule:
         self._next()
 
     def _checkpoint(self, synced: list[tuple[PartitionLog, int]], superseded: list[str]) -> None:
-        """On the worker. Raises StorageError."""
+        """Write the recovery points, on the worker. Raises StorageError."""
         self._logs.checkpoint_synced(synced)
         RemoveTask(self._logs.disk.files, superseded)()
 

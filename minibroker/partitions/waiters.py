@@ -61,7 +61,7 @@ class FetchPosition:
         self._end = self._start
 
     def bytes_available(self) -> int | None:
-        """How many bytes could be sent now, as Kafka counts them; None: answer at once.
+        """Return how many bytes could be sent now, as Kafka counts them; None: answer at once.
 
         At once where reading ends in a later segment than the fetch begins (what one segment has
         left is all that an answer can hold), and where it ends before the offset. Raises
@@ -154,7 +154,7 @@ class DelayedFetch:
             partition.waiters[self] = None
 
     def on_progress(self) -> None:
-        """A partition has more to read: look at it when the loop has its next turn.
+        """Look at a partition that has more to read when the loop has its next turn.
 
         Several partitions of one commit are looked at once, and the answers of this turn leave
         before.

@@ -299,7 +299,7 @@ class Fetcher:
         self._changed.update(dict.fromkeys(asked))
 
     async def _fetch(self, told: dict[TopicPartition, Asked]) -> None:
-        """One request, and what comes of it."""
+        """Send one request, and take its answer."""
         session = self._session
         request = self._request(told)
         asked = session.asked

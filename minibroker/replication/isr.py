@@ -76,13 +76,13 @@ class IsrKeeper:
         """Partitions with a change under way: the next one waits until it is confirmed."""
 
     def note_leader(self) -> None:
-        """This broker leads a partition with followers: look at them from time to time."""
+        """Look at followers from time to time: this broker leads a partition that has some."""
         if self._timer is None:
             interval_ms = self._dynamic.broker.replica_lag_time_max_ms / 2
             self._timer = self._timers.after(interval_ms, self._look)
 
     def note_fetch(self, partition: Partition, follower: FollowerId) -> None:
-        """A follower fetched: take it into the ISR, if it has caught up.
+        """Take a follower that fetched into the ISR, if it has caught up.
 
         A fetch of a broker that was started again since does not count (KIP-903).
         """

@@ -49,7 +49,7 @@ class HostNames:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def on_config_changed(self, entity_name: str, config: Config) -> None:
-        """A node of /config/ips has these values now."""
+        """Take the values that a node of /config/ips has now."""
         if entity_name == DEFAULT_ENTITY or is_address(desanitize(entity_name)):
             self._apply(ENTITY_TYPE, entity_name, config)
             return

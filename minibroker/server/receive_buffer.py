@@ -83,8 +83,8 @@ class ReceiveBuffer:
         self.filled += size_bytes
 
     def compact(self) -> None:
-        """Every whole frame is handled: give the buffer back when it is empty; else bring what is
-        left of a frame where the rest fits behind it, and reserve memory for the rest.
+        """Give the buffer back when it is empty, as every whole frame is handled; else bring what
+        is left of a frame where the rest fits behind it, and reserve memory for the rest.
         """
         left = self.filled - self.start
         if left == 0:
@@ -146,7 +146,7 @@ class ReceiveBuffer:
             memory.mute(self.ask_again)
 
     def _make_room(self) -> None:
-        """It is full in the middle of a frame: move the frame, or grow towards its end."""
+        """Move the frame in whose middle the buffer is full, or grow towards its end."""
         left = self.filled - self.start
         if self.start:
             self._move_to_front(left)

@@ -127,6 +127,6 @@ def _fields_of(header: BatchHeader) -> Fields:
 
 
 def _is_sound_message(message: memoryview) -> bool:
-    """Does the CRC-32 of a message of format 0 or 1 fit?"""
+    """Return whether the CRC-32 of a message of format 0 or 1 fits."""
     stored = int.from_bytes(message[_LEGACY_CRC_AT:_LEGACY_CRC_FROM], "big")
     return zlib.crc32(message[_LEGACY_CRC_FROM:]) == stored

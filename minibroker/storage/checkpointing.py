@@ -75,8 +75,8 @@ class Checkpoints:
     def write(
         self, directories: Sequence[LogDirectory], all_logs: Callable[[], list[Named]]
     ) -> None:
-        """Those that changed. Two threads take turns at a directory: the second one knows the newer
-        logs.
+        """Write the checkpoints that changed. Two threads take turns at a directory: the second one
+        knows the newer logs.
 
         A directory that failed before the logs were looked up has none of them any more, and its
         files stay as they are. Raises StorageError.

@@ -194,7 +194,7 @@ class Disk:
 
     @property
     def is_resident_only(self) -> bool:
-        """Is this a read that must not wait for the disk?"""
+        """Return whether this is a read that must not wait for the disk."""
         return self._settings.is_resident_only
 
     def cold(self, what: str, task: ColdTask) -> ColdError:

@@ -47,7 +47,7 @@ class Durability:
         # one after a sync, then every `SYNC_BYTES`.
 
     def note_names_changed(self) -> None:
-        """A file is new, renamed or about to be: the directory has to be synced."""
+        """Note that the directory has to be synced: a file is new or renamed, or is about to be."""
         self.names_changed += 1
 
     def note_names_synced(self, names_changed: int | None) -> None:
@@ -69,13 +69,13 @@ class Durability:
         self.recovery_point = min(self.recovery_point, end_offset)
 
     def note_log_start(self, offset: int) -> None:
-        """Nobody reads below `offset` any more: it need not be durable."""
+        """Note that nobody reads below `offset` any more: that part need not be durable."""
         self.recovery_point = max(self.recovery_point, offset)
 
     # --- when to sync -----------------------------------------------------------------------------
 
     def note_sync(self) -> None:
-        """A sync of the whole log begins: the next append asks for another one."""
+        """Note that a sync of the whole log begins: the next append asks for another one."""
         self._sync_above = 0
 
     def note_roll(self) -> None:
@@ -83,7 +83,9 @@ class Durability:
         self._sync_above = min(self._sync_above, SYNC_BYTES)
 
     def wants_sync(self, position: int) -> bool:
-        """Is a sync to be asked for, as the active `.log` has grown to `position` (bytes)?"""
+        """Return whether a sync is to be asked for, as the active `.log` has grown to `position`
+        (bytes).
+        """
         return position > self._sync_above
 
     def ask_for_sync(self, position: int) -> bool:

@@ -176,7 +176,7 @@ class Files:
             position += self.write_all(fd, buffers[start : start + BUFFERS_MAX], position)
 
     def create(self, path: str) -> None:
-        """An empty file, where none is."""
+        """Create an empty file, where none is."""
         self.close(self.open(path, create=True))
 
     def write_atomically(self, path: str, content: bytes) -> None:
@@ -236,7 +236,7 @@ class Files:
         os.rmdir(path)
 
     def is_usable_directory(self, path: str) -> bool:
-        """May this process list, read and write in the directory?"""
+        """Return whether this process may list, read and write in the directory."""
         return os.access(path, os.R_OK | os.W_OK | os.X_OK)
 
     def real_path(self, path: str) -> str:
@@ -252,11 +252,11 @@ class Files:
             return [entry.name for entry in entries if entry.is_dir()]
 
     def walk_names(self, path: str) -> Iterator[str]:
-        """Every name in a directory, files and directories alike."""
+        """Yield every name in a directory, files and directories alike."""
         yield from os.listdir(path)
 
     def open_files_max(self) -> int:
-        """How many files and sockets this process may hold open (the soft limit)."""
+        """Return how many files and sockets this process may hold open (the soft limit)."""
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         return sys.maxsize if limit == resource.RLIM_INFINITY else limit
 

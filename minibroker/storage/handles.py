@@ -30,7 +30,7 @@ class Handles:
         self.limit = limit
 
     def get(self, path: str, *, create: bool = False) -> int:
-        """A handle to read and write; valid until the next call here. Raises OSError.
+        """Return a handle to read and write; valid until the next call here. Raises OSError.
 
         `create` makes an absent file.
         """
@@ -41,7 +41,7 @@ class Handles:
         return handle
 
     def is_open(self, path: str) -> bool:
-        """Is there a handle already?"""
+        """Return whether there is a handle already."""
         return path in self._open
 
     def adopt(self, path: str, handle: int) -> None:

@@ -136,8 +136,8 @@ class LogDirectory:
         self.properties = mine
 
     def read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
-        """A checkpoint's offsets; none where the file is absent, or damaged (more is recovered
-        then).
+        """Return a checkpoint's offsets; none where the file is absent, or damaged (more is
+        recovered then).
         """
         path = f"{self.path}/{name}"
         try:
@@ -188,7 +188,7 @@ class LogDirectory:
             raise SyncError(f"cannot sync {self.path}: {error}", log_directory=self.path) from error
 
     def fail(self) -> None:
-        """Nothing is done here any more; what fails is the caller's to say."""
+        """Release the directory, and do nothing in it any more. The caller says what failed."""
         self.is_offline = True
         self.release()
 

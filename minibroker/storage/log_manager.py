@@ -110,11 +110,11 @@ class LogManager:
 
     @property
     def live_directories(self) -> list[LogDirectory]:
-        """Those that have not failed."""
+        """Return the directories that have not failed."""
         return [directory for directory in self.directories if not directory.is_offline]
 
     def is_live(self, path: str) -> bool:
-        """Is this one of the directories, and has it not failed?"""
+        """Return whether this is one of the directories, and has not failed."""
         return any(directory.path == path for directory in self.live_directories)
 
     def fail_directory(self, path: str) -> list[TopicPartition] | None:
@@ -249,7 +249,9 @@ class LogManager:
             )
 
     def _is_moved(self, path: str) -> bool:
-        """Did a move make the log in this directory, whose end a power cut took?"""
+        """Return whether a move made the log in this directory, and a power cut came before its
+        end.
+        """
         return self.disk.files.exists(f"{path}/{names.MOVED_HERE}")
 
     def _remove_older(self, moved: PartitionLog, path: str, log_start_offset: int) -> None:
@@ -363,7 +365,9 @@ class LogManager:
         self.disk.of(directory.path).run_later(partial(self._unmark, directory, path))
 
     def _unmark(self, directory: LogDirectory, path: str) -> None:
-        """On the worker, or at the end of a load. Raises StorageError."""
+        """Write the checkpoints and remove the mark, on the worker or at the end of a load. Raises
+        StorageError.
+        """
         self._checkpoint([directory])
         try:
             self.disk.files.remove(f"{path}/{names.MADE_ANEW}")
@@ -375,7 +379,8 @@ class LogManager:
             ) from error
 
     def _forget_namesake(self, name: TopicPartition, path: str) -> None:
-        """A log is about to come into this directory: its checkpoints name none of that name.
+        """Write the checkpoints of this directory without that name: a log of the name is about to
+        come into it.
 
         Raises StorageError.
         """
@@ -388,7 +393,9 @@ class LogManager:
             self._checkpoint(naming)
 
     def _note_left(self, name: TopicPartition, path: str) -> None:
-        """A log is not in this directory any more; who writes its checkpoints may have seen it."""
+        """Note that a log is not in this directory any more; who writes its checkpoints may have
+        seen it.
+        """
         self._log_counts[path] -= 1
         for directory in self.directories:
             if directory.path == path:
@@ -416,7 +423,7 @@ class LogManager:
         return futures
 
     def remove_copy(self, directory: str) -> Callable[[], None]:
-        """A task, for any thread, that removes the copy of a move that was given up."""
+        """Return a task, for any thread, that removes the copy of a move that was given up."""
         return RemoveCopyTask(self.disk.files, directory)
 
     def complete_move(
@@ -579,7 +586,9 @@ class LogManager:
         return [log for log in self.logs.values() if log.log_directory == directory.path]
 
     def space_of(self, directory: LogDirectory) -> tuple[int, int]:
-        """Total and usable bytes of the file system under a directory. Raises StorageError."""
+        """Return total and usable bytes of the file system under a directory. Raises
+        StorageError.
+        """
         try:
             return self.disk.files.room_bytes(directory.path)
         except OSError as error:
@@ -634,7 +643,7 @@ class LogManager:
         self.disk.windows.close_unused()
 
     def _checkpoint(self, directories: Sequence[LogDirectory]) -> None:
-        """Any thread. Raises StorageError."""
+        """Write the checkpoints of these directories. Runs on any thread. Raises StorageError."""
         self._checkpoints.write(directories, lambda: list(self.logs.items()))
         self.disk.windows.close_unused()
 

@@ -36,7 +36,7 @@ Found = TypeVar("Found")
 
 
 def _at_source(log: PartitionLog, step: Callable[..., Found], *arguments: object) -> Found:
-    """A step in the directory where the log is. Raises FileNotFoundError, and StorageError which
+    """Do a step in the directory where the log is. Raises FileNotFoundError, and StorageError which
     names that directory, not the one that is written to.
     """
     try:
@@ -121,7 +121,7 @@ class LogMove:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of `.log` files that are copied."""
+        """Return the bytes of `.log` files that are copied."""
         return sum(copied for _, copied in self._copied.values())
 
     @property
@@ -220,7 +220,7 @@ class LogMove:
                 self.log.files.create(piece.target)
 
     def sync(self) -> Callable[[], None]:
-        """A task that copies the closed segments' other files and syncs what is there.
+        """Return a task that copies the closed segments' other files and syncs what is there.
 
         It raises StorageError.
         """
@@ -296,8 +296,8 @@ class LogMove:
         return self._synced_offset
 
     def settle(self, log: PartitionLog, checkpoint: Callable[[], None]) -> Callable[[], None]:
-        """A task that syncs `log`, the copy in its place, with its name, and the old one's new
-        name: then that may go, where all of it was durable. It raises StorageError.
+        """Return a task that syncs `log`, the copy in its place, with its name, and the old one's
+        new name: then that may go, where all of it was durable. It raises StorageError.
 
         `checkpoint` says in the new place where the log starts; no record that was deleted is back
         when a start finds it there.

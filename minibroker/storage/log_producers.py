@@ -58,7 +58,9 @@ class LogProducers:
 
     @property
     def is_on_disk(self) -> bool:
-        """Are they on the disk only? A log that had no record when it was opened has none there."""
+        """Return whether they are on the disk only. A log that had no record when it was opened has
+        none there.
+        """
         return self.state is None and self.known_to > 0
 
     def loading(
@@ -144,7 +146,9 @@ class LogProducers:
         return dict(self._unsynced)
 
     def note_synced(self, snapshots: Mapping[int, ProducersAt]) -> None:
-        """These are on the disk. One for the same offset that was staged since is not."""
+        """Note that these snapshots are on the disk. One for the same offset that was staged since
+        is not.
+        """
         for offset, producers in snapshots.items():
             if self._unsynced.get(offset) is producers:
                 del self._unsynced[offset]

@@ -44,7 +44,8 @@ def read(
     log_end_offset: int,
     min_one_batch: bool,
 ) -> LogRead:
-    """Bytes from the batch that holds `offset`, at most `max_bytes`, nothing from `end_offset` on.
+    """Return bytes from the batch that holds `offset`, at most `max_bytes`, nothing from
+    `end_offset` on.
 
     With `min_one_batch` the first batch is whole even if larger. `offset` is in the log or at its
     end. Raises OSError, CorruptionError.
@@ -85,7 +86,8 @@ def position_of(segments: Segments, offset: int, log_end_offset: int) -> LogPosi
 
 
 def end_of(segments: Segments, found: LogRead, log_end_offset: int) -> int:
-    """An offset at or behind the last one in `found`, for `aborted_transactions`. Cheap, not exact.
+    """Return an offset at or behind the last one in `found`, for `aborted_transactions`. Cheap, not
+    exact.
 
     Raises OSError, CorruptionError.
     """

@@ -41,7 +41,9 @@ def find_by_timestamp(
 
 
 def largest_timestamp(segment: Segment) -> int:
-    """In ms; when the file was written where no record has a timestamp."""
+    """Return the largest timestamp in ms; where no record has one, the time when the file was
+    written.
+    """
     found = segment.max_timestamp
     return found if found >= 0 else segment.modified_ms
 

@@ -65,7 +65,8 @@ def partition_directory(topic: str, partition: int) -> str:
 
 
 def marked_directory(topic: str, partition: int, suffix: str) -> str:
-    """A fresh name for a directory on its way out, e.g. `<topic>-<partition>.<32 hex>-delete`.
+    """Return a fresh name for a directory on its way out, e.g. `<topic>-<partition>.<32
+    hex>-delete`.
 
     The topic is cut where the whole name would be longer than a file system allows (255).
     """
@@ -76,7 +77,8 @@ def marked_directory(topic: str, partition: int, suffix: str) -> str:
 
 
 def parse_directory(name: str) -> tuple[TopicPartition, str] | None:
-    """A directory's name → its partition and its mark (`""`, `-delete`, `-future`, `-stray`).
+    """Return the partition and the mark of a directory's name (`""`, `-delete`, `-future`,
+    `-stray`).
 
     None where the name is not a partition's: such a directory is no part of a log.
     """

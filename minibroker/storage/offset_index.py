@@ -39,21 +39,23 @@ class OffsetIndex(IndexFile):
         self._add(relative, _ENTRY.pack(relative, position))
 
     def entry(self, index: int) -> tuple[int, int]:
-        """(offset, position) of one entry. Raises OSError."""
+        """Return (offset, position) of one entry. Raises OSError."""
         relative, position = _ENTRY.unpack(self.entry_bytes(index))
         return self.base_offset + relative, position
 
     def last_entry(self) -> tuple[int, int]:
-        """(offset, position); (base offset, 0) while there is none."""
+        """Return (offset, position); (base offset, 0) while there is none."""
         return self.entry(self.entry_count - 1) if self.entry_count else (self.base_offset, 0)
 
     def lookup(self, offset: int) -> tuple[int, int]:
-        """(offset, position) of the greatest entry ≤ `offset`; (base offset, 0) if none."""
+        """Return (offset, position) of the greatest entry ≤ `offset`; (base offset, 0) if none."""
         index = self.find_floor(offset - self.base_offset)
         return self.entry(index) if index >= 0 else (self.base_offset, 0)
 
     def lookup_above(self, position: int) -> int | None:
-        """Offset of the first entry whose position is ≥ `position`, None where there is none."""
+        """Return the offset of the first entry whose position is ≥ `position`, None where there is
+        none.
+        """
         index = self.find_floor(position - 1, self.KEY, 4) + 1
         return self.entry(index)[0] if index < self.entry_count else None
 

@@ -96,7 +96,8 @@ class PartitionDirectory:
         return self._topic_id
 
     def is_of_other_topic(self, topic_id: TopicId) -> bool:
-        """Does the directory belong to another topic, of the same name? Raises StorageError.
+        """Return whether the directory belongs to another topic of the same name. Raises
+        StorageError.
 
         A directory without an id (Kafka before 2.8) may be any topic's.
         """
@@ -123,7 +124,7 @@ class PartitionDirectory:
         self._disk.run_later(self._write_topic_id)
 
     def _write_topic_id(self) -> None:
-        """On the worker. Raises StorageError."""
+        """Write the topic id, on the worker. Raises StorageError."""
         if self._topic_id is None or self.is_deleted:
             return
         try:

@@ -211,7 +211,7 @@ class PartitionLog:
 
     @property
     def is_deleted(self) -> bool:
-        """Is it out of service?"""
+        """Return whether the log is out of service."""
         return self.place.is_deleted
 
     @property
@@ -248,12 +248,12 @@ class PartitionLog:
 
     @property
     def is_empty(self) -> bool:
-        """Is there nothing to read? What is staged does not count."""
+        """Return whether there is nothing to read. Staged batches do not count."""
         return self.log_end_offset == self.log_start_offset
 
     @property
     def size_bytes(self) -> int:
-        """Bytes in all `.log` files, staged ones not counted. Raises OSError."""
+        """Return the bytes in all `.log` files, staged ones not counted. Raises OSError."""
         return sum(segment.size_bytes for segment in self.segments)
 
     @property
@@ -262,12 +262,13 @@ class PartitionLog:
 
     @property
     def recovery_point(self) -> int:
-        """Everything below this offset is durable."""
+        """Return the offset below which everything is durable."""
         return self.durability.recovery_point
 
     @property
     def last_stable_offset(self) -> int:
-        """Up to where no transaction is undecided; the caller bounds it by the high watermark.
+        """Return the offset below which no transaction is undecided; the caller bounds it by the
+        high watermark.
 
         Raises StorageError.
         """
@@ -327,8 +328,8 @@ class PartitionLog:
         min_one_batch: bool,
         resident_only: bool = False,
     ) -> LogRead:
-        """Bytes from the batch that holds `offset`, at most `max_bytes`, nothing from `end_offset`
-        on.
+        """Return bytes from the batch that holds `offset`, at most `max_bytes`, nothing from
+        `end_offset` on.
 
         With `min_one_batch` the first batch is whole even if larger. The slice is read-only and
         stays valid as long as it is kept. Raises KafkaError(OFFSET_OUT_OF_RANGE), StorageError;
@@ -369,8 +370,8 @@ class PartitionLog:
             raise self._failed("read", error) from error
 
     def end_of(self, found: LogRead) -> int:
-        """An offset at or behind the last one in `found`, for `aborted_transactions`. Cheap, not
-        exact.
+        """Return an offset at or behind the last one in `found`, for `aborted_transactions`. Cheap,
+        not exact.
         """
         return log_reads.end_of(self.segments, found, self.log_end_offset)
 
@@ -439,7 +440,7 @@ class PartitionLog:
     # --- leader epochs ----------------------------------------------------------------------------
 
     def begin_leader_epoch(self, epoch: int) -> None:
-        """This broker leads from now on, in `epoch`, which begins at the log's end.
+        """Note that this broker leads from now on, in `epoch`, which begins at the log's end.
 
         Told even when nothing is appended: a reader may ask where the epoch began. The checkpoint
         follows on the worker, that of an empty log with its first record: until then it says
@@ -983,7 +984,9 @@ class PartitionLog:
         )
 
     def _note_synced(self, offset: int, snapshots: Mapping[int, ProducersAt]) -> None:
-        """A flush made everything below `offset` durable and wrote these snapshots. On the loop."""
+        """Note, on the loop, that a flush made everything below `offset` durable and wrote these
+        snapshots.
+        """
         self._producers.note_synced(snapshots)
         self.note_flushed(offset)
 
@@ -1144,7 +1147,9 @@ class PartitionLog:
         return True
 
     def _take_out(self, segments: Sequence[Segment], *, with_snapshots: bool = False) -> None:
-        """Out of the list, renamed to `….deleted`, removed after the delay. Raises OSError."""
+        """Take segments out of the list. They are renamed to `….deleted` now, and removed after the
+        delay. Raises OSError.
+        """
         paths: list[str] = []
         try:
             for segment in segments:
@@ -1220,7 +1225,7 @@ class PartitionLog:
         return len(gone)
 
     def may_expire(self) -> bool:
-        """Is there anything that retention could take, now or later? Raises StorageError."""
+        """Return whether retention could take anything, now or later. Raises StorageError."""
         try:
             return retention.may_expire(self.segments, self.config, self.log_start_offset)
         except OSError as error:
@@ -1270,7 +1275,7 @@ class PartitionLog:
         return self.active_segment.close()
 
     def abandon(self) -> None:
-        """Nothing is read or written any more; what was staged is lost, files stay as they are.
+        """Read and write nothing any more. Staged batches are lost, files stay as they are.
 
         Waits for no worker, for the disk may hang. A file that a worker makes now is one in a
         directory that is offline; who renames the log's directory holds `names_lock`.

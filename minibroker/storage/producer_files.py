@@ -32,12 +32,12 @@ def snapshot_path(directory: str, offset: int) -> str:
 
 
 def snapshot_offsets(files: Files, directory: str) -> list[int]:
-    """Offsets of the snapshots in the directory, ascending. Raises OSError."""
+    """Return the offsets of the snapshots in the directory, ascending. Raises OSError."""
     return offsets_in(files.list_files(directory))
 
 
 def offsets_in(file_names: list[str]) -> list[int]:
-    """Offsets of the snapshots among these names, ascending."""
+    """Return the offsets of the snapshots among these names, ascending."""
     found = []
     for name in file_names:
         if name.endswith(names.SNAPSHOT):

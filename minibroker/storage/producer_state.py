@@ -233,7 +233,9 @@ class ProducerState:
         )
 
     def commit(self) -> None:
-        """Everything appended so far is written: it can no longer be rolled back."""
+        """Keep everything that was appended so far: it is written, and is not rolled back any
+        more.
+        """
         if self._replaced:
             self._replaced = {}
         if self._changes:

@@ -184,7 +184,7 @@ class _Loader:
                 self.disk.remove(f"{self.directory}/{name}")
 
     def _start_empty(self, log_start: int, log_end: int) -> int:
-        """A log without segments, or one that ends before it starts, begins at its start offset.
+        """Begin a log without segments, or one that ends before it starts, at its start offset.
 
         A directory without a segment is a log at offset 0, for Kafka too: its files are made with
         the first record. A file is some 0.1 ms of the kernel's time, and most of what a new

@@ -47,7 +47,7 @@ def expired(
     high_watermark: int,
     now_ms: int,
 ) -> Expired:
-    """How many of `segments`, all of a log in order, are over their limits. Raises OSError,
+    """Return how many of `segments`, all of a log in order, are over their limits. Raises OSError,
     CorruptionError.
     """
     ends = [segment.base_offset for segment in segments[1:]]
@@ -76,7 +76,7 @@ def expired(
 
 
 def may_expire(segments: Segments, config: "TopicConfig", log_start_offset: int) -> bool:
-    """Could `expired` find something, if only time went by? Raises OSError."""
+    """Return whether `expired` could find something, if only time went by. Raises OSError."""
     second = segments.higher(segments.first.base_offset)
     if second is not None and second.base_offset <= log_start_offset:
         return True

@@ -164,12 +164,12 @@ class Segment:
 
     @property
     def is_surveyed(self) -> bool:
-        """Are size and largest timestamp known without a look into the files?"""
+        """Return whether size and largest timestamp are known without a look into the files."""
         return self._size_bytes >= 0 and self.index_rule.max_timestamp != UNKNOWN
 
     @property
     def has_size(self) -> bool:
-        """Is the size known without a look into the files?"""
+        """Return whether the size is known without a look into the files."""
         return self._size_bytes >= 0
 
     def note_survey(self, size_bytes: int, max_timestamp: int, offset: int) -> None:
@@ -228,7 +228,8 @@ class Segment:
 
     @property
     def indexes(self) -> SegmentIndexes:
-        """Offset and time index; made again from `.log` where one is missing or cannot be right.
+        """Return offset and time index; made again from `.log` where one is missing or cannot be
+        right.
 
         Raises OSError, CorruptionError.
         """

@@ -132,7 +132,7 @@ def _base(name: str) -> int:
 
 
 def _covered(disk: Disk, directory: str, name: str) -> tuple[int, int]:
-    """Offsets that a finished `.log.swap` replaces: (base offset, next offset)."""
+    """Return the offsets that a finished `.log.swap` replaces: (base offset, next offset)."""
     base_offset = _base(name)
     path = f"{directory}/{name}"
     content_end = base_offset

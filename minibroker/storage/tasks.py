@@ -124,12 +124,12 @@ class FlushTask:
 
     @property
     def has_new_directory(self) -> bool:
-        """Does the parent have to be synced, too?"""
+        """Return whether the parent has to be synced, too."""
         return self._durability.has_new_directory and not self.place.is_deleted
 
     @property
     def is_current(self) -> bool:
-        """Is the log where it was, and what it was, when the task was made?"""
+        """Return whether the log is where it was, and what it was, when the task was made."""
         place = self.place
         return not place.is_deleted and place.generation == self._generation
 
@@ -167,7 +167,9 @@ class FlushTask:
             raise place.failed(what, error, kind) from error
 
     def _write_snapshots(self) -> None:
-        """Not where the log was truncated or has left its directory: another log may be there."""
+        """Write the snapshots, but not where the log was truncated or has left its directory:
+        another log may be there.
+        """
         place = self.place
         for offset, producers in self._snapshots.items():
             content = encode_snapshot(producers())

@@ -28,8 +28,9 @@ _RELATIVE_OFFSET: Final = Struct(">i")
 
 
 def read_last_entry(files: Files, path: str, base_offset: int) -> tuple[int, int]:
-    """(timestamp, offset) of the last entry in the file, any thread; (-1, -1) where it has none, or
-    one that no closed segment ends with (0 is what preallocation leaves). Raises OSError.
+    """Return (timestamp, offset) of the last entry in the file, on any thread; (-1, -1) where it
+    has none, or one that no closed segment ends with (0 is what preallocation leaves). Raises
+    OSError.
     """
     handle = files.open_to_read(path)
     try:
@@ -60,12 +61,12 @@ class TimeIndex(IndexFile):
         self._add(timestamp, _ENTRY.pack(timestamp, offset - self.base_offset))
 
     def entry(self, index: int) -> tuple[int, int]:
-        """(timestamp, offset) of one entry. Raises OSError."""
+        """Return (timestamp, offset) of one entry. Raises OSError."""
         timestamp, relative = _ENTRY.unpack(self.entry_bytes(index))
         return timestamp, self.base_offset + relative
 
     def last_entry(self) -> tuple[int, int]:
-        """(timestamp, offset); (-1, base offset) while there is none."""
+        """Return (timestamp, offset); (-1, base offset) while there is none."""
         if not self.entry_count:
             return NO_TIMESTAMP, self.base_offset
         return self.entry(self.entry_count - 1)

@@ -51,7 +51,7 @@ def aborted_transaction(completed: CompletedTransaction) -> AbortedTransaction:
 
 
 def encode_entry(aborted: AbortedTransaction) -> bytes:
-    """One entry as it stands in the file."""
+    """Return one entry as it stands in the file."""
     return _ENTRY.pack(_VERSION, *aborted)
 
 
@@ -71,7 +71,7 @@ class TxnIndex:
         files.write_all(handle, [encode_entry(aborted)], files.size_of(handle))
 
     def read(self) -> list[AbortedTransaction]:
-        """Every entry. Raises CorruptionError for a version that is not 0, OSError."""
+        """Return every entry. Raises CorruptionError for a version that is not 0, OSError."""
         try:
             content = self._disk.files.read_all(self.path)
         except FileNotFoundError:
@@ -107,7 +107,8 @@ class TxnIndex:
             files.write_all(handle, [content], 0)
 
     def overlapping(self, start: int, end: int) -> tuple[list[AbortedTransaction], bool]:
-        """Those with data in `start` ≤ offset < `end`, and whether later segments need no look.
+        """Return those with data in `start` ≤ offset < `end`, and whether later segments need no
+        look.
 
         Kafka's rule: a transaction matters when its marker is at or beyond `start` and it began
         below `end`; an entry whose last stable offset reached `end` proves that all of them were

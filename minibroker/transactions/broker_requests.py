@@ -50,7 +50,7 @@ class BrokerRequests:
     async def send_markers(
         self, broker_id: int, marker: EndOfTransaction, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
-        """One code for each of `partitions`; never raises but for cancellation."""
+        """Return one code for each of `partitions`; never raises but for cancellation."""
         codes = dict.fromkeys(partitions, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         try:
             answer = await self._client.call(

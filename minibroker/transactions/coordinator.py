@@ -223,7 +223,7 @@ class TransactionCoordinator:
         producer_epoch: int,
         partitions: Collection[TopicPartition],
     ) -> list[TopicPartition]:
-        """Those of `partitions` that the transaction does not cover (KIP-890, verification).
+        """Return those of `partitions` that the transaction does not cover (KIP-890, verification).
 
         Raises KafkaError as `add_partitions`.
         """
@@ -319,7 +319,7 @@ class TransactionCoordinator:
         return found
 
     def all(self) -> Iterator[TransactionMetadata]:
-        """Every id of this broker's.
+        """Return every id of this broker's.
 
         Raises KafkaError(COORDINATOR_LOAD_IN_PROGRESS) while any partition is being loaded.
         """
@@ -352,7 +352,7 @@ class TransactionCoordinator:
         )
 
     def _complete(self, index: int, prepared: TransactionMetadata) -> None:
-        """Every partition has its marker."""
+        """End a transaction whose every partition has its marker."""
         if not self._store.is_current(index, prepared):
             return  # not ours any more, whoever has it goes on
         try:

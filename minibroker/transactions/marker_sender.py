@@ -107,7 +107,7 @@ class MarkerSender:
         self._new.append(ending)
 
     def forget(self, transactional_id: str) -> None:
-        """This broker is not the coordinator any more: who is goes on."""
+        """Send no more for this partition: another broker is the coordinator, and goes on."""
         self._endings.pop(transactional_id, None)
 
     async def close(self) -> None:

@@ -55,7 +55,7 @@ def encode_value(metadata: TransactionMetadata, broker_version: int) -> bytes:
 
 
 def _grouped(metadata: TransactionMetadata) -> list[PartitionsSchema]:
-    """By topic, both in order, so that the same state is the same bytes."""
+    """Return the partitions by topic, both in order, so that the same state is the same bytes."""
     topics: dict[str, list[int]] = {}
     for topic, index in sorted(metadata.partitions):
         topics.setdefault(topic, []).append(index)

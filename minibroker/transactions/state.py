@@ -239,7 +239,7 @@ def partitions_not_added(
     producer_epoch: int,
     partitions: Collection[TopicPartition],
 ) -> list[TopicPartition]:
-    """Those of `partitions` that the open transaction does not cover.
+    """Return those of `partitions` that the open transaction does not cover.
 
     Raises KafkaError: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
     """
@@ -368,7 +368,7 @@ def _prepared_with_bump(
 
 
 def complete(metadata: TransactionMetadata, now_ms: int) -> TransactionMetadata:
-    """Every partition has its marker: the transaction is over."""
+    """Return the metadata of a transaction that is over: every partition has its marker."""
     assert metadata.state in PREPARED, metadata
     is_commit = metadata.state == TransactionState.PREPARE_COMMIT
     done = _moved(

@@ -93,7 +93,7 @@ class TransactionShard:
             yield
 
     def on_unloaded(self) -> None:
-        """Somebody else goes on."""
+        """Tell of each decided transaction: another broker goes on with it."""
         for transactional_id in self.decided:
             self._store.on_unloaded(transactional_id)
 
@@ -165,7 +165,7 @@ class TransactionStore:
         return shard is not None and shard.ids.get(metadata.transactional_id) is metadata
 
     def all(self) -> Iterator[TransactionMetadata]:
-        """Every id of this broker's. Raises KafkaError(COORDINATOR_LOAD_IN_PROGRESS)."""
+        """Yield every id of this broker's. Raises KafkaError(COORDINATOR_LOAD_IN_PROGRESS)."""
         if self.journal.is_loading:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         for shard in self._runtime.active():
@@ -177,7 +177,7 @@ class TransactionStore:
         return any(shard.ongoing for shard in self._runtime.active())
 
     def ongoing(self) -> Iterator[TransactionMetadata]:
-        """Every open transaction. They may change, come and go meanwhile."""
+        """Yield every open transaction. They may change, come and go meanwhile."""
         for shard in self._runtime.active():
             for name in list(shard.ongoing):
                 if name in shard.ongoing:
@@ -253,13 +253,13 @@ class TransactionStore:
 
 
 def _nothing() -> None:
-    """Nobody waits for it."""
+    """Do nothing: nobody waits for it."""
 
 
 def _decode_batch(
     header: BatchHeader, records: list[Record]
 ) -> list[tuple[str, TransactionMetadata | None]]:
-    """On the worker: what the records say; a broken one is logged and passed over."""
+    """Return what the records say, on the worker. A broken one is logged and passed over."""
     if header.is_control:
         return []
     decoded = []

@@ -127,7 +127,7 @@ class ClassicGroup(Group):
 
     @property
     def serving_kind(self) -> str:
-        """Its own."""
+        """Return its own kind."""
         return CLASSIC
 
     @property
@@ -151,12 +151,12 @@ class ClassicGroup(Group):
 
     @property
     def is_simple(self) -> bool:
-        """Nobody ever joined it: it only stores offsets."""
+        """Return whether nobody ever joined the group: it only stores offsets."""
         return self._protocol_type is None and self.is_empty and not self.pending_join
 
     @property
     def uses_consumer_protocol(self) -> bool:
-        """Its members are consumers, so what they subscribe to can be known."""
+        """Return whether the members are consumers, whose subscriptions can be known."""
         return self._protocol_type == CONSUMER_PROTOCOL
 
     def is_subscribed_to(self, topic: str) -> bool:
@@ -326,16 +326,20 @@ class ClassicGroup(Group):
 
     @property
     def have_all_joined(self) -> bool:
-        """Every member waits for the end of the join phase, and every id given out is used."""
+        """Return whether every member waits for the end of the join phase, and every id given out
+        is used.
+        """
         return len(self.members) == self.awaiting_join_count and not self.pending_join
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long a join phase waits for everybody: the patience of the most patient member."""
+        """Return how long a join phase waits for everybody: the patience of the most patient
+        member.
+        """
         return max((m.rebalance_timeout_ms for m in self.members.values()), default=0)
 
     def everybody(self) -> tuple[tuple[str, str | None, bytes], ...]:
-        """All members as the leader is told of them."""
+        """Return all members as the leader is told of them."""
         return tuple(
             (member.member_id, member.instance_id, member.metadata_of(self.protocol_name))
             for member in self.members.values()
@@ -394,7 +398,7 @@ class ClassicGroup(Group):
         return self.state in _COMES_FROM[State.PREPARING_REBALANCE]
 
     def go(self, state: State, now_ms: int) -> None:
-        """Into another state."""
+        """Go into another state."""
         assert self.state in _COMES_FROM[state], f"{self} cannot become {state.value}"
         self.previous_state = self.state
         self.state = state

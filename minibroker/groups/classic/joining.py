@@ -33,7 +33,9 @@ logger = logging.getLogger(__name__)
 
 
 def on_join(group: ClassicGroup, step: Step, join: Join, waiter: JoinWaiter) -> None:
-    """A JoinGroup request that came to the right coordinator with a session time-out in bounds."""
+    """Handle a JoinGroup request that came to the right coordinator with a session time-out in
+    bounds.
+    """
     error = _refusal(group, step, join)
     if error is not ErrorCode.NONE:
         is_member_told = error is not ErrorCode.GROUP_MAX_SIZE_REACHED
@@ -140,7 +142,9 @@ def _add_member(
 def _rejoin(
     group: ClassicGroup, step: Step, join: Join, member: Member, waiter: JoinWaiter
 ) -> None:
-    """A member joins again: a rebalance, unless nothing changed and it only missed its answer."""
+    """Join a member again. It is a rebalance, unless nothing changed and it only missed its
+    answer.
+    """
     is_unchanged = member.protocols == join.protocols
     missed_its_answer = is_unchanged and (
         group.state is State.COMPLETING_REBALANCE
@@ -178,8 +182,9 @@ def _update(
 def _replace_static(
     group: ClassicGroup, step: Step, join: Join, member_id: str, waiter: JoinWaiter
 ) -> None:
-    """A static member is back under a new id. In a stable group that would choose the same
-    protocol nothing has to be assigned anew: the new id is stored, then it is told."""
+    """Give a static member that is back its new id. In a stable group that would choose the same
+    protocol nothing has to be assigned anew: the new id is stored, then it is told.
+    """
     assert join.instance_id is not None
     old_member_id = group.static_members[join.instance_id]
     old_leader_id = group.leader_id

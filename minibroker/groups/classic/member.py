@@ -65,7 +65,9 @@ class Member:
 
     @property
     def is_alive_without_heartbeat(self) -> bool:
-        """It waits for us, not we for it; new members may leave unseen, so they do expire."""
+        """Return whether the member waits for the broker, not the broker for the member; new
+        members may leave unseen, so they do expire.
+        """
         return not self.is_new and (self.join_waiter is not None or self.sync_waiter is not None)
 
     def metadata_of(self, protocol_name: str | None) -> bytes:

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 def rebalance_or_complete_join(group: ClassicGroup, step: Step, reason: str) -> None:
-    """Something about the members changed: begin a rebalance, or go on with the one under way."""
+    """Begin a rebalance, or go on with the one under way: something about the members changed."""
     if group.can_rebalance:
         prepare_rebalance(group, step, reason)
     else:
@@ -133,7 +133,7 @@ def generation_answer(group: ClassicGroup, member: Member) -> JoinAnswer:
 
 
 def start_session(step: Step, member: Member) -> None:
-    """A sign of life: the session time-out starts anew."""
+    """Start the session time-out anew, at a sign of life."""
     step.start_timer(TimerKind.SESSION, member.session_timeout_ms, member.member_id)
 
 
@@ -149,7 +149,7 @@ def give_assignment(group: ClassicGroup, step: Step, assignments: Mapping[str, b
 
 
 def withdraw_assignment(group: ClassicGroup, step: Step, error: ErrorCode) -> None:
-    """There will be no assignment of this generation: who waits for it is told so."""
+    """Tell those that wait for the assignment of this generation that there will be none."""
     for member in group.members.values():
         member.assignment = b""
     _answer_syncs(group, step, error)
@@ -170,7 +170,7 @@ def _answer_syncs(group: ClassicGroup, step: Step, error: ErrorCode) -> None:
 
 
 def forget_pending_sync(group: ClassicGroup, step: Step) -> None:
-    """Nobody's share of this generation is waited for any more."""
+    """Wait for nobody's share of this generation any more."""
     group.pending_sync.clear()
     step.stop_timer(TimerKind.SYNC)
 

@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 def on_sync(group: ClassicGroup, step: Step, sync: Sync, waiter: SyncWaiter) -> None:
-    """A SyncGroup request for a group that exists."""
+    """Handle a SyncGroup request for a group that exists."""
     error = _refusal(group, sync)
     if error is not ErrorCode.NONE:
         step.answer_sync(waiter, SyncAnswer(error))
@@ -57,7 +57,7 @@ def on_sync(group: ClassicGroup, step: Step, sync: Sync, waiter: SyncWaiter) -> 
 
 
 def _refusal(group: ClassicGroup, sync: Sync) -> ErrorCode:
-    """Why this sync gets no share, in Kafka's order; NONE if it does."""
+    """Return why this sync gets no share, in Kafka's order; NONE if it does."""
     if group.state is State.EMPTY:
         return ErrorCode.UNKNOWN_MEMBER_ID
     if group.state is State.DEAD:

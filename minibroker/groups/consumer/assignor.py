@@ -66,7 +66,7 @@ def walk_partitions(partitions: tuple[int, ...]) -> list[int]:
 
 
 def frozen(assignment: Mapping[bytes, set[int]]) -> Assignment:
-    """As assignors return it: sorted, without empty topics."""
+    """Return an assignment as assignors return it: sorted, without empty topics."""
     return {
         topic_id: tuple(sorted(partitions))
         for topic_id, partitions in assignment.items()

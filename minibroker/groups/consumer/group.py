@@ -243,7 +243,7 @@ class ConsumerGroup(Group):
 
     @property
     def classic_member_count(self) -> int:
-        """How many members speak the classic protocol."""
+        """Return how many members speak the classic protocol."""
         return sum(member.is_classic for member in self.members.values())
 
     def supports_protocols(self, protocol_type: str, names: Iterable[str]) -> bool:
@@ -365,7 +365,9 @@ class ConsumerGroup(Group):
     def topics_of(
         self, member: Member, resolved: Mapping[str, ResolvedRegex] | None = None
     ) -> frozenset[str]:
-        """Everything that a member subscribes to; a pattern not yet resolved matches nothing."""
+        """Return everything that a member subscribes to; a pattern not yet resolved matches
+        nothing.
+        """
         regexes = self.resolved_regexes if resolved is None else resolved
         known = regexes.get(member.topic_regex) if member.topic_regex else None
         return member.topic_names | known.topics if known else member.topic_names

@@ -73,7 +73,7 @@ class Heartbeat(NamedTuple):
 
     @property
     def is_full(self) -> bool:
-        """It says everything: the client wants to hear everything."""
+        """Return whether the client says everything, and so wants to hear everything."""
         return (
             self.rebalance_timeout_ms != NOT_TOLD
             and (self.topic_names is not None or self.topic_regex is not None)

@@ -32,7 +32,9 @@ logger = logging.getLogger(__name__)
 
 
 def on_leave(group: ConsumerGroup, step: Step, request: Heartbeat) -> HeartbeatAnswer:
-    """A heartbeat with a leaving epoch. Raises KafkaError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
+    """Handle a heartbeat with a leaving epoch. Raises KafkaError UNKNOWN_MEMBER_ID,
+    FENCED_INSTANCE_ID.
+    """
     answer = HeartbeatAnswer(request.member_id, request.member_epoch)
     if request.instance_id is None:
         member = group.member(request.member_id)
@@ -47,8 +49,9 @@ def on_leave(group: ConsumerGroup, step: Step, request: Heartbeat) -> HeartbeatA
 
 
 def _leave_for_a_while(group: ConsumerGroup, step: Step, member: Member) -> None:
-    """A static member keeps its partitions until its session ends; who comes back under its name
-    has had them all the time, so they count as got at epoch 0."""
+    """Let a static member keep its partitions until its session ends; who comes back under its name
+    has had them all the time, so they count as got at epoch 0.
+    """
     logger.info("%s: static member %s left for a while", group, member.member_id)
     left = member._replace(
         member_epoch=STATIC_LEAVE_EPOCH,

@@ -79,11 +79,13 @@ class Member(NamedTuple):
 
     @property
     def is_classic(self) -> bool:
-        """It sends JoinGroup, SyncGroup and Heartbeat, and its generation is its epoch."""
+        """Return whether the member sends JoinGroup, SyncGroup and Heartbeat. Its generation is its
+        epoch then.
+        """
         return self.classic is not None
 
     def is_reconciled_to(self, assignment_epoch: int) -> bool:
-        """It has what the target assignment of this epoch gives it."""
+        """Return whether the member has what the target assignment of this epoch gives it."""
         return self.state is MemberState.STABLE and self.member_epoch == assignment_epoch
 
     def at_epoch(self, member_epoch: int) -> Member:
@@ -92,7 +94,7 @@ class Member(NamedTuple):
 
 
 def with_epoch(assignment: Assignment, epoch: int) -> OwnedPartitions:
-    """Everything got at one epoch."""
+    """Return the partitions of an assignment, each as got at `epoch`."""
     return {
         topic_id: dict.fromkeys(partitions, epoch) for topic_id, partitions in assignment.items()
     }

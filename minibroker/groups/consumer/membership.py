@@ -102,7 +102,9 @@ def assignors_of(config: BrokerConfig) -> tuple[str, ...]:
 
 
 def new_member_id() -> str:
-    """An id that nobody has, as Kafka's Uuid shows itself: 22 characters, the first no dash."""
+    """Return an id that nobody has, as Kafka's Uuid shows itself: 22 characters, the first no
+    dash.
+    """
     while True:
         text = urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
         if not text.startswith("-"):
@@ -110,7 +112,7 @@ def new_member_id() -> str:
 
 
 def _nothing() -> None:
-    """Nobody waits."""
+    """Do nothing: nobody waits."""
 
 
 class ConsumerMembership:

@@ -112,8 +112,9 @@ def _upgrade(classic: ClassicGroup, step: Step) -> ConsumerGroup:
 def _take_over(
     group: ConsumerGroup, classic: ClassicGroup, member: ClassicMember, step: Step
 ) -> None:
-    """One classic member. Raises ProtocolError; KafkaError GROUP_ID_NOT_FOUND for an assignor that
-    keeps data of its own in the assignments, which would be lost."""
+    """Take over one classic member. Raises ProtocolError; KafkaError GROUP_ID_NOT_FOUND for an
+    assignor that keeps data of its own in the assignments, which would be lost.
+    """
     assigned, has_user_data = (
         read_assignment(member.assignment, step.topics) if member.assignment else ({}, False)
     )

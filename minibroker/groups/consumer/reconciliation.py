@@ -74,7 +74,7 @@ def _still_owns(reported: Mapping[bytes, list[int]] | None, revoking: OwnedParti
 
 
 def _drop_unsubscribed(member: Member, target: Target) -> Member:
-    """Within its epoch: it has to give up what it does not subscribe to any more."""
+    """Have the member give up, within its epoch, what it does not subscribe to any more."""
     if not target.has_subscription_changed:
         return member
     unsubscribed = [t for t in member.assigned if t not in target.subscribed_topic_ids]
@@ -91,7 +91,9 @@ def _drop_unsubscribed(member: Member, target: Target) -> Member:
 
 
 def _advance(member: Member, target: Target, member_epoch: int) -> Member:
-    """Towards the target: give up first, else to its epoch with what is free."""
+    """Move the member towards the target: it gives up first, else it goes to the target's epoch
+    with what is free.
+    """
     kept: dict[bytes, Mapping[int, int]] = {}
     revoking: dict[bytes, Mapping[int, int]] = {}
     for topic_id, current in member.assigned.items():

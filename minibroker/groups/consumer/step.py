@@ -44,12 +44,12 @@ class Settings(NamedTuple):
 
     @property
     def may_upgrade(self) -> bool:
-        """A classic group becomes a consumer group when such a member comes."""
+        """Return whether a classic group becomes a consumer group when such a member comes."""
         return self.migration_policy in {UPGRADE, BIDIRECTIONAL}
 
     @property
     def may_downgrade(self) -> bool:
-        """A consumer group becomes classic when only classic members are left."""
+        """Return whether a consumer group becomes classic when only classic members are left."""
         return self.migration_policy in {DOWNGRADE, BIDIRECTIONAL}
 
 

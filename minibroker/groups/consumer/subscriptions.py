@@ -39,26 +39,26 @@ class Subscriptions:
         yield from (topic for topic in self.by_regex if topic not in self.by_name)
 
     def copy(self) -> Subscriptions:
-        """An independent copy."""
+        """Return an independent copy."""
         result = Subscriptions()
         result.by_name = self.by_name.copy()
         result.by_regex = self.by_regex.copy()
         return result
 
     def add_names(self, topics: Iterable[str]) -> None:
-        """A member names these."""
+        """Count the names that a member subscribes to."""
         self.by_name.update(topics)
 
     def drop_names(self, topics: Iterable[str]) -> None:
-        """A member names these no more."""
+        """Count these names no more for a member."""
         discount(self.by_name, topics)
 
     def add_matches(self, topics: Iterable[str]) -> None:
-        """A pattern matches these."""
+        """Count the topics that a pattern matches."""
         self.by_regex.update(topics)
 
     def drop_matches(self, topics: Iterable[str]) -> None:
-        """A pattern matches these no more, or is gone."""
+        """Count these no more: the pattern does not match them any more, or is gone."""
         discount(self.by_regex, topics)
 
     def is_homogeneous(self, regexes: Mapping[str, int], member_count: int) -> bool:
@@ -77,7 +77,7 @@ class Subscriptions:
 
 
 def discount(counter: Counter[str], names: Iterable[str]) -> None:
-    """One less of each; who comes to nothing is forgotten."""
+    """Count one less of each, and forget those that come to nothing."""
     for name in names:
         if counter[name] <= 1:
             del counter[name]

@@ -57,7 +57,9 @@ class MemberTarget(NamedTuple):
 
 
 def current_epoch(group: ConsumerGroup) -> GroupEpoch:
-    """Nothing that matters has changed; how members subscribe only matters to a new target."""
+    """Return the epoch as it is. Nothing that matters has changed; how members subscribe only
+    matters to a new target.
+    """
     has_target = group.assignment_epoch >= group.epoch
     is_homogeneous = has_target or group.subscriptions.is_homogeneous(
         group.regex_counts, len(group.members)
@@ -73,8 +75,9 @@ def is_metadata_stale(group: ConsumerGroup, topics: ImageTopics) -> bool:
 def next_epoch(
     group: ConsumerGroup, step: Step, old: Member, new: Member, *, must_bump: bool
 ) -> GroupEpoch:
-    """A member changed, or topics may have: look at the group's topics, and bump the epoch if they
-    differ from what was stored (or if it must be)."""
+    """Look, where a member changed or topics may have, at the group's topics, and bump the epoch if
+    they differ from what was stored (or if it must be).
+    """
     subscriptions = group.subscriptions.copy()
     subscriptions.drop_names(old.topic_names)
     subscriptions.add_names(new.topic_names)

@@ -43,17 +43,17 @@ class ImageTopics:
         """
 
     def note_created(self) -> None:
-        """There is a new topic."""
+        """Note a new topic."""
         self.version += 1
         # Two topics of one millisecond: a pattern resolved between them must not miss the second.
         self.new_topics_version = max(self.new_topics_version + 1, self._now_ms())
 
     def note_changed(self) -> None:
-        """A topic is gone or has more partitions."""
+        """Note a topic that is gone or has more partitions."""
         self.version += 1
 
     def names(self) -> list[str]:
-        """Every topic, internal ones too."""
+        """Return every topic, internal ones too."""
         return list(self._image().topics)
 
     def id_of(self, name: str) -> bytes | None:

@@ -59,7 +59,7 @@ class _Balancing:
         }
 
     def keep(self) -> None:
-        """Everybody keeps what it has of the topics that it subscribes to."""
+        """Let every member keep what it has of the topics that it subscribes to."""
         for number, member in enumerate(self._group.members.values()):
             topic_ids = frozenset(member.topic_ids)
             for topic_id, partitions in member.assignment.items():

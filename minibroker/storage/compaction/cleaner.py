@@ -233,7 +233,7 @@ class LogCleaner:
         return reaches_end and closed.is_worth_it(facts.min_dirty_ratio)
 
     def _idle_wait_ms(self, log: PartitionLog, idle_ms: int) -> int:
-        """How much longer nothing may come before the log counts as idle."""
+        """Return how much longer nothing may come before the log counts as idle."""
         now_s = self._clock.monotonic_s()
         end_offset, since_s = self._seen.get(log.name, (-1, now_s))
         if end_offset != log.log_end_offset:
@@ -269,7 +269,9 @@ class LogCleaner:
         return True
 
     def _ended(self, end: RoundEnd) -> None:
-        """On the loop: the round is over. What it did counts no more when the logs are closed."""
+        """Take note, on the loop, that the round is over. What it did counts no more when the logs
+        are closed.
+        """
         if self._is_closed:
             return
         if self._round is not None:

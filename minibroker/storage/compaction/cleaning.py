@@ -48,10 +48,10 @@ class Pace(Protocol):
     """Asked all the time: waits as long as is polite."""
 
     def breathe(self) -> None:
-        """A batch was dealt with."""
+        """Note that a batch was dealt with."""
 
     def spent(self, size_bytes: int) -> None:
-        """So many bytes were read or written. Raises CleaningAborted."""
+        """Note that so many bytes were read or written. Raises CleaningAborted."""
 
 
 class Round(NamedTuple):
@@ -338,7 +338,7 @@ class Cleaning:
             files.close(handle)
 
     def _size_of_batch(self, chunk: bytes, segment: Segment, position: int, end: int) -> int:
-        """How much has to be read for the batch that did not fit. Raises CorruptionError."""
+        """Return how much has to be read for the batch that did not fit. Raises CorruptionError."""
         if len(chunk) >= HEADER_BYTES or len(chunk) == end - position:
             size = read_header(chunk).size_bytes
             if size <= end - position:
@@ -357,7 +357,7 @@ def _batches(chunk: bytes | bytearray) -> Iterator[tuple[int, BatchHeader]]:
 
 
 def _whole_bytes(chunk: bytes) -> int:
-    """How many bytes the whole batches in `chunk` take. Raises CorruptionError."""
+    """Return how many bytes the whole batches in `chunk` take. Raises CorruptionError."""
     position = 0
     while (size := batch_size_at(chunk, position)) is not None:
         position += size
@@ -365,7 +365,7 @@ def _whole_bytes(chunk: bytes) -> int:
 
 
 def _keys(chunk: bytes, at: int, header: BatchHeader) -> Iterator[tuple[int, bytes | None]]:
-    """(offset, key) of every record in the batch at `at`."""
+    """Yield (offset, key) of every record in the batch at `at`."""
     if header.magic < 2:
         for record in read_records(chunk, at, header):
             yield record.offset, record.key

@@ -69,7 +69,7 @@ class BoundedPace:
             self._awake_since_s = self._monotonic_s()
 
     def spent(self, size_bytes: int) -> None:
-        """So many bytes were read or written: wait as long as the rate asks for."""
+        """Wait as long as the rate asks for, after so many bytes were read or written."""
         self._bytes += size_bytes
         due_s = self._started_s + self._bytes / self._bytes_per_second
         if self._wait(max(0.0, due_s - self._monotonic_s())):
@@ -77,7 +77,9 @@ class BoundedPace:
 
 
 def napper() -> Callable[[], object]:
-    """A function that lets the interpreter go for `NAP_S`; a wait for an event would cost more."""
+    """Return a function that lets the interpreter go for `NAP_S`; a wait for an event would cost
+    more.
+    """
     never = Lock()
     never.acquire()
     return lambda: never.acquire(timeout=NAP_S)

@@ -181,7 +181,7 @@ class _Swap:
         self.error: StorageError | None = None
 
     def __call__(self) -> None:
-        """On the loop."""
+        """Do it on the loop."""
         if self.is_cancelled:
             return
         try:
@@ -192,7 +192,7 @@ class _Swap:
             self._run_later(self.done.set)
 
     def cancel(self) -> None:
-        """On the loop: it will not be made any more."""
+        """Drop the call, on the loop: it is not made any more."""
         if not self.done.is_set():
             self.is_cancelled = True
             self.done.set()

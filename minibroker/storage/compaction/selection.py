@@ -121,8 +121,8 @@ def _from_floor(segments: Sequence[Facts], offset: int) -> Sequence[Facts]:
 
 
 def _delay_ms(dirty: Iterable[SegmentFacts], max_lag_ms: int, now_ms: int) -> int:
-    """How long ago the oldest dirty record was due, 0: none is. Records without a timestamp are
-    never due.
+    """Return how long ago the oldest dirty record was due, 0: none is. Records without a timestamp
+    are never due.
     """
     due = now_ms - max(max_lag_ms, 0)
     if due <= 0:

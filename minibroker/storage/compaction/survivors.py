@@ -189,7 +189,7 @@ class Survivors:
         return _rebuilt(header, body, rows, self._now_ms + self._delete_retention_ms)
 
     def _emptied(self, header: BatchHeader) -> bytes | bytearray:
-        """A batch without records where its numbers are still needed."""
+        """Return a batch without records where its numbers are still needed."""
         if not (self._is_last_of_producer(header) or self._is_last(header)):
             return GONE
         return _sealed(
@@ -202,7 +202,9 @@ class Survivors:
         )
 
     def _is_last_of_producer(self, header: BatchHeader) -> bool:
-        """Its last sequence and its epoch have to be found by whoever loads the log again."""
+        """Return whether the batch has the last sequence and the epoch of a producer, which the
+        next load of the log needs.
+        """
         if header.producer_id < 0:
             return False
         last = self._last_records.get(header.producer_id)
@@ -213,7 +215,7 @@ class Survivors:
         return header.is_control and header.producer_epoch == last.epoch
 
     def _is_last(self, header: BatchHeader) -> bool:
-        """Its last offset says where the compacted part ends."""
+        """Return whether the batch's last offset says where the compacted part ends."""
         return header.last_offset + 1 == self._end_offset
 
     # --- formats 0 and 1 ------------------------------------------------------------------------
@@ -288,7 +290,7 @@ def _sealed(
     count: int,
     payload: bytes,
 ) -> bytearray:
-    """A batch with the numbers of `header` and this content; its CRC is computed."""
+    """Return a batch with the numbers of `header`, this content and its CRC."""
     batch = bytearray(
         HEADER.pack(
             header.base_offset,
