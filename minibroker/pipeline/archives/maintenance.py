@@ -1,6 +1,6 @@
 """Upkeep of an archive: small files become large ones, old versions and left-overs go.
 
-    files of a topic and day ─► merged files ─► one commit: new instead of old
+    files of topics and days ─► merged files ─► one commit: new instead of old
     versions older than `keep` ─► dropped ─► files that no version lists any more ─► removed
 
 It runs beside an archive that writes: a commit that meets another one is made again on the newer
@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 
 SMALL: Final = 0.75
 """A file below this part of the target size is merged with others."""
+ROUND_FILES: Final = 10_000
+ROUND_BYTES: Final = 1 << 30
+"""Files and bytes that one commit replaces, about: it looks at every file of the table, so a commit
+for each merged file would be quadratic. A kill, or a file that is gone, costs the work of one.
+"""
 _SEVERAL_DAYS: Final = (date.min.isoformat(), date.max.isoformat())
 _ROWS: Final = 10_000
 
@@ -89,19 +94,38 @@ def bins(files: Iterable[ListedFile], target_bytes: int) -> list[list[ListedFile
     found = []
     for small in of_day.values():
         chosen: list[ListedFile] = []
+        size = 0
         for file in small:
-            if chosen and sum(other.size for other in chosen) + file.size > target_bytes:
+            if chosen and size + file.size > target_bytes:
                 found.append(chosen)
-                chosen = []
+                chosen, size = [], 0
             chosen.append(file)
+            size += file.size
         found.append(chosen)
     return [chosen for chosen in found if len(chosen) > 1]
 
 
+def rounds(found: Iterable[list[ListedFile]]) -> Iterator[list[list[ListedFile]]]:
+    """Yield those of `bins` that one commit replaces together."""
+    chosen: list[list[ListedFile]] = []
+    count = size = 0
+    for files in found:
+        chosen.append(files)
+        count += len(files)
+        size += sum(file.size for file in files)
+        if count >= ROUND_FILES or size >= ROUND_BYTES:
+            yield chosen
+            chosen, count, size = [], 0, 0
+    if chosen:
+        yield chosen
+
+
 def _merge(table: Table, directory: str, target_bytes: int) -> Maintained:
     done = Maintained()
-    for old in bins(table.files(), target_bytes):
-        new = _merged(table.merged_layout(2 * target_bytes), old)
+    for chosen in rounds(bins(table.files(), target_bytes)):
+        layout = table.merged_layout(2 * target_bytes)
+        old = [file for files in chosen for file in files]
+        new = [file for files in chosen for file in _merged(layout, files)]
         if table.replace(old, new):
             done = done._replace(
                 merged_files=done.merged_files + len(old), into_files=done.into_files + len(new)
@@ -131,7 +155,8 @@ def _rows_of(file: ListedFile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """
     day = pa.scalar(file.date).cast(pa.date32())
     with pq.ParquetFile(file.path) as parquet:
-        for batch in parquet.iter_batches(batch_size=_ROWS):
+        # Threads for a few rows cost as much again as the reading.
+        for batch in parquet.iter_batches(batch_size=_ROWS, use_threads=file.rows > _ROWS):
             rows = batch
             for field in schema:
                 if field.name in rows.schema.names:

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 _GONE: Final = "__gone"
 """Column of a change that deletes its row; only in the source of a merge."""
 
+_LISTED: Final = ("path", "partition.topic", "partition.date", "num_records", "size_bytes")
+"""The facts of `ListedFile` among those of a file in the log, which are many."""
+
 _COUNTED: Final = ("partition", "offset", "timestamp")
 """Columns whose smallest and largest value stand in the log, so that readers skip files."""
 
@@ -117,16 +120,11 @@ class ArchiveDeltaTable:
 
     def files(self) -> list[ListedFile]:
         self._table.update_incremental()
-        actions = pa.table(self._table.get_add_actions(flatten=True)).to_pylist()
+        actions = pa.table(self._table.get_add_actions(flatten=True))
+        columns = (actions[name].to_pylist() for name in _LISTED)
         return [
-            ListedFile(
-                str(Path(self._directory, unquote(action["path"]))),
-                action["partition.topic"],
-                str(action["partition.date"]),
-                action["num_records"],
-                action["size_bytes"],
-            )
-            for action in actions
+            ListedFile(f"{self._directory}/{unquote(path)}", topic, str(date), rows, size)
+            for path, topic, date, rows, size in zip(*columns, strict=True)
         ]
 
     def merged_layout(self, target_bytes: int) -> Layout:

@@ -37,14 +37,14 @@ def one_day(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.unit.pipeline.tables.archives.DAYS", 0)
 
 
-def filled(file_format: str, directory: Path) -> MaintainPlan:
+def filled(file_format: str, directory: Path, days: int | None = None) -> MaintainPlan:
     """An archive of four batches, each with files of its own, and a plan that keeps nothing."""
     job = f'{{"job": "archive", "format": "{file_format}"}}'
     LocalFiles().write(str(directory / "_minibroker" / "job.json"), job)
     LocalFiles().write(str(directory / "_minibroker" / "query"), QUERY)
     table = opened(file_format, directory)
     for number in range(BATCHES):
-        table.commit(BatchId(QUERY, number), written(table, BatchId(QUERY, number)))
+        table.commit(BatchId(QUERY, number), written(table, BatchId(QUERY, number), days=days))
     return MaintainPlan(str(directory), keep_ms=0)
 
 
@@ -129,6 +129,33 @@ def test_files_that_are_merged_together() -> None:
     files = [file("a", 40), file("b", 40), file("c", 40), file("large", 80), file("d", 9, "2026")]
     assert [[file.path for file in chosen] for chosen in bins(files, 100)] == [["a", "b"]]
     assert bins(files[3:], 100) == []
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize(("files_a_round", "commits"), [(8, 1), (4, 2)])
+def test_one_commit_replaces_the_files_of_many_days(
+    file_format: str,
+    files_a_round: int,
+    commits: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A commit looks at every file of the table, so one for each day would be quadratic."""
+    monkeypatch.setattr("tests.unit.pipeline.tables.archives.DAYS", 1)
+    monkeypatch.setattr(maintenance, "ROUND_FILES", files_a_round)
+    plan = filled(file_format, tmp_path, days=2)
+    table = opened(file_format, tmp_path)
+    really, replaced = type(table).replace, []
+
+    def replace(self: object, old: Sequence[ListedFile], new: Sequence[DataFile]) -> bool:
+        replaced.append((len(old), len(new)))
+        return really(self, old, new)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(table), "replace", replace)
+    done = maintenance.run(plan)
+    assert (done.merged_files, done.into_files) == (8, 2)
+    assert replaced == [(8 // commits, 2 // commits)] * commits
+    assert seen(file_format, tmp_path) == OFFSETS
 
 
 def test_stages_that_nobody_commits_are_removed(tmp_path: Path) -> None:

@@ -54,9 +54,11 @@ def rows(first: int, count: int, days: int | None = None) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict(columns, schema=data_files.RECORD)
 
 
-def written(table: Table, batch: BatchId, count: int = 2) -> list[DataFile]:
+def written(
+    table: Table, batch: BatchId, count: int = 2, days: int | None = None
+) -> list[DataFile]:
     """Files of a batch whose offsets follow its number."""
-    return write_files(table.layout(batch, 1 << 20), [rows(batch.number * 10, count)])
+    return write_files(table.layout(batch, 1 << 20), [rows(batch.number * 10, count, days)])
 
 
 def seen(file_format: str, directory: Path) -> list[int]:
