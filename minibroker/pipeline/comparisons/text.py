@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from textwrap import wrap
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from minibroker.pipeline.comparisons.facts import KINDS
+from minibroker.pipeline.comparisons.facts import KINDS, PARTITIONS_MAX
 from minibroker.pipeline.comparisons.words import example, findings, offsets, verdict
 from minibroker.pipeline.quantities import number, rate
 from minibroker.pipeline.reports.text import WIDTH, table
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.comparisons.facts import Comparison, PartitionComparison
+    from collections.abc import Sequence
 
-PARTITIONS_MAX: Final = 40
-"""Partitions in the table; of more only those that differ, and as many at most."""
+    from minibroker.pipeline.comparisons.facts import Comparison, PartitionComparison
 
 
 def text(found: Comparison) -> str:
@@ -50,8 +49,16 @@ def _table(found: Comparison) -> list[str]:
     if len(lines[0]) > WIDTH:
         lines = [*table([row[:-2] for row in rows]), "  offsets are in the JSON and on the page"]
     if len(shown) < len(found.partitions):
-        lines.append(f"  {len(found.partitions) - len(shown)} more partitions are in the JSON")
+        lines.append(f"  {_not_shown(found, shown)}")
     return lines
+
+
+def _not_shown(found: Comparison, shown: Sequence[PartitionComparison]) -> str:
+    differ = max(0, len(found.told_partitions) - len(shown))
+    same = len(found.partitions) - len(shown) - differ
+    told = [f"{number(same)} the same"] if same else []
+    told += [f"{number(differ)} different, in the JSON"] if differ else []
+    return f"partitions not shown: {', '.join(told)}"
 
 
 def _counts(part: PartitionComparison) -> tuple[str, ...]:
@@ -63,8 +70,5 @@ def _counts(part: PartitionComparison) -> tuple[str, ...]:
 
 
 def shown_partitions(found: Comparison) -> list[PartitionComparison]:
-    """Return the partitions for a table: all, or of very many those that differ."""
-    if len(found.partitions) <= PARTITIONS_MAX:
-        return list(found.partitions)
-    differ = [part for part in found.partitions if not part.is_same]
-    return (differ or list(found.partitions))[:PARTITIONS_MAX]
+    """Return the partitions for a table: all, or of very many some that differ, or the first."""
+    return (found.told_partitions or list(found.partitions))[:PARTITIONS_MAX]

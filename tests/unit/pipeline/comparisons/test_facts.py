@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from minibroker.pipeline.comparisons.facts import (
+    PARTITIONS_MAX,
     Comparison,
     Example,
     PartitionComparison,
@@ -38,7 +39,7 @@ def test_partitions_that_one_side_has_count_unless_they_are_ignored() -> None:
     assert comparison(*parts, ignored=("partition",)).is_same
 
 
-def test_json_has_everything() -> None:
+def test_json_has_everything_of_few_partitions() -> None:
     found = comparison(
         PartitionComparison(0, FACTS, None), examples=(Example("only", None, (0, 3), "k"),)
     )
@@ -46,4 +47,20 @@ def test_json_has_everything() -> None:
     assert told["same"] is False
     assert told["partitions"][0]["a"]["last_offset"] == 9
     assert told["partitions"][0]["b"] is None
+    assert told["partition_count"] == 1
     assert told["examples"] == [{"kind": "only", "a": None, "b": [0, 3], "key": "k", "fields": []}]
+
+
+def test_json_of_many_partitions_has_those_that_differ() -> None:
+    same = [PartitionComparison(number, FACTS, FACTS) for number in range(PARTITIONS_MAX)]
+    assert len(comparison(*same).as_json()["partitions"]) == PARTITIONS_MAX
+    many = (
+        *same,
+        PartitionComparison(97, FACTS, FACTS, only=1),
+        PartitionComparison(98, SideFacts(), None),
+    )
+    told = comparison(*many).as_json()
+    assert [part["partition"] for part in told["partitions"]] == [97, 98]
+    assert told["partition_count"] == len(many)
+    told = comparison(*many, ignored=("partition",)).as_json()
+    assert [part["partition"] for part in told["partitions"]] == [97]

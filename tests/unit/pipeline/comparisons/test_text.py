@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from minibroker.pipeline.comparisons.facts import (
+    PARTITIONS_MAX,
     Comparison,
     Example,
     PartitionComparison,
     SideFacts,
 )
-from minibroker.pipeline.comparisons.text import PARTITIONS_MAX, shown_partitions, text
+from minibroker.pipeline.comparisons.text import shown_partitions, text
 
 FACTS = SideFacts(10, 0, 9, 1000, 2000)
 
@@ -56,7 +57,10 @@ def test_of_many_partitions_those_that_differ_are_shown() -> None:
     many = found(*same, PartitionComparison(99, FACTS, FACTS, only=1))
     assert [part.partition for part in shown_partitions(many)] == [99]
     assert len(shown_partitions(found(*same))) == PARTITIONS_MAX
-    assert "more partitions are in the JSON" in text(many)
+    assert f"  partitions not shown: {PARTITIONS_MAX + 1} the same\n" in text(many)
+    assert "  partitions not shown: 1 the same\n" in text(found(*same))
+    differ = [part._replace(only=1) for part in same]
+    assert "  partitions not shown: 1 different, in the JSON\n" in text(found(*differ))
 
 
 def test_a_wide_table_leaves_out_the_offsets() -> None:
