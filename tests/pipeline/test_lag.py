@@ -43,8 +43,8 @@ def read_topic(minibroker_address: str, topic: str) -> str:
     return topic
 
 
-def commit(address: str, topic: str, offsets: dict[int, int]) -> None:
-    reader = Consumer({"bootstrap.servers": address, "group.id": f"of-{topic}"})
+def commit(address: str, topic: str, offsets: dict[int, int], group: str | None = None) -> None:
+    reader = Consumer({"bootstrap.servers": address, "group.id": group or f"of-{topic}"})
     positions = [TopicPartition(topic, *where) for where in offsets.items()]
     reader.commit(offsets=positions, asynchronous=False)
     reader.close()
@@ -70,6 +70,19 @@ def test_a_script_gets_one_look(minibroker_address: str, read_topic: str) -> Non
             (10, 25, 1_700_000_000_021),
         ]
     assert json.loads(look(*to, "--topic", "no-such-topic", "--group", group)[1])["lag"] == 0
+
+
+def test_one_look_has_the_ages_of_two_groups_in_one_partition(
+    minibroker_address: str, read_topic: str
+) -> None:
+    commit(minibroker_address, read_topic, {1: 5}, f"second-{read_topic}")
+    groups = f"of-{read_topic},second-{read_topic}"
+    _, out, _ = look("--bootstrap", minibroker_address, "--once", "--age", "--group", groups)
+    oldest = {
+        reader["name"].partition("-")[0]: reader["partitions"][-1].get("oldest_ms")
+        for reader in json.loads(out)["readers"]
+    }
+    assert oldest == {"of": 1_700_000_000_021, "second": 1_700_000_000_011}
 
 
 def test_all_groups_but_those_of_sinks_are_looked_at(

@@ -43,12 +43,12 @@ class OldestUnread:
         waiting = {part: _key(part) for reader in readers for part in reader.partitions if part.lag}
         wanted = set(waiting.values())
         self._times = {key: at for key, at in self._times.items() if key in wanted}
-        positions: dict[TopicPartition, int] = {}
-        for where, offset in sorted(wanted - set(self._times)):
-            if len(positions) < READS_MAX:
-                positions.setdefault(where, offset)
-        if positions:
-            self._read(positions)
+        until_s, reads = time.monotonic() + WAIT_S, 0
+        while positions := self._one_of_each(wanted, READS_MAX - reads):
+            self._read(positions, until_s)
+            if not self._times.keys() >= set(positions.items()):
+                break  # time is over, or a record is not to be had
+            reads += len(positions)
         return {part: self._times[key] for part, key in waiting.items() if key in self._times}
 
     def close(self) -> None:
@@ -56,8 +56,18 @@ class OldestUnread:
         if self._consumer is not None:
             self._consumer.close()
 
-    def _read(self, positions: Mapping[TopicPartition, int]) -> None:
-        """Note the time of the record at, or next after, each position."""
+    def _one_of_each(
+        self, wanted: Iterable[tuple[TopicPartition, int]], count: int
+    ) -> dict[TopicPartition, int]:
+        """Return positions whose time is not known, one of each partition, `count` at most."""
+        positions: dict[TopicPartition, int] = {}
+        for where, offset in sorted(set(wanted) - self._times.keys()):
+            if len(positions) < count:
+                positions.setdefault(where, offset)
+        return positions
+
+    def _read(self, positions: Mapping[TopicPartition, int], until_s: float) -> None:
+        """Note the time of the record at, or next after, each position, until a moment."""
         if self._consumer is None:
             topics = ",".join(sorted({where.topic for where in positions}))
             chosen = {**self._kafka.options(), "subscribe": topics}
@@ -66,7 +76,6 @@ class OldestUnread:
             [confluent_kafka.TopicPartition(*where, offset) for where, offset in positions.items()]
         )
         waiting = dict(positions)
-        until_s = time.monotonic() + WAIT_S
         try:
             while waiting and (remaining_s := until_s - time.monotonic()) > 0:
                 message = self._consumer.poll(remaining_s)

@@ -121,7 +121,7 @@ class ArchivePlan(NamedTuple):
         ),
     ] = None
     decode_keys: Annotated[
-        bool, Option("--decode-keys", SWITCH, "keys are of the registry, too", VALUES)
+        bool, Option("--decode-keys", SWITCH, "decode keys with the registry, too", VALUES)
     ] = False
     keep_bytes: Annotated[
         bool,

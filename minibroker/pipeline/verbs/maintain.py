@@ -35,7 +35,7 @@ class MaintainPlan(NamedTuple):
         Option(
             "--keep",
             DURATION,
-            "readers can go on with a version of a table for so long",
+            "older versions of a table are dropped; until then readers can go on with them",
             name="keep",
         ),
     ] = DEFAULT_KEEP_MS
@@ -51,9 +51,9 @@ VERB: Final = Verb(
     command="minibroker.pipeline.commands.maintain",
     group="Archive",
     notes="""
-Safe beside a running archive and after a kill, and no Spark is needed. Files of Parquet, JSON and
-CSV archives are not merged: their readers would see rows twice or not at all meanwhile. Left-overs
-of killed runs are removed. Neither a broker nor Spark is asked.
+It may run beside an archive, and after a kill. Files of Parquet, JSON and CSV archives are not
+merged: meanwhile their readers would see rows twice or not at all. Left-overs of killed runs are
+removed. Neither a broker nor Spark is needed.
 """,
     examples=("maintain --to ./orders-table",),
 )

@@ -89,9 +89,9 @@ class RollupPlan(NamedTuple):
         Option(
             "--slide",
             DURATION,
-            "time between the begins of two windows",
+            "time between the starts of two windows",
             name="slide",
-            default="the length: none overlap",
+            default="the length of a window: none overlap",
         ),
     ] = None
     watermark_ms: Annotated[

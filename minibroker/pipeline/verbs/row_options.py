@@ -85,8 +85,8 @@ class RowOptions(NamedTuple):
         Option(
             "--late",
             DURATION,
-            "with --until, how far behind the first record at that moment a topic is searched for "
-            "earlier ones",
+            "with --until, how much later than its neighbours a record may be written and is still "
+            "found",
             RECORDS,
             name="late",
             default=duration_text(DEFAULT_LATE_MS),
