@@ -171,7 +171,7 @@ class TreeSession:
 
     @property
     def _open_tree(self) -> EmbeddedTree:
-        """The tree. Raises CoordinationError when the session is over."""
+        """Return the tree. Raises CoordinationError when the session is over."""
         if not self._is_open or self._is_lost:
             raise CoordinationError("the session with the metadata tree is over")
         return self._tree

@@ -130,12 +130,12 @@ class GroupCoordinator:
 
     @property
     def classic(self) -> ClassicMembership:
-        """The manager of the members of classic groups."""
+        """Return the manager of the members of classic groups."""
         return cast("ClassicMembership", self.members(CLASSIC))
 
     @property
     def consumer(self) -> ConsumerMembership:
-        """The manager of the members of consumer groups (KIP-848)."""
+        """Return the manager of the members of consumer groups (KIP-848)."""
         return cast("ConsumerMembership", self.members(CONSUMER))
 
     # Finding.

@@ -38,7 +38,9 @@ class Group:
 
     @property
     def serving_kind(self) -> str:
-        """The kind that answers JoinGroup, SyncGroup, Heartbeat and LeaveGroup for this group."""
+        """Return the kind that answers JoinGroup, SyncGroup, Heartbeat and LeaveGroup for this
+        group.
+        """
         raise NotImplementedError
 
     @property
@@ -104,7 +106,7 @@ class Group:
         raise NotImplementedError
 
     def tombstones(self) -> list[GroupRecord]:
-        """The records that delete the group itself; its offsets have their own."""
+        """Return the records that delete the group itself; its offsets have their own."""
         raise NotImplementedError
 
     def expiration_base_ms(self, commit_timestamp_ms: int) -> int | None:

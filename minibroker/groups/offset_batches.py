@@ -67,8 +67,9 @@ class CommitTemplate:
         self._constants = 2 * len(value), version, _NO_METADATA[not is_named]
 
     def fill(self, offsets: Iterable[tuple[int, int, int]], now_ms: int) -> bytearray:
-        """The batch that commits `offsets`, as many as the template is for: (partition, offset,
-        leader epoch) each; committed and written now, wall clock in ms."""
+        """Return the batch that commits `offsets`, as many as the template is for: (partition,
+        offset, leader epoch) each; committed and written now, wall clock in ms.
+        """
         batch = bytearray(self._batch)
         _TIMES.pack_into(batch, _BASE_TIMESTAMP_AT, now_ms, now_ms)
         value_size, version, no_metadata = self._constants

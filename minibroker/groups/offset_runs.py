@@ -46,7 +46,7 @@ _TWO_BYTES_END: Final = 1 << 14
 
 
 def decode_runs(data: memoryview, position: int, header: BatchHeader) -> list[GroupEntry] | None:
-    """The offsets of the whole batch at `position`, as entries of kind `OFFSET_RUN`.
+    """Return the offsets of the whole batch at `position`, as entries of kind `OFFSET_RUN`.
 
     None for a batch with anything but plain offsets in it, transactional ones too, and for one that
     is malformed: whoever reads it otherwise says how.

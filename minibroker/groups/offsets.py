@@ -63,7 +63,7 @@ class OffsetStore:
     # Looking.
 
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
-        """The committed offset, None if there is none."""
+        """Return the committed offset, None if there is none."""
         return self._committed.get(group_id, _NONE).get(topic, {}).get(partition)
 
     def of_group(self, group_id: str) -> Mapping[str, Mapping[int, CommittedOffset]]:
@@ -168,7 +168,7 @@ class OffsetStore:
                 del self._open[group_id]
 
     def complete_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        """The producer's marker was read or written: its pending offsets count, or never were.
+        """Count the producer's pending offsets, or drop them: its marker was read or written.
 
         Compaction may leave an offset that was committed later than this transaction's before its
         marker, so the place in the log decides which of the two is the newer one.

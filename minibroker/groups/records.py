@@ -174,7 +174,7 @@ def _offset_value(value: bytes | None, record_offset: int) -> CommittedOffset | 
 
 
 def encode_offset_key(group_id: str, topic: str, partition: int) -> bytes:
-    """The key of a committed offset, of kind 1."""
+    """Return the key of a committed offset, of kind 1."""
     group, name = group_id.encode(), topic.encode()
     return b"".join(
         (
@@ -189,7 +189,8 @@ def encode_offset_key(group_id: str, topic: str, partition: int) -> bytes:
 
 
 def encode_offset_value(committed: CommittedOffset, version: int = USUAL_VERSION) -> bytes:
-    """The value of a committed offset, of `version` where nothing in it asks for another one.
+    """Return the value of a committed offset, of `version` where nothing in it asks for another
+    one.
 
     Kafka 3.9 writes version 3 (and reads 4), Kafka 4.4 version 4. An explicit expiry has a place in
     version 1 only; a topic id, in version 4 only, is kept where the client said it.
@@ -219,7 +220,9 @@ def encode_offset_value(committed: CommittedOffset, version: int = USUAL_VERSION
 
 
 def offset_version_for(inter_broker_protocol: str) -> int:
-    """The version of new values that brokers of this `inter.broker.protocol.version` can read."""
+    """Return the version of new values that brokers of this `inter.broker.protocol.version` can
+    read.
+    """
     release = re.match(r"(\d+)\.(\d+)", inter_broker_protocol)
     if release is not None and tuple(map(int, release.groups())) < _LEADER_EPOCHS_SINCE:
         return EXPIRING_VERSION

@@ -104,7 +104,7 @@ class Step:
         self.timers.append(StopTimer(kind, member_id))
 
     def stop_timers(self, member_id: str) -> None:
-        """The member is gone."""
+        """Stop the timers of a member that is gone."""
         self.timers.extend(StopTimer(kind, member_id) for kind in TimerKind)
 
 

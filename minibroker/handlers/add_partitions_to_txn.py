@@ -164,7 +164,7 @@ def _results(
 
 
 def _only_one(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
-    """The transaction of a request that is not batched."""
+    """Return the transaction of a request that is not batched."""
     return AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,
         producer_id=request.v3_and_below_producer_id,

@@ -154,7 +154,7 @@ def _assignment(partitions_of: dict[bytes, list[int]], topics: ImageTopics) -> A
 def error_response(
     request: ConsumerGroupDescribeRequest, version: int, code: ErrorCode, detail: str | None
 ) -> ConsumerGroupDescribeResponse:
-    """The same error for every group asked for."""
+    """Return the same error for every group asked for."""
     return ConsumerGroupDescribeResponse(
         groups=[
             DescribedGroup(group_id=group_id, error_code=int(code), error_message=detail)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def handle(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Any:
-    """The response, or a future of it until what it tells is visible.
+    """Return the response, or a future of it until what it tells is visible.
 
     UNSUPPORTED_VERSION where the protocol is not served.
     """

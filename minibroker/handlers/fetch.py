@@ -80,7 +80,7 @@ def handle(
 def _answer(
     context: RequestContext, request: FetchRequest
 ) -> FetchResponse | Awaitable[FetchResponse]:
-    """The answer with the records as they are stored."""
+    """Return the answer with the records as they are stored."""
     session = _session(context, request)
     if session.error_code:
         return FetchResponse(error_code=session.error_code)
@@ -201,7 +201,7 @@ def _delay(
 
 
 def _session(context: RequestContext, request: FetchRequest) -> FetchContext:
-    """The partitions of this fetch: the request's own, or those of its session."""
+    """Return the partitions of this fetch: the request's own, or those of its session."""
     uses_ids = context.version >= 13
     image = context.services.cluster.image
     asked: OrderedDict[PartitionKey, FetchPartition] = OrderedDict()
@@ -386,7 +386,9 @@ def _session_result(data: PartitionData) -> PartitionResult:
 def error_response(
     request: FetchRequest, version: int, code: ErrorCode, detail: str | None
 ) -> FetchResponse:
-    """The whole fetch failed: a top-level code from version 7 on, else one per partition."""
+    """Return the answer to a fetch that failed as a whole: a top-level code from version 7 on, else
+    one per partition.
+    """
     response = FetchResponse(error_code=int(code))
     if version >= 7 and request.session_epoch != FINAL_EPOCH:
         return response

@@ -121,7 +121,7 @@ _NONE_MESSAGE: Final = "NONE"
 def error_response(
     request: FindCoordinatorRequest, version: int, code: ErrorCode, detail: str | None
 ) -> FindCoordinatorResponse:
-    """The code at the top, or from version 4 on for each key."""
+    """Return the code at the top, or from version 4 on for each key."""
     node_id, host, port = _NO_BROKER
     if version < _FIRST_BATCHED:
         return FindCoordinatorResponse(

@@ -38,7 +38,9 @@ def serves_consumer_protocol(context: RequestContext) -> bool:
 
 
 def client_host(context: RequestContext) -> str:
-    """The client's address as Kafka stores and shows it: Java's InetAddress, `/127.0.0.1`."""
+    """Return the client's address as Kafka stores and shows it: Java's InetAddress,
+    `/127.0.0.1`.
+    """
     return f"/{context.host}"
 
 

@@ -98,5 +98,5 @@ def _refused(code: ErrorCode) -> InitProducerIdResponse:
 def error_response(
     request: InitProducerIdRequest, version: int, code: ErrorCode, detail: str | None
 ) -> InitProducerIdResponse:
-    """The code, and no id."""
+    """Return the code, and no id."""
     return _refused(code)

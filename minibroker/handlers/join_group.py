@@ -30,7 +30,7 @@ _REASON_CHARACTERS_MAX = 255
 
 
 def handle(context: RequestContext, request: JoinGroupRequest) -> Any:
-    """The response, or a future of it."""
+    """Return the response, or a future of it."""
     version = context.version
     respond = partial(_response, version)
     groups = context.services.groups

@@ -26,7 +26,7 @@ _SEVERAL_SINCE = 3
 
 
 def handle(context: RequestContext, request: LeaveGroupRequest) -> Any:
-    """The response, or a future of it until the members are out for good."""
+    """Return the response, or a future of it until the members are out for good."""
     groups = context.services.groups
     group_id = request.group_id
     if context.version >= _SEVERAL_SINCE:

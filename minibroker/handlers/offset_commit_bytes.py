@@ -34,7 +34,8 @@ Offset = tuple[int, int, int]
 
 
 def split(frame: memoryview, position: int, version: int) -> tuple[bytes, list[Offset]] | None:
-    """The body at `position` of `frame`: bytes before the number of partitions, and the offsets.
+    """Return the body at `position` of `frame`: bytes before the number of partitions, and the
+    offsets.
 
     None for any other shape. Where lengths lie the bytes are not what they should be: who takes
     them for something has to have seen a whole request that begins with them.

@@ -94,7 +94,7 @@ class CommitAnswer:
         return self.error_code != 0
 
     def succeed(self) -> None:
-        """The offsets count now."""
+        """Count the offsets, which are visible now."""
         if self.error_code:
             return
         route = self.route

@@ -66,7 +66,7 @@ def handle(
 
 
 def _unbatched(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
-    """The answer of versions 1-7, which are about one group."""
+    """Return the answer of versions 1-7, which are about one group."""
     return OffsetFetchResponse(
         error_code=group.error_code,
         topics=[
@@ -216,7 +216,7 @@ def _topic_error(topic: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetc
 def _group_error(
     asked: OffsetFetchRequestGroup, version: int, code: ErrorCode
 ) -> OffsetFetchResponseGroup:
-    """The code for the group, or before version 2 for each partition."""
+    """Return the code for the group, or before version 2 for each partition."""
     if version >= _FIRST_WITH_GROUP_ERROR:
         return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=int(code))
     topics = [_topic_error(topic, code) for topic in asked.topics or ()]
@@ -259,7 +259,7 @@ async def _fetch_from_tree(
 def error_response(
     request: OffsetFetchRequest, version: int, code: ErrorCode, _detail: str | None
 ) -> OffsetFetchResponse:
-    """The code for each group, or before version 2 for each partition."""
+    """Return the code for each group, or before version 2 for each partition."""
     groups: Iterable[OffsetFetchRequestGroup] = request.groups
     if version >= _FIRST_BATCHED:
         return OffsetFetchResponse(groups=[_group_error(group, version, code) for group in groups])

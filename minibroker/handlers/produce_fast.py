@@ -151,7 +151,7 @@ class LoneAnswer(BatchAnswer):
 
     @property
     def parts(self) -> list[BatchAnswer]:
-        """The answer itself, which has one batch."""
+        """Return the answer itself, which has one batch."""
         return [self]
 
     def encode(self, throttle_time_ms: int) -> list[bytes]:
@@ -186,7 +186,7 @@ class FastAnswer:
 
     @property
     def error_code(self) -> int:
-        """The first error in it, or 0."""
+        """Return the first error in it, or 0."""
         return next((part.error_code for part in self.parts if part.error_code), 0)
 
     def refuse(self, context: RequestContext, part: BatchAnswer, error: KafkaError) -> None:

@@ -30,7 +30,7 @@ _NAMES_PROTOCOL_SINCE = 5
 
 
 def handle(context: RequestContext, request: SyncGroupRequest) -> Any:
-    """The response, or a future of it."""
+    """Return the response, or a future of it."""
     names_protocol = context.version >= _NAMES_PROTOCOL_SINCE
     respond = partial(_response, names_protocol)
     groups = context.services.groups

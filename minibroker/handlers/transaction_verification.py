@@ -219,7 +219,7 @@ def _in_words_of(protocol: Protocol, code: ErrorCode) -> ErrorCode:
 
 
 def _coordinator_elsewhere(services: Services, transactional_id: str) -> int | None:
-    """The broker that coordinates this id, None: this one, or nobody."""
+    """Return the broker that coordinates this id, None: this one, or nobody."""
     journal = services.transactions.journal
     topic = services.cluster.image.topics.get(journal.topic)
     if topic is None:

@@ -255,12 +255,12 @@ class _Outcome:
         self._timer: Timer | None = None
 
     def succeed(self) -> None:
-        """The records are visible."""
+        """Hear that the records are visible."""
         if self._take():
             self._then()
 
     def fail(self, code: ErrorCode) -> None:
-        """The records are lost, or not visible in time; `code` is the one for clients."""
+        """Hear that the records are lost, or not visible in time; `code` is the one for clients."""
         if self._take() and self._failed is not None:
             self._failed(code)
 

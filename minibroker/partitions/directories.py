@@ -50,7 +50,7 @@ class FailedDirectories:
         self._essential = essential
 
     def note(self, error: StorageError) -> None:
-        """The disk refused something; the caller has said so in the log already."""
+        """Take note of what a disk refused; the caller has said so in the log already."""
         path = error.log_directory
         if path is None or not error.is_lasting:
             return

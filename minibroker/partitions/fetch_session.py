@@ -106,7 +106,7 @@ class FetchPartition:
 
     @property
     def key(self) -> PartitionKey:
-        """The key of a session for it."""
+        """Return the key of a session for it."""
         session = self.session
         by_id = session is not None and session.uses_topic_ids
         return (self.topic_id if by_id else self.topic or "", self.index)
@@ -341,7 +341,7 @@ class FetchContext:
         """Tell it no more."""
 
     def session_id(self) -> int:
-        """The id for the answer; begins the session of a full fetch."""
+        """Return the id for the answer; this begins the session of a full fetch."""
         return self._begin_session() if self._begin_session is not None else NO_SESSION
 
 
@@ -452,7 +452,7 @@ class FetchSessionCache:
         follower_id: int = CONSUMER,
         acl_changes: int = 0,
     ) -> FetchContext:
-        """The context of one Fetch request (see the table at the top of this module).
+        """Return the context of one Fetch request (see the table at the top of this module).
 
         `acl_changes`: the number of changes of ACLs so far. After one a session looks at all.
         """

@@ -159,7 +159,7 @@ class Flusher:
             flushing.end()
 
     def _repeat(self, partition: Partition, ended: _SyncRound) -> None:
-        """The partition moved to another log directory meanwhile: its copy there is synced, too."""
+        """Sync the copy of a partition that moved to another log directory meanwhile."""
         joined = self._next.setdefault(partition, _SyncRound())
         joined.answers[:0] = ended.answers
         joined.waiting[:0] = ended.waiting
@@ -183,7 +183,7 @@ class FlushSchedule(LogCheck):
         self._step()
 
     def _step(self) -> None:
-        """The next few logs; once more later while any has something that is not synced."""
+        """Look at the next few logs; once more later while any has something that is not synced."""
         left = self._left
         if left is None:
             return

@@ -93,13 +93,15 @@ class Housekeeping:
         """Logs ask it themselves: `LogManager.on_unsynced`."""
 
     def begin(self) -> None:
-        """The logs are loaded: what an earlier run left may be too old by now, or dirty."""
+        """Look at what an earlier run left, which may be too old by now, or dirty: the logs are
+        loaded.
+        """
         if self._logs.logs:
             self.retention.note_change()
             self.compaction.note_change()
 
     def close(self) -> None:
-        """The logs are about to be closed."""
+        """Stop: the logs are about to be closed."""
         self.retention.close()
         self.compaction.close()
         self.syncs.close()

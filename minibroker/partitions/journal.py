@@ -150,7 +150,7 @@ class Journal:
     # The topic.
 
     async def ensure_topic(self) -> TopicImage:
-        """The topic's image, after creating it if there is none.
+        """Return the topic's image, after creating it if there is none.
 
         Raises KafkaError(COORDINATOR_NOT_AVAILABLE) where it cannot be created now. A broker that
         is not the controller only begins to create it, and raises that.

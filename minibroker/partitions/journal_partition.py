@@ -235,7 +235,8 @@ def decode_batches(
     decode: Callable[[BatchHeader, list[Record]], Sequence[Any]] | None,
     decode_batch: DecodeBatch | None = None,
 ) -> LoadedPart:
-    """The whole batches in `data` (the last may be cut), of any format, from `start_offset` on.
+    """Return the whole batches in `data` (the last may be cut), of any format, from `start_offset`
+    on.
 
     The first may begin before it, as an offset in the middle of a batch finds the batch. What
     `decode_batch` gives stands for the whole batch. A batch of many records is cut into parts.
@@ -262,7 +263,7 @@ def decode_batches(
 
 
 def _whole_header(data: memoryview, position: int) -> BatchHeader | None:
-    """The header at `position` if its batch is there as a whole. Raises CorruptionError."""
+    """Return the header at `position` if its batch is there as a whole. Raises CorruptionError."""
     available = len(data) - position
     if available >= HEADER_BYTES:  # the usual case, in one step
         header = read_header(data, position)

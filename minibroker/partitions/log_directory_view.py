@@ -27,7 +27,7 @@ class LogDirectoryView:
 
     @property
     def configured_path(self) -> str:
-        """The path in `log.dirs`."""
+        """Return the path in `log.dirs`."""
         return self._directory.path
 
     @property
@@ -40,5 +40,5 @@ class LogDirectoryView:
         return self._logs.space_of(self._directory)
 
     def logs(self) -> list[PartitionLog]:
-        """The partitions' logs in it."""
+        """Return the partitions' logs in it."""
         return self._logs.logs_in(self._directory)

@@ -122,7 +122,7 @@ class LogMoves:
         self._step(name, move)
 
     def _step(self, name: TopicPartition, move: LogMove) -> None:
-        """The next round, or the end."""
+        """Begin the next round, or the end."""
         if self._moves.get(name) is not move:
             return
         if move.log.is_deleted or not self._logs.is_live(move.destination):

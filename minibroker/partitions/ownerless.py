@@ -61,7 +61,7 @@ def keep_ownerless(
 
 
 def _replicas_of(image: MetadataImage, name: TopicPartition) -> list[int]:
-    """The brokers that have this partition, none where the image does not know it."""
+    """Return the brokers that have this partition, none where the image does not know it."""
     topic = image.topics.get(name.topic)
     if topic is None or name.partition >= len(topic.partitions):
         return []

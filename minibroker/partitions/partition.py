@@ -212,7 +212,7 @@ class Partition:
 
     @property
     def high_watermark(self) -> int:
-        """The end of reading (the log's); it never moves back while this broker leads."""
+        """Return the end of reading (the log's); it never moves back while this broker leads."""
         return self.log.high_watermark
 
     @property

@@ -218,7 +218,9 @@ class Replicas:
         return sorted(self.isr - gone) if gone else None
 
     def give_up_joining(self) -> None:
-        """The change of the ISR was not confirmed: followers ask again with their next fetch."""
+        """Have followers ask again with their next fetch: the change of the ISR was not
+        confirmed.
+        """
         self._joining = frozenset()
 
     def in_sync_at(self, offset: int) -> Iterator[tuple[int, ReplicaProgress]]:

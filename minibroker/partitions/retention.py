@@ -97,7 +97,7 @@ class RetentionCheck(LogCheck):
         self._step()
 
     def _step(self) -> None:
-        """The next few logs. Those whose files have to be read first are decided later."""
+        """Look at the next few logs. Those whose files have to be read first are decided later."""
         left = self._left
         if left is None:
             return

@@ -151,7 +151,9 @@ class SyncSchedule:
             self._timer.cancel()
 
     def _begin(self) -> None:
-        """The interval is over: a round, unless one is running and takes them along later."""
+        """Begin a round as the interval is over, unless one is running and takes them along
+        later.
+        """
         self._timer = None
         self._queue.extend(self._waiting)
         self._waiting = {}

@@ -413,12 +413,12 @@ class Fetcher:
             self._rest(name)
 
     def _refused(self, name: TopicPartition, code: int) -> None:
-        """The leader is none any more, is none yet, or has another epoch: ask again later."""
+        """Ask again later: the leader is none any more, is none yet, or has another epoch."""
         logger.info("broker %d does not serve %s: error %d", self._leader, name, code)
         self._rest(name)
 
     def _cut(self, name: TopicPartition, partition: Partition, data: PartitionData) -> None:
-        """The logs part: cut to where they agree, and ask again from there.
+        """Cut the log to where it agrees with the leader's, and ask again from there.
 
         Where the leader has deleted all up to there, nothing says that they agree. This log begins
         anew then. Kafka keeps what is below, and a crash that brings an older log start back would
@@ -447,7 +447,7 @@ class Fetcher:
             self._partitions.truncate(partition, offset)
 
     async def _restart(self, name: TopicPartition, asked: Asked) -> None:
-        """The end of this log is outside of the leader's log: find out where to go on."""
+        """Find out where to go on, as the end of this log is outside of the leader's log."""
         leader_end_offset = await self._offset_of(name, asked.leader_epoch, LATEST_TIMESTAMP)
         leader_start_offset = await self._offset_of(name, asked.leader_epoch, EARLIEST_TIMESTAMP)
         if not asked.is_as_before:

@@ -76,7 +76,7 @@ class ReceiveBuffer:
         return self.view[self.filled :]
 
     def note_received(self, size_bytes: int) -> None:
-        """The kernel wrote so many bytes into `room`."""
+        """Note that the kernel wrote so many bytes into `room`."""
         if not self.size_bytes:
             self.view = self._memory.take_offered()
             self.size_bytes = len(self.view)
@@ -115,7 +115,9 @@ class ReceiveBuffer:
             self._reserved_bytes = self.size_bytes
 
     def abandon(self) -> None:
-        """The connection is gone. Its memory is not used again: a request may be in hand."""
+        """Let go of the memory of a connection that is gone. It is not used again: a request may be
+        in hand.
+        """
         self._forget()
 
     def _forget(self) -> None:

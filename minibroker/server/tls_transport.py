@@ -142,7 +142,7 @@ class TlsTransport(asyncio.BufferedProtocol):
             self._connections.remove(self)
 
     def eof_received(self) -> bool:
-        """The peer sends no more: close, as for a client without TLS, behind what is kept."""
+        """Close behind what is kept, as for a client without TLS: the peer sends no more."""
         if self._held:
             self._has_ended = True
             return True

@@ -48,7 +48,7 @@ def _codec_of(compression_type: str) -> int | None:
 
 
 def _level_of(config: "TopicConfig") -> int | None:
-    """The level for the topic's own codec; None where it has none."""
+    """Return the level for the topic's own codec; None where it has none."""
     if config.compression_type == "gzip":
         return config.compression_gzip_level
     if config.compression_type == "lz4":

@@ -23,7 +23,7 @@ _VERSION = "0"
 
 
 def encode_offsets(offsets: Mapping[TopicPartition, int]) -> bytes:
-    """The file's bytes, ASCII, every line ended by a newline."""
+    """Return the file's bytes, ASCII, every line ended by a newline."""
     lines = [_VERSION, str(len(offsets))]
     lines += [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
     lines.append("")
@@ -52,7 +52,9 @@ def decode_offsets(content: bytes, path: str) -> dict[TopicPartition, int]:
 
 
 def read_offsets(files: Files, path: str) -> dict[TopicPartition, int]:
-    """The checkpoint at `path`, empty where there is none. Raises CorruptionError, OSError."""
+    """Return the checkpoint at `path`, empty where there is none. Raises CorruptionError,
+    OSError.
+    """
     try:
         content = files.read_all(path)
     except FileNotFoundError:

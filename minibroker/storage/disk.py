@@ -30,7 +30,7 @@ PRODUCER_EXPIRATION_MS: Final = 86_400_000
 
 
 def run_now(task: Callable[[], None]) -> None:
-    """The `run_later` of tools and tests: at once, on the calling thread."""
+    """Run a task at once, on the calling thread: the `run_later` of tools and tests."""
     task()
 
 
@@ -219,7 +219,7 @@ class Disk:
         self.run_later(task)
 
     def _run_both(self, task: Callable[[], None], then: Callable[[], None]) -> None:
-        """The `run_then` of tools and tests, which have no loop."""
+        """Run both at once: the `run_then` of tools and tests, which have no loop."""
 
         def run() -> None:
             task()

@@ -51,8 +51,8 @@ class Durability:
         self.names_changed += 1
 
     def note_names_synced(self, names_changed: int | None) -> None:
-        """The directory's own name is durable, and those in it up to this change of `names_changed`
-        (None: not looked at).
+        """Note that the directory's own name is durable, and those in it up to this change of
+        `names_changed` (None: not looked at).
         """
         self.has_new_directory = False
         if names_changed is not None:
@@ -65,7 +65,7 @@ class Durability:
             self.last_flush_ms = now_ms
 
     def note_truncated(self, end_offset: int) -> None:
-        """The log ends at `end_offset` now, where nothing is behind."""
+        """Note that the log ends at `end_offset` now, where nothing is behind."""
         self.recovery_point = min(self.recovery_point, end_offset)
 
     def note_log_start(self, offset: int) -> None:

@@ -95,7 +95,7 @@ class LeaderEpochs:
         return found, self._starts[above]
 
     def epoch_for_offset(self, offset: int) -> int:
-        """The epoch whose leader wrote `offset`; -1 before the first known one."""
+        """Return the epoch whose leader wrote `offset`; -1 before the first known one."""
         index = bisect_right(self._starts, offset) - 1
         return self._epochs[index] if index >= 0 else NO_LEADER_EPOCH
 
@@ -128,14 +128,16 @@ class LeaderEpochs:
         return had_entries
 
     def to_text(self) -> str:
-        """The checkpoint file: version, number of entries, then one `epoch offset` line each."""
+        """Return the checkpoint file: version, number of entries, then one `epoch offset` line
+        each.
+        """
         lines = [_VERSION, str(len(self._epochs))]
         lines += [f"{epoch} {start}" for epoch, start in self.entries]
         return "\n".join(lines) + "\n"
 
     @classmethod
     def from_text(cls, text: str) -> "LeaderEpochs":
-        """The history a checkpoint file holds.
+        """Return the history a checkpoint file holds.
 
         Raises CorruptionError for an empty file, another version, a line that is not two numbers,
         or a wrong count. Differs from Kafka's CheckpointFile, to which a file that ends before its

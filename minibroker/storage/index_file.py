@@ -125,7 +125,7 @@ class IndexFile:
         self._disk.handles.forget(self.path)
 
     def entry_bytes(self, index: int, count: int = 1) -> bytes | bytearray:
-        """The raw entries `index` … `index + count`; they must exist. Raises OSError."""
+        """Return the raw entries `index` … `index + count`; they must exist. Raises OSError."""
         size = self.ENTRY_BYTES
         if index >= self._tail_first:
             first = index - self._tail_first

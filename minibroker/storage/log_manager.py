@@ -137,7 +137,7 @@ class LogManager:
 
     @property
     def cluster_id(self) -> str | None:
-        """The cluster that the directories belong to, None for new ones."""
+        """Return the cluster that the directories belong to, None for new ones."""
         for directory in self.directories:
             if directory.properties is not None and directory.properties.cluster_id is not None:
                 return directory.properties.cluster_id
@@ -166,7 +166,7 @@ class LogManager:
             self._disk_under(path).run_later(self.remove_copy(path))
 
     def _disk_under(self, path: str) -> Disk:
-        """The disk of the log directory that a partition's directory `path` is in."""
+        """Return the disk of the log directory that a partition's directory `path` is in."""
         return self.disk.of(path.rpartition("/")[0] or "/")
 
     def _take_back(self, name: TopicPartition, path: str) -> None:
@@ -283,7 +283,9 @@ class LogManager:
         *,
         is_new: bool = False,
     ) -> PartitionLog:
-        """The log in directory `path` is this partition's from now on. Raises StorageError."""
+        """Open the log in directory `path`, which is this partition's from now on. Raises
+        StorageError.
+        """
         log = load_log(
             self._disk_under(path),
             self.clock,
@@ -478,7 +480,9 @@ class LogManager:
         return log, run
 
     def _open_copy(self, move: "LogMove") -> PartitionLog:
-        """The copy under the partition's name, open. Raises StorageError; it is a copy again."""
+        """Open the copy under the partition's name. Raises StorageError; then it is a copy
+        again.
+        """
         old, files = move.log, self.disk.files
         path = f"{move.destination}/{names.partition_directory(old.topic, old.partition)}"
         checkpointed = Checkpointed(old.log_end_offset, old.log_start_offset, is_clean=True)
@@ -510,7 +514,7 @@ class LogManager:
         )
 
     def update_config(self, topic: str, config: "TopicConfig") -> None:
-        """The topic's configuration changed: its logs follow."""
+        """Give the logs of a topic its changed configuration."""
         rules = self.rules_of(config)
         for log in self.logs.values():
             if log.name.topic == topic:
@@ -582,7 +586,7 @@ class LogManager:
                 yield from log.remove_expired_producers(now_ms, expiration_ms)
 
     def logs_in(self, directory: LogDirectory) -> list[PartitionLog]:
-        """The logs in one of `directories`."""
+        """Return the logs in one of `directories`."""
         return [log for log in self.logs.values() if log.log_directory == directory.path]
 
     def space_of(self, directory: LogDirectory) -> tuple[int, int]:

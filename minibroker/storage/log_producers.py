@@ -107,8 +107,8 @@ class LogProducers:
             raise failure
 
     def truncate_to(self, directory: str, offset: int, log_start_offset: int) -> None:
-        """The log is from `log_start_offset` to `offset` now: later snapshots go, all of them where
-        it is empty. The state is loaded when somebody asks.
+        """Follow a log that is from `log_start_offset` to `offset` now: later snapshots go, all of
+        them where it is empty. The state is loaded when somebody asks.
 
         Source: Kafka UnifiedLog.rebuildProducerState, ProducerStateManager.truncateAndReload.
         """
@@ -154,7 +154,7 @@ class LogProducers:
                 del self._unsynced[offset]
 
     def forget_snapshot(self, offset: int) -> None:
-        """The segment that begins there goes: nobody needs its snapshot."""
+        """Forget the snapshot of a segment that goes: nobody needs it."""
         self._unsynced.pop(offset, None)
 
     def note_snapshot(self, directory: str, segments: Segments, offset: int) -> str | None:

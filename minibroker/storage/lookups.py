@@ -26,7 +26,8 @@ class TimestampOffset(NamedTuple):
 def find_by_timestamp(
     segments: Segments, timestamp: int, start_offset: int
 ) -> TimestampOffset | None:
-    """The first record at or behind `start_offset` with a timestamp ≥ `timestamp` (ms), if any.
+    """Return the first record at or behind `start_offset` with a timestamp ≥ `timestamp` (ms), if
+    any.
 
     Segments whose largest timestamp is smaller are passed by. Differs from Kafka, which searches
     only the first one left: where that timestamp is of a record below the log's start, Kafka
@@ -61,7 +62,7 @@ def _find_in_segment(segment: Segment, timestamp: int, start_offset: int) -> Tim
 
 
 def find_max_timestamp(segments: Segments) -> TimestampOffset | None:
-    """The first record that has the log's largest timestamp, None for an empty log.
+    """Return the first record that has the log's largest timestamp, None for an empty log.
 
     Where no record has a time that is the first record, with -1. Raises CorruptionError, OSError.
     """

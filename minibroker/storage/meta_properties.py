@@ -62,7 +62,9 @@ def java_date(now_ms: int) -> str:
 
 
 def encode_properties(properties: MetaProperties, now_ms: int) -> bytes:
-    """The file's bytes (ISO 8859-1, as Java writes properties), version 0: ZooKeeper mode."""
+    """Return the file's bytes (ISO 8859-1, as Java writes properties), version 0: ZooKeeper
+    mode.
+    """
     lines = ["#", f"#{java_date(now_ms)}"]
     if properties.broker_id is not None:
         lines.append(f"broker.id={properties.broker_id}")
@@ -95,7 +97,7 @@ def decode_properties(content: bytes, path: str) -> MetaProperties:
 
 
 def read_properties(files: Files, directory: str) -> MetaProperties | None:
-    """The directory's file, None where there is none. Raises CorruptionError, OSError."""
+    """Return the directory's file, None where there is none. Raises CorruptionError, OSError."""
     path = f"{directory}/{names.META_PROPERTIES}"
     try:
         content = files.read_all(path)

@@ -52,7 +52,7 @@ def segment_file(base_offset: int, suffix: str) -> str:
 
 
 def base_offset_of(name: str) -> int | None:
-    """The base offset in a segment file's name, None for a name of any other form."""
+    """Return the base offset in a segment file's name, None for a name of any other form."""
     digits = name[:_DIGITS]
     if len(name) > _DIGITS and name[_DIGITS] == "." and digits.isascii() and digits.isdigit():
         return int(digits)
@@ -60,7 +60,7 @@ def base_offset_of(name: str) -> int | None:
 
 
 def partition_directory(topic: str, partition: int) -> str:
-    """The name of a partition's directory."""
+    """Return the name of a partition's directory."""
     return f"{topic}-{partition}"
 
 

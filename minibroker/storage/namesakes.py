@@ -65,7 +65,8 @@ class Namesakes:
         return True
 
     def take(self, name: TopicPartition, topic_id: TopicId) -> Namesake | None:
-        """The log of this name that belongs to the topic, if it waits here. Others become stray.
+        """Return the log of this name that belongs to the topic, if it waits here. Others become
+        stray.
 
         Nothing is decided while the topic has no id. Raises StorageError.
         """

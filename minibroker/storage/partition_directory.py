@@ -52,7 +52,7 @@ class PartitionDirectory:
 
     @property
     def log_directory(self) -> str:
-        """The one of `log.dirs` that it is in."""
+        """Return the one of `log.dirs` that it is in."""
         return self.path.rpartition("/")[0] or "/"
 
     @property
@@ -85,7 +85,7 @@ class PartitionDirectory:
 
     @property
     def topic_id(self) -> TopicId:
-        """The id in `partition.metadata`, sixteen zero bytes where there is none. Raises
+        """Return the id in `partition.metadata`, sixteen zero bytes where there is none. Raises
         StorageError.
         """
         if self._topic_id is None:

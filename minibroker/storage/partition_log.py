@@ -86,7 +86,7 @@ def _ignore() -> None:
 
 
 def _sync_never(_log: "PartitionLog", _has_grown_much: bool) -> None:
-    """The `on_unsynced` of tools and tests: nothing is synced by itself."""
+    """Do nothing: the `on_unsynced` of tools and tests, where nothing is synced by itself."""
 
 
 class PartitionLog:
@@ -206,7 +206,7 @@ class PartitionLog:
 
     @property
     def log_directory(self) -> str:
-        """The one of `log.dirs` that it is in."""
+        """Return the one of `log.dirs` that it is in."""
         return self.place.log_directory
 
     @property
@@ -277,8 +277,8 @@ class PartitionLog:
 
     @property
     def _stable_offset(self) -> int:
-        """The same for all that is in memory. DeleteRecords may be beyond where a transaction
-        began.
+        """Return the same for all that is in memory. DeleteRecords may be beyond where a
+        transaction began.
         """
         state = self._producers.state
         first_unstable = None if state is None else state.first_unstable_offset
@@ -1072,8 +1072,8 @@ class PartitionLog:
         self._ended_at(offset, offset)
 
     def _ended_at(self, offset: int, log_start_offset: int) -> None:
-        """The log is from `log_start_offset` to `offset` now: producers, epochs, recovery point and
-        high watermark follow.
+        """Have producers, epochs, recovery point and high watermark follow a log that is from
+        `log_start_offset` to `offset` now.
         """
         self.log_end_offset = offset
         self.log_start_offset = log_start_offset

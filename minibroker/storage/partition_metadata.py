@@ -20,12 +20,12 @@ from minibroker.storage.files import Files
 
 
 def encode_metadata(topic_id: bytes) -> bytes:
-    """The file's bytes, ASCII; no newline ends the second line."""
+    """Return the file's bytes, ASCII; no newline ends the second line."""
     return f"version: 0\ntopic_id: {topic_id_to_text(topic_id)}".encode("ascii")
 
 
 def read_metadata(files: Files, directory: str) -> TopicId | None:
-    """The topic id in the directory's file, None where there is no file (Kafka before 2.8).
+    """Return the topic id in the directory's file, None where there is no file (Kafka before 2.8).
 
     Raises CorruptionError where the file says something else, OSError.
     """

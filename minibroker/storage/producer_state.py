@@ -312,7 +312,7 @@ class ProducerState:
     def _check(
         self, header: BatchHeader, entry: ProducerEntry, origin: Origin
     ) -> RecentBatch | None:
-        """The batch of `entry` that `header` repeats, or None when it may be appended.
+        """Return the batch of `entry` that `header` repeats, or None when it may be appended.
 
         Raises KafkaError when it may not. A producer that is not known here may begin with any
         sequence: its records may all have been deleted, and it cannot know. A known one begins a

@@ -216,7 +216,9 @@ class _Loader:
     # --- recovery -------------------------------------------------------------------------------
 
     def _recover(self) -> int:
-        """The log's end offset; 0 where there is no segment. Raises OSError, CorruptionError."""
+        """Return the log's end offset; 0 where there is no segment. Raises OSError,
+        CorruptionError.
+        """
         if len(self.segments) == 0:
             return 0
         recovery_point = self.checkpointed.recovery_point
@@ -257,8 +259,8 @@ class _Loader:
         return walk.next_offset
 
     def _trim_before(self, first: Segment, recovery_point: int) -> None:
-        """The segment before `first` may have its preallocated length again: its records were
-        synced, the trimming was not.
+        """Trim the segment before `first`, which may have its preallocated length again: its
+        records were synced, the trimming was not.
         """
         for segment in self.segments:
             if self.segments.higher(segment.base_offset) is first:

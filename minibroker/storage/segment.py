@@ -138,7 +138,9 @@ class Segment:
 
     @property
     def paths(self) -> list[str]:
-        """The files of a segment with a record. A worker makes them, or the first write does."""
+        """Return the files of a segment with a record. A worker makes them, or the first write
+        does.
+        """
         return [self.log_path, self.path(names.OFFSET_INDEX), self.path(names.TIME_INDEX)]
 
     def create_files(self) -> None:
@@ -221,7 +223,7 @@ class Segment:
 
     @property
     def max_offset(self) -> int:
-        """The largest offset that the index's four bytes can say."""
+        """Return the largest offset that the index's four bytes can say."""
         return self.base_offset + RELATIVE_OFFSET_MAX
 
     # --- indexes ----------------------------------------------------------------------------------

@@ -45,22 +45,24 @@ class Segments:
         self._bases = [segment.base_offset for segment in self._items]
 
     def floor(self, offset: int) -> Segment | None:
-        """The segment with the greatest base offset ≤ `offset`."""
+        """Return the segment with the greatest base offset ≤ `offset`."""
         place = bisect_right(self._bases, offset)
         return self._items[place - 1] if place else None
 
     def higher(self, base_offset: int) -> Segment | None:
-        """The segment behind the one with this base offset."""
+        """Return the segment behind the one with this base offset."""
         place = bisect_right(self._bases, base_offset)
         return self._items[place] if place < len(self._items) else None
 
     def since(self, offset: int) -> list[Segment]:
-        """The floor segment of `offset` and every one behind it; all where there is no floor."""
+        """Return the floor segment of `offset` and every one behind it; all where there is no
+        floor.
+        """
         return self._items[max(bisect_right(self._bases, offset) - 1, 0) :]
 
     def find_batch(self, offset: int) -> tuple[Segment, tuple[int, int, int] | None]:
-        """The first batch that ends at `offset` or later, as `Segment.find_batch` gives it, and
-        its segment; the last segment and None where compaction took every such batch.
+        """Return the first batch that ends at `offset` or later, as `Segment.find_batch` gives it,
+        and its segment; the last segment and None where compaction took every such batch.
 
         Raises OSError, CorruptionError.
         """

@@ -72,8 +72,8 @@ class TimeIndex(IndexFile):
         return self.entry(self.entry_count - 1)
 
     def lookup(self, timestamp: int) -> tuple[int, int]:
-        """The greatest entry ≤ `timestamp`, as (timestamp, offset); (-1, base offset) below the
-        first.
+        """Return the greatest entry ≤ `timestamp`, as (timestamp, offset); (-1, base offset) below
+        the first.
         """
         index = self.find_floor(timestamp)
         return self.entry(index) if index >= 0 else (NO_TIMESTAMP, self.base_offset)

@@ -41,7 +41,7 @@ class AbortedTransaction(NamedTuple):
 
 
 def aborted_transaction(completed: CompletedTransaction) -> AbortedTransaction:
-    """The entry for a transaction that an abort marker ended."""
+    """Return the entry for a transaction that an abort marker ended."""
     return AbortedTransaction(
         completed.producer_id,
         completed.first_offset,
@@ -79,7 +79,7 @@ class TxnIndex:
         return self._decode(content)
 
     def _decode(self, content: bytes) -> list[AbortedTransaction]:
-        """The whole entries in `content`."""
+        """Return the whole entries in `content`."""
         whole = len(content) - len(content) % _ENTRY.size
         found = []
         for version, *fields in _ENTRY.iter_unpack(content[:whole]):

@@ -71,7 +71,9 @@ class BrokerRequests:
         *,
         verify_only: bool,
     ) -> dict[TopicPartition, ErrorCode]:
-        """The coordinator's code for each of `partitions`; never raises but for cancellation."""
+        """Return the coordinator's code for each of `partitions`; never raises but for
+        cancellation.
+        """
         transaction = AddPartitionsToTxnTransaction(
             transactional_id=transactional_id,
             producer_id=producer_id,

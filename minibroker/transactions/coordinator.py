@@ -128,7 +128,7 @@ class TransactionCoordinator:
     async def initialize(
         self, transactional_id: str, timeout_ms: int, expected: tuple[int, int] | None
     ) -> tuple[int, int]:
-        """The producer id and epoch for a (new or recovering) session of a transactional id.
+        """Return the producer id and epoch for a (new or recovering) session of a transactional id.
 
         `expected`: producer id and epoch that the client has, None for a new session. Raises
         KafkaError: INVALID_TRANSACTION_TIMEOUT, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,

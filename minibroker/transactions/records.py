@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def encode_key(transactional_id: str) -> bytes:
-    """The key of everything that is stored for this id."""
+    """Return the key of everything that is stored for this id."""
     return TransactionLogKey(transactional_id=transactional_id).to_bytes(0)
 
 
 def encode_value(metadata: TransactionMetadata, broker_version: int) -> bytes:
-    """The value; `broker_version` is the cluster's `transaction.version`.
+    """Return the value; `broker_version` is the cluster's `transaction.version`.
 
     Version 0 has no room for what the second protocol adds. It is left out: after a restart the id
     goes on as one of the first protocol, with the epochs it has. (Kafka fails to write the state of

@@ -95,7 +95,9 @@ class TransactionMetadata(NamedTuple):
 
     @property
     def is_epoch_exhausted(self) -> bool:
-        """The last epoch is kept back for fencing: the next step needs a new producer id."""
+        """Return whether the next step needs a new producer id: the last epoch is kept back for
+        fencing.
+        """
         return self.producer_epoch >= PRODUCER_EPOCH_MAX - 1
 
     def expires_before(self, oldest_ms: int) -> bool:
@@ -212,8 +214,8 @@ def add_partitions(
     client_version: int,
     now_ms: int,
 ) -> TransactionMetadata | None:
-    """The transaction covers `partitions` from now on, and begins if none was open; None: it
-    covered them before.
+    """Return the transaction that covers `partitions` from now on, and begins if none was open;
+    None: it covered them before.
 
     Raises KafkaError: CONCURRENT_TRANSACTIONS, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED.
     """

@@ -135,7 +135,7 @@ class TransactionStore:
 
     @property
     def transaction_version(self) -> int:
-        """The level of `transaction.version` that is in force."""
+        """Return the level of `transaction.version` that is in force."""
         return self._cluster.features.level(TRANSACTION_VERSION)
 
     def find(self, transactional_id: str) -> tuple[int, TransactionMetadata | None]:

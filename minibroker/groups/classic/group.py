@@ -266,8 +266,9 @@ class ClassicGroup(Group):
         session_timeout_ms: int,
         waiter: JoinWaiter | None,
     ) -> None:
-        """The member joins again. An earlier join of it that still waits is answered first: Kafka
-        leaves that connection muted for ever."""
+        """Join a member again. An earlier join of it that still waits is answered first, while
+        Kafka leaves that connection muted for ever.
+        """
         self.answer_join(
             step, member, JoinAnswer(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
         )
@@ -293,7 +294,9 @@ class ClassicGroup(Group):
         self.pending_sync.pop(member_id, None)
 
     def replace_static(self, step: Step, instance_id: str, new_member_id: str) -> Member:
-        """The static member gets a new id and keeps the rest; who waits under the old is fenced."""
+        """Give the static member a new id; it keeps the rest. A request that waits under the old id
+        is fenced.
+        """
         old_member_id = self.static_members[instance_id]
         member = self.members.pop(old_member_id)
         fenced = ErrorCode.FENCED_INSTANCE_ID
@@ -356,7 +359,7 @@ class ClassicGroup(Group):
         )
 
     def select_protocol(self) -> str:
-        """The protocol that most members like best among those that all of them can do."""
+        """Return the protocol that most members like best among those that all of them can do."""
         count = len(self.members)
         candidates = {name for name, able in self.supporters.items() if able == count}
         votes = Counter(member.vote(candidates) for member in self.members.values())
@@ -375,7 +378,7 @@ class ClassicGroup(Group):
         return False
 
     def begin_generation(self, now_ms: int) -> None:
-        """The join phase is over: the next generation, of those who are left."""
+        """Begin the next generation, of the members that are left: the join phase is over."""
         self.generation_id += 1
         # Protocols that nobody can do any more would pile up over the life of a group.
         self.supporters = +self.supporters

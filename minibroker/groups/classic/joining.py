@@ -237,7 +237,9 @@ def _put_back(
     old_member_id: str,
     before: tuple[tuple[tuple[str, bytes], ...], int, int],
 ) -> JoinAnswer:
-    """The new id was not stored: the member has its old id again; what its join is answered."""
+    """Give the member its old id again, as the new one was not stored; return the answer to its
+    join.
+    """
     assert member.instance_id is not None
     waiter, member.join_waiter = member.join_waiter, None
     group.awaiting_join_count -= waiter is not None

@@ -60,7 +60,7 @@ class Member:
 
     @property
     def names(self) -> frozenset[str]:
-        """The protocols that it can do; one that is named twice counts once."""
+        """Return the protocols that the member can do; one that is named twice counts once."""
         return frozenset(name for name, _ in self.protocols)
 
     @property
@@ -78,5 +78,7 @@ class Member:
         return b""
 
     def vote(self, candidates: Collection[str]) -> str:
-        """The candidate that it likes best; every candidate is one that it can do."""
+        """Return the candidate that the member likes best; every candidate is one that it can
+        do.
+        """
         return next(name for name, _ in self.protocols if name in candidates)

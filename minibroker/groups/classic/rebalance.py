@@ -69,8 +69,9 @@ def complete_join_if_all_are_here(group: ClassicGroup, step: Step) -> None:
 
 
 def on_join_timer(group: ClassicGroup, step: Step) -> None:
-    """The time for joining is over; a delayed initial rebalance is delayed once more if somebody
-    joined meanwhile, as long as the rebalance time-out allows."""
+    """End the join phase, whose time is over. A delayed initial rebalance is delayed once more if
+    somebody joined meanwhile, as long as the rebalance time-out allows.
+    """
     if group.state is not State.PREPARING_REBALANCE:
         return
     remaining_ms = group.initial_remaining_ms
@@ -114,13 +115,15 @@ def complete_join(group: ClassicGroup, step: Step) -> None:
 
 
 def _warn_not_stored(group: ClassicGroup, error: ErrorCode | None) -> None:
-    """The generation before may come back after a crash, and its members' sessions then end."""
+    """Warn that the generation before may come back after a crash; the sessions of its members end
+    then.
+    """
     if error is not None:
         logger.warning("%s: its end was not stored (%s)", group, error.name)
 
 
 def generation_answer(group: ClassicGroup, member: Member) -> JoinAnswer:
-    """The generation as it is; the leader also hears who is in it."""
+    """Return the generation as it is; the leader also hears who is in it."""
     return JoinAnswer(
         ErrorCode.NONE,
         member.member_id,
@@ -141,7 +144,7 @@ def start_session(step: Step, member: Member) -> None:
 
 
 def give_assignment(group: ClassicGroup, step: Step, assignments: Mapping[str, bytes]) -> None:
-    """The assignment is stored: the group is stable, and everybody who waits gets its share."""
+    """Give each member that waits its share: the assignment is stored, and the group is stable."""
     for member in group.members.values():
         member.assignment = assignments.get(member.member_id, b"")
     _answer_syncs(group, step, ErrorCode.NONE)

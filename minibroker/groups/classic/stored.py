@@ -26,7 +26,7 @@ _VERSIONS_SINCE: Final = ((2, 3, 0, 3), (2, 1, 0, 2), (0, 10, 1, 1))
 
 
 def value_version_for(inter_broker_protocol: str) -> int:
-    """The version of new values that brokers of `inter.broker.protocol.version` can read.
+    """Return the version of new values that brokers of `inter.broker.protocol.version` can read.
 
     Source: Kafka 3.9, GroupMetadataManager.groupMetadataValue.
     """
@@ -38,7 +38,7 @@ def value_version_for(inter_broker_protocol: str) -> int:
 
 
 def value_of(group: ClassicGroup, assignments: Mapping[str, bytes]) -> GroupMetadataValue:
-    """The group as it is stored, with these shares (member id → bytes)."""
+    """Return the group as it is stored, with these shares (member id → bytes)."""
     return GroupMetadataValue(
         protocol_type=group.protocol_type or "",
         generation=group.generation_id,
@@ -62,7 +62,7 @@ def value_of(group: ClassicGroup, assignments: Mapping[str, bytes]) -> GroupMeta
 
 
 def group_of(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
-    """The group that was stored: Stable if it has members, else Empty. Nobody waits in it.
+    """Return the group that was stored: Stable if it has members, else Empty. Nobody waits in it.
 
     A member brings only the protocol that its generation chose; with its next join it names all.
     """

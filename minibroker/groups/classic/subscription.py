@@ -21,7 +21,7 @@ TOPICS_MAX: Final = 100_000
 
 
 def topics_of(metadata: bytes) -> list[str]:
-    """The topics in one member's metadata: version int16, count int32, then strings.
+    """Return the topics in one member's metadata: version int16, count int32, then strings.
 
     Read as version 0 whatever it says: every version begins like it. Raises ProtocolError.
     Source: Kafka ConsumerProtocol, ClassicGroup.computeSubscribedTopics.
@@ -37,7 +37,7 @@ def topics_of(metadata: bytes) -> list[str]:
 
 
 def subscribed_topics(all_metadata: Iterable[bytes]) -> frozenset[str] | None:
-    """The topics of all members; None when one of them cannot be understood."""
+    """Return the topics of all members; None when one of them cannot be understood."""
     topics: set[str] = set()
     try:
         for metadata in all_metadata:

@@ -79,7 +79,9 @@ def _refusal(group: ClassicGroup, sync: Sync) -> ErrorCode:
 
 
 def _take_assignment(group: ClassicGroup, step: Step, sync: Sync) -> None:
-    """The leader's sync: store the shares, then give them out. Who has none gets an empty one."""
+    """Store the shares of the leader's sync, then give them out. A member without one gets an empty
+    one.
+    """
     shares = {member_id: sync.assignments.get(member_id, b"") for member_id in group.members}
     without = [member_id for member_id in shares if member_id not in sync.assignments]
     if without:

@@ -55,7 +55,7 @@ ASSIGNORS: Final = {"uniform": "uniform_assignor", "range": "range_assignor"}
 
 
 def load_assignor(name: str) -> Assignor:
-    """The assignor of this name of `ASSIGNORS`."""
+    """Return the assignor of this name of `ASSIGNORS`."""
     assign: Assignor = import_module(f"minibroker.groups.consumer.{ASSIGNORS[name]}").assign
     return assign
 

@@ -107,7 +107,7 @@ def on_join(group: ConsumerGroup, step: Step, join: Join) -> JoinAnswer:
 
 
 def _change(group: ConsumerGroup, step: Step, join: Join, member_id: str) -> _Change:
-    """The member as its join says, with the records of it."""
+    """Return the member as its join says, with the records of it."""
     old = _known(group, step, join, member_id)
     try:
         subscription = read_subscription(join.protocols[0][1], step.topics)
@@ -160,8 +160,9 @@ def _reconcile(group: ConsumerGroup, step: Step, change: _Change, target: Member
 def _join_as_last(
     group: ConsumerGroup, step: Step, change: _Change, group_epoch: GroupEpoch
 ) -> Member:
-    """The last member of the consumer protocol came back as a classic one: the group is classic
-    again, and begins a rebalance if its target is not up to date."""
+    """Join the last member of the consumer protocol, which came back as a classic one: the group is
+    classic again, and begins a rebalance if its target is not up to date.
+    """
     updated = change.new
     if group.assignment_epoch >= group_epoch.epoch:
         assignment = group.target_of(updated.member_id, updated.instance_id)

@@ -33,7 +33,7 @@ class Subscription(NamedTuple):
 
 
 def version_of(metadata: bytes) -> int:
-    """The version that a client wrote, and reads. Raises ProtocolError."""
+    """Return the version that a client wrote, and reads. Raises ProtocolError."""
     return _known(Reader(metadata).int16(), ConsumerProtocolAssignment.VERSIONS)
 
 
@@ -57,7 +57,7 @@ def read_subscription(metadata: bytes, topics: ImageTopics) -> Subscription:
 
 
 def read_assignment(assignment: bytes, topics: ImageTopics) -> tuple[Assignment, bool]:
-    """The partitions of topics that exist, and whether the assignor added data of its own.
+    """Return the partitions of topics that exist, and whether the assignor added data of its own.
 
     Raises ProtocolError.
     """

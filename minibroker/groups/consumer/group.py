@@ -226,7 +226,7 @@ class ConsumerGroup(Group):
         return member
 
     def static_member(self, instance_id: str | None) -> Member | None:
-        """The member that is this instance now."""
+        """Return the member that is this instance now."""
         if instance_id is None or instance_id not in self.static_members:
             return None
         return self.members[self.static_members[instance_id]]

@@ -185,7 +185,7 @@ def refuse_if_full(
 
 
 def _told(old: Member, request: Heartbeat) -> Member:
-    """The member with what the request says of it."""
+    """Return the member with what the request says of it."""
     timeout_ms = request.rebalance_timeout_ms
     return old._replace(
         instance_id=old.instance_id if request.instance_id is None else request.instance_id,
@@ -218,7 +218,9 @@ def _check_epoch(member: Member, request: Heartbeat) -> None:
 
 
 def _static_member(group: ConsumerGroup, step: Step, request: Heartbeat, member_id: str) -> Member:
-    """The static member; when it joins it takes the place of who had its name and has left."""
+    """Return the static member. When it joins, it takes the place of the one that had its name and
+    has left.
+    """
     existing = group.static_member(request.instance_id)
     if request.member_epoch != JOIN_EPOCH:
         existing = known_static_member(group, request.instance_id or "", member_id)
@@ -250,7 +252,7 @@ def known_static_member(group: ConsumerGroup, instance_id: str, member_id: str) 
 
 
 def replace_static(group: ConsumerGroup, step: Step, existing: Member, member_id: str) -> Member:
-    """The same member under another id, at epoch 0."""
+    """Return the same member under another id, at epoch 0."""
     new = existing._replace(member_id=member_id, member_epoch=0, previous_member_epoch=0)
     group_id = group.group_id
     # Its timers stay: if this step fails the old member is still there, and else they find nobody.
@@ -279,8 +281,9 @@ def reconcile(
     *,
     has_subscription_changed: bool,
 ) -> Member:
-    """The member one stage nearer to its target. A member of the consumer protocol that has to
-    give up partitions has its rebalance time-out for it."""
+    """Return the member one stage nearer to its target. A member of the consumer protocol that has
+    to give up partitions has its rebalance time-out for it.
+    """
     if not has_subscription_changed and member.is_reconciled_to(target.epoch):
         return member
     updated = next_assignment(

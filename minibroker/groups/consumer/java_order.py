@@ -50,7 +50,7 @@ def copied_capacity(count: int) -> int:
 def hash_order(
     elements: Collection[Element], hash_of: Callable[[Element], int], capacity: int
 ) -> list[Element]:
-    """The elements in the order of a walk; they were put in in the order given."""
+    """Return the elements in the order of a walk; they were put in in the order given."""
     mask = capacity - 1
 
     def bucket(element: Element) -> int:

@@ -89,7 +89,7 @@ class Member(NamedTuple):
         return self.state is MemberState.STABLE and self.member_epoch == assignment_epoch
 
     def at_epoch(self, member_epoch: int) -> Member:
-        """The same in another epoch; the one so far is the previous one then."""
+        """Return the same member in another epoch; the one so far is the previous one then."""
         return self._replace(member_epoch=member_epoch, previous_member_epoch=self.member_epoch)
 
 
@@ -101,7 +101,7 @@ def with_epoch(assignment: Assignment, epoch: int) -> OwnedPartitions:
 
 
 def without_epochs(owned: OwnedPartitions) -> Assignment:
-    """The partitions alone, ascending."""
+    """Return the partitions alone, ascending."""
     return {topic_id: tuple(sorted(partitions)) for topic_id, partitions in owned.items()}
 
 

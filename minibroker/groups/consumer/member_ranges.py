@@ -46,11 +46,11 @@ class MemberRanges:
 
     @property
     def is_balanced(self) -> bool:
-        """The two ranges differ by one partition at most."""
+        """Return whether the two ranges differ by one partition at most."""
         return self._most_level - self._least_level <= 1
 
     def next_least_loaded(self) -> int:
-        """The member that gets the next partition."""
+        """Return the member that gets the next partition."""
         if self._next_least >= self._least_end:
             # Everybody in the range got one more: it is one level higher, and may grow.
             self._least_level += 1
@@ -64,7 +64,7 @@ class MemberRanges:
         return member
 
     def next_most_loaded(self) -> int | None:
-        """The member that gives up the next partition; None: nobody has one to give."""
+        """Return the member that gives up the next partition; None: nobody has one to give."""
         if self._next_most < self._most_start:
             if self._most_end <= self._most_start and self._most_start > 0:
                 # All were excluded: begin again with whoever comes next.
@@ -83,7 +83,9 @@ class MemberRanges:
         return member
 
     def exclude_most_loaded(self) -> None:
-        """The member named last has nothing of this topic to give: it leaves the range."""
+        """Take the member that was named last out of the range: it has nothing of this topic to
+        give.
+        """
         place, last = self._next_most + 1, self._most_end - 1
         self._members[place], self._members[last] = self._members[last], self._members[place]
         self._most_end = last

@@ -66,7 +66,7 @@ RETRY_MS: Final = 500
 
 
 def settings_of(config: BrokerConfig, group_config: dict[str, str]) -> Settings:
-    """The keys that one group goes by; `group_config` are its own (resource type GROUP)."""
+    """Return the keys that one group goes by; `group_config` are its own (resource type GROUP)."""
 
     def limited(name: str) -> int:
         own = group_config.get(f"consumer.{name}")
@@ -363,7 +363,7 @@ class ConsumerMembership:
     def _follow(
         self, shard: GroupShard, group_id: str, step: Step, may_describe: MayDescribe | None
     ) -> None:
-        """The records of the step are visible."""
+        """Do what follows when the records of the step are visible."""
         if step.downgrade is not None:
             self._set_timers(shard, group_id, step)
             self._classic.adopt(shard, step.downgrade.group, step.downgrade.rebalance_reason)

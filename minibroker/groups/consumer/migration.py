@@ -53,8 +53,9 @@ CLASSIC_VALUE_VERSION: Final = 3
 
 
 def group_for(group_id: str, group: Group | None, step: Step, *, is_joining: bool) -> ConsumerGroup:
-    """The consumer group that a heartbeat is for: that which is there, a new one, or one that the
-    classic group becomes. Raises KafkaError GROUP_ID_NOT_FOUND."""
+    """Return the consumer group that a heartbeat is for: that which is there, a new one, or one
+    that the classic group becomes. Raises KafkaError GROUP_ID_NOT_FOUND.
+    """
     if isinstance(group, ConsumerGroup):
         return group
     if not is_joining:
@@ -75,7 +76,9 @@ def _refuse(detail: str) -> None:
 
 
 def _upgrade(classic: ClassicGroup, step: Step) -> ConsumerGroup:
-    """The same members, each at the epoch that was its generation, with what it has."""
+    """Return a group with the same members, each at the epoch that was its generation, with what it
+    has.
+    """
     group_id = classic.group_id
     why_not = None
     if not step.settings.may_upgrade:
@@ -167,7 +170,9 @@ def can_downgrade(group: ConsumerGroup, step: Step, leaving: Sequence[Member]) -
 
 
 def can_downgrade_replacing(group: ConsumerGroup, step: Step, replaced: Member) -> bool:
-    """The same when a classic member takes the place of a static one of the consumer protocol."""
+    """Return the same for the moment when a classic member takes the place of a static one of the
+    consumer protocol.
+    """
     left = [member for member in group.members.values() if member != replaced]
     return not replaced.is_classic and _may_be_classic(group, step, left, len(group.members))
 

@@ -38,7 +38,7 @@ class Target(NamedTuple):
 
 
 def next_assignment(member: Member, target: Target) -> Member:
-    """The member one stage further, or as it is.
+    """Return the member one stage further, or as it is.
 
     Raises KafkaError FENCED_MEMBER_EPOCH for a state that this broker does not know.
     """

@@ -57,7 +57,7 @@ class RegexChange(Enum):
 
 
 def compile_regex(regex: str) -> Any:
-    """The compiled pattern. Raises KafkaError INVALID_REGULAR_EXPRESSION."""
+    """Return the compiled pattern. Raises KafkaError INVALID_REGULAR_EXPRESSION."""
     import re2  # noqa: PLC0415  most groups have no pattern
 
     options = re2.Options()
@@ -154,7 +154,7 @@ def permitted_topics(
 def on_resolved(
     group: ConsumerGroup, step: Step, matched: Mapping[str, frozenset[str]], version: int
 ) -> None:
-    """The step that takes the result of a look-up begun at `version` of the topics."""
+    """Fill the step with the result of a look-up that began at `version` of the topics."""
     subscriptions = group.subscriptions.copy()
     must_bump = False
     for regex, topics in matched.items():

@@ -69,7 +69,7 @@ def replay(groups: Groups, kind: int, key: Any, value: Any) -> None:
 
 
 def _group(groups: Groups, group_id: str, value: object) -> ConsumerGroup | None:
-    """The group, made if the record has a value; None: there is none, and nothing to do.
+    """Return the group, made if the record has a value; None: there is none, and nothing to do.
 
     A classic group that nobody ever joined only stores offsets and has no record: it gives way.
     """

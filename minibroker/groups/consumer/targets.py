@@ -155,7 +155,7 @@ def input_of(
     targets: Mapping[str, Assignment],
     is_homogeneous: bool,
 ) -> AssignorInput:
-    """The group as an assignor sees it, walked in Java's order."""
+    """Return the group as an assignor sees it, walked in Java's order."""
     counts: dict[bytes, int] = {}
     ids_of: dict[frozenset[str], tuple[bytes, ...]] = {}
     inputs: dict[str, MemberInput] = {}
@@ -172,7 +172,7 @@ def input_of(
 
 
 def topic_ids_of(names: frozenset[str], topics: ImageTopics) -> tuple[bytes, ...]:
-    """The ids of those that exist."""
+    """Return the ids of those that exist."""
     walk = hash_order(sorted(names), string_hash, copied_capacity(len(names)))
     found = (topics.id_of(name) for name in walk)
     return tuple(topic_id for topic_id in found if topic_id is not None)

@@ -76,7 +76,7 @@ class ImageTopics:
         return len(self._image().topic_by_id[topic_id].partitions)
 
     def hash_of(self, names: Iterable[str]) -> int:
-        """The hash of a group that reads these; signed, NO_HASH when none of them exists."""
+        """Return the hash of a group that reads these; signed, NO_HASH when none of them exists."""
         topics = self._image().topics
         hashes = [
             self._topic_hash(topics[name])
@@ -104,7 +104,7 @@ class ImageTopics:
         return value
 
     def forget(self, name: str) -> None:
-        """The topic is gone."""
+        """Forget a topic that is gone."""
         self._hashes.pop(name, None)
 
 

@@ -280,7 +280,7 @@ class Cleaning:
             raise CleaningAborted("its segments are no longer those of the log")
 
     def _end_of(self, segment: Segment) -> int:
-        """The base offset of the segment behind it."""
+        """Return the base offset of the segment behind it."""
         bases = [segment.base_offset for segment in self._work.segments]
         place = bases.index(segment.base_offset) + 1
         return bases[place] if place < len(bases) else self._work.end_offset

@@ -58,7 +58,7 @@ class OffsetMap:
         self._offsets[key] = offset
 
     def get(self, key: bytes) -> int:
-        """The last offset of `key`, -1 where it was not seen."""
+        """Return the last offset of `key`, -1 where it was not seen."""
         if len(key) >= DIGEST_BYTES:
             key = blake2b(key, digest_size=DIGEST_BYTES).digest()
         return self._offsets.get(key, -1)

@@ -106,7 +106,7 @@ def read_rows(  # noqa: C901, PLR0912, PLR0915  calls would cost more than the w
 
 
 def copy_rows(body: bytes, rows: list[Row]) -> bytes:
-    """The records of `rows` as they lie in `body`."""
+    """Return the records of `rows` as they lie in `body`."""
     parts: list[bytes] = []
     run_start, run_end = rows[0].start, rows[0].end
     for row in rows:
@@ -119,7 +119,7 @@ def copy_rows(body: bytes, rows: list[Row]) -> bytes:
 
 
 def copy_rows_with_deltas(body: bytes, rows: list[Row], deltas: list[int]) -> bytes:
-    """The records of `rows` with other timestamp deltas."""
+    """Return the records of `rows` with other timestamp deltas."""
     parts: list[bytes] = []
     for row, delta in zip(rows, deltas, strict=True):
         head = _ATTRIBUTES + varint(delta)

@@ -111,7 +111,7 @@ Facts = TypeVar("Facts", bound=SegmentFacts)
 
 
 def _from_floor(segments: Sequence[Facts], offset: int) -> Sequence[Facts]:
-    """The segment that holds `offset` and those behind it."""
+    """Return the segment that holds `offset` and those behind it."""
     first = 0
     for place, segment in enumerate(segments):
         if segment.base_offset > offset:

@@ -148,7 +148,7 @@ class Survivors:
         return _rebuilt(header, body, kept, horizon)
 
     def _kept(self, rows: list[Row], header: BatchHeader) -> tuple[list[Row], bool]:
-        """The records that live, and whether a tombstone is among them."""
+        """Return the records that live, and whether a tombstone is among them."""
         base_offset = header.base_offset
         latest, get = self._offsets.latest_offset, self._offsets.get
         goes_without_value = (
@@ -251,7 +251,8 @@ class Survivors:
 
 
 def _rebuilt(header: BatchHeader, body: bytes, rows: list[Row], horizon: int | None) -> bytearray:
-    """The batch with only the records of `rows` (at least one), with the delete horizon if given.
+    """Return the batch with only the records of `rows` (at least one), with the delete horizon if
+    given.
 
     Timestamps stay; their deltas count from the first one that is left, or from the horizon.
     """
