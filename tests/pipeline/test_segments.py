@@ -215,6 +215,6 @@ def test_mistakes_of_users_are_one_sentence(spark: SparkSession, tmp_path: Path)
     with pytest.raises(Exception, match="PipelineError") as raised:
         spark.read.format("minibroker-log").load(str(tmp_path / "nowhere")).count()
     assert str(explained(raised.value)) == (
-        f"{tmp_path}/nowhere is no directory; expected a broker's log directory or one of its "
-        "partitions'"
+        f"{tmp_path}/nowhere is no directory; expected a broker's log directory, or that of a "
+        "partition"
     )
