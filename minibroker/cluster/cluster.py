@@ -151,13 +151,7 @@ class Cluster:
         self._registration = Registration(context, tuple(endpoints), settings.rack)
         self._election = Election(context)
         self._states = PartitionStates(context, self._election)
-        self._controller = Controller(
-            context,
-            self._election,
-            self._states,
-            allows_unclean=allows_unclean,
-            marks_recovery=settings.marks_recovery,
-        )
+        self._controller = self._make_controller(allows_unclean)
         self._deletions = Deletions(
             context,
             self._election,
@@ -183,6 +177,15 @@ class Cluster:
         self.requests = ControllerRequests(context, self._follower, self._registration)
         """Requests of another broker that is the controller."""
         self._is_open = False
+
+    def _make_controller(self, allows_unclean: AllowsUnclean | None) -> Controller:
+        return Controller(
+            self._context,
+            self._election,
+            self._states,
+            allows_unclean=allows_unclean,
+            marks_recovery=self._settings.marks_recovery,
+        )
 
     def _make_balancer(self, timers: Timers | None) -> LeaderBalancer | None:
         rule = self._settings.balance

@@ -28,7 +28,7 @@ from minibroker.protocol.messages.describe_topic_partitions import (
 from minibroker.security.acls import Operation, ResourceType
 
 if TYPE_CHECKING:
-    from minibroker.cluster.image import PartitionImage
+    from minibroker.cluster.image import PartitionImage, TopicImage
     from minibroker.handlers.context import RequestContext
 
 
@@ -45,17 +45,7 @@ def handle(
     asked = topics if fetch_all else {topic.name for topic in request.topics}
     names = sorted(name for name in asked if name >= first_name)
     if cursor is not None:
-        if not fetch_all and first_name not in names:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
-                "DescribeTopicPartitionsRequest topic list should contain the cursor topic: "
-                + first_name,
-            )
-        if cursor.partition_index < 0:
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST,
-                f"DescribeTopicPartitionsRequest cursor partition must be valid: {cursor}",
-            )
+        _check_cursor(cursor, None if fetch_all else names)
     limit = context.services.config.max_request_partition_size_limit
     left = max(1, min(limit, request.response_partition_limit))
     response = DescribeTopicPartitionsResponse()
@@ -71,18 +61,7 @@ def handle(
             continue
         start = cursor.partition_index if cursor is not None and name == first_name else 0
         end = min(len(topic.partitions), start + left)
-        response.topics.append(
-            DescribeTopicPartitionsResponseTopic(
-                name=name,
-                topic_id=topic.topic_id,
-                is_internal=topic.is_internal,
-                topic_authorized_operations=operations_of(context, ResourceType.TOPIC, name),
-                partitions=[
-                    _partition(context, index, topic.partitions[index])
-                    for index in range(start, end)
-                ],
-            )
-        )
+        response.topics.append(_topic(context, topic, range(start, end)))
         left -= max(0, end - start)
         if end < len(topic.partitions):
             response.next_cursor = Cursor(topic_name=name, partition_index=end)
@@ -96,6 +75,35 @@ def handle(
             if name not in may_describe
         ]
     return response
+
+
+def _check_cursor(cursor: Cursor, names: list[str] | None) -> None:
+    """Raise KafkaError(INVALID_REQUEST) for a cursor without a place. `names`: the topics of the
+    request, None: it is about all.
+    """
+    if names is not None and cursor.topic_name not in names:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            "DescribeTopicPartitionsRequest topic list should contain the cursor topic: "
+            + cursor.topic_name,
+        )
+    if cursor.partition_index < 0:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"DescribeTopicPartitionsRequest cursor partition must be valid: {cursor}",
+        )
+
+
+def _topic(
+    context: RequestContext, topic: TopicImage, indexes: range
+) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        topic_authorized_operations=operations_of(context, ResourceType.TOPIC, topic.name),
+        partitions=[_partition(context, index, topic.partitions[index]) for index in indexes],
+    )
 
 
 def _unknown(context: RequestContext, name: str) -> DescribeTopicPartitionsResponseTopic:

@@ -191,21 +191,34 @@ class Fault:
         self.user = user
         self.links: Collection[tuple[int, int]] = ()
         """With `cut_off`: (sender, receiver) of what fails; empty: as `peer` says."""
-        if peer is not None and broker not in _TO_OTHERS:
-            raise ValueError(f"peer {peer}: only broker={' and broker='.join(_TO_OTHERS)} have one")
-        if not 0 <= probability <= 1:
-            raise ValueError(f"probability {probability}, expected 0 to 1")
-        if user is not None and login not in _OF_USERS:
-            raise ValueError(f"user {user}: only login={' and login='.join(_OF_USERS)} have one")
+        self._check()
         if broker is not None:
-            self._check_other_fault("broker", broker, (*_OF_REQUESTS, *_OF_CHOICES, "login"))
             self.hold = broker == "paused"
-        elif login is not None:
-            self._check_other_fault("login", login, _OF_REQUESTS)
-        elif not (error or delay_ms or drop or twice or hold or truncate_bytes is not None):
+
+    def _check(self) -> None:
+        """Raise ValueError for arguments that do not go together."""
+        if self.peer is not None and self.broker not in _TO_OTHERS:
+            others = " and broker=".join(_TO_OTHERS)
+            raise ValueError(f"peer {self.peer}: only broker={others} have one")
+        if not 0 <= self.probability <= 1:
+            raise ValueError(f"probability {self.probability}, expected 0 to 1")
+        if self.user is not None and self.login not in _OF_USERS:
+            logins = " and login=".join(_OF_USERS)
+            raise ValueError(f"user {self.user}: only login={logins} have one")
+        if self.broker is not None:
+            self._check_other_fault("broker", self.broker, (*_OF_REQUESTS, *_OF_CHOICES, "login"))
+        elif self.login is not None:
+            self._check_other_fault("login", self.login, _OF_REQUESTS)
+        elif not self._has_effect:
             raise ValueError(
                 "a fault needs an effect: error, delay_ms, drop, twice, truncate_bytes or hold"
             )
+
+    @property
+    def _has_effect(self) -> bool:
+        """Return whether a rule for requests does something to those that it meets."""
+        changes_answer = self.error is not None or self.truncate_bytes is not None
+        return bool(changes_answer or self.delay_ms or self.drop or self.twice or self.hold)
 
     def _check_other_fault(self, kind: str, value: str, refused: tuple[str, ...]) -> None:
         """Check a fault of the whole broker, or of logins.
