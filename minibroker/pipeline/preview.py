@@ -105,11 +105,13 @@ def _archive(plan: ArchivePlan) -> Lines:
 
 
 def _batch_limits(plan: ArchivePlan) -> str:
-    rows = quantities.counted(plan.batch_rows, "record")
     if plan.kafka.source != SOURCES[0]:
-        return f"{rows} at most"
-    size = quantities.size(plan.batch_bytes or DEFAULT_BATCH_BYTES)
-    return f"{rows} or {size} at most{_rate(plan.max_rate)}"
+        return f"{quantities.counted(plan.batch_rows, 'record')} at most"
+    return _limits(plan.batch_rows, plan.batch_bytes or DEFAULT_BATCH_BYTES) + _rate(plan.max_rate)
+
+
+def _limits(rows: int, size_bytes: int) -> str:
+    return f"{quantities.counted(rows, 'record')} or {quantities.size(size_bytes)} at most"
 
 
 def _rate(bytes_per_s: int | None) -> str:
@@ -153,7 +155,7 @@ def _replay(plan: ReplayPlan) -> Lines:
         ("to", f"topic {plan.to_topic} ({_target(target)}) at {plan.kafka.bootstrap}"),
         ("writes", f"{speed}, with {time}, {place}"),
         ("progress", f"{plan.checkpoint}: {progress}"),
-        ("batches", f"of {plan.batch_rows:,} records at most"),
+        ("batches", f"of {_limits(plan.batch_rows, plan.batch_bytes)}{_rate(plan.max_rate)}"),
         *_operations(plan.operations, plan.checkpoint),
     ]
 

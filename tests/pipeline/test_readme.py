@@ -129,6 +129,7 @@ def test_its_commands_leave_the_promised_files(
 
     plan = typed(f"{replay} --dry-run", orders)
     assert "topic orders-copy (which is made, with 3 partitions)" in plan
+    assert "of 500,000 records or 512.0 MiB at most\n" in plan
     first, *_ = map(json.loads, typed(replay, orders).splitlines())
     assert first == {"created_topic": "orders-copy", "partitions": 3}
     assert records(orders, "orders-copy") == records(orders, "orders")
