@@ -28,6 +28,7 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.operations.rows import FOUND, ROWS, SET_ASIDE, UNMASKABLE
 from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, join
 from minibroker.pipeline.tables.data_files import DataFile
+from minibroker.pipeline.tables.table import is_repeated
 from minibroker.pipeline.values.decoding import bytes_column
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class DecodedBatchWriter(ArchiveBatchWriter):
         self._task = task
 
     def store(self, batch: DataFrame, identity: BatchId) -> None:
-        if self._table.has(identity):
+        if is_repeated(self._table, identity):
             return
         decision = self._decided(identity)
         if decision is None:

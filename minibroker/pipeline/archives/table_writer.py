@@ -29,7 +29,7 @@ from minibroker.pipeline.schemas import ARCHIVE, ARCHIVE_PARTITION_COLUMNS, to_a
 from minibroker.pipeline.sink import frames as sinks
 from minibroker.pipeline.state.query_identity import begin_batch
 from minibroker.pipeline.tables.data_files import Layout
-from minibroker.pipeline.tables.table import BatchId
+from minibroker.pipeline.tables.table import BatchId, is_repeated
 from minibroker.pipeline.transforms.archived import to_text
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class TableBatchWriter(ArchiveBatchWriter):
         self._task = task
 
     def store(self, batch: DataFrame, identity: BatchId) -> None:
-        if self._table.has(identity):
+        if is_repeated(self._table, identity):
             return
         layout = self._table.layout(identity, self._plan.target_bytes)
         if self._task is None:
@@ -132,7 +132,7 @@ class ParquetBatchWriter(ArchiveBatchWriter):
         self._task = task
 
     def store(self, batch: DataFrame, identity: BatchId) -> None:
-        if self._archive.has(identity):
+        if is_repeated(self._archive, identity):
             return
         stage = self._archive.new_stage(identity)
         columns = [field for field in ARCHIVE if field.name not in ARCHIVE_PARTITION_COLUMNS]
@@ -157,7 +157,7 @@ class FileBatchWriter(ArchiveBatchWriter):
         self._archive = archive
 
     def store(self, batch: DataFrame, identity: BatchId) -> None:
-        if self._archive.has(identity):
+        if is_repeated(self._archive, identity):
             return
         stage = self._archive.new_stage(identity)
         sinks.write_files(

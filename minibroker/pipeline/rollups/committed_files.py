@@ -16,7 +16,7 @@ from minibroker.pipeline.sink import frames as sinks
 from minibroker.pipeline.state.checkpoint_files import start_query, timed
 from minibroker.pipeline.state.query_identity import begin_batch
 from minibroker.pipeline.tables.file_archive import FileArchive
-from minibroker.pipeline.tables.table import BatchId
+from minibroker.pipeline.tables.table import BatchId, is_repeated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ def start(
     def write(batch: DataFrame, number: int) -> None:
         query = begin_batch(files, directory, progress, checkpoint, number)
         identity = BatchId(query, number)
-        if archive.has(identity):
+        if is_repeated(archive, identity):
             # The state of the windows and the watermark come from the run of the batch.
             batch.write.format("noop").mode("overwrite").save()
             return

@@ -94,6 +94,29 @@ class Table(Protocol):
         """
 
 
+class Committed(Protocol):
+    """A place of batches: a table, or a directory of files."""
+
+    def has(self, batch: BatchId) -> bool:
+        """Return whether a batch is committed."""
+
+
+def is_repeated(place: Committed, batch: BatchId) -> bool:
+    """Return whether a batch is committed and only repeated: it is the last one.
+
+    Raises:
+        PipelineError: a later batch is committed, so this one has other records.
+    """
+    if not place.has(batch):
+        return False
+    if place.has(batch._replace(number=batch.number + 1)):
+        raise PipelineError(
+            f"batch {batch.number} is to be written, and a later one is committed: the checkpoint "
+            "is older than what it wrote; put the newer one back, or give a new directory"
+        )
+    return True
+
+
 def retried(
     where: str,
     conflict: type[Exception] | tuple[type[Exception], ...],

@@ -28,6 +28,8 @@ ANSWER_BYTES_MAX: Final = 100_000_000
 TIMEOUT_MS: Final = 60_000
 
 _PACKAGES: Final = ("crc32c", "lz4", "cramjam")
+_PROBE: Final = "probe"
+"""librdkafka's word for the usual places of certificates."""
 _MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _WITHOUT_EFFECT: Final = frozenset(
     {
@@ -140,6 +142,7 @@ def wire_settings(settings: Mapping[str, Any]) -> WireSettings:
     secured = {
         name: str(value) for name, value in settings.items() if name.startswith(("ssl.", "sasl."))
     }
+    _check_certificates(secured)
     uses_sasl = protocol.startswith("sasl_")
     if uses_sasl:
         _check_login(secured)
@@ -160,6 +163,13 @@ def wire_settings(settings: Mapping[str, Any]) -> WireSettings:
         uses_sasl=uses_sasl,
         secured=tuple(sorted(secured.items())),
     )
+
+
+def _check_certificates(secured: Mapping[str, str]) -> None:
+    """Raise UnservedError where librdkafka looks for certificates in places of its own."""
+    location = secured.get("ssl.ca.location", "")
+    if location == _PROBE or (location and Path(location).is_dir()):
+        raise UnservedError(f"ssl.ca.location={location} is no file")
 
 
 def _check_login(secured: Mapping[str, str]) -> None:

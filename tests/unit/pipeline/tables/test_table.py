@@ -24,6 +24,19 @@ def test_a_commit_that_another_writer_overtook_is_made_again() -> None:
     assert table.retried("./orders", OvertakenError, commit) == "made"
 
 
+def test_the_last_batch_may_be_repeated_and_no_earlier_one() -> None:
+    class Place:
+        def has(self, batch: table.BatchId) -> bool:
+            return batch.query == "q" and batch.number <= 4
+
+    assert [table.is_repeated(Place(), table.BatchId("q", number)) for number in (5, 4)] == [
+        False,
+        True,
+    ]
+    with pytest.raises(PipelineError, match="batch 3 is to be written, and a later one is comm"):
+        table.is_repeated(Place(), table.BatchId("q", 3))
+
+
 def test_a_batch_that_the_faster_writer_committed_is_not_committed_again() -> None:
     """The other writer commits it between the look and the commit."""
     there = iter([False, True])

@@ -58,6 +58,8 @@ def test_equal_settings_share_connections_and_hide_their_passwords() -> None:
             {"security.protocol": "sasl_ssl", "sasl.mechanism": "PLAIN"},
             "a login without sasl.username",
         ),
+        ({"security.protocol": "ssl", "ssl.ca.location": "probe"}, "ssl.ca.location=probe is no"),
+        ({"security.protocol": "ssl", "ssl.ca.location": "/"}, "ssl.ca.location=/ is no file"),
         ({"fetch.min.bytes": "few"}, "fetch.min.bytes is 'few', which is no number"),
         ({"bootstrap.servers": "a:b"}, "address 'a:b' has no port"),
         ({"client.rack": "a"}, "client.rack is librdkafka's alone"),
