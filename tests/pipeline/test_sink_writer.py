@@ -99,14 +99,19 @@ def test_the_marker_is_a_committed_offset_of_the_task(address: str, topic: str) 
 def test_a_coordinator_that_starts_is_waited_for(
     in_process: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A task waits, and so does the driver, which asks for markers of tasks with librdkafka."""
     monkeypatch.setattr(transaction, "ATTEMPT_TIMEOUT_S", 0.5)
     topics.create(in_process.bootstrap, topic, 1)
     options = of(in_process.bootstrap, topic)
-    with (
-        in_process.faults.add("OffsetFetch", error="COORDINATOR_LOAD_IN_PROGRESS", times=2),
-        in_process.faults.add("OffsetFetch", delay_ms=1000, times=1),
+    for ask in (
+        lambda: write_rows(options, at(topic), rows(1, 2)),
+        lambda: transaction.read_marker(options, at(topic).name, topic),
     ):
-        write_rows(options, at(topic), rows(1, 2))
+        with (
+            in_process.faults.add("OffsetFetch", error="COORDINATOR_LOAD_IN_PROGRESS", times=2),
+            in_process.faults.add("OffsetFetch", delay_ms=1000, times=1),
+        ):
+            assert ask() is not None
     assert values(in_process.bootstrap, topic) == [b"1", b"2"]
 
 

@@ -339,11 +339,15 @@ def read_marker(options: SinkOptions, group: str, topic: str) -> Marker | None:
                 f"the committed offset of group {group} is not readable: {pending[0].error.str()}"
             )
         admin.poll(PENDING_WAIT_S)
-    markers = [
+    return newest_marker(
         parse_marker(partition.topic, partition.offset, partition.metadata)
         for partition in found
         if partition.offset >= 0
-    ]
+    )
+
+
+def newest_marker(markers: Iterable[Marker]) -> Marker | None:
+    """Return the marker of the latest batch; a task may have markers at several topics."""
     return max(markers, key=lambda marker: marker.next_batch, default=None)
 
 

@@ -30,14 +30,15 @@ from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.sink import transaction
 from minibroker.pipeline.sink.columns import BY_KEY
 from minibroker.pipeline.sink.encoding import RowsToSend, encode, encode_headers
+from minibroker.pipeline.sink.marker import parse_marker
 from minibroker.pipeline.sink.partitions import partitions_of
 from minibroker.pipeline.sink.transaction import (
     ANSWER_TIMEOUT_S,
     CARRIER_PARTITION,
     Transaction,
     explain,
+    newest_marker,
     no_topic,
-    read_marker,
 )
 from minibroker.pipeline.sink.wire_settings import producer_settings
 from minibroker.pipeline.wire.client import WireClient
@@ -149,8 +150,16 @@ class WireTransaction:
             raise no_topic(self._options, error.code.meaning) from error
 
     def read_marker(self, topic: str) -> Marker | None:
-        """Return the last marker of this task. Raises PipelineError."""
-        return read_marker(self._options, self._position.name, topic)
+        """Return the last marker of this task; `topic` as of `transaction.read_marker`.
+
+        Raises PipelineError.
+        """
+        carrier = TopicPartition(topic, CARRIER_PARTITION)
+        with self._explained():
+            found = self._session.committed(carrier, time.monotonic() + ANSWER_TIMEOUT_S)
+        return newest_marker(
+            parse_marker(place.topic, place.offset, place.metadata.rstrip(_END)) for place in found
+        )
 
     def write_marker(self, marker: Marker) -> None:
         """Write a marker without rows, in a transaction of its own. Raises PipelineError."""

@@ -1,6 +1,7 @@
 """The calls of a transactional producer to its coordinators.
 
     initialise ──► producer id and epoch; every older producer of this name is fenced
+    committed ──► offsets of its group, once no transaction about them is open
     add_partitions ── (wire.produce_queue) ── … ── commit_offset ── end
     abort
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, ProtocolError
@@ -40,6 +41,11 @@ from minibroker.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
+from minibroker.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+)
 from minibroker.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -59,9 +65,24 @@ FIND_VERSIONS: Final = (1, 3)
 INIT_VERSIONS: Final = (3, 4)
 CALL_VERSIONS: Final = (0, 3)
 """Versions of the other calls; in later ones the epoch changes with each transaction."""
+FETCH_VERSIONS: Final = (7, 7)
+"""The version of OffsetFetch that waits for open transactions and asks for one group."""
 PAUSE_S: Final = 0.02
-_GROUP_CALLS: Final = frozenset({TxnOffsetCommitRequest.API_KEY})
+_GROUP_CALLS: Final = frozenset({TxnOffsetCommitRequest.API_KEY, OffsetFetchRequest.API_KEY})
+_UNFINISHED: Final = frozenset(
+    {ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.UNSTABLE_OFFSET_COMMIT}
+)
+"""A transaction is about to end; its coordinator is the right one."""
 _FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
+
+
+class GroupOffset(NamedTuple):
+    """A committed offset of a group."""
+
+    topic: str
+    partition: int
+    offset: int
+    metadata: str
 
 
 class ProducerSession:
@@ -106,6 +127,39 @@ class ProducerSession:
             ],
         )
         self._ask(request, AddPartitionsToTxnResponse, CALL_VERSIONS, deadline, _added)
+
+    def committed(self, place: TopicPartition, deadline: float) -> list[GroupOffset]:
+        """Return the committed offsets of the group that has the name of the transactions.
+
+        Those of a transaction that ends in this moment are waited for.
+
+        Args:
+            place: is asked for by itself if the group has no offsets: then a pending one does not
+                show.
+            deadline: on the monotonic clock.
+
+        Raises as `_ask`.
+        """
+        alone = OffsetFetchRequestTopic(name=place.topic, partition_indexes=[place.partition])
+        for topics in (None, [alone]):
+            request = OffsetFetchRequest(
+                group_id=self.transactional_id, topics=topics, require_stable=True
+            )
+            answer = self._ask(request, OffsetFetchResponse, FETCH_VERSIONS, deadline, _unreadable)
+            found = [
+                GroupOffset(
+                    topic.name,
+                    partition.partition_index,
+                    partition.committed_offset,
+                    partition.metadata or "",
+                )
+                for topic in answer.topics
+                for partition in topic.partitions
+                if partition.committed_offset >= 0
+            ]
+            if found:
+                return found
+        return []
 
     def commit_offset(
         self, group: str, place: TopicPartition, offset: int, metadata: str, deadline: float
@@ -196,7 +250,7 @@ class ProducerSession:
             except KafkaError as error:
                 if not error.code.retriable or time.monotonic() >= deadline:
                     raise
-                if error.code != ErrorCode.CONCURRENT_TRANSACTIONS:
+                if error.code not in _UNFINISHED:
                     self._coordinators.pop(kind, None)
             except (OSError, ProtocolError):
                 self._coordinators.pop(kind, None)
@@ -216,6 +270,12 @@ class ProducerSession:
         if found.error_code:
             raise KafkaError(ErrorCode(found.error_code), found.error_message)
         return found.host, found.port
+
+
+def _unreadable(found: OffsetFetchResponse) -> int:
+    """Return the error of the group, or of a partition; 0 if there is none."""
+    codes = [partition.error_code for topic in found.topics for partition in topic.partitions]
+    return next((code for code in (found.error_code, *codes) if code), ErrorCode.NONE)
 
 
 def _added(found: AddPartitionsToTxnResponse) -> int:
