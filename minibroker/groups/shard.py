@@ -150,19 +150,14 @@ class GroupShard:
                 assert entry is not None, "a record that this broker does not know itself"
                 self.replay(entry)
 
-        try:
-            self._runtime.write(
-                self.index,
-                records,
-                replay=replay,
-                then=then,
-                failed=failed,
-                required_acks=required_acks,
-            )
-        except KafkaError as error:
-            if error.code in TOO_LARGE:
-                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, error.detail) from error
-            raise
+        self._runtime.write(
+            self.index,
+            records,
+            replay=replay,
+            then=then,
+            failed=failed,
+            required_acks=required_acks,
+        )
 
     def when_visible(
         self, then: Callable[[], None], failed: Callable[[ErrorCode], None] | None = None

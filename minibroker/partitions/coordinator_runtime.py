@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.partitions.journal import Journal
+from minibroker.partitions.journal import TOO_LARGE, Journal
 from minibroker.partitions.journal_partition import coordinator_error
 
 if TYPE_CHECKING:
@@ -149,19 +149,25 @@ class CoordinatorRuntime(Generic[Shard]):
         they have to be synced or replicated first), or `failed` with the code for clients when that
         does not come about, or not in time. Without `failed` there is no time-out.
 
-        Raises KafkaError as `Journal.stage`, and NOT_COORDINATOR where the disk refused; nothing
-        has happened then, and neither is called.
+        Raises KafkaError as `Journal.stage`, NOT_COORDINATOR where the disk refused, and
+        UNKNOWN_SERVER_ERROR for records that are larger than the topic takes. Nothing has happened
+        then, and neither is called.
         """
         self.journal.flush()  # answers of this read wait for what they have staged themselves
         outcome = _Outcome(then, failed)
         operation = _Operation(outcome)
-        staged = self.journal.stage(
-            index,
-            records,
-            on_written=operation.on_visible,
-            on_failed=operation.on_failed,
-            required_acks=required_acks,
-        )
+        try:
+            staged = self.journal.stage(
+                index,
+                records,
+                on_written=operation.on_visible,
+                on_failed=operation.on_failed,
+                required_acks=required_acks,
+            )
+        except KafkaError as error:
+            if error.code in TOO_LARGE:
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, error.detail) from error
+            raise
         self.journal.write_staged()
         if operation.error is not None:
             topic = self.journal.topic

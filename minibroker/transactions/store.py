@@ -19,7 +19,6 @@ from minibroker.cluster.internal_topics import TRANSACTIONS_TOPIC
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CorruptionError, KafkaError
 from minibroker.partitions.coordinator_runtime import CoordinatorRuntime
-from minibroker.partitions.journal import TOO_LARGE
 from minibroker.slices import run_in_slices
 from minibroker.transactions.records import decode, encode_key, encode_value
 from minibroker.transactions.state import ONGOING, PREPARED, TransactionMetadata
@@ -191,23 +190,17 @@ class TransactionStore:
     def write(self, index: int, metadata: TransactionMetadata) -> None:
         """Journal first, then memory; `on_change` is told when the record is visible.
 
-        Raises KafkaError as `CoordinatorRuntime.write`, and UNKNOWN_SERVER_ERROR for a state larger
-        than a record may be; nothing changed then.
+        Raises KafkaError as `CoordinatorRuntime.write`; nothing changed then.
         """
         transactional_id = metadata.transactional_id
         shard = self._runtime.get(index)
         record = encode_key(transactional_id), encode_value(metadata, self.transaction_version)
-        try:
-            self._runtime.write(
-                index,
-                [record],
-                replay=lambda _offset: shard.replay(transactional_id, metadata),
-                then=lambda: self.on_change(index, metadata),
-            )
-        except KafkaError as error:
-            if error.code in TOO_LARGE:
-                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, error.detail) from error
-            raise
+        self._runtime.write(
+            index,
+            [record],
+            replay=lambda _offset: shard.replay(transactional_id, metadata),
+            then=lambda: self.on_change(index, metadata),
+        )
 
     def visible(self, transactional_id: str) -> Awaitable[None] | None:
         """Call `CoordinatorRuntime.visible` for the partition that keeps the id."""
