@@ -118,8 +118,9 @@ async def _when_visible(
     guards: dict[TopicPartition, VerificationGuard],
     refused: Codes,
 ) -> Codes:
-    """The coordinator is this broker, and its record has to be synced first: a batch that is in the
-    log before it could be left open for ever."""
+    """Wait until the record of the coordinator, which is this broker, is synced; return the errors.
+    A batch that is in the log before it could be left open for ever.
+    """
     try:
         await waiting
     except KafkaError as error:

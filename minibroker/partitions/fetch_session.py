@@ -322,7 +322,7 @@ class FetchContext:
         return selected
 
     def refusal(self) -> int:
-        """An error that came up while this fetch waited; 0: none."""
+        """Return an error that came up while this fetch waited; 0: none."""
         return 0
 
     @property
@@ -365,8 +365,9 @@ class IncrementalFetchContext(FetchContext):
         return iter(news)
 
     def refusal(self) -> int:
-        """Its client went on without it (on another connection): what this fetch would note as
-        told, nobody reads."""
+        """Return an error if the client went on without this fetch (on another connection): nobody
+        reads its answer.
+        """
         if self._session.epoch != self._epoch:
             return int(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         return 0

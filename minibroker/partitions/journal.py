@@ -82,8 +82,9 @@ class JournalListener(Protocol):
         """Hear that everything was replayed: the partition is ACTIVE."""
 
     def on_unloaded(self, index: int) -> None:
-        """This broker does not lead the partition any more, its topic is gone, or it cannot be
-        loaded; also called when it was not loaded to the end."""
+        """Forget the partition: this broker does not lead it any more, its topic is gone, or it
+        cannot be loaded; also called when it was not loaded to the end.
+        """
 
 
 class Journal:

@@ -93,7 +93,9 @@ class _Marker:
             self._tell(ErrorCode(code))
 
     def on_progress(self) -> None:
-        """The high watermark of the partition moved, or the marker was just written."""
+        """Tell that the marker is visible, if it is: the high watermark moved, or the marker was
+        just written.
+        """
         if self.partition.high_watermark > self.last_offset:
             self._tell(ErrorCode.NONE)
 
@@ -102,7 +104,9 @@ class _Marker:
         self._tell(ErrorCode.REQUEST_TIMED_OUT)
 
     def complete(self) -> None:
-        """The partition goes, or has a new leader epoch: whoever leads it is sent the marker."""
+        """Tell that the partition goes, or has a new leader epoch: its leader is sent the
+        marker.
+        """
         self._tell(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
     def wait(self) -> None:

@@ -113,7 +113,8 @@ class ListeningSocket:
         self.port = int(bound.getsockname()[1])
 
     def _set_buffer(self, target: socket.socket, key: str, option: int) -> None:
-        """A kernel buffer as the user asked; else the system sizes it, better than Kafka's 100 KiB.
+        """Set a kernel buffer to the size that the user asked for; else the system sizes it, better
+        than Kafka's 100 KiB.
 
         The receive buffer is inherited by what the listening socket accepts. Raises OSError.
         """

@@ -148,7 +148,7 @@ class ClientTransport(asyncio.BufferedProtocol):
         self._connections.remove(self)
 
     def eof_received(self) -> bool:
-        """The peer sends no more. Kafka closes at once, answers still owed included: so do we."""
+        """Close at once, although answers are owed, as Kafka does: the peer sends no more."""
         return False
 
     def get_buffer(self, sizehint: int) -> memoryview:

@@ -211,7 +211,7 @@ def _number_plain(
 def _number_wrapper(
     records: memoryview, decoded: list[Record], request: Request
 ) -> tuple[memoryview, BatchHeader]:
-    """A format 1 wrapper whose inner offsets are 0, 1, 2 …: its own offset says all."""
+    """Number a wrapper of format 1 whose inner offsets are 0, 1, 2 …: its own offset says all."""
     header = read_header(records)
     is_append_time = request.rules.is_append_time
     largest = max(NO_TIMESTAMP, *(record.timestamp for record in decoded))

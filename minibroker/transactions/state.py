@@ -114,7 +114,7 @@ class TransactionMetadata(NamedTuple):
 
 
 def _moved(metadata: TransactionMetadata, **changes: Any) -> TransactionMetadata:
-    """Every step notes the producer id it found."""
+    """Return the metadata after a step, which notes the producer id that it found."""
     return metadata._replace(previous_producer_id=metadata.producer_id, **changes)
 
 

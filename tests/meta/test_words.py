@@ -27,6 +27,12 @@ OPENINGS = re.compile(
 )
 """Openings of a docstring that hide the verb and the thing."""
 
+OPENINGS_OF_FUNCTIONS = re.compile(
+    r"(The|A|An|It|Its|Is|Are|Does|Did|Has|May|Could|Will|How|Why|Every|Everything|Everybody"
+    r"|Nobody|Somebody|Something|Those|These|This|There|One|Nothing)\b"
+)
+"""Openings of a function's docstring that do not say what it returns or does."""
+
 NAMES_OF_TESTS = re.compile(r"test_((what|who|whom|whose|whoever|whatever)_|[A-Za-z]\d+_)")
 """A name that begins with a question word, or with the id of a row of some table."""
 
@@ -76,6 +82,19 @@ def test_a_docstring_opens_with_a_verb_or_a_noun() -> None:
         if OPENINGS.match(text.strip())
     ]
     assert_none(found, "say what is returned, raised or changed, in a sentence with a verb:")
+
+
+def test_a_docstring_of_a_function_opens_with_a_verb() -> None:
+    found = [
+        f"{name_of(path)}:{node.lineno} {text.splitlines()[0]}"
+        for path in sources("minibroker")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name != "__init__"
+        and (text := ast.get_docstring(node) or "")
+        and OPENINGS_OF_FUNCTIONS.match(text)
+    ]
+    assert_none(found, "say what the function returns, raises or changes:")
 
 
 def test_no_variable_is_called_one() -> None:

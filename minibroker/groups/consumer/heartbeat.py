@@ -133,8 +133,10 @@ def _refuse(detail: str) -> None:
 
 
 def on_heartbeat(group: ConsumerGroup, step: Step, request: Heartbeat) -> HeartbeatAnswer:
-    """The step. Raises KafkaError: GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH,
-    UNRELEASED_INSTANCE_ID, FENCED_INSTANCE_ID, INVALID_REGULAR_EXPRESSION."""
+    """Take the step of a heartbeat, and return its answer. Raises KafkaError:
+    GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH, UNRELEASED_INSTANCE_ID,
+    FENCED_INSTANCE_ID, INVALID_REGULAR_EXPRESSION.
+    """
     refuse_if_full(group, step, request.member_id, request.instance_id)
     member_id = request.member_id or step.new_member_id()
     is_joining = request.member_epoch == JOIN_EPOCH

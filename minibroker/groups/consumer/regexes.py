@@ -76,8 +76,8 @@ def compile_regex(regex: str) -> Any:
 
 
 def change_regex(group: ConsumerGroup, step: Step, old: Member, new: Member) -> RegexChange:
-    """A heartbeat of `old`, which is `new` then: its pattern may have changed, and patterns of the
-    group may have to be looked up (`step.regexes`).
+    """Return how the pattern changes by the heartbeat that makes `new` of `old`. Patterns of the
+    group may have to be looked up then (`step.regexes`).
 
     Raises KafkaError INVALID_REGULAR_EXPRESSION.
     """

@@ -52,7 +52,7 @@ class OffsetMap:
         return len(self._offsets) / self.keys_max
 
     def put(self, key: bytes, offset: int) -> None:
-        """The caller has asked `is_full` before; offsets ascend."""
+        """Note the last offset of a key. The caller has asked `is_full` before; offsets ascend."""
         if len(key) >= DIGEST_BYTES:
             key = blake2b(key, digest_size=DIGEST_BYTES).digest()
         self._offsets[key] = offset

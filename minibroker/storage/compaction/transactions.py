@@ -33,7 +33,9 @@ class CleanedTransactions:
         one empties it."""
 
     def expect(self, aborted: Iterable[AbortedTransaction]) -> None:
-        """The walk is about to come to these; one that spans segments may be named again."""
+        """Take the transactions that the walk is about to come to. One that spans segments may be
+        named again.
+        """
         for transaction in aborted:
             heappush(self._expected, (transaction.first_offset, transaction))
 
