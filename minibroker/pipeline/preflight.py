@@ -61,13 +61,16 @@ def ask(kafka: Kafka, admin: Admin | None = None) -> ClusterTopics:
 
 def _listed_topics(admin: Admin) -> ClusterMetadata:
     """Return the topics; a reason that no waiting mends ends it after the first of two waits."""
+    first_s = min(_FIRST_ANSWER_S, ANSWER_TIMEOUT_S)
+    left_s = ANSWER_TIMEOUT_S - first_s
     try:
-        return admin.list_topics(timeout=_FIRST_ANSWER_S)
+        return admin.list_topics(timeout=first_s)
     except KafkaException:
         admin.poll(0)  # the errors wait for it
-        if admin.last_error is not None and admin.last_error.code() in _LASTING:
+        is_lasting = admin.last_error is not None and admin.last_error.code() in _LASTING
+        if is_lasting or not left_s:
             raise
-    return admin.list_topics(timeout=ANSWER_TIMEOUT_S - _FIRST_ANSWER_S)
+    return admin.list_topics(timeout=left_s)
 
 
 def chosen_topics(topics: ClusterTopics, names: Iterable[str], pattern: str | None) -> list[str]:
