@@ -353,6 +353,7 @@ async def test_the_next_controller_asks_all_brokers_again(others: Others) -> Non
     second = others.new_cluster(others.home.session(), broker_id=4)
     await second.start()
     assert second.image.topics == {}  # a broker that comes does not show what is on its way out
+    await eventually(lambda: 4 in others.brokers_asked())  # by the first controller
     others.asked.clear()
     await second.become_controller()
     await eventually(lambda: set(others.brokers_asked()) == {0, 2})
