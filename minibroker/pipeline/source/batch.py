@@ -158,17 +158,19 @@ def tasks_of(wanted: SourceOptions, ranges: Sequence[OffsetRange]) -> list[list[
 def joined(wanted: SourceOptions, ranges: Sequence[OffsetRange]) -> list[list[OffsetRange]]:
     """Return the ranges of each task: each range whole, and small ones together.
 
-    There are `joinPartitions` tasks, or more where that many would have more than JOINED_BYTES
-    each. The sizes are estimates of the moment, so this is for a batch that is planned once.
+    There are `joinPartitions` tasks, or a multiple of that where each would have more than
+    JOINED_BYTES: then all cores end at about the same time. The sizes are estimates of the moment,
+    so this is for a batch that is planned once.
     """
     starts = {TopicPartition(span.topic, span.partition): span.start for span in ranges}
     ends = {TopicPartition(span.topic, span.partition): span.end for span in ranges}
     sizes = RecordSizes(wanted)
     sizes.measure(starts, ends, waited={})
     total = sum(span.size * sizes.of(span.topic) for span in ranges)
+    cores = wanted.join_partitions
     return group_ranges(
         ranges,
-        groups_max=max(wanted.join_partitions, -(-total // JOINED_BYTES)),
+        groups_max=cores * max(1, -(-total // (cores * JOINED_BYTES))),
         cut_min=sys.maxsize,
         record_bytes=sizes.of,
     )
