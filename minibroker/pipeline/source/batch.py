@@ -40,7 +40,7 @@ CUT_ROWS_MIN: Final = 10_000
 """Offsets that a range has on each side of a cut, where tasks have several ranges."""
 JOINED_BYTES: Final = 64 << 20
 """Bytes of a task in which whole partitions come together, about: of the work of half a second. A
-task costs some hundredths of a second, most of them in the JVM.
+task costs 0.02 s of CPU, most of it in the JVM.
 """
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark import TaskContext
 
-from minibroker.pipeline.task_process import leave_imports_out
+from minibroker.pipeline.task_process import _freeze, leave_imports_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 def _thawed() -> Iterator[None]:
     """Leave no object frozen."""
     gc.unfreeze()
+    _freeze.cache_clear()
     yield
     gc.unfreeze()
+    _freeze.cache_clear()
 
 
 @pytest.mark.usefixtures("_thawed")
