@@ -640,7 +640,7 @@ class LogManager:
         self.disk.of(log.log_directory).run_later(partial(self._checkpoint_cleaned, log))
 
     def _checkpoint_cleaned(self, log: PartitionLog) -> None:
-        """Any thread. Raises StorageError."""
+        """Write how far a log is compacted. Runs on any thread. Raises StorageError."""
         for directory in self.directories:
             if directory.path == log.log_directory:
                 self._checkpoints.write_cleaned(directory, log, self.logs.get)

@@ -12,8 +12,6 @@ from minibroker.records.conversion import read_records
 from minibroker.storage.segment import Segment
 from minibroker.storage.segments import Segments
 
-"""The two special times of ListOffsets v0."""
-
 
 class TimestampOffset(NamedTuple):
     """A record found by its time; `leader_epoch` is that of its batch, -1: none."""

@@ -52,6 +52,14 @@ SHARED_CLASS_NAMES = {
 LOGGERS = ("getLogger", "logging.getLogger")
 
 
+def functions(directory: str) -> Iterator[tuple[Path, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Yield every function and method of a directory, with its file."""
+    for path in sources(directory):
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield path, node
+
+
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:
     """Yield line and text of every docstring, those below constants and fields included."""
     for node in ast.walk(tree_of(path)):
@@ -87,10 +95,8 @@ def test_a_docstring_opens_with_a_verb_or_a_noun() -> None:
 def test_a_docstring_of_a_function_opens_with_a_verb() -> None:
     found = [
         f"{name_of(path)}:{node.lineno} {text.splitlines()[0]}"
-        for path in sources("minibroker")
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.name != "__init__"
+        for path, node in functions("minibroker")
+        if node.name != "__init__"
         and (text := ast.get_docstring(node) or "")
         and OPENINGS_OF_FUNCTIONS.match(text)
     ]
@@ -110,10 +116,8 @@ def test_no_variable_is_called_one() -> None:
 def test_names_of_tests_are_statements() -> None:
     found = [
         f"{name_of(path)}:{node.lineno} {node.name}"
-        for path in sources("tests")
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and NAMES_OF_TESTS.match(node.name)
+        for path, node in functions("tests")
+        if NAMES_OF_TESTS.match(node.name)
     ]
     assert_none(found, "begin with the thing that the test is about:")
 

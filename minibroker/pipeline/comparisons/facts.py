@@ -66,6 +66,11 @@ class PartitionComparison(NamedTuple):
         """Return whether nothing was found in this partition."""
         return not (self.missing or self.only or self.changed or self.out_of_order)
 
+    @property
+    def is_on_one_side(self) -> bool:
+        """Return whether one side does not have this partition."""
+        return self.a is None or self.b is None
+
 
 class Example(NamedTuple):
     """One record that differs."""
@@ -103,7 +108,7 @@ class Comparison(NamedTuple):
         """Return whether one side has partitions that the other has not, and that counts."""
         if "partition" in self.ignored:
             return False
-        return any(part.a is None or part.b is None for part in self.partitions)
+        return any(part.is_on_one_side for part in self.partitions)
 
     @property
     def told_partitions(self) -> list[PartitionComparison]:
@@ -114,7 +119,7 @@ class Comparison(NamedTuple):
         return [
             part
             for part in self.partitions
-            if not part.is_same or (with_sides and (part.a is None or part.b is None))
+            if not part.is_same or (with_sides and part.is_on_one_side)
         ]
 
     def total(self, name: str) -> int:

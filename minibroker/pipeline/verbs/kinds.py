@@ -90,8 +90,18 @@ class Many(Kind):
         self._is_split = is_split
 
     def of_words(self, words: Sequence[str]) -> tuple[Any, ...]:
-        """Return the values in their order; those of a split list each once."""
-        refuse_empty(words)
+        """Return the values in their order; those of a split list each once.
+
+        Raises JobUsageError for a word without a text: an unset variable of a shell, for instance.
+        A list that is left out is none; `--mask ""` would write records unmasked.
+        """
+        for word in words:
+            if not word.strip(" ,"):
+                raise JobUsageError(f"{word!r} is empty: give a value, or leave the option out")
+        return self._read_all(words)
+
+    def _read_all(self, words: Sequence[str]) -> tuple[Any, ...]:
+        """Return the values in words that have a text."""
         if not self._is_split:
             return tuple(self._read(word) for word in words)
         parts = (part.strip() for word in words for part in word.split(","))
@@ -185,16 +195,6 @@ def check_choice(text: str, allowed: Iterable[str]) -> str:
         words = " or ".join(filter(None, [", ".join(choices[:-1]), choices[-1]]))
         raise JobUsageError(f"{text!r}: expected {words}{near(text, choices)}")
     return text
-
-
-def refuse_empty(words: Iterable[str]) -> None:
-    """Raise JobUsageError for a word without a text: an unset variable of a shell, for instance.
-
-    A list that is left out is none; `--mask ""` would write records unmasked.
-    """
-    for word in words:
-        if not word.strip(" ,"):
-            raise JobUsageError(f"{word!r} is empty: give a value, or leave the option out")
 
 
 def near(text: str, known: Iterable[str]) -> str:

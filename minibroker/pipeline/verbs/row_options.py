@@ -33,7 +33,6 @@ from minibroker.pipeline.verbs.kinds import (
     Many,
     choice,
     duration_text,
-    refuse_empty,
 )
 from minibroker.pipeline.verbs.shared import RECORDS
 
@@ -49,12 +48,11 @@ class Texts(Many):
 
     def __init__(self, metavar: str, read: Callable[[Sequence[str]], tuple[Any, ...]]) -> None:
         super().__init__(metavar)
-        self._read_all = read
+        self._grammar = read
 
-    def of_words(self, words: Sequence[str]) -> tuple[Any, ...]:
+    def _read_all(self, words: Sequence[str]) -> tuple[Any, ...]:
         """Return all things in their order."""
-        refuse_empty(words)
-        return self._read_all(words)
+        return self._grammar(words)
 
 
 MOMENT: Final = Kind(
