@@ -56,7 +56,8 @@ class KerberosTalk(Talk):
         name = gssapi.Name(principal, gssapi.NameType.kerberos_principal)
         store = {
             "client_keytab": f"FILE:{self._kdc.keytab(principal)}",
-            "ccache": f"MEMORY:{principal}",
+            # Tickets of another KDC of this process are of no use.
+            "ccache": f"MEMORY:{self._kdc.directory}-{principal}",
         }
         flags = gssapi.RequirementFlag.integrity
         if is_mutual:
