@@ -151,6 +151,7 @@ class Decodings:
         changed = [] if old is None or self._widens else widened(old, new, column)
         if changed:
             raise TypeConflictError(
-                f"{changed[0]} is a wider number there than in the table, which cannot widen it"
+                f"{changed[0]}, and a Delta table cannot widen a number: write into a new "
+                "directory, or with --format iceberg"
             )
         self._types[column] = new

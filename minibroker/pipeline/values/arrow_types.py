@@ -49,11 +49,11 @@ def united(old: pa.DataType, new: pa.DataType, where: str = "value") -> pa.DataT
         return pa.map_(old.key_type, united(old.item_type, new.item_type, f"{where}{{}}"))
     if _is_decimal(old) and _is_decimal(new) and old.scale == new.scale:
         return pa.decimal128(max(old.precision, new.precision), old.scale)
-    raise TypeConflictError(f"{where} is {named(new)} there and {named(old)} in the table")
+    raise TypeConflictError(_conflict(old, new, where))
 
 
 def widened(old: pa.DataType, new: pa.DataType, where: str = "value") -> list[str]:
-    """Return the names of fields whose type in `new` is another than in `old`."""
+    """Return a phrase for each field whose type in `new` is another than in `old`."""
     if pa.types.is_struct(old) and pa.types.is_struct(new):
         return [
             name
@@ -64,7 +64,7 @@ def widened(old: pa.DataType, new: pa.DataType, where: str = "value") -> list[st
         return widened(old.value_type, new.value_type, f"{where}[]")
     if pa.types.is_map(old) and pa.types.is_map(new):
         return widened(old.item_type, new.item_type, f"{where}{{}}")
-    return [] if old.equals(new) else [where]
+    return [] if old.equals(new) else [_conflict(old, new, where)]
 
 
 def plain(found: pa.DataType) -> pa.DataType:
@@ -87,6 +87,10 @@ def named(found: pa.DataType) -> str:
     if pa.types.is_list(found):
         return "a list"
     return "a map" if pa.types.is_map(found) else f"{found}"
+
+
+def _conflict(old: pa.DataType, new: pa.DataType, where: str) -> str:
+    return f"{where} is {named(new)} there and {named(old)} in the table"
 
 
 def _united_struct(old: pa.DataType, new: pa.DataType, where: str) -> pa.DataType:

@@ -44,7 +44,7 @@ def test_numbers_widen(old: pa.DataType, new: pa.DataType, both: pa.DataType) ->
 
 def test_a_changed_field_is_named() -> None:
     new = united(OLD, pa.struct([("a", pa.int64()), ("c", pa.string())]))
-    assert widened(OLD, new) == ["value.a"]
+    assert widened(OLD, new) == ["value.a is int64 there and int32 in the table"]
     assert widened(OLD, OLD) == []
 
 
