@@ -43,6 +43,7 @@ _GZIP_WINDOW_BITS: Final = 31  # 15 bits of window, +16: with the gzip header an
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _ZSTD_LEVEL: Final = 3
 _ZSTD_FIRST_GUESS_BYTES: Final = 64 * 1024
+_LZ4_FIRST_GUESS_BYTES: Final = 256 * 1024
 
 Data = bytes | bytearray | memoryview
 
@@ -182,18 +183,31 @@ def _lz4_compress(data: Data, level: int | None) -> bytes:
 
 
 def _lz4_decompress(data: Data, size_bytes_max: int) -> bytes:
+    """Unfold part by part: the library takes memory for all that a part may have, before it knows
+    what there is."""
     from lz4 import frame  # noqa: PLC0415
 
     unpacker = frame.LZ4FrameDecompressor()
-    try:
-        unpacked: bytes = unpacker.decompress(bytes(data), size_bytes_max + 1)
-    except RuntimeError as error:
-        raise CorruptionError(f"lz4 data is malformed: {error}") from error
-    if len(unpacked) > size_bytes_max:
+    parts: list[bytes] = []
+    rest = bytes(data)
+    room, left = max(_LZ4_FIRST_GUESS_BYTES, 8 * len(rest)), size_bytes_max + 1
+    while True:
+        try:
+            part: bytes = unpacker.decompress(rest, min(room, left))
+        except RuntimeError as error:
+            raise CorruptionError(f"lz4 data is malformed: {error}") from error
+        parts.append(part)
+        left -= len(part)
+        if unpacker.eof or unpacker.needs_input or left <= 0:
+            break
+        rest = b""  # the library keeps what it has not read
+        room *= 8
+    if left <= 0:
         raise _too_large("lz4", size_bytes_max)
     if not unpacker.eof:
-        raise CorruptionError(f"lz4 data ends early, after {len(unpacked)} unfolded bytes")
-    return unpacked
+        unpacked_bytes = size_bytes_max + 1 - left
+        raise CorruptionError(f"lz4 data ends early, after {unpacked_bytes} unfolded bytes")
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _zstd_compress(data: Data, level: int | None) -> bytes:

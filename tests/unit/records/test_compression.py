@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 import struct
+import tracemalloc
 
 import cramjam
 import pytest
@@ -129,6 +130,26 @@ def test_lz4_frames_are_ones_that_kafka_reads() -> None:
     assert info["content_size"] == 0
     linked = frame.compress(TEXT, block_linked=True, content_checksum=True, block_checksum=True)
     assert decompress(LZ4, linked, LIMIT) == TEXT
+
+
+def test_lz4_takes_memory_for_what_there_is() -> None:
+    packed = compress(LZ4, TEXT)
+    tracemalloc.start()
+    try:
+        assert decompress(LZ4, packed, 1 << 30) == TEXT
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_lz4_that_unfolds_to_far_more_than_the_first_guess() -> None:
+    data = bytes(5_000_000)
+    packed = compress(LZ4, data)
+    assert decompress(LZ4, packed, len(data)) == data
+    with pytest.raises(CorruptionError, match="more than 4999999 bytes"):
+        decompress(LZ4, packed, len(data) - 1)
+    with pytest.raises(CorruptionError, match="ends early"):
+        decompress(LZ4, packed[:-4], len(data))
 
 
 def test_zstd_without_content_size_grows_its_buffer() -> None:
