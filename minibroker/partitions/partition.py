@@ -396,14 +396,14 @@ class Partition:
     def producers(self) -> dict[int, ProducerEntry]:
         """Return producer id → its entry in the log, with staged batches; not to be changed."""
         try:
-            return self.log.producers()
+            return self.log.producers.loaded().producers
         except StorageError as error:
             raise self._failed(error) from error
 
     def require_producers(self) -> None:
         """Raise ColdError while the producers of the log are on the disk only (`cold_reads`)."""
         try:
-            self.log.require_producers()
+            self.log.producers.require()
         except StorageError as error:
             raise self._failed(error) from error
 

@@ -583,7 +583,7 @@ class LogManager:
         for name in list(self.logs):
             log = self.logs.get(name)
             if log is not None:
-                yield from log.remove_expired_producers(now_ms, expiration_ms)
+                yield from log.producers.remove_expired(now_ms, expiration_ms)
 
     def logs_in(self, directory: LogDirectory) -> list[PartitionLog]:
         """Return the logs in one of `directories`."""

@@ -2,30 +2,49 @@
 
 `ProducerState` is what is in memory; `producer_files` reads and writes the files. This module knows
 which of both a log has: state for the log's end or none yet, the newest snapshot, and the ones that
-the next flush has to sync.
+the next flush has to sync. Whoever asks for producers of a log asks here: `require`, then `loaded`.
 
 Source: Kafka ProducerStateManager.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Protocol
 
+from minibroker.clock import Clock
 from minibroker.errors import CorruptionError
-from minibroker.ids import TopicPartition
 from minibroker.storage import producer_files
 from minibroker.storage.disk import Disk
+from minibroker.storage.partition_directory import PartitionDirectory
 from minibroker.storage.producer_state import ProducersAt, ProducerState, encode_snapshot
 from minibroker.storage.producers_load import ProducersLoad
 from minibroker.storage.segments import Segments
 
 
+class Extent(Protocol):
+    """How far the log of the producers goes at this moment. On the loop."""
+
+    @property
+    def log_start_offset(self) -> int:
+        """Return the first offset that a reader may ask for."""
+
+    @property
+    def high_watermark(self) -> int:
+        """Return the offset below which a reader may see everything."""
+
+
 class LogProducers:
-    """The producers of one log, owned by the loop. Methods raise OSError, CorruptionError."""
+    """The producers of one log, owned by the loop. Methods raise StorageError, but for
+    `write_unsynced`.
+    """
 
     __slots__ = (
+        "_clock",
         "_disk",
+        "_extent",
         "_failure",
         "_load",
-        "_name",
+        "_place",
+        "_segments",
         "_unsynced",
         "known_to",
         "snapshot_offset",
@@ -35,13 +54,20 @@ class LogProducers:
     def __init__(
         self,
         disk: Disk,
-        name: TopicPartition,
+        clock: Clock,
+        place: PartitionDirectory,
+        segments: Segments,
+        extent: Extent,
         *,
         log_end_offset: int,
         snapshot_offset: int,
     ) -> None:
-        self._disk = disk  # constant after construction, as `_name`
-        self._name = name
+        """`place`, `segments` and `extent` are those of the log; `extent` is not asked here."""
+        self._disk = disk  # constant after construction, as the next four
+        self._clock = clock
+        self._place = place
+        self._segments = segments
+        self._extent = extent
         self._load: ProducersLoad | None = None
         # The task that is under way.
         self._failure: OSError | CorruptionError | None = None
@@ -56,6 +82,8 @@ class LogProducers:
         self._unsynced: dict[int, ProducersAt] = {}
         """Snapshots that a flush has to write and to sync: offset → the producers there."""
 
+    # --- from the disk into memory ----------------------------------------------------------------
+
     @property
     def is_on_disk(self) -> bool:
         """Return whether they are on the disk only. A log that had no record when it was opened has
@@ -63,63 +91,110 @@ class LogProducers:
         """
         return self.state is None and self.known_to > 0
 
-    def loading(
-        self,
-        directory: str,
-        segments: Segments,
-        *,
-        log_start_offset: int,
-        now_ms: int,
-        on_loaded: Callable[[ProducersLoad], None],
-    ) -> ProducersLoad:
-        """Return the task that loads them: the one that is under way, or a new one. Its `apply`
-        calls `on_loaded`, which has `note_loaded` take the result.
+    def loaded(self) -> ProducerState:
+        """Return the producers and transactions at the log's end. Where they are on the disk only,
+        this waits for it; `require` does not.
+        """
+        if self.state is None:
+            self._load_now()
+            assert self.state is not None
+        return self.state
+
+    def require(self) -> None:
+        """Raise ColdError while they are on the disk only: its task loads them. Raises StorageError
+        where that went wrong.
+        """
+        if self.is_on_disk:
+            try:
+                self._check_failure()
+                load = self.loading()
+            except (OSError, CorruptionError) as error:
+                raise self._place.failed("load the producers of", error) from error
+            raise self._disk.cold(f"the producers of {self._place.name}", load)
+
+    def _load_now(self) -> None:
+        """Load them on this thread."""
+        try:
+            self._check_failure()
+            if not self.is_on_disk:
+                self.state = ProducerState(self._place.name)
+                return
+            load = self.loading()
+            load()
+            load.apply()
+            self._check_failure()
+        except (OSError, CorruptionError) as error:
+            raise self._place.failed("load the producers of", error) from error
+
+    def loading(self) -> ProducersLoad:
+        """Return the task that loads them: the one that is under way, or a new one. Raises
+        OSError.
         """
         if self._load is None:
             self._load = ProducersLoad(
                 self._disk.files,
-                self._name,
-                directory,
-                segments,
-                log_start_offset=log_start_offset,
+                self._place.name,
+                self._place.path,
+                self._segments,
+                log_start_offset=self._extent.log_start_offset,
                 end_offset=self.known_to,
-                now_ms=now_ms,
+                now_ms=self._clock.now_ms(),
                 expiration_ms=self._disk.producer_expiration_ms,
-                on_loaded=on_loaded,
+                on_loaded=self._note_loaded,
             )
         return self._load
 
-    def note_loaded(self, load: ProducersLoad) -> bool:
-        """Take the result of a task. Return whether there was one to take: not where the log was
-        truncated since. An error is raised by the next `check_loaded`.
-        """
-        if self._load is not load:
-            return False
-        self._load = None
-        self.state = load.state
-        self._failure = load.failure
-        return self.state is not None
+    def _note_loaded(self, load: ProducersLoad) -> None:
+        """Take the result of a task, but not where the log was truncated since."""
+        if self._load is load:
+            self._load = None
+            self._failure = load.failure
+            self.adopt(load.state)
 
-    def check_loaded(self) -> None:
+    def _check_failure(self) -> None:
         """Raise the error of the last load, once."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
 
-    def truncate_to(self, directory: str, offset: int, log_start_offset: int) -> None:
+    def adopt(self, state: ProducerState | None) -> None:
+        """Take over what is known of the producers at the log's end; None: they are on the disk
+        only. Transactions that ended below the high watermark are decided.
+        """
+        self.state = state
+        if state is not None:
+            state.on_high_watermark(self._extent.high_watermark)
+
+    # --- what is forgotten ------------------------------------------------------------------------
+
+    def remove_expired(self, now_ms: int, expiration_ms: int) -> Iterator[int]:
+        """Forget producers silent for `expiration_ms`, in short steps.
+
+        The last step yields the number of producers that stay in memory, the others 0.
+        """
+        state = self.state
+        if state is not None:
+            for _ in state.remove_expired(now_ms, expiration_ms):
+                yield 0
+            yield len(state.producers)
+
+    def truncate_to(self, offset: int, log_start_offset: int) -> None:
         """Follow a log that is from `log_start_offset` to `offset` now: later snapshots go, all of
         them where it is empty. The state is loaded when somebody asks.
 
         Source: Kafka UnifiedLog.rebuildProducerState, ProducerStateManager.truncateAndReload.
         """
         kept_to = offset if offset > log_start_offset else -1
-        files = self._disk.files
+        files, directory = self._disk.files, self._place.path
         self.state = self._load = self._failure = None
         self.known_to = offset
-        with self._disk.names_lock:
-            offsets = producer_files.snapshot_offsets(files, directory)
-            beyond = [found for found in offsets if found > kept_to]
-            producer_files.remove_snapshots(files, directory, beyond)
+        try:
+            with self._disk.names_lock:
+                offsets = producer_files.snapshot_offsets(files, directory)
+                beyond = [found for found in offsets if found > kept_to]
+                producer_files.remove_snapshots(files, directory, beyond)
+        except OSError as error:
+            raise self._place.failed("remove producer snapshots of", error) from error
         self.snapshot_offset = max(set(offsets) - set(beyond), default=0)
         self._unsynced = {
             found: producers for found, producers in self._unsynced.items() if found <= kept_to
@@ -127,15 +202,32 @@ class LogProducers:
 
     # --- snapshots --------------------------------------------------------------------------------
 
-    def stage_snapshot(self, offset: int, producers: ProducersAt) -> None:
-        """Have the next flush write a snapshot for `offset`, the log's end."""
-        self._unsynced[offset] = producers
-        self.snapshot_offset = offset
+    def at_end(self) -> ProducersAt:
+        """Return a function for the producers at the log's end, which a flush writes. Where they
+        are on the disk only, it loads them: no batch of a producer has come since.
+        """
+        if self.is_on_disk:
+            try:
+                return self.loading().producers
+            except OSError as error:
+                raise self._place.failed("load the producers of", error) from error
+        producers = dict(self.loaded().producers)
+        return lambda: producers
 
-    def write_unsynced(self, directory: str) -> None:
-        """Write what the next flush would write, and sync nothing."""
+    def stage_snapshot(self, offset: int) -> None:
+        """Have the next flush write a snapshot for `offset`, the log's end, if it is newer than the
+        last.
+        """
+        if offset > self.snapshot_offset:
+            self._unsynced[offset] = self.at_end()
+            self.snapshot_offset = offset
+
+    def write_unsynced(self) -> None:
+        """Write what the next flush would write, and sync nothing. Raises OSError,
+        CorruptionError.
+        """
         for offset, producers in self._unsynced.items():
-            path = producer_files.snapshot_path(directory, offset)
+            path = producer_files.snapshot_path(self._place.path, offset)
             with self._disk.names_lock:
                 content = encode_snapshot(producers())
                 producer_files.write_content(self._disk.files, path, content)
@@ -157,7 +249,7 @@ class LogProducers:
         """Forget the snapshot of a segment that goes: nobody needs it."""
         self._unsynced.pop(offset, None)
 
-    def note_snapshot(self, directory: str, segments: Segments, offset: int) -> str | None:
+    def note_snapshot(self, offset: int) -> str | None:
         """Remember a snapshot that a worker wrote for `offset`. Return the path of the one before
         it, if it is not the snapshot of a segment.
         """
@@ -165,6 +257,8 @@ class LogProducers:
         if offset <= old:
             return None  # a roll wrote a newer one meanwhile
         self.snapshot_offset = offset
-        segment = segments.floor(old)
+        segment = self._segments.floor(old)
         is_needed = segment is not None and segment.base_offset == old
-        return None if old == 0 or is_needed else producer_files.snapshot_path(directory, old)
+        if old == 0 or is_needed:
+            return None
+        return producer_files.snapshot_path(self._place.path, old)

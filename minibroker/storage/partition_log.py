@@ -27,7 +27,7 @@ Source: Kafka UnifiedLog, LocalLog; FORMAT.md.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -48,8 +48,7 @@ from minibroker.storage.index_file import TAIL_ENTRIES
 from minibroker.storage.log_producers import LogProducers
 from minibroker.storage.log_reads import LogPosition, LogRead
 from minibroker.storage.partition_directory import PartitionDirectory
-from minibroker.storage.producer_state import ProducerEntry, ProducersAt, ProducerState, RecentBatch
-from minibroker.storage.producers_load import ProducersLoad
+from minibroker.storage.producer_state import ProducersAt, RecentBatch
 from minibroker.storage.segment import Segment, roll_jitter_ms
 from minibroker.storage.segments import Segments
 from minibroker.storage.survey import SurveyTask
@@ -95,7 +94,6 @@ class PartitionLog:
     __slots__ = (
         "_clock",
         "_disk",
-        "_producers",
         "_tail",
         "clean_offset",
         "config",
@@ -109,6 +107,7 @@ class PartitionLog:
         "on_start_moved",
         "on_unsynced",
         "place",
+        "producers",
         "rules",
         "segments",
     )
@@ -166,8 +165,14 @@ class PartitionLog:
         self._tail = Tail(log_end_offset)
         self.durability = Durability(recovery_point, clock.now_ms(), has_new_names=has_new_names)
         self.epochs = epochs
-        self._producers = LogProducers(
-            disk, name, log_end_offset=log_end_offset, snapshot_offset=snapshot_offset
+        self.producers = LogProducers(
+            disk,
+            clock,
+            self.place,
+            segments,
+            self,
+            log_end_offset=log_end_offset,
+            snapshot_offset=snapshot_offset,
         )
 
     def check_invariant(self) -> bool:
@@ -268,20 +273,11 @@ class PartitionLog:
     @property
     def last_stable_offset(self) -> int:
         """Return the offset below which no transaction is undecided; the caller bounds it by the
-        high watermark.
+        high watermark. DeleteRecords may be beyond where a transaction began.
 
         Raises StorageError.
         """
-        _ = self.producer_state
-        return self._stable_offset
-
-    @property
-    def _stable_offset(self) -> int:
-        """Return the same for all that is in memory. DeleteRecords may be beyond where a
-        transaction began.
-        """
-        state = self._producers.state
-        first_unstable = None if state is None else state.first_unstable_offset
+        first_unstable = self.producers.loaded().first_unstable_offset
         if first_unstable is None or first_unstable > self.log_end_offset:
             return self.log_end_offset
         return max(first_unstable, self.log_start_offset)
@@ -294,8 +290,8 @@ class PartitionLog:
         Source: Kafka UnifiedLog.updateHighWatermark.
         """
         self.high_watermark = min(max(offset, self.log_start_offset), self.log_end_offset)
-        if self._producers.state is not None:
-            self._producers.state.on_high_watermark(self.high_watermark)
+        if self.producers.state is not None:
+            self.producers.state.on_high_watermark(self.high_watermark)
         return self.high_watermark
 
     def advance_high_watermark(self, offset: int) -> bool:
@@ -312,7 +308,7 @@ class PartitionLog:
         if offset <= self.high_watermark:
             return False
         self.high_watermark = offset
-        producers = self._producers.state
+        producers = self.producers.state
         if producers is not None:
             producers.on_high_watermark(offset)
         return True
@@ -466,110 +462,6 @@ class PartitionLog:
         self.place.epochs_content = self.epochs.to_text().encode("ascii")
         self._disk.run_later(EpochsTask(self.place))
 
-    # --- producers --------------------------------------------------------------------------------
-
-    @property
-    def producer_state(self) -> ProducerState:
-        """Producers and transactions at the log's end. Where they are on the disk only, this waits
-        for it; `require_producers` does not. Raises StorageError.
-        """
-        state = self._producers.state
-        return self._load_producers() if state is None else state
-
-    def _load_producers(self) -> ProducerState:
-        """Load them on this thread. Raises StorageError."""
-        producers = self._producers
-        try:
-            producers.check_loaded()
-            if not producers.is_on_disk:
-                producers.state = ProducerState(self.name)
-            else:
-                load = self._producers_loading()
-                load()
-                load.apply()
-                producers.check_loaded()
-        except (OSError, CorruptionError) as error:
-            raise self._failed("load the producers of", error) from error
-        assert producers.state is not None
-        return producers.state
-
-    def require_producers(self) -> None:
-        """Raise ColdError while the producers are on the disk only: its task loads them.
-
-        Raises StorageError where that went wrong.
-        """
-        producers = self._producers
-        if producers.state is None and producers.is_on_disk:
-            try:
-                producers.check_loaded()
-                load = self._producers_loading()
-            except (OSError, CorruptionError) as error:
-                raise self._failed("load the producers of", error) from error
-            raise self._disk.cold(f"the producers of {self.name}", load)
-
-    def _producers_loading(self) -> ProducersLoad:
-        """Return the task that loads the producers. Raises OSError."""
-        return self._producers.loading(
-            self.directory,
-            self.segments,
-            log_start_offset=self.log_start_offset,
-            now_ms=self._clock.now_ms(),
-            on_loaded=self._note_producers,
-        )
-
-    def _note_producers(self, load: ProducersLoad) -> None:
-        if self._producers.note_loaded(load):
-            self.adopt_producers(self._producers.state)
-
-    def adopt_producers(self, producers: ProducerState | None) -> None:
-        """Take over what is known of the producers at the log's end; None: they are on the disk
-        only. Transactions that ended below the high watermark are decided.
-        """
-        self._producers.state = producers
-        if producers is not None:
-            producers.on_high_watermark(self.high_watermark)
-
-    def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> Iterator[int]:
-        """Forget producers silent for `expiration_ms`, in short steps.
-
-        The last step yields the number of producers that stay in memory, the others 0.
-        """
-        state = self._producers.state
-        if state is not None:
-            for _ in state.remove_expired(now_ms, expiration_ms):
-                yield 0
-            yield len(state.producers)
-
-    def producers(self) -> dict[int, ProducerEntry]:
-        """Producer id → what is known of it (DescribeProducers); not to be changed."""
-        return self.producer_state.producers
-
-    def _stage_snapshot(self, offset: int) -> None:
-        """Have the next flush write a producer snapshot for `offset`, the log's end, if it is newer
-        than the last. Raises StorageError.
-        """
-        if offset > self._producers.snapshot_offset:
-            self._producers.stage_snapshot(offset, self._producers_now())
-
-    def _producers_now(self) -> ProducersAt:
-        """Return a function for the producers at the log's end, which a flush writes. Where they
-        are on the disk only, it loads them: no batch of a producer has come since. Raises
-        StorageError.
-        """
-        if self._producers.is_on_disk:
-            try:
-                return self._producers_loading().producers
-            except OSError as error:
-                raise self._failed("load the producers of", error) from error
-        producers = dict(self.producer_state.producers)
-        return lambda: producers
-
-    def note_snapshot(self, offset: int) -> str | None:
-        """Remember a snapshot that was written for `offset`. Return the path of the one before it,
-        if it is not the snapshot of a segment.
-        """
-        return self._producers.note_snapshot(self.directory, self.segments, offset)
-
     # --- append -----------------------------------------------------------------------------------
 
     def append_as_leader(
@@ -588,16 +480,16 @@ class PartitionLog:
         Nothing is on disk and no reader sees it before `write_staged` returned. `header`: as
         `validate` takes it. `checked`: the validator has seen these records. Raises KafkaError (the
         batch is refused, see `validator` and `producer_state`), StorageError; with `is_bounded`,
-        LargeBatchError, as `validate`, and ColdError, as `require_producers`.
+        LargeBatchError, as `validate`, and ColdError, as `LogProducers.require`.
         """
         tail = self._tail
         if (
             is_bounded
-            and self._producers.state is None
+            and self.producers.state is None
             and header is not None
             and header.producer_id >= 0
         ):
-            self.require_producers()
+            self.producers.require()
         if checked is None:
             records, header = validate(
                 records,
@@ -628,7 +520,7 @@ class PartitionLog:
                 entry = AppendInfo(header.base_offset, last_offset, -1, self.log_start_offset)
                 self._append_marker(records, header, entry, "coordinator")
                 return entry
-            repeated = (self._producers.state or self.producer_state).append(header, origin)
+            repeated = (self.producers.state or self.producers.loaded()).append(header, origin)
             if repeated is not None:
                 return self._repetition(repeated)
         append_time_ms = max_timestamp if self.rules.is_append_time else -1
@@ -697,7 +589,7 @@ class PartitionLog:
         marker = read_marker(records, 0, header)
         completed = None
         if marker is not None:
-            completed = self.producer_state.append_marker(header, marker, origin)
+            completed = self.producers.loaded().append_marker(header, marker, origin)
         self._tail.stage(records, entry, header.last_offset, header.max_timestamp)
         self.write_staged()
         if completed is not None and completed.is_aborted:
@@ -764,7 +656,7 @@ class PartitionLog:
             if header.is_control:
                 self._append_marker(records, header, entry, "replication")
                 return
-            self.producer_state.append(header, "replication")
+            self.producers.loaded().append(header, "replication")
         if self._tail.stage(records, entry, last_offset, header.max_timestamp):
             self.write_staged()
 
@@ -804,7 +696,7 @@ class PartitionLog:
                 new_entry_count += 1
         self.log_end_offset = tail.next_offset
         tail.note_written(new_entry_count)
-        producers = self._producers.state
+        producers = self.producers.state
         if producers is not None:
             producers.commit()
         if new_entry_count and segment.unwritten_entry_count >= TAIL_ENTRIES:
@@ -816,8 +708,8 @@ class PartitionLog:
     def _drop_staged(self) -> None:
         """Return to what is written: file, offsets, producers, epochs; what was staged is lost."""
         self._tail.drop(self.log_end_offset)
-        if self._producers.state is not None:
-            self._producers.state.rollback()
+        if self.producers.state is not None:
+            self.producers.state.rollback()
         if self.epochs.truncate_from_end(self.log_end_offset):
             self.store_epochs()
         segment = self.segments.last
@@ -892,7 +784,7 @@ class PartitionLog:
         try:
             old.become_inactive()
             self.trim()
-            self._stage_snapshot(start)
+            self.producers.stage_snapshot(start)
         except OSError as error:
             raise self._failed("begin a segment of", error) from error
         self.segments.add(new)
@@ -972,7 +864,7 @@ class PartitionLog:
         except OSError as error:
             raise self._failed("write the index of", error) from error
         paths = [segment.path(suffix) for segment in dirty for suffix in names.SEGMENT_SUFFIXES]
-        snapshots = {**self._producers.unsynced, **(snapshot or {})}
+        snapshots = {**self.producers.unsynced, **(snapshot or {})}
         return FlushTask(
             self.place,
             self.durability,
@@ -987,7 +879,7 @@ class PartitionLog:
         """Note, on the loop, that a flush made everything below `offset` durable and wrote these
         snapshots.
         """
-        self._producers.note_synced(snapshots)
+        self.producers.note_synced(snapshots)
         self.note_flushed(offset)
 
     def flush_later(self, up_to: int | None = None, rolled: Segment | None = None) -> None:
@@ -1009,11 +901,13 @@ class PartitionLog:
         """
         self.durability.note_sync()
         self.write_staged()
-        is_new = self.log_end_offset > self._producers.snapshot_offset
+        is_new = self.log_end_offset > self.producers.snapshot_offset
         if self.is_deleted or not (is_new or self.log_end_offset > self.recovery_point):
             return None
-        snapshot = {self.log_end_offset: self._producers_now()} if is_new else {}
-        return SyncTask(self.flush_task(snapshot=snapshot), self.note_snapshot if is_new else None)
+        snapshot = {self.log_end_offset: self.producers.at_end()} if is_new else {}
+        return SyncTask(
+            self.flush_task(snapshot=snapshot), self.producers.note_snapshot if is_new else None
+        )
 
     def note_flushed(self, offset: int) -> None:
         """Move the recovery point: everything below `offset` is durable. On the loop."""
@@ -1087,10 +981,7 @@ class PartitionLog:
             self.clean_offset = min(self.clean_offset, offset)
         if self.epochs.truncate_from_end(offset):
             self.store_epochs()
-        try:
-            self._producers.truncate_to(self.directory, offset, log_start_offset)
-        except OSError as error:
-            raise self._failed("remove producer snapshots of", error) from error
+        self.producers.truncate_to(offset, log_start_offset)
         assert self.check_invariant()
 
     # --- segments that go, or are replaced --------------------------------------------------------
@@ -1158,7 +1049,7 @@ class PartitionLog:
                 )
                 self.segments.remove(segment.base_offset)
                 if with_snapshots:
-                    self._producers.forget_snapshot(segment.base_offset)
+                    self.producers.forget_snapshot(segment.base_offset)
         finally:
             self.durability.note_names_changed()
             segment_files.remove_later(self._disk, paths, self.config.file_delete_delay_ms)
@@ -1256,7 +1147,7 @@ class PartitionLog:
             has_new_entries
             or self.log_end_offset > self.recovery_point
             or self.place.epochs_content is not None
-            or self._producers.unsynced
+            or self.producers.unsynced
         ):
             return self.flush_task(rolled=self.active_segment if has_new_entries else None)
         return None
@@ -1266,9 +1157,9 @@ class PartitionLog:
         producers, index entries. Return whether the indexes got entries, which are not synced
         then. Raises OSError.
         """
-        if self.log_end_offset > self.recovery_point or self._producers.state is not None:
-            self._stage_snapshot(self.log_end_offset)
-            self._producers.write_unsynced(self.directory)
+        if self.log_end_offset > self.recovery_point or self.producers.state is not None:
+            self.producers.stage_snapshot(self.log_end_offset)
+            self.producers.write_unsynced()
         if self.is_preallocated:
             self.trim()
             self._disk.files.sync_path(self.active_segment.log_path)

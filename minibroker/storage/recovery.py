@@ -153,7 +153,7 @@ class _Loader:
         if begins_empty:
             log.preallocate()
         if self.walk is not None and log_end > log_start:
-            log.adopt_producers(self.walk.producers_at(log_end))
+            log.producers.adopt(self.walk.producers_at(log_end))
         return log
 
     @property

@@ -91,7 +91,7 @@ class Load:
             for topic, log in logs.items()
             for producer in (PLAIN, TRANSACTIONAL)
         }
-        open_since = logs["t"].producer_state.first_unstable_offset
+        open_since = logs["t"].producers.loaded().first_unstable_offset
         if open_since is not None:
             self._mark(logs["t"], is_commit=False)
         for log in logs.values():
@@ -162,7 +162,7 @@ class Load:
 
 
 def _next_sequence(log: PartitionLog, producer: int) -> int:
-    entry = log.producers().get(producer)
+    entry = log.producers.loaded().producers.get(producer)
     return 0 if entry is None else entry.last_sequence + 1
 
 

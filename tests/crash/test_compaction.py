@@ -147,7 +147,7 @@ def check(life: Life) -> None:
         for position, header in segment.headers():
             whole = bytes(segment.read(position, header.size_bytes))
             assert crc_is_valid(whole, 0, header.size_bytes)
-    assert log.producers()[PRODUCER].last_sequence == life.sequence - 1
+    assert log.producers.loaded().producers[PRODUCER].last_sequence == life.sequence - 1
     put(log, (b"key-0", b"on"), producer_id=PRODUCER, sequence=life.sequence)
     roll_and_compact(log, NOW_MS + 9 * DAY_MS)
     assert last_values(log) == {**life.values, b"key-0": b"on"}

@@ -131,7 +131,7 @@ def check(life: Life) -> Outcome:
         assert hit is not None
         assert hit.offset == record.offset
     end = log.log_end_offset
-    known = log.producers().get(3)
+    known = log.producers.loaded().producers.get(3)
     sequence = 0 if known is None else known.last_sequence + 1
     value = b"after the cut"
     assert append(log, value, producer_id=3, producer_epoch=0, sequence=sequence) == end

@@ -108,7 +108,7 @@ def test_producers_of_kafka_s_snapshot_are_known(kafka_directory: Path) -> None:
     manager = serve(kafka_directory, ManualClock(1_700_000_300_000))
     log = manager.get("golden", 0)
     assert log is not None
-    producers = log.producers()
+    producers = log.producers.loaded().producers
     assert len(producers) == 5
     assert {entry.last_sequence for entry in producers.values()} == {47}
     assert append(log, b"ours") == 240

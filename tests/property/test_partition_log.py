@@ -211,7 +211,7 @@ class LogMachine(RuleBasedStateMachine):
         self.end = end
         self.entries = [entry for entry in self.entries if entry.offset < end]
         for producer in self.sequences:
-            entry = self.log.producers().get(producer)
+            entry = self.log.producers.loaded().producers.get(producer)
             known = entry is not None and entry.batches
             self.sequences[producer] = entry.last_sequence + 1 if entry and known else 0
             self.last_written[producer] = entry.batches[-1].last_offset if entry and known else -1
@@ -250,7 +250,7 @@ class LogMachine(RuleBasedStateMachine):
         alone, and begins again.
         """
         for producer, next_sequence in self.sequences.items():
-            entry = self.log.producers().get(producer)
+            entry = self.log.producers.loaded().producers.get(producer)
             if entry is None or not entry.batches:
                 assert self.last_written[producer] < self.start
                 self.sequences[producer] = 0
@@ -275,7 +275,7 @@ class LogMachine(RuleBasedStateMachine):
 
     def _close_open_transaction(self) -> None:
         """Write the marker again, like the coordinator, if the cut removed it."""
-        entry = self.log.producers().get(TRANSACTIONAL)
+        entry = self.log.producers.loaded().producers.get(TRANSACTIONAL)
         if entry is None or entry.transaction_start < 0:
             return
         self._end_transaction(entry.transaction_start, is_commit=False)

@@ -185,7 +185,7 @@ class LogCleaner:
         if log.log_end_offset in {log.clean_offset, log.log_start_offset}:
             self._seen.pop(log.name, None)
             return _NOTHING  # the usual, found without a look at producers and segments
-        log.require_producers()
+        log.producers.require()
         facts = self._facts_of(log)
         found = candidate_of(facts, now_ms)
         if found.is_reset:
@@ -390,7 +390,7 @@ def plan_round(log: PartitionLog, found: Candidate, now_ms: int) -> Round:
     floor = log.segments.floor(start)
     last_records = {
         producer_id: LastRecord(entry.batches[-1].last_offset if entry.batches else -1, entry.epoch)
-        for producer_id, entry in log.producers().items()
+        for producer_id, entry in log.producers.loaded().producers.items()
     }
     position = 0 if floor is None else floor.offset_index.lookup(start)[1]
     return Round(

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.errors import CorruptionError
+from minibroker.clock import SystemClock
+from minibroker.errors import StorageError
 from minibroker.storage.disk import Disk
 from minibroker.storage.log_producers import LogProducers
-from minibroker.storage.producer_state import ProducersAt, ProducerState
-from minibroker.storage.producers_load import ProducersLoad
-from tests.support.logs import NOW_MS, append
+from tests.support.logs import append
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,40 +23,15 @@ if TYPE_CHECKING:
 
 def producers_of(log: PartitionLog) -> LogProducers:
     """Return what a start knows of the producers of `log`."""
-    return LogProducers(Disk(), log.name, log_end_offset=log.log_end_offset, snapshot_offset=0)
-
-
-def loading(producers: LogProducers, log: PartitionLog) -> ProducersLoad:
-    return producers.loading(
-        log.directory,
+    return LogProducers(
+        Disk(),
+        SystemClock(),
+        log.place,
         log.segments,
-        log_start_offset=0,
-        now_ms=NOW_MS,
-        on_loaded=lambda load: taken.append(producers.note_loaded(load)),
+        log,
+        log_end_offset=log.log_end_offset,
+        snapshot_offset=0,
     )
-
-
-taken: list[bool] = []
-"""For each load that was applied: did the log take its result?"""
-
-
-@pytest.fixture(autouse=True)
-def nothing_taken() -> None:
-    taken.clear()
-
-
-def load(producers: LogProducers, log: PartitionLog) -> ProducerState:
-    load = loading(producers, log)
-    load()
-    load.apply()
-    producers.check_loaded()
-    assert producers.state is not None
-    return producers.state
-
-
-def at(state: ProducerState) -> ProducersAt:
-    producers = dict(state.producers)
-    return lambda: producers
 
 
 def filled(new_log: NewLog) -> PartitionLog:
@@ -71,15 +45,14 @@ def test_the_state_is_loaded_once(new_log: NewLog) -> None:
     log = filled(new_log)
     producers = producers_of(log)
     assert producers.is_on_disk
-    first = loading(producers, log)
-    assert loading(producers, log) is first
+    first = producers.loading()
+    assert producers.loading() is first
     first()
     state = first.state
     first()
     assert first.state is state
     first.apply()
     first.apply()
-    assert taken == [True, False]
     assert not producers.is_on_disk
     assert producers.state is state
     assert state is not None
@@ -89,12 +62,12 @@ def test_the_state_is_loaded_once(new_log: NewLog) -> None:
 def test_producers_loaded_before_a_truncation_are_dropped(new_log: NewLog) -> None:
     log = filled(new_log)
     producers = producers_of(log)
-    late = loading(producers, log)
+    late = producers.loading()
     late()
-    producers.truncate_to(log.directory, 2, 0)
+    producers.truncate_to(2, 0)
     late.apply()
-    assert taken == [False]
-    assert load(producers, log).producers[3].last_sequence == 1
+    assert producers.is_on_disk
+    assert producers.loaded().producers[3].last_sequence == 1
 
 
 def test_an_error_is_told_to_the_next_who_asks_and_then_it_is_tried_again(new_log: NewLog) -> None:
@@ -103,20 +76,20 @@ def test_an_error_is_told_to_the_next_who_asks_and_then_it_is_tried_again(new_lo
     path = log.active_segment.log_path
     content = Path(path).read_bytes()
     Path(path).write_bytes(b"\xff" * len(content))
-    failing = loading(producers, log)
+    failing = producers.loading()
     failing()
     failing.apply()
     assert producers.is_on_disk
-    with pytest.raises(CorruptionError):
-        producers.check_loaded()
+    with pytest.raises(StorageError, match="cannot load the producers of"):
+        producers.require()
     Path(path).write_bytes(content)
-    assert load(producers, log).producers[3].last_sequence == 3
+    assert producers.loaded().producers[3].last_sequence == 3
 
 
 def test_a_snapshot_waits_for_a_flush_that_ends_well(new_log: NewLog) -> None:
     log = filled(new_log)
     producers = producers_of(log)
-    producers.stage_snapshot(4, at(load(producers, log)))
+    producers.stage_snapshot(4)
     first = producers.unsynced
     assert list(first) == [4]
     assert producers.unsynced == first  # that flush failed: the next one has it again
@@ -127,10 +100,10 @@ def test_a_snapshot_waits_for_a_flush_that_ends_well(new_log: NewLog) -> None:
 def test_a_snapshot_that_was_staged_again_meanwhile_is_not_synced(new_log: NewLog) -> None:
     log = filled(new_log)
     producers = producers_of(log)
-    state = load(producers, log)
-    producers.stage_snapshot(4, at(state))
+    producers.stage_snapshot(4)
     first = producers.unsynced
-    producers.stage_snapshot(4, at(state))
+    producers.truncate_to(3, 0)
+    producers.stage_snapshot(4)
     producers.note_synced(first)
     assert list(producers.unsynced) == [4]
     producers.forget_snapshot(4)
@@ -140,11 +113,10 @@ def test_a_snapshot_that_was_staged_again_meanwhile_is_not_synced(new_log: NewLo
 def test_truncation_takes_later_snapshots_and_the_state(new_log: NewLog) -> None:
     log = filled(new_log)
     producers = producers_of(log)
-    state = load(producers, log)
     for offset in (2, 3, 4):
-        producers.stage_snapshot(offset, at(state))
-    producers.write_unsynced(log.directory)
-    producers.truncate_to(log.directory, 3, 0)
+        producers.stage_snapshot(offset)
+    producers.write_unsynced()
+    producers.truncate_to(3, 0)
     assert sorted(path.name for path in Path(log.directory).glob("*.snapshot")) == [
         f"{2:020d}.snapshot",
         f"{3:020d}.snapshot",
@@ -159,9 +131,7 @@ def test_a_snapshot_is_superseded_unless_a_segment_begins_there(new_log: NewLog)
     log = filled(new_log)
     log.roll()
     producers = producers_of(log)
-    assert producers.note_snapshot(log.directory, log.segments, 3) is None  # it is the first one
-    assert producers.note_snapshot(log.directory, log.segments, 4) == (
-        f"{log.directory}/{3:020d}.snapshot"
-    )
-    assert producers.note_snapshot(log.directory, log.segments, 5) is None
-    assert producers.note_snapshot(log.directory, log.segments, 2) is None
+    assert producers.note_snapshot(3) is None  # it is the first one
+    assert producers.note_snapshot(4) == (f"{log.directory}/{3:020d}.snapshot")
+    assert producers.note_snapshot(5) is None
+    assert producers.note_snapshot(2) is None

@@ -139,7 +139,7 @@ def test_aborted_transactions_are_kept_per_segment(new_log: NewLog) -> None:
     )
     info = log.append_as_leader(memoryview(marker), 0, NOW_MS, origin="coordinator")
     assert info.first_offset == 2
-    log.producer_state.on_high_watermark(3)
+    log.producers.loaded().on_high_watermark(3)
     assert log.last_stable_offset == 3
     found = log.aborted_transactions(0, 3)
     assert [

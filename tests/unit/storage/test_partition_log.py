@@ -401,7 +401,7 @@ def test_truncation_below_the_first_segment_begins_again(new_log: NewLog) -> Non
     log.truncate_fully_and_start_at(100)
     assert (log.log_start_offset, log.log_end_offset) == (100, 100)
     assert log.epochs.entries == []
-    assert log.producers() == {}
+    assert log.producers.loaded().producers == {}
     assert append(log, b"a") == 100
     assert log.truncate_to(50)
     assert bases(log) == [50]
@@ -428,7 +428,7 @@ def test_truncation_forgets_the_offsets_of_the_end(new_log: NewLog) -> None:
     flush = log.flush_task()
     assert log.truncate_to(2)
     assert (log.recovery_point, log.high_watermark) == (2, 2)
-    assert log.producers()[9].last_sequence == 1
+    assert log.producers.loaded().producers[9].last_sequence == 1
     flush()
     flush.apply()
     assert snapshot is not None

@@ -446,6 +446,6 @@ def test_asking_for_producers_does_not_read_this_runs_records(tmp_path: Path) ->
         append(log, b"x" * 10_000)
     before = files.read_bytes
     assert log.last_stable_offset == 50
-    assert log.producers() == {}
+    assert log.producers.loaded().producers == {}
     assert files.read_bytes == before
     manager.close()

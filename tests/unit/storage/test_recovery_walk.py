@@ -226,10 +226,10 @@ def test_producers_are_as_they_were(tmp_path: Path) -> None:
     append(log, b"v", producer_id=9, producer_epoch=0, sequence=2)
     open_since = begin(log, 10)
     log.write_staged()
-    before = dict(log.producers())
+    before = dict(log.producers.loaded().producers)
     abandon(manager)
     manager, log = start_large(tmp_path)
-    assert log.producers() == before
+    assert log.producers.loaded().producers == before
     log.update_high_watermark(log.log_end_offset)
     assert log.last_stable_offset == open_since
     abandon(manager)
@@ -249,7 +249,7 @@ def test_a_torn_batch_right_behind_the_recovery_point_is_cut(tmp_path: Path) -> 
     path.write_bytes(path.read_bytes()[: kept + 37])
     manager, log = start_large(tmp_path)
     assert values_of(log) == [b"a"]
-    assert log.producers()[7].last_sequence == 0
+    assert log.producers.loaded().producers[7].last_sequence == 0
     abandon(manager)
 
 
@@ -265,5 +265,5 @@ def test_a_log_that_ends_before_its_recovery_point_knows_its_producers(tmp_path:
     path.write_bytes(path.read_bytes()[:kept])
     manager, log = start_large(tmp_path)
     assert log.log_end_offset == 1
-    assert log.producers()[7].last_sequence == 0
+    assert log.producers.loaded().producers[7].last_sequence == 0
     abandon(manager)

@@ -156,7 +156,7 @@ def test_delete_records_then_retention_removes_the_files(new_log: NewLog) -> Non
     assert _names(log, "*.log") == [f"{4:020d}.log"]
     # Snapshots go with their segments; the newest stays, and so does what is known of producers.
     assert _names(log, "*.snapshot") == [f"{4:020d}.snapshot"]
-    assert list(log.producers()) == [7]
+    assert list(log.producers.loaded().producers) == [7]
     with pytest.raises(KafkaError, match="beyond its high watermark 5"):
         log.advance_log_start(6)
 

@@ -34,7 +34,7 @@ def test_a_start_after_a_kill_reads_no_more_than_what_came_after_the_sync(tmp_pa
     manager = open_manager(str(tmp_path), files=files)
     log = manager.logs[log.name]
     assert (log.log_end_offset, log.recovery_point) == (503, 500)
-    assert log.producers()[PRODUCER].last_sequence == 502
+    assert log.producers.loaded().producers[PRODUCER].last_sequence == 502
     assert files.read_bytes < 60_000
     abandon(manager)
 

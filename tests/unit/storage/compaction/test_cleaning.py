@@ -174,9 +174,9 @@ def test_the_last_sequence_of_a_producer_outlives_its_records(new_log: NewLog) -
     # As after a start without a snapshot: the state comes from the batches.
     for path in Path(log.directory).glob("*.snapshot"):
         path.unlink()
-    log._producers.state = None
-    log._producers.known_to = log.log_end_offset
-    assert log.producers()[7].last_sequence == 2
+    log.producers.state = None
+    log.producers.known_to = log.log_end_offset
+    assert log.producers.loaded().producers[7].last_sequence == 2
     put(log, (b"a", b"next"), producer_id=7, sequence=3)
     roll_and_compact(log)
     assert headers_of(log) == [(4, 4, 1)]
