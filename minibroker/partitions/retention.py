@@ -8,8 +8,8 @@ belong; bytes are removed by the worker. Between two steps the loop serves clien
 The timer runs only while something is there that could expire: a broker without records, or whose
 topics keep everything, has none. Whatever may change that calls `note_change`.
 
-Compacted logs are the cleaner's, their deletion too (`PartitionLog.delete_old_segments` is called
-by it): one of the two looks at a log, as in Kafka.
+Compacted logs are the cleaner's, their deletion too (it calls `storage.retention` itself): one of
+the two looks at a log, as in Kafka.
 
 Source: Kafka LogManager.cleanupLogs.
 """
@@ -159,10 +159,10 @@ class RetentionCheck(LogCheck):
             if self._logs.logs.get(log.name) is not log:
                 continue  # deleted, or its directory failed, while files were read
             try:
-                if log.delete_old_segments(self._logs.high_watermark_of(log), now_ms):
+                if retention.delete_old_segments(log, self._logs.high_watermark_of(log), now_ms):
                     left.append(log.name)  # there may be more than one step takes
                 elif not self._is_needed_again:
-                    self._is_needed_again = log.may_expire()
+                    self._is_needed_again = retention.may_expire(log)
             except StorageError as error:
                 logger.error("%s", error)
                 self._on_error(error)

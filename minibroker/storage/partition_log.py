@@ -37,7 +37,7 @@ from minibroker.errors import CorruptionError, HalfChangedError, KafkaError, Sto
 from minibroker.ids import TopicId, TopicPartition
 from minibroker.records.batch import BatchHeader, iterate_headers
 from minibroker.records.control import read_marker
-from minibroker.storage import log_reads, lookups, names, retention, segment_files
+from minibroker.storage import log_reads, lookups, names, segment_files
 from minibroker.storage.append_rules import AppendRules
 from minibroker.storage.disk import Disk
 from minibroker.storage.durability import Durability
@@ -1054,11 +1054,11 @@ class PartitionLog:
             self.durability.note_names_changed()
             segment_files.remove_later(self._disk, paths, self.config.file_delete_delay_ms)
 
-    # --- retention --------------------------------------------------------------------------------
+    # --- the start moves --------------------------------------------------------------------------
 
     def advance_log_start(self, offset: int, high_watermark: int | None = None) -> None:
-        """Records below `offset` are gone for readers; their segments go with the next
-        `delete_old_segments`. Nothing happens where the log starts there or behind it already.
+        """Records below `offset` are gone for readers; `retention` takes their segments. Nothing
+        happens where the log starts there or behind it already.
 
         Raises KafkaError(OFFSET_OUT_OF_RANGE) beyond the high watermark (None: the log's end),
         StorageError. Source: Kafka UnifiedLog.maybeIncrementLogStartOffset.
@@ -1079,48 +1079,6 @@ class PartitionLog:
             if self.epochs.truncate_from_start(offset):
                 self.store_epochs()
         assert self.check_invariant()
-
-    def delete_old_segments(
-        self, high_watermark: int, now_ms: int, *, limit: int = retention.SEGMENTS_AT_ONCE
-    ) -> int:
-        """Take what retention does not keep out of service, `limit` segments at most; how many.
-
-        Call it again until it answers 0. Files are renamed at once, removed on the worker after
-        `file.delete.delay.ms`. Raises StorageError.
-        """
-        self.write_staged()
-        try:
-            segments = list(self.segments)
-            count, reason = retention.expired(
-                segments,
-                self.config,
-                log_start_offset=self.log_start_offset,
-                log_end_offset=self.log_end_offset,
-                high_watermark=high_watermark,
-                now_ms=now_ms,
-            )
-        except (OSError, CorruptionError) as error:
-            raise self._failed("look for old segments of", error) from error
-        if count == 0:
-            return 0
-        gone = segments[: min(count, limit)]
-        if len(gone) == len(segments):
-            self.roll()
-        higher = self.segments.higher(gone[-1].base_offset)
-        assert higher is not None
-        self.advance_log_start(higher.base_offset, high_watermark)
-        logger.info(
-            "%s: %d segments up to %s go, %s", self.name, len(gone), gone[-1].log_path, reason
-        )
-        self.remove_segments(gone)
-        return len(gone)
-
-    def may_expire(self) -> bool:
-        """Return whether retention could take anything, now or later. Raises StorageError."""
-        try:
-            return retention.may_expire(self.segments, self.config, self.log_start_offset)
-        except OSError as error:
-            raise self._failed("look for old segments of", error) from error
 
     # --- close, delete ----------------------------------------------------------------------------
 

@@ -11,21 +11,27 @@ The last two only where `cleanup.policy` has delete. No segment goes that holds 
 the high watermark. The active segment goes like the others when its time is over, and a new one
 takes its place first; by size it could only go with a limit of 0.
 
-`expired_count` reads what it needs of the segments: sizes, last entries of time indexes. After a
-start that would be thousands of small reads, so `survey`, on a worker, fetches them beforehand.
+`delete_old_segments` takes them out of service (`PartitionLog.remove_segments`).
+
+`expired` reads what it needs of the segments: sizes, last entries of time indexes. After a start
+that would be thousands of small reads, so `survey`, on a worker, fetches them beforehand.
 
 Source: Kafka UnifiedLog.deleteOldSegments.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.errors import CorruptionError
 from minibroker.storage.lookups import largest_timestamp
+from minibroker.storage.partition_log import PartitionLog
 from minibroker.storage.segment import Segment
-from minibroker.storage.segments import Segments
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig
+
+logger = logging.getLogger(__name__)
 
 SEGMENTS_AT_ONCE: Final = 16
 """So many segments are renamed before the loop does something else: one takes some 80 µs."""
@@ -36,6 +42,40 @@ class Expired(NamedTuple):
 
     segment_count: int
     reason: str
+
+
+def delete_old_segments(
+    log: PartitionLog, high_watermark: int, now_ms: int, *, limit: int = SEGMENTS_AT_ONCE
+) -> int:
+    """Take what retention does not keep out of service, `limit` segments at most; how many.
+
+    Call it again until it answers 0. Files are renamed at once, removed on the worker after
+    `file.delete.delay.ms`. Raises StorageError.
+    """
+    log.write_staged()
+    try:
+        segments = list(log.segments)
+        count, reason = expired(
+            segments,
+            log.config,
+            log_start_offset=log.log_start_offset,
+            log_end_offset=log.log_end_offset,
+            high_watermark=high_watermark,
+            now_ms=now_ms,
+        )
+    except (OSError, CorruptionError) as error:
+        raise log.place.failed("look for old segments of", error) from error
+    if count == 0:
+        return 0
+    gone = segments[: min(count, limit)]
+    if len(gone) == len(segments):
+        log.roll()
+    higher = log.segments.higher(gone[-1].base_offset)
+    assert higher is not None
+    log.advance_log_start(higher.base_offset, high_watermark)
+    logger.info("%s: %d segments up to %s go, %s", log.name, len(gone), gone[-1].log_path, reason)
+    log.remove_segments(gone)
+    return len(gone)
 
 
 def expired(
@@ -75,12 +115,18 @@ def expired(
     return Expired(count, reason)
 
 
-def may_expire(segments: Segments, config: "TopicConfig", log_start_offset: int) -> bool:
-    """Return whether `expired` could find something, if only time went by. Raises OSError."""
-    second = segments.higher(segments.first.base_offset)
-    if second is not None and second.base_offset <= log_start_offset:
+def may_expire(log: PartitionLog) -> bool:
+    """Return whether `delete_old_segments` could take anything, now or if only time went by. Raises
+    StorageError.
+    """
+    first = log.segments.first
+    second = log.segments.higher(first.base_offset)
+    if second is not None and second.base_offset <= log.log_start_offset:
         return True
-    return _has_limit(config) and (second is not None or segments.first.size_bytes > 0)
+    try:
+        return _has_limit(log.config) and (second is not None or first.size_bytes > 0)
+    except OSError as error:
+        raise log.place.failed("look for old segments of", error) from error
 
 
 def _has_limit(config: "TopicConfig") -> bool:

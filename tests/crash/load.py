@@ -23,6 +23,7 @@ from minibroker.records.batch import iterate_headers
 from minibroker.records.builder import build_batch
 from minibroker.records.control import TransactionMarker, build_marker
 from minibroker.records.record import Record, decode_records
+from minibroker.storage import retention
 from tests.support.compaction import compact
 from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, config, open_manager, sync
 
@@ -153,7 +154,7 @@ class Load:
         elif chance < 0.25:
             log.roll()
         elif chance < 0.35:
-            self.logs["t"].delete_old_segments(self.logs["t"].log_end_offset, NOW_MS)
+            retention.delete_old_segments(self.logs["t"], self.logs["t"].log_end_offset, NOW_MS)
         elif chance < 0.4 and len(self.logs["c"].segments) > 1:
             compact(self.logs["c"], NOW_MS)
         elif 0.4 <= chance < 0.55:

@@ -26,6 +26,7 @@ from minibroker.partitions.manager import PartitionManager
 from minibroker.records.batch import iterate_headers
 from minibroker.records.control import TransactionMarker, build_marker
 from minibroker.records.record import decode_records
+from minibroker.storage import retention
 from minibroker.storage.disk import Disk
 from minibroker.storage.files import REAL_FILES
 from minibroker.storage.log_manager import LogManager
@@ -121,7 +122,7 @@ class Node:
                 task.apply()
             self.logs.checkpoint_now()
             log.advance_log_start(min(1, log.log_end_offset))
-            log.delete_old_segments(log.log_end_offset, self.clock.now_ms())
+            retention.delete_old_segments(log, log.log_end_offset, self.clock.now_ms())
         except StorageError as error:
             self._note(error)
         except KafkaError:

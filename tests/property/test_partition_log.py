@@ -19,6 +19,7 @@ from minibroker.records.batch import iterate_headers
 from minibroker.records.builder import build_batch
 from minibroker.records.control import TransactionMarker, build_marker
 from minibroker.records.record import Record, decode_records
+from minibroker.storage import retention
 from minibroker.storage.log_directory import LogDirectory
 from tests.support.check import broken_things
 from tests.support.compaction import compact
@@ -151,7 +152,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule()
     def delete_old_segments(self) -> None:
         """Delete segments below the log's start, and those above `retention.bytes`."""
-        while self.log.delete_old_segments(self.end, NOW_MS):
+        while retention.delete_old_segments(self.log, self.end, NOW_MS):
             pass
         assert self.log.log_start_offset >= self.start
         if self.log.log_start_offset > self.start:

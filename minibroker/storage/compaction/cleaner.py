@@ -29,6 +29,7 @@ from typing import Final, Protocol
 from minibroker.clock import Clock
 from minibroker.errors import CorruptionError, MinibrokerError, StorageError
 from minibroker.ids import TopicPartition
+from minibroker.storage import retention
 from minibroker.storage.cold import ColdError
 from minibroker.storage.compaction.cleaner_settings import CleanerMetrics, CleanerSettings
 from minibroker.storage.compaction.cleaning import Round
@@ -178,9 +179,9 @@ class LogCleaner:
         OSError.
         """
         config, now_ms, again_ms = log.config, look.now_ms, look.again_ms
-        if log.delete_old_segments(self._logs.high_watermark_of(log), now_ms):
+        if retention.delete_old_segments(log, self._logs.high_watermark_of(log), now_ms):
             again_ms.append(0)
-        elif log.may_expire():
+        elif retention.may_expire(log):
             again_ms.append(settings.retention_check_ms)
         if log.log_end_offset in {log.clean_offset, log.log_start_offset}:
             self._seen.pop(log.name, None)

@@ -11,6 +11,7 @@ from minibroker.cluster.codecs import encode_topic
 from minibroker.cluster.controller import new_topic_id
 from minibroker.cluster.embedded import EmbeddedTree
 from minibroker.cluster.tree import Delete
+from minibroker.storage import retention
 from tests.support.in_process import InProcessBroker, ManualClock, batch_of
 from tests.support.logs import values_of
 
@@ -78,7 +79,7 @@ async def test_a_log_without_a_topic_is_named_and_kept_whole(
         for name, segments_left in (("known", 1), ("forgotten", 2)):
             log = logs.get(name, 0)
             assert log is not None
-            log.delete_old_segments(log.log_end_offset, clock.now_ms())
+            retention.delete_old_segments(log, log.log_end_offset, clock.now_ms())
             assert len(log.segments) == segments_left
     async with InProcessBroker(forgotten, SETTINGS, clock=ManualClock()) as running:
         found = running.broker.logs.get("forgotten", 0)

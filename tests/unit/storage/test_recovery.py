@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.errors import StorageError
+from minibroker.storage import retention
 from minibroker.storage.files import Files
 from minibroker.storage.log_directory import LogDirectory
 from tests.support.check import broken_things
@@ -313,7 +314,7 @@ def test_deleted_segments_that_a_power_cut_brings_back_have_their_epochs(tmp_pat
     append(log, b"x", leader_epoch=7)
     log.flush()
     manager.checkpoint_now()
-    assert log.delete_old_segments(log.log_end_offset, NOW_MS) == 2
+    assert retention.delete_old_segments(log, log.log_end_offset, NOW_MS) == 2
     assert log.epochs.entries == [(7, 2)]
     abandon(manager)
     files.power_cut()

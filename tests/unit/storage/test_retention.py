@@ -131,13 +131,13 @@ def _names(log: PartitionLog, pattern: str) -> list[str]:
 def test_an_expired_active_segment_is_rolled_and_goes(new_log: NewLog) -> None:
     log = new_log(retention_ms=HOUR_MS)
     append(log, b"a", b"b", leader_epoch=3)
-    assert log.delete_old_segments(2, NOW_MS + HOUR_MS) == 0
-    assert log.delete_old_segments(2, NOW_MS + HOUR_MS + 1) == 1
+    assert retention.delete_old_segments(log, 2, NOW_MS + HOUR_MS) == 0
+    assert retention.delete_old_segments(log, 2, NOW_MS + HOUR_MS + 1) == 1
     assert log.segments.base_offsets == [2]
     assert (log.log_start_offset, log.log_end_offset, log.recovery_point) == (2, 2, 2)
     assert _names(log, "*.log") == [f"{2:020d}.log"]
     assert log.epochs.entries == [(3, 2)]
-    assert log.delete_old_segments(2, NOW_MS * 2) == 0
+    assert retention.delete_old_segments(log, 2, NOW_MS * 2) == 0
     assert append(log, b"c", leader_epoch=3) == 2
     assert values_of(log) == [b"c"]
 
@@ -152,7 +152,7 @@ def test_delete_records_then_retention_removes_the_files(new_log: NewLog) -> Non
     assert (log.log_start_offset, len(log.segments)) == (4, 5)
     with pytest.raises(KafkaError, match="OFFSET_OUT_OF_RANGE"):
         log.read(3, 100, end_offset=5, min_one_batch=True)
-    assert log.delete_old_segments(5, NOW_MS) == 4
+    assert retention.delete_old_segments(log, 5, NOW_MS) == 4
     assert _names(log, "*.log") == [f"{4:020d}.log"]
     # Snapshots go with their segments; the newest stays, and so does what is known of producers.
     assert _names(log, "*.snapshot") == [f"{4:020d}.snapshot"]
@@ -167,7 +167,7 @@ def test_many_segments_go_in_several_steps(new_log: NewLog) -> None:
         append(log, b"%d" % number)
         log.roll()
     steps = []
-    while found := log.delete_old_segments(8, NOW_MS, limit=3):
+    while found := retention.delete_old_segments(log, 8, NOW_MS, limit=3):
         steps.append((found, log.log_start_offset))
     assert steps == [(3, 3), (3, 6), (1, 7)]
     assert values_of(log) == [b"7"]
@@ -182,7 +182,7 @@ def test_a_limit_of_nothing_takes_everything_and_the_log_goes_on(
         if number:
             log.roll()
         append(log, b"%d" % number)
-    assert log.delete_old_segments(count, NOW_MS) == count
+    assert retention.delete_old_segments(log, count, NOW_MS) == count
     assert log.segments.base_offsets == [count]
     assert append(log, b"next") == count
 
@@ -258,12 +258,12 @@ def test_known_values_are_not_replaced(new_log: NewLog) -> None:
 
 def test_there_is_something_to_wait_for(new_log: NewLog) -> None:
     log = new_log(retention_ms=HOUR_MS)
-    assert not log.may_expire()
+    assert not retention.may_expire(log)
     append(log, b"a")
-    assert log.may_expire()
+    assert retention.may_expire(log)
     for_ever = new_log("u", retention_ms=-1)
     append(for_ever, b"a")
-    assert not for_ever.may_expire()
+    assert not retention.may_expire(for_ever)
     for_ever.roll()
     for_ever.advance_log_start(1)
-    assert for_ever.may_expire()
+    assert retention.may_expire(for_ever)
