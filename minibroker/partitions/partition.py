@@ -22,6 +22,7 @@ from minibroker.partitions.role import (
     OfflineReason,
     come_back,
 )
+from minibroker.storage import log_reads, lookups
 
 if TYPE_CHECKING:
     from minibroker.partitions.replicas import ReplicaRules
@@ -369,7 +370,8 @@ class Partition:
         """
         self.flush_staged()
         try:
-            return self.log.read(
+            return log_reads.read(
+                self.log,
                 offset,
                 max_bytes,
                 end_offset=self.end_offset_for(isolation_level),
@@ -382,14 +384,14 @@ class Partition:
     def position_of(self, offset: int) -> LogPosition:
         """Return where in the files the batch of `offset` begins, or the log ends (bytes)."""
         try:
-            return self.log.position_of(offset)
+            return log_reads.position_of(self.log, offset)
         except StorageError as error:
             raise self._failed(error) from error
 
     def aborted_transactions(self, offset: int, read: LogRead) -> list[AbortedTransaction]:
         """Return the aborted transactions with data from `offset` to the end of `read`."""
         try:
-            return self.log.aborted_transactions(offset, self.log.end_of(read))
+            return log_reads.aborted_in(self.log, offset, read)
         except StorageError as error:
             raise self._failed(error) from error
 
@@ -415,7 +417,7 @@ class Partition:
         """
         self.flush_staged()
         try:
-            return self.log.offset_for_timestamp(timestamp, resident_only=resident_only)
+            return lookups.offset_for_timestamp(self.log, timestamp, resident_only=resident_only)
         except StorageError as error:
             raise self._failed(error) from error
 
@@ -425,7 +427,7 @@ class Partition:
         """
         self.flush_staged()
         try:
-            return self.log.max_timestamp_offset(resident_only=resident_only)
+            return lookups.max_timestamp_offset(self.log, resident_only=resident_only)
         except StorageError as error:
             raise self._failed(error) from error
 
@@ -433,7 +435,7 @@ class Partition:
         """Return segment starts for ListOffsets v0, newest first."""
         self.flush_staged()
         try:
-            return self.log.offsets_before(timestamp, max_count)
+            return lookups.offsets_before(self.log, timestamp, max_count)
         except StorageError as error:
             raise self._failed(error) from error
 

@@ -1,16 +1,23 @@
-"""Lookups of ListOffsets and OffsetForLeaderEpoch: offsets by time, by segment, by epoch.
+"""Lookups of ListOffsets in a log: offsets by time and by segment.
 
 Source: Kafka UnifiedLog.fetchOffsetByTimestamp, legacyFetchOffsetsBefore, LogSegment; KIP-79,
 KIP-734.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, NamedTuple
 
+from minibroker.errors import CorruptionError
 from minibroker.ids import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from minibroker.records.conversion import read_records
+from minibroker.storage.partition_log import PartitionLog
 from minibroker.storage.segment import Segment
 from minibroker.storage.segments import Segments
+from minibroker.storage.survey import SurveyTask
+
+_LATEST_MS: Final = 1 << 62
+"""Later than every timestamp, ms."""
 
 
 class TimestampOffset(NamedTuple):
@@ -21,7 +28,53 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int
 
 
-def find_by_timestamp(
+def offset_for_timestamp(
+    log: PartitionLog, timestamp: int, *, resident_only: bool = False
+) -> TimestampOffset | None:
+    """Return the first record with a timestamp ≥ `timestamp` (ms), None if there is none. Raises
+    StorageError; with `resident_only`, ColdError where it would wait for the disk.
+    """
+    log.write_staged()
+    find = partial(_find_by_timestamp, log.segments, timestamp, log.log_start_offset)
+    return _look_up(log, find, timestamp, resident_only=resident_only)
+
+
+def max_timestamp_offset(
+    log: PartitionLog, *, resident_only: bool = False
+) -> TimestampOffset | None:
+    """Return the first record with the largest timestamp (ListOffsets -3), None for an empty log.
+    Raises StorageError; with `resident_only`, ColdError where it would wait for the disk.
+    """
+    log.write_staged()
+    find = partial(_find_max_timestamp, log.segments)
+    return _look_up(log, find, _LATEST_MS, resident_only=resident_only)
+
+
+def _look_up(
+    log: PartitionLog,
+    find: Callable[[], TimestampOffset | None],
+    timestamp: int,
+    *,
+    resident_only: bool,
+) -> TimestampOffset | None:
+    """Return what `find` finds. Before it reads under `resident_only`, a worker surveys segments of
+    which nothing is known.
+    """
+    try:
+        if not resident_only:
+            return find()
+        reached = log.segments.since(log.log_start_offset)
+        unknown = [segment for segment in reached if not segment.has_size]
+        if unknown:
+            task = SurveyTask(log.files, unknown, timestamp)
+            raise log.disk.cold(f"timestamps of {log.name}", task)
+        with log.disk.resident_only():
+            return find()
+    except (OSError, CorruptionError) as error:
+        raise log.place.failed("look up a time in", error) from error
+
+
+def _find_by_timestamp(
     segments: Segments, timestamp: int, start_offset: int
 ) -> TimestampOffset | None:
     """Return the first record at or behind `start_offset` with a timestamp ≥ `timestamp` (ms), if
@@ -59,7 +112,7 @@ def _find_in_segment(segment: Segment, timestamp: int, start_offset: int) -> Tim
     return None
 
 
-def find_max_timestamp(segments: Segments) -> TimestampOffset | None:
+def _find_max_timestamp(segments: Segments) -> TimestampOffset | None:
     """Return the first record that has the log's largest timestamp, None for an empty log.
 
     Where no record has a time that is the first record, with -1. Raises CorruptionError, OSError.
@@ -76,24 +129,20 @@ def find_max_timestamp(segments: Segments) -> TimestampOffset | None:
     return None
 
 
-def offsets_before(
-    segments: Segments,
-    timestamp: int,
-    max_count: int,
-    *,
-    log_start_offset: int,
-    log_end_offset: int,
-    now_ms: int,
-) -> list[int]:
-    """ListOffsets v0: base offsets of segments last written at or before `timestamp`, newest first.
+def offsets_before(log: PartitionLog, timestamp: int, max_count: int) -> list[int]:
+    """ListOffsets v0: base offsets of segments last written at or before `timestamp` (ms), newest
+    first. Raises StorageError.
 
     The log's end counts as one more segment, written now. -1: all, -2: only the first.
     """
-    marks = [
-        (max(segment.base_offset, log_start_offset), segment.modified_ms) for segment in segments
-    ]
-    if segments.last.size_bytes > 0:
-        marks.append((log_end_offset, now_ms))
+    log.write_staged()
+    start = log.log_start_offset
+    try:
+        marks = [(max(segment.base_offset, start), segment.modified_ms) for segment in log.segments]
+        if log.active_segment.size_bytes > 0:
+            marks.append((log.log_end_offset, log.clock.now_ms()))
+    except OSError as error:
+        raise log.place.failed("look up a time in", error) from error
     count = _count_before(marks, timestamp)
     return sorted((offset for offset, _ in marks[max(count - max_count, 0) : count]), reverse=True)
 

@@ -9,7 +9,8 @@ Made by `recovery.load_log`, owned by the log manager. It is composed of parts; 
     epochs       `LeaderEpochs`        where each leader epoch began
     producers    `LogProducers`        idempotent producers, open transactions, snapshots
 
-Reading is done by functions over the segments (`log_reads`, `lookups`).
+This module changes a log. Functions beside it read one (`log_reads`, `lookups`), say which of its
+segments go (`retention`), and put compacted ones in their place (`compaction`).
 
 The log is the last station of a Produce request. `append_as_leader` checks a batch (`validator`),
 asks the producer state whether it is new, numbers it and stages it. `write_staged` comes once per
@@ -28,8 +29,7 @@ Source: Kafka UnifiedLog, LocalLog; FORMAT.md.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from minibroker.clock import Clock
 from minibroker.error_codes import ErrorCode
@@ -37,7 +37,7 @@ from minibroker.errors import CorruptionError, HalfChangedError, KafkaError, Sto
 from minibroker.ids import TopicId, TopicPartition
 from minibroker.records.batch import BatchHeader, iterate_headers
 from minibroker.records.control import read_marker
-from minibroker.storage import log_reads, lookups, names, segment_files
+from minibroker.storage import names, segment_files
 from minibroker.storage.append_rules import AppendRules
 from minibroker.storage.disk import Disk
 from minibroker.storage.durability import Durability
@@ -46,12 +46,10 @@ from minibroker.storage.files import BUFFERS_MAX, Files
 from minibroker.storage.follower_records import ReplicatedBatch, batches_to_append
 from minibroker.storage.index_file import TAIL_ENTRIES
 from minibroker.storage.log_producers import LogProducers
-from minibroker.storage.log_reads import LogPosition, LogRead
 from minibroker.storage.partition_directory import PartitionDirectory
 from minibroker.storage.producer_state import ProducersAt, RecentBatch
 from minibroker.storage.segment import Segment, roll_jitter_ms
 from minibroker.storage.segments import Segments
-from minibroker.storage.survey import SurveyTask
 from minibroker.storage.sync_task import SyncTask
 from minibroker.storage.tail import ALWAYS_ASK, AppendInfo, Tail
 from minibroker.storage.tasks import (
@@ -61,7 +59,7 @@ from minibroker.storage.tasks import (
     RemoveDirectoryTask,
     SyncDirectoryTask,
 )
-from minibroker.storage.txn_index import AbortedTransaction, aborted_transaction
+from minibroker.storage.txn_index import aborted_transaction
 from minibroker.storage.validator import CheckedRecords, validate
 
 if TYPE_CHECKING:
@@ -76,10 +74,6 @@ last."""
 logger = logging.getLogger(__name__)
 
 
-_LATEST_MS: Final = 1 << 62
-"""Later than every timestamp, ms."""
-
-
 def _ignore() -> None:
     """Do nothing: no partition has this log."""
 
@@ -92,11 +86,11 @@ class PartitionLog:
     """One partition's log. Its fields belong to the loop, except where they say otherwise."""
 
     __slots__ = (
-        "_clock",
-        "_disk",
         "_tail",
         "clean_offset",
+        "clock",
         "config",
+        "disk",
         "durability",
         "epochs",
         "high_watermark",
@@ -137,8 +131,8 @@ class PartitionLog:
         `snapshot_offset`: of the newest producer snapshot, 0: none. `has_new_names`: names in the
         directory may not be durable yet. `topic_id`: as the property; None: not read yet.
         """
-        self._disk = disk  # constant after construction, as `_clock` and `name`
-        self._clock = clock
+        self.disk = disk  # constant after construction, as `clock` and `name`
+        self.clock = clock
         self.name = name
         self.place = PartitionDirectory(disk, name, directory, topic_id)
         """Directory and name of the log. Work beside the loop gets this, not the log."""
@@ -226,7 +220,7 @@ class PartitionLog:
 
     @property
     def files(self) -> Files:
-        return self._disk.files
+        return self.disk.files
 
     def _failed(self, what: str, error: Exception) -> StorageError:
         return self.place.failed(what, error)
@@ -313,126 +307,6 @@ class PartitionLog:
             producers.on_high_watermark(offset)
         return True
 
-    # --- read -------------------------------------------------------------------------------------
-
-    def read(
-        self,
-        offset: int,
-        max_bytes: int,
-        *,
-        end_offset: int,
-        min_one_batch: bool,
-        resident_only: bool = False,
-    ) -> LogRead:
-        """Return bytes from the batch that holds `offset`, at most `max_bytes`, nothing from
-        `end_offset` on.
-
-        With `min_one_batch` the first batch is whole even if larger. The slice is read-only and
-        stays valid as long as it is kept. Raises KafkaError(OFFSET_OUT_OF_RANGE), StorageError;
-        with `resident_only`, ColdError where it would wait for the disk.
-        """
-        self.write_staged()
-        if not self.log_start_offset <= offset <= self.log_end_offset:
-            raise KafkaError(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"offset {offset} of {self.name} is not in {self.log_start_offset} … "
-                f"{self.log_end_offset}",
-            )
-        read = partial(
-            log_reads.read,
-            self.segments,
-            offset,
-            max_bytes,
-            end_offset=end_offset,
-            log_end_offset=self.log_end_offset,
-            min_one_batch=min_one_batch,
-        )
-        try:
-            if not resident_only:
-                return read()
-            with self._disk.resident_only():
-                return read()
-        except (OSError, CorruptionError) as error:
-            raise self._failed("read", error) from error
-
-    def position_of(self, offset: int) -> LogPosition:
-        """Return where the first batch begins that ends at `offset` or later.
-
-        Without such a batch it is the end of the log. Raises StorageError.
-        """
-        try:
-            return log_reads.position_of(self.segments, offset, self.log_end_offset)
-        except (OSError, CorruptionError) as error:
-            raise self._failed("read", error) from error
-
-    def end_of(self, found: LogRead) -> int:
-        """Return an offset at or behind the last one in `found`, for `aborted_transactions`. Cheap,
-        not exact.
-        """
-        return log_reads.end_of(self.segments, found, self.log_end_offset)
-
-    def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
-        """Aborted transactions with data in `start` ≤ offset < `end`. Raises StorageError."""
-        try:
-            return log_reads.aborted_transactions(self.segments, start, end)
-        except (OSError, CorruptionError) as error:
-            raise self._failed("read the transaction index of", error) from error
-
-    def offset_for_timestamp(
-        self, timestamp: int, *, resident_only: bool = False
-    ) -> lookups.TimestampOffset | None:
-        """Return the first record with a timestamp ≥ `timestamp` (ms), None if none. Raises
-        StorageError; with `resident_only`, ColdError where it would wait for the disk.
-        """
-        self.write_staged()
-        find = partial(lookups.find_by_timestamp, self.segments, timestamp, self.log_start_offset)
-        return self._look_up(find, timestamp, resident_only=resident_only)
-
-    def max_timestamp_offset(
-        self, *, resident_only: bool = False
-    ) -> lookups.TimestampOffset | None:
-        """Return the first record with the largest timestamp (ListOffsets -3). Raises StorageError;
-        with `resident_only`, ColdError where it would wait for the disk.
-        """
-        self.write_staged()
-        find = partial(lookups.find_max_timestamp, self.segments)
-        return self._look_up(find, _LATEST_MS, resident_only=resident_only)
-
-    def _look_up(
-        self,
-        find: Callable[[], lookups.TimestampOffset | None],
-        timestamp: int,
-        *,
-        resident_only: bool,
-    ) -> lookups.TimestampOffset | None:
-        try:
-            if not resident_only:
-                return find()
-            reached = self.segments.since(self.log_start_offset)
-            unknown = [segment for segment in reached if not segment.has_size]
-            if unknown:
-                task = SurveyTask(self.files, unknown, timestamp)
-                raise self._disk.cold(f"timestamps of {self.name}", task)
-            with self._disk.resident_only():
-                return find()
-        except (OSError, CorruptionError) as error:
-            raise self._failed("look up a time in", error) from error
-
-    def offsets_before(self, timestamp: int, max_count: int) -> list[int]:
-        """ListOffsets v0: offsets of segments, newest first. Raises StorageError."""
-        self.write_staged()
-        try:
-            return lookups.offsets_before(
-                self.segments,
-                timestamp,
-                max_count,
-                log_start_offset=self.log_start_offset,
-                log_end_offset=self.log_end_offset,
-                now_ms=self._clock.now_ms(),
-            )
-        except OSError as error:
-            raise self._failed("look up a time in", error) from error
-
     # --- leader epochs ----------------------------------------------------------------------------
 
     def begin_leader_epoch(self, epoch: int) -> None:
@@ -460,7 +334,7 @@ class PartitionLog:
         Until then a start finds the epochs in batches that are not synced yet.
         """
         self.place.epochs_content = self.epochs.to_text().encode("ascii")
-        self._disk.run_later(EpochsTask(self.place))
+        self.disk.run_later(EpochsTask(self.place))
 
     # --- append -----------------------------------------------------------------------------------
 
@@ -629,7 +503,7 @@ class PartitionLog:
             return None
         first, last = batches[0].header, batches[-1].header
         entry = AppendInfo(first.base_offset, last.last_offset, -1, self.log_start_offset)
-        now_ms = self._clock.now_ms()
+        now_ms = self.clock.now_ms()
         try:
             for batch in batches:
                 self._append_replicated(batch, entry, now_ms)
@@ -674,14 +548,14 @@ class PartitionLog:
             return
         segment = self.segments.last
         try:
-            handle = self._disk.handles.get(segment.log_path, create=True)
+            handle = self.disk.handles.get(segment.log_path, create=True)
             position = segment.size_bytes
             if len(buffers) <= BUFFERS_MAX:
-                written = self._disk.files.pwritev(handle, buffers, position)
+                written = self.disk.files.pwritev(handle, buffers, position)
             else:
                 written = 0
             if written != tail.size_bytes:
-                self._disk.files.write_rest(handle, buffers, position, written)
+                self.disk.files.write_rest(handle, buffers, position, written)
         except (OSError, CorruptionError) as error:
             self._drop_staged()
             raise self._failed("append to", error) from error
@@ -736,7 +610,7 @@ class PartitionLog:
         self.write_staged()
         segment = self.segments.last
         if self.is_empty:
-            self._disk.run_later(CreateTask(segment))
+            self.disk.run_later(CreateTask(segment))
             if self.epochs.latest_epoch >= 0:
                 self.store_epochs()
         config, segment_bytes = self.config, self.rules.segment_bytes
@@ -793,7 +667,7 @@ class PartitionLog:
         self.durability.note_roll()
         self._tail.forget_room()
         new.begin_empty()
-        self._disk.run_later(CreateTask(new))
+        self.disk.run_later(CreateTask(new))
         self.flush_later(start, old)
         return new
 
@@ -804,8 +678,8 @@ class PartitionLog:
         if not self.config.preallocate:
             return
         try:
-            handle = self._disk.handles.get(self.active_segment.log_path, create=True)
-            self._disk.files.truncate(handle, self.rules.segment_bytes)
+            handle = self.disk.handles.get(self.active_segment.log_path, create=True)
+            self.disk.files.truncate(handle, self.rules.segment_bytes)
         except OSError as error:
             raise self._failed("preallocate a segment of", error) from error
         self.is_preallocated = True
@@ -820,10 +694,10 @@ class PartitionLog:
 
     def _new_segment(self, base_offset: int) -> Segment:
         return Segment(
-            self._disk,
+            self.disk,
             self.directory,
             base_offset,
-            created_ms=self._clock.now_ms(),
+            created_ms=self.clock.now_ms(),
             roll_jitter_ms=roll_jitter_ms(self.config),
         )
 
@@ -885,7 +759,7 @@ class PartitionLog:
     def flush_later(self, up_to: int | None = None, rolled: Segment | None = None) -> None:
         """Have the worker do `flush_task`. Raises StorageError."""
         task = self.flush_task(up_to, rolled)
-        self._disk.run_then(task, task.apply)
+        self.disk.run_then(task, task.apply)
 
     def flush(self) -> None:
         """Make everything appended durable before this returns. Raises StorageError."""
@@ -911,7 +785,7 @@ class PartitionLog:
 
     def note_flushed(self, offset: int) -> None:
         """Move the recovery point: everything below `offset` is durable. On the loop."""
-        self.durability.note_flushed(min(offset, self.log_end_offset), self._clock.now_ms())
+        self.durability.note_flushed(min(offset, self.log_end_offset), self.clock.now_ms())
         assert self.check_invariant()
 
     # --- truncate ---------------------------------------------------------------------------------
@@ -938,7 +812,7 @@ class PartitionLog:
             return True
         try:
             self._take_out([segment for segment in self.segments if segment.base_offset > offset])
-            self.segments.last.truncate_to(offset, self._clock.now_ms())
+            self.segments.last.truncate_to(offset, self.clock.now_ms())
         except (OSError, CorruptionError) as error:
             raise self._failed("truncate", error) from error
         self._ended_at(offset, min(self.log_start_offset, offset))
@@ -957,7 +831,7 @@ class PartitionLog:
             raise self._failed("truncate", error) from error
         fresh = self._new_segment(offset)
         fresh.begin_empty()
-        self._disk.run_later(CreateTask(fresh))
+        self.disk.run_later(CreateTask(fresh))
         self.segments.add(fresh)
         self.is_preallocated = False
         self.preallocate()
@@ -1007,7 +881,7 @@ class PartitionLog:
         """
         assert self.active_segment not in old, f"{self.name}: the active segment is not compacted"
         in_service = set(map(id, self.segments))
-        disk, directory = self._disk, self.directory
+        disk, directory = self.disk, self.directory
         fresh = [self._new_segment(base_offset) for base_offset in cleaned]
         try:
             if not all(id(segment) in in_service for segment in old):
@@ -1045,14 +919,14 @@ class PartitionLog:
         try:
             for segment in segments:
                 paths += segment_files.mark_deleted(
-                    self._disk, self.directory, [segment], with_snapshots=with_snapshots
+                    self.disk, self.directory, [segment], with_snapshots=with_snapshots
                 )
                 self.segments.remove(segment.base_offset)
                 if with_snapshots:
                     self.producers.forget_snapshot(segment.base_offset)
         finally:
             self.durability.note_names_changed()
-            segment_files.remove_later(self._disk, paths, self.config.file_delete_delay_ms)
+            segment_files.remove_later(self.disk, paths, self.config.file_delete_delay_ms)
 
     # --- the start moves --------------------------------------------------------------------------
 
@@ -1120,7 +994,7 @@ class PartitionLog:
             self.producers.write_unsynced()
         if self.is_preallocated:
             self.trim()
-            self._disk.files.sync_path(self.active_segment.log_path)
+            self.disk.files.sync_path(self.active_segment.log_path)
         return self.active_segment.close()
 
     def abandon(self) -> None:

@@ -23,7 +23,7 @@ from minibroker.records.batch import iterate_headers
 from minibroker.records.builder import build_batch
 from minibroker.records.control import TransactionMarker, build_marker
 from minibroker.records.record import Record, decode_records
-from minibroker.storage import retention
+from minibroker.storage import log_reads, retention
 from tests.support.compaction import compact
 from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, config, open_manager, sync
 
@@ -216,7 +216,9 @@ def batches_of(log: PartitionLog) -> Iterator[tuple[BatchHeader, list[Record]]]:
     """Yield every batch in a consumer's order; check that its leader epoch is known."""
     offset = log.log_start_offset
     while offset < log.log_end_offset:
-        read = log.read(offset, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True)
+        read = log_reads.read(
+            log, offset, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True
+        )
         if not read.records:
             break
         for position, header in iterate_headers(read.records):

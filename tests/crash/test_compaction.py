@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.records.batch import crc_is_valid
+from minibroker.storage import log_reads
 from minibroker.storage.files import Files
 from minibroker.storage.log_directory import LogDirectory
 from tests.support.compaction import DAY_MS, end_transaction, put, roll_and_compact
@@ -110,7 +111,7 @@ class Life:
 
 def aborted_offsets(log: PartitionLog) -> set[int]:
     found = set()
-    for transaction in log.aborted_transactions(0, log.log_end_offset):
+    for transaction in log_reads.aborted_transactions(log, 0, log.log_end_offset):
         found |= set(range(transaction.first_offset, transaction.last_offset + 1))
     return found
 

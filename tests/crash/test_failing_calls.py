@@ -26,7 +26,7 @@ from minibroker.partitions.manager import PartitionManager
 from minibroker.records.batch import iterate_headers
 from minibroker.records.control import TransactionMarker, build_marker
 from minibroker.records.record import decode_records
-from minibroker.storage import retention
+from minibroker.storage import log_reads, retention
 from minibroker.storage.disk import Disk
 from minibroker.storage.files import REAL_FILES
 from minibroker.storage.log_manager import LogManager
@@ -241,10 +241,10 @@ def visible(log: PartitionLog) -> tuple[list[bytes], list[bytes]]:
     committed: list[bytes] = []
     log.update_high_watermark(log.log_end_offset)
     start, end = log.log_start_offset, log.log_end_offset
-    aborted = log.aborted_transactions(start, end)
+    aborted = log_reads.aborted_transactions(log, start, end)
     offset = start
     while offset < end:
-        records = log.read(offset, 1 << 20, end_offset=end, min_one_batch=True).records
+        records = log_reads.read(log, offset, 1 << 20, end_offset=end, min_one_batch=True).records
         for position, header in iterate_headers(records):
             offset = header.last_offset + 1
             if header.is_control:

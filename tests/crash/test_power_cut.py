@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from minibroker.config.topic import topic_config
+from minibroker.storage import lookups
 from minibroker.storage.files import Files
 from minibroker.storage.log_manager import LogManager
 from tests.crash.load import (
@@ -127,7 +128,7 @@ def check(life: Life) -> Outcome:
         segment.offset_index.check(segment.size_bytes)
         segment.time_index.check()
     for record in found:
-        hit = log.offset_for_timestamp(record.timestamp)
+        hit = lookups.offset_for_timestamp(log, record.timestamp)
         assert hit is not None
         assert hit.offset == record.offset
     end = log.log_end_offset

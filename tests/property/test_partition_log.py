@@ -19,7 +19,7 @@ from minibroker.records.batch import iterate_headers
 from minibroker.records.builder import build_batch
 from minibroker.records.control import TransactionMarker, build_marker
 from minibroker.records.record import Record, decode_records
-from minibroker.storage import retention
+from minibroker.storage import log_reads, lookups, retention
 from minibroker.storage.log_directory import LogDirectory
 from tests.support.check import broken_things
 from tests.support.compaction import compact
@@ -306,11 +306,11 @@ class LogMachine(RuleBasedStateMachine):
         assert self._read() == [entry[:4] for entry in expected]
         target = NOW_MS + 50 * self.end
         first = next((entry.offset for entry in expected if entry.timestamp >= target), None)
-        hit = log.offset_for_timestamp(target)
+        hit = lookups.offset_for_timestamp(log, target)
         assert (None if hit is None else hit.offset) == first
         log.update_high_watermark(self.end)
         for aborted in [entry.offset for entry in expected if entry.is_aborted]:
-            found = log.aborted_transactions(aborted, aborted + 1)
+            found = log_reads.aborted_transactions(log, aborted, aborted + 1)
             assert any(
                 transaction.first_offset <= aborted <= transaction.last_offset
                 for transaction in found
@@ -321,7 +321,9 @@ class LogMachine(RuleBasedStateMachine):
         found = []
         offset = self.start
         while offset < self.end:
-            read = self.log.read(offset, 1 << 20, end_offset=self.end, min_one_batch=True)
+            read = log_reads.read(
+                self.log, offset, 1 << 20, end_offset=self.end, min_one_batch=True
+            )
             if not read.records:
                 break
             for position, header in iterate_headers(read.records):

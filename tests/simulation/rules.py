@@ -24,6 +24,7 @@ from minibroker.ids import TopicPartition
 from minibroker.partitions.role import Leader
 from minibroker.records.batch import iterate_headers
 from minibroker.records.record import decode_records
+from minibroker.storage import log_reads
 from tests.simulation.plan import BRIEF_TOPIC, MIN_INSYNC, UNCLEAN_TOPIC
 from tests.simulation.transactions import committed_of
 
@@ -355,7 +356,9 @@ def content(partition: Partition) -> bytes:
     found = b""
     offset, log = partition.log_start_offset, partition.log
     while offset < log.log_end_offset:
-        read = log.read(offset, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True)
+        read = log_reads.read(
+            log, offset, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True
+        )
         records = bytes(read.records)
         found += records
         for _, header in iterate_headers(memoryview(records)):
@@ -376,7 +379,7 @@ def batches(partition: Partition, start: int, end: int) -> list[Batch]:
     found: list[Batch] = []
     offset, log = max(start, partition.log_start_offset), partition.log
     while offset < end:
-        read = log.read(offset, 1 << 20, end_offset=end, min_one_batch=True)
+        read = log_reads.read(log, offset, 1 << 20, end_offset=end, min_one_batch=True)
         if not read.records:
             break
         for _, header in iterate_headers(read.records):

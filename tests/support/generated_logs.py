@@ -14,6 +14,7 @@ from minibroker.records.compression import CODEC_NAMES
 from minibroker.records.control import TransactionMarker, build_marker
 from minibroker.records.message_set import build_message_set
 from minibroker.records.record import Record
+from minibroker.storage import log_reads
 from tests.support.logs import NOW_MS, TOPIC_ID, config, open_manager
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def fill(log: PartitionLog, chance: random.Random, *, magic: int) -> None:
 def fetch(leader: PartitionLog, follower: PartitionLog, max_bytes: int) -> None:
     """Copy the leader's log like a follower, `max_bytes` a fetch: the last batch may be cut."""
     while follower.log_end_offset < leader.log_end_offset:
-        found = leader.read(
+        found = log_reads.read(
+            leader,
             follower.log_end_offset,
             max_bytes,
             end_offset=leader.log_end_offset,

@@ -9,6 +9,7 @@ from minibroker.config.topic import TopicConfig, broker_topic_values, topic_conf
 from minibroker.records.batch import iterate_headers
 from minibroker.records.builder import build_batch
 from minibroker.records.record import Record, decode_records
+from minibroker.storage import log_reads
 from minibroker.storage.disk import Disk
 from minibroker.storage.files import REAL_FILES
 from minibroker.storage.log_manager import LogManager
@@ -121,7 +122,9 @@ def records_of(
     offset = log.log_start_offset if start is None else start
     found: list[Record] = []
     while offset < log.log_end_offset:
-        read = log.read(offset, max_bytes, end_offset=log.log_end_offset, min_one_batch=True)
+        read = log_reads.read(
+            log, offset, max_bytes, end_offset=log.log_end_offset, min_one_batch=True
+        )
         before = offset
         for position, header in iterate_headers(read.records):
             records = decode_records(read.records[position:])

@@ -31,6 +31,7 @@ from minibroker.storage.compaction.selection import GroupFacts, group_segments
 from minibroker.storage.compaction.survivors import LastRecord, Survivors
 from minibroker.storage.compaction.transactions import CleanedTransactions
 from minibroker.storage.files import Files
+from minibroker.storage.log_reads import aborted_transactions
 from minibroker.storage.segment import RELATIVE_OFFSET_MAX, Segment
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ class Cleaning:
         start = work.first_dirty_offset
         offsets.latest_offset = start - 1
         transactions = CleanedTransactions()
-        transactions.expect(work.log.aborted_transactions(start, work.end_offset))
+        transactions.expect(aborted_transactions(work.log, start, work.end_offset))
         segments = list(work.segments)
         position = work.start_position
         for place, segment in enumerate(segments):
@@ -267,7 +268,7 @@ class Cleaning:
         try:
             for segment in group:
                 behind = self._end_of(segment)
-                transactions.expect(log.aborted_transactions(segment.base_offset, behind))
+                transactions.expect(aborted_transactions(log, segment.base_offset, behind))
                 is_young = self._modified_ms(segment) > old_tombstones_until_ms
                 self._copy(segment, writer, survivors, keeps_old_tombstones=is_young)
             writer.finish(transactions.kept_aborts, self._modified_ms(group[-1]))

@@ -262,7 +262,7 @@ async def test_a_disk_that_refuses_is_in_the_answer(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(log._disk.files), "pwritev", staticmethod(full))
+        patch.setattr(type(log.disk.files), "pwritev", staticmethod(full))
         (topic,) = (await client.call(produce(batch_of(b"a")), 9)).responses
     part = topic.partition_responses[0]
     assert (part.error_code, part.base_offset, part.log_start_offset) == (56, -1, -1)

@@ -10,6 +10,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.partitions.role import OfflineReason, go_offline
 from minibroker.records.batch import iterate_headers
+from minibroker.storage import log_reads
 from minibroker.storage.follower_records import UnexpectedOffsetError
 from tests.support.in_process import batch_of
 from tests.unit.partitions.conftest import partition_image
@@ -58,8 +59,8 @@ def replicate(world: World, led: Partition, follower: Partition, *, watermark: i
 def content(partition: Partition) -> list[tuple[int, int, int]]:
     """Base offset, leader epoch and CRC of every batch."""
     log = partition.log
-    read = log.read(
-        log.log_start_offset, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True
+    read = log_reads.read(
+        log, log.log_start_offset, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True
     )
     return [
         (record.base_offset, record.leader_epoch, record.crc)

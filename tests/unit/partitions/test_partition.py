@@ -10,6 +10,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
 from minibroker.partitions.partition import READ_COMMITTED, READ_UNCOMMITTED
 from minibroker.records.control import TransactionMarker, build_marker
+from minibroker.storage import lookups
 from tests.support.in_process import START_MS, batch_of
 from tests.unit.partitions.conftest import Claim, partition_image
 
@@ -164,7 +165,7 @@ def test_a_disk_that_cannot_be_read_is_a_storage_error(
     def failing(*_: object, **_named: object) -> None:
         raise StorageError("gone")
 
-    monkeypatch.setattr(type(partition.log), method, failing)
+    monkeypatch.setattr(lookups, method, failing)
     with pytest.raises(KafkaError) as caught:
         getattr(partition, method)(*arguments)
     assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR

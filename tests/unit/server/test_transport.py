@@ -504,7 +504,7 @@ async def test_several_frames_in_one_read_are_one_write_to_disk(
         writes.append(len(buffers))
         return os.pwritev(fd, buffers, position)
 
-    monkeypatch.setattr(type(log._disk.files), "pwritev", staticmethod(counting))
+    monkeypatch.setattr(type(log.disk.files), "pwritev", staticmethod(counting))
     async with await running.connect() as client:
         await client.call(produce_values("t", b"first"), 9)
         writes.clear()

@@ -14,6 +14,7 @@ import pytest
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
 from minibroker.ids import TopicId, TopicPartition
+from minibroker.storage import log_reads
 from minibroker.storage.files import Files
 from minibroker.storage.index_file import TAIL_ENTRIES
 from minibroker.storage.log_manager import LogManager
@@ -363,7 +364,7 @@ def test_a_deleted_partition_is_renamed_at_once_and_removed_by_the_task(tmp_path
     manager = open_manager(str(tmp_path))
     log = manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
     append(log, b"v" * 200_000)
-    read = log.read(0, 10**6, end_offset=1, min_one_batch=True)
+    read = log_reads.read(log, 0, 10**6, end_offset=1, min_one_batch=True)
     task = manager.delete("t", 0)
     assert task is not None
     assert manager.get("t", 0) is None

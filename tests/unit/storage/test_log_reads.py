@@ -10,6 +10,7 @@ import pytest
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
 from minibroker.records.batch import read_header
+from minibroker.storage import log_reads
 from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import (
     DEFAULTS,
@@ -55,7 +56,7 @@ def test_a_read_is_cut_at_max_bytes_but_for_the_first_batch(new_log: NewLog) -> 
         append(log, b"x" * 100)
 
     def size(max_bytes: int, *, min_one_batch: bool) -> tuple[int, bool]:
-        read = log.read(1, max_bytes, end_offset=5, min_one_batch=min_one_batch)
+        read = log_reads.read(log, 1, max_bytes, end_offset=5, min_one_batch=min_one_batch)
         return len(read.records), read.is_first_batch_cut
 
     assert size(2 * SIZE + 7, min_one_batch=False) == (2 * SIZE + 7, False)
@@ -68,11 +69,11 @@ def test_a_read_never_reaches_the_end_offset(new_log: NewLog) -> None:
     log = new_log(segment_bytes=3 * SIZE)
     for _ in range(8):
         append(log, b"x" * 100)
-    read = log.read(4, 10**6, end_offset=5, min_one_batch=True)
+    read = log_reads.read(log, 4, 10**6, end_offset=5, min_one_batch=True)
     assert len(read.records) == SIZE
-    assert len(log.read(4, 10**6, end_offset=6, min_one_batch=True).records) == 2 * SIZE
-    assert len(log.read(5, 10**6, end_offset=5, min_one_batch=True).records) == 0
-    assert len(log.read(8, 10**6, end_offset=8, min_one_batch=True).records) == 0
+    assert len(log_reads.read(log, 4, 10**6, end_offset=6, min_one_batch=True).records) == 2 * SIZE
+    assert len(log_reads.read(log, 5, 10**6, end_offset=5, min_one_batch=True).records) == 0
+    assert len(log_reads.read(log, 8, 10**6, end_offset=8, min_one_batch=True).records) == 0
 
 
 @pytest.mark.parametrize("offset", [-1, 3, 1000])
@@ -80,7 +81,7 @@ def test_an_offset_outside_the_log_is_out_of_range(new_log: NewLog, offset: int)
     log = new_log()
     append(log, b"a", b"b")
     with pytest.raises(KafkaError) as caught:
-        log.read(offset, 100, end_offset=2, min_one_batch=True)
+        log_reads.read(log, offset, 100, end_offset=2, min_one_batch=True)
     assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
@@ -90,22 +91,25 @@ def test_a_large_read_is_a_map_that_outlives_its_window(new_log: NewLog) -> None
     value = bytes(range(256)) * 400
     for _ in range(60):
         append(log, value)
-    log._disk.windows.limit_bytes = 1 << 20
-    reads = [log.read(n, 300_000, end_offset=60, min_one_batch=True).records for n in range(58)]
+    log.disk.windows.limit_bytes = 1 << 20
+    reads = [
+        log_reads.read(log, n, 300_000, end_offset=60, min_one_batch=True).records
+        for n in range(58)
+    ]
     for read in reads:
         assert bytes(read[-1000:]) != b""
         assert read_header(read).count == 1
-    assert log._disk.windows.mapped_bytes <= 9 << 20
+    assert log.disk.windows.mapped_bytes <= 9 << 20
     del reads, read
-    log._disk.windows.close_unused()
-    assert log._disk.windows.unclosed_count == 0
+    log.disk.windows.close_unused()
+    assert log.disk.windows.unclosed_count == 0
 
 
 def test_a_mapped_window_grows_with_the_active_segment(new_log: NewLog) -> None:
     log = new_log()
     for number in range(4):
         append(log, b"%d" % number * 100_000)
-        read = log.read(0, 10**7, end_offset=number + 1, min_one_batch=True)
+        read = log_reads.read(log, 0, 10**7, end_offset=number + 1, min_one_batch=True)
         assert len(read.records) == log.size_bytes
 
 
@@ -113,7 +117,7 @@ def test_a_slice_wider_than_a_window_is_whole(new_log: NewLog) -> None:
     log = new_log(max_message_bytes=20_000_000)
     append(log, b"a")
     append(log, b"b" * 10_000_000)
-    read = log.read(1, 100, end_offset=2, min_one_batch=True)
+    read = log_reads.read(log, 1, 100, end_offset=2, min_one_batch=True)
     assert bytes(read.records[-1000:-1]) == b"b" * 999
 
 
@@ -141,12 +145,12 @@ def test_aborted_transactions_are_kept_per_segment(new_log: NewLog) -> None:
     assert info.first_offset == 2
     log.producers.loaded().on_high_watermark(3)
     assert log.last_stable_offset == 3
-    found = log.aborted_transactions(0, 3)
+    found = log_reads.aborted_transactions(log, 0, 3)
     assert [
         (transaction.producer_id, transaction.first_offset, transaction.last_offset)
         for transaction in found
     ] == [(7, 1, 2)]
-    assert log.aborted_transactions(0, 1) == []
+    assert log_reads.aborted_transactions(log, 0, 1) == []
 
 
 def test_a_topic_id_that_cannot_be_written_is_the_disks_failure(tmp_path: Path) -> None:

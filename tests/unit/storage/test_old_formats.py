@@ -12,6 +12,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.records.batch import iterate_headers
 from minibroker.records.conversion import read_records
+from minibroker.storage import log_reads, lookups
 from minibroker.storage.append_rules import AppendRules
 from minibroker.storage.lookups import TimestampOffset
 from minibroker.storage.validator import validate
@@ -69,7 +70,7 @@ def append(log: PartitionLog, data: bytes) -> tuple[int, int]:
 
 
 def offsets_of(log: PartitionLog, start: int = 0) -> list[int]:
-    read = log.read(start, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True)
+    read = log_reads.read(log, start, 1 << 20, end_offset=log.log_end_offset, min_one_batch=True)
     return [
         record.offset
         for position, header in iterate_headers(read.records)
@@ -188,8 +189,10 @@ def test_times_of_messages_are_found(new_log: NewLog) -> None:
     for target in range(TIMESTAMP - 1, TIMESTAMP + 62):
         late = [(time, offset) for offset, time in enumerate(times) if time >= target]
         expected = TimestampOffset(*late[0], -1) if late else None
-        assert log.offset_for_timestamp(target) == expected
-    assert log.max_timestamp_offset() == TimestampOffset(max(times), times.index(max(times)), -1)
+        assert lookups.offset_for_timestamp(log, target) == expected
+    assert lookups.max_timestamp_offset(log) == TimestampOffset(
+        max(times), times.index(max(times)), -1
+    )
 
 
 def test_format_0_has_no_time_index(new_log: NewLog) -> None:

@@ -13,6 +13,7 @@ import pytest
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
 from minibroker.records.batch import assign, read_header
+from minibroker.storage import log_reads
 from minibroker.storage.index_file import IndexFile
 from tests.support.faulty_files import FaultyFiles
 from tests.support.generated_logs import fetch, fill
@@ -55,7 +56,10 @@ def test_offsets_are_dense_and_bytes_are_the_request_s_with_offset_and_epoch(
     log.write_staged()
     assert values_of(log) == [b"a", b"b", b"c"]
     assert (
-        read_header(log.read(2, 10**6, end_offset=3, min_one_batch=True).records).leader_epoch == 7
+        read_header(
+            log_reads.read(log, 2, 10**6, end_offset=3, min_one_batch=True).records
+        ).leader_epoch
+        == 7
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 from minibroker.errors import HalfChangedError
 from minibroker.records.builder import build_batch
 from minibroker.records.record import Record
+from minibroker.storage import log_reads
 from minibroker.storage.files import REAL_FILES
 from tests.support.check import broken_things
 from tests.support.compaction import end_transaction
@@ -80,7 +81,7 @@ def test_an_entry_that_was_lost_is_written_again(tmp_path: Path) -> None:
     for left in (None, b"", written[:20], written + written):
         index.unlink() if left is None else index.write_bytes(left)
         manager, log = start(tmp_path)
-        (found,) = log.aborted_transactions(0, 100)
+        (found,) = log_reads.aborted_transactions(log, 0, 100)
         assert (found.producer_id, found.first_offset, found.last_offset) == (2, first, first + 1)
         assert index.read_bytes() == written
         abandon(manager)
@@ -130,7 +131,7 @@ def test_an_abort_without_its_index_entry_takes_the_directory_offline(
     files.forget_pins()
     manager = open_manager(str(tmp_path / "d"))
     log = manager.create_log("t", 0, TOPIC_ID, config())
-    (found,) = log.aborted_transactions(0, 100)
+    (found,) = log_reads.aborted_transactions(log, 0, 100)
     assert (found.producer_id, found.first_offset, found.last_offset) == (2, 1, 2)
     abandon(manager)
     assert broken_things(tmp_path / "d") == []
@@ -156,7 +157,9 @@ def test_a_transaction_that_began_in_an_earlier_segment(tmp_path: Path) -> None:
     index.unlink()
     manager, log = start(tmp_path)
     assert index.read_bytes() == written
-    assert [transaction.first_offset for transaction in log.aborted_transactions(0, 100)] == [0]
+    assert [
+        transaction.first_offset for transaction in log_reads.aborted_transactions(log, 0, 100)
+    ] == [0]
     abandon(manager)
 
 
@@ -171,7 +174,7 @@ def test_an_entry_behind_the_end_of_the_log_goes(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:kept])
     manager, log = start(tmp_path)
     assert log.log_end_offset == 1
-    assert log.aborted_transactions(0, 100) == []
+    assert log_reads.aborted_transactions(log, 0, 100) == []
     assert (tmp_path / "t-0" / INDEX).read_bytes() == b""
     abandon(manager)
 
@@ -193,7 +196,7 @@ def test_behind_a_sync_only_new_markers_are_looked_at(tmp_path: Path) -> None:
         files = CountingFiles()
         manager, log = start_large(tmp_path, files)
         assert index.read_bytes() == written
-        aborted = log.aborted_transactions(0, log.log_end_offset)
+        aborted = log_reads.aborted_transactions(log, 0, log.log_end_offset)
         assert [transaction.first_offset for transaction in aborted] == [0, first]
         assert files.read_bytes < 60_000
         abandon(manager)

@@ -9,7 +9,7 @@ import pytest
 
 from minibroker.config.topic import TopicConfig
 from minibroker.errors import KafkaError
-from minibroker.storage import retention
+from minibroker.storage import log_reads, retention
 from minibroker.storage.segment import Segment
 from minibroker.storage.survey import survey
 from tests.support.logs import (
@@ -151,7 +151,7 @@ def test_delete_records_then_retention_removes_the_files(new_log: NewLog) -> Non
     log.advance_log_start(4)
     assert (log.log_start_offset, len(log.segments)) == (4, 5)
     with pytest.raises(KafkaError, match="OFFSET_OUT_OF_RANGE"):
-        log.read(3, 100, end_offset=5, min_one_batch=True)
+        log_reads.read(log, 3, 100, end_offset=5, min_one_batch=True)
     assert retention.delete_old_segments(log, 5, NOW_MS) == 4
     assert _names(log, "*.log") == [f"{4:020d}.log"]
     # Snapshots go with their segments; the newest stays, and so does what is known of producers.

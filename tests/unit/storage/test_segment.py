@@ -60,13 +60,15 @@ def test_jitter_stays_below_its_limits() -> None:
 
 HOLD_VIEW_AND_TRUNCATE = """
 import sys
+from minibroker.storage import log_reads
 from tests.support.logs import TOPIC_ID, append, config, open_manager
 
 manager = open_manager(sys.argv[1])
 log = manager.create_log("t", 0, TOPIC_ID, config())
 for number in range(8):
     append(log, bytes([number]) * int(sys.argv[2]))
-views = [log.read(at, 10**7, end_offset=8, min_one_batch=True).records for at in (0, 3, 6)]
+reads = [log_reads.read(log, at, 10**7, end_offset=8, min_one_batch=True) for at in (0, 3, 6)]
+views = [read.records for read in reads]
 before = [bytes(view) for view in views]
 log.truncate_to(2)
 for _ in range(9):
@@ -74,9 +76,9 @@ for _ in range(9):
 assert [bytes(view) for view in views] == before
 log.truncate_to(1)
 assert [bytes(view) for view in views] == before
-del views
-log._disk.windows.close_unused()
-assert log._disk.windows.unclosed_count == 0
+del views, reads
+log.disk.windows.close_unused()
+assert log.disk.windows.unclosed_count == 0
 print("alive", log.log_end_offset)
 """
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.errors import StorageError
-from minibroker.storage import segment_files
+from minibroker.storage import log_reads, segment_files
 from tests.support.faulty_files import FaultyFiles, PowerCut
 from tests.support.logs import TOPIC_ID, abandon, append, config, open_manager, values_of
 
@@ -48,7 +48,7 @@ def test_removed_segments_are_renamed_now_and_removed_after_the_delay(new_log: N
     log = new_log(file_delete_delay_ms=1234)
     _fill(log, 3)
     later: list[tuple[int, Callable[[], None]]] = []
-    log._disk.run_after = lambda delay_ms, task: later.append((delay_ms, task))
+    log.disk.run_after = lambda delay_ms, task: later.append((delay_ms, task))
     log.remove_segments(list(log.segments)[:2])
     assert log.segments.base_offsets == [2, 3]
     assert values_of(log, 2) == [b"2"]
@@ -66,7 +66,7 @@ def test_a_start_removes_files_that_an_earlier_run_marked_deleted(tmp_path: Path
     manager = open_manager(str(tmp_path))
     log = manager.create_log("t", 0, TOPIC_ID, config())
     _fill(log, 2)
-    log._disk.run_after = lambda _delay_ms, _task: None
+    log.disk.run_after = lambda _delay_ms, _task: None
     log.remove_segments([log.segments.first])
     assert _names(log, ".deleted")
     manager.close()
@@ -79,10 +79,10 @@ def test_replaced_segments_are_served_from_the_new_files(new_log: NewLog) -> Non
     log = new_log()
     _fill(log, 4)
     later: list[Callable[[], None]] = []
-    log._disk.run_after = lambda _delay_ms, task: later.append(task)
+    log.disk.run_after = lambda _delay_ms, task: later.append(task)
     old = list(log.segments)[:4]
     _clean(log, {0: [0], 2: [2, 3]})
-    held = log.read(1, 1000, end_offset=4, min_one_batch=True).records
+    held = log_reads.read(log, 1, 1000, end_offset=4, min_one_batch=True).records
     assert log.replace_segments([0, 2], old)
     assert log.segments.base_offsets == [0, 2, 4]
     assert values_of(log) == [b"0", b"2", b"3"]
@@ -214,4 +214,4 @@ def test_segments_that_cannot_be_renamed_stay_in_service(tmp_path: Path) -> None
 def test_a_cleaned_file_that_is_missing_is_named(new_log: NewLog) -> None:
     log = new_log()
     with pytest.raises(FileNotFoundError, match=r"00000\.log\.cleaned is missing"):
-        segment_files.cleaned_to_swap(log._disk.files, log.directory, [0])
+        segment_files.cleaned_to_swap(log.disk.files, log.directory, [0])

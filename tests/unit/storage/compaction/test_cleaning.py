@@ -9,6 +9,7 @@ import pytest
 
 from minibroker.errors import CorruptionError
 from minibroker.records.batch import DELETE_HORIZON_FLAG
+from minibroker.storage import log_reads
 from minibroker.storage.compaction.cleaning import CleaningAborted
 from tests.support.compaction import (
     DAY_MS,
@@ -230,13 +231,15 @@ def test_the_transaction_index_follows_the_data(new_log: NewLog) -> None:
     end_transaction(log, 1, is_commit=False)
     roll_and_compact(log)
     assert headers_of(log) == [(0, 0, 0), (1, 1, 1)]
-    assert [transaction.last_offset for transaction in log.aborted_transactions(0, 2)] == [1]
+    assert [
+        transaction.last_offset for transaction in log_reads.aborted_transactions(log, 0, 2)
+    ] == [1]
     put(log, (b"b", b"1"), producer_id=1, sequence=1)
     roll_and_compact(log)
     roll_and_compact(log)
     put(log, (b"x", b"1"))
     roll_and_compact(log)
-    assert log.aborted_transactions(0, 2) == []
+    assert log_reads.aborted_transactions(log, 0, 2) == []
 
 
 def test_old_tombstones_go_by_the_age_of_their_segment(new_log: NewLog) -> None:
