@@ -32,6 +32,9 @@ _BODY_BYTES_MIN: Final = 6
 _RECORD_BYTES_MIN: Final = 1 + _BODY_BYTES_MIN
 _RUN_MIN: Final = 16
 """Records of one length one behind the other that are worth a slice."""
+_LOOK_MIN: Final = 64
+"""Records that a first look for some of one length sees."""
+_ONCE: Final = array("q", [1])
 _WALK_MIN: Final = 64
 _WALK_MAX: Final = 1024
 """Records whose lengths are read one by one before another look for records of one length."""
@@ -102,39 +105,53 @@ def count_records(buffer: bytes | memoryview, position: int, end: int, count: in
         )
 
 
-def record_starts(buffer: bytes, position: int, end: int, count: int) -> array[int]:
-    """Return where each of the `count` records begins that fill the uncompressed bytes `position`
-    … `end`.
+class SizeRuns(NamedTuple):
+    """Sizes of records one behind the other, in bytes with their length: runs of equal ones."""
+
+    sizes: array[int]
+    counts: array[int]
+    """Records of each size in a row; 1 for records whose sizes change."""
+
+
+def size_runs(buffer: bytes, position: int, end: int, count: int) -> SizeRuns:
+    """Return the sizes of the `count` records that fill the uncompressed bytes `position` … `end`.
+
+    The bytes of a length are the same within a run.
 
     For readers of many records at once, column by column. Raises CorruptionError for the same bytes
-    as `count_records`. Takes half of its time where records of one length follow each other, and
+    as `count_records`. Takes a tenth of its time where records of one length follow each other, and
     otherwise little more.
     """
     _check_count(count, end - position)
-    starts = array("q")
-    look, walk = _RUN_MIN, 0
+    sizes, counts = array("q"), array("q")
+    look, walk, left = _LOOK_MIN, 0, count
     try:
-        if count < _RUN_MIN:
-            position = _walk(buffer, position, count, starts)
-        while (left := count - len(starts)) > 0:
-            alike, hop = _count_alike(buffer, position, end, min(look, left))
-            stop = position + alike * hop
-            starts.extend(range(position, stop, hop or 1))
-            position = stop
-            look = 8 * look if alike == look else _RUN_MIN
+        while left > 0:
+            alike, hop = 0, 0
+            if count >= _RUN_MIN:
+                alike, hop = _count_alike(buffer, position, end, min(look, left))
+            if alike:
+                sizes.append(hop)
+                counts.append(alike)
+                position += alike * hop
+                left -= alike
+                look = 8 * look if alike == look else max(_LOOK_MIN, 2 * alike)
             if alike >= _RUN_MIN:
                 walk = 0
             else:
                 # Lengths that change cost a look for each so many records.
                 walk = min(max(4 * walk, _WALK_MIN), _WALK_MAX)
-                position = _walk(buffer, position, min(walk, left - alike), starts)
+                singly = min(walk, left)
+                position = _walk(buffer, position, singly, sizes)
+                counts += _ONCE * singly
+                left -= singly
     except IndexError:
         position = end + 1
     if position != end:
         raise CorruptionError(
             f"the {count} records that the batch declares end at byte {position}, expected {end}"
         )
-    return starts
+    return SizeRuns(sizes, counts)
 
 
 def _count_alike(buffer: bytes, position: int, end: int, most: int) -> tuple[int, int]:
@@ -162,22 +179,22 @@ def _check_count(count: int, size_bytes: int) -> None:
         raise CorruptionError(f"batch declares {count} records in {size_bytes} bytes")
 
 
-def _walk(buffer: bytes | memoryview, position: int, count: int, starts: array[int]) -> int:
-    """Note the starts of `count` records from `position` on, and return the position behind them.
+def _walk(buffer: bytes | memoryview, position: int, count: int, sizes: array[int]) -> int:
+    """Note the sizes of `count` records from `position` on, and return the position behind them.
 
     Raises IndexError behind the end of `buffer`.
     """
     hops = _HOPS
-    note = starts.append
+    note = sizes.append
     for _ in range(count):
-        note(position)
         hop = hops[buffer[position]]
-        if hop > 0:
-            position += hop
-        elif hop < 0 and (second := buffer[position + 1]) < 0x80:
-            position += (second << 6) - hop
-        else:
-            position = _hop_slowly(buffer, position)
+        if hop <= 0:
+            if hop < 0 and (second := buffer[position + 1]) < 0x80:
+                hop = (second << 6) - hop
+            else:
+                hop = _hop_slowly(buffer, position) - position
+        note(hop)
+        position += hop
     return position
 
 

@@ -1,11 +1,11 @@
 """Records of many batches at once, as Arrow columns: no Python object is made for a record.
 
 Batches come from segment files (`records`) or from a broker (`wire.reader`). A `Chunk` holds the
-uncompressed bodies of some batches, one behind the other. Python finds the start of each record
-(`records.record.record_starts`); then Arrow's functions find every field of all records, column by
+uncompressed bodies of some batches, one behind the other. Python finds the size of each record
+(`records.record.size_runs`); then Arrow's functions find every field of all records, column by
 column:
 
-    starts → length → timestamp delta → offset delta → key length → key → value length → value
+    sizes → timestamp delta → offset delta → key length → key → value length → value
 
 Each arrow is one `_varints` (value and next position of every record) or one `_slices`. This is two
 to three times as fast as a loop over the fields in Python, and as strict: lengths from outside are
@@ -29,7 +29,7 @@ from minibroker.pipeline.schemas import NO_TIMESTAMP_TYPE
 from minibroker.records.batch import RECORDS_AT
 from minibroker.records.compression import NONE, decompress
 from minibroker.records.message_set import decode_message
-from minibroker.records.record import read_varint, record_starts
+from minibroker.records.record import read_varint, size_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -145,18 +145,18 @@ def rows_within(
 
 
 def _decode(bodies: Sequence[_Body], *, include_headers: bool) -> Columns:
-    starts = array("q")
+    sizes, counts = array("q"), array("q")
     joined = b"".join([*(body.content for body in bodies), _PADDING])
     end = 0
     for body in bodies:
         start, end = end, end + len(body.content)
-        starts += record_starts(joined, start, end, body.header.count)
+        runs = size_runs(joined, start, end, body.header.count)
+        sizes += runs.sizes
+        counts += runs.counts
     data = pa.py_buffer(joined)
     octets = pa.Array.from_buffers(pa.uint8(), len(joined), [None, data])
-    at = pa.Array.from_buffers(_INT64, len(starts), [None, pa.py_buffer(starts)])
+    at, ends = _body_places(octets, _column(sizes), _column(counts))
 
-    length, at = _varints(octets, at, _INT32_VARINT_MAX)
-    ends = pc.add(at, length)
     timestamp_delta, at = _varints(octets, pc.add(at, _ONE), _INT64_VARINT_MAX)
     offset_delta, at = _varints(octets, at, _INT32_VARINT_MAX)
     key_length, at = _varints(octets, at, _INT32_VARINT_MAX)
@@ -164,7 +164,7 @@ def _decode(bodies: Sequence[_Body], *, include_headers: bool) -> Columns:
     value_length, at = _varints(octets, at, _INT32_VARINT_MAX)
     value, at = _slices(data, at, value_length, ends)
 
-    of_batch = _Repeated([body.header for body in bodies])
+    of_batch = _OfBatches([body.header for body in bodies])
     columns = {
         "key": key,
         "value": value,
@@ -177,20 +177,49 @@ def _decode(bodies: Sequence[_Body], *, include_headers: bool) -> Columns:
     return columns
 
 
-class _Repeated:
+def _column(numbers: array[int]) -> pa.Array:
+    """Return 64-bit numbers as a column over the same memory."""
+    return pa.Array.from_buffers(_INT64, len(numbers), [None, pa.py_buffer(numbers)])
+
+
+def _body_places(octets: pa.Array, sizes: pa.Array, counts: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return where each record goes on behind its length, and where it ends.
+
+    Args:
+        octets: the data.
+        sizes: `SizeRuns` of all records, which follow each other from byte 0 on.
+        counts: as above.
+    """
+    stops = pc.cumulative_sum(pc.multiply(sizes, counts))
+    begins = pc.subtract(stops, pc.multiply(sizes, counts))
+    _, behind = _varints(octets, begins, _INT32_VARINT_MAX)
+    runs = _Runs(counts)
+    size = runs.repeated(sizes)
+    ends = pc.cumulative_sum(size)
+    body_bytes = runs.repeated(pc.subtract(pc.add(begins, sizes), behind))
+    return pc.subtract(ends, body_bytes), ends
+
+
+class _Runs:
+    """Records one behind the other that share values."""
+
+    def __init__(self, counts: pa.Array) -> None:
+        self._ends = pc.cumulative_sum(counts).cast(pa.int32())
+
+    def repeated(self, values: pa.Array) -> pa.Array:
+        """Return the value of each run for each of its records."""
+        return pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(self._ends, values))
+
+
+class _OfBatches:
     """Fields of the batches, repeated for each of their records."""
 
     def __init__(self, headers: Sequence[BatchHeader]) -> None:
         self._headers = headers
-        total, ends = 0, array("i")
-        for header in headers:
-            total += header.count
-            ends.append(total)
-        self._run_ends = pa.Array.from_buffers(pa.int32(), len(ends), [None, pa.py_buffer(ends)])
+        self._runs = _Runs(pa.array([header.count for header in headers], _INT64))
 
     def _repeat(self, values: Sequence[int], kind: pa.DataType) -> pa.Array:
-        runs = pa.RunEndEncodedArray.from_arrays(self._run_ends, pa.array(values, kind))
-        return pc.run_end_decode(runs)
+        return self._runs.repeated(pa.array(values, kind))
 
     def base_offsets(self) -> pa.Array:
         return self._repeat([header.base_offset for header in self._headers], _INT64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 import warnings
+from itertools import accumulate, chain, repeat
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch as AiokafkaBatch
@@ -19,7 +20,7 @@ from minibroker.records.record import (
     decode_records,
     parse_records,
     read_varint,
-    record_starts,
+    size_runs,
     wrap_int64,
 )
 from tests.support.batches import APPEND_TIME, TIMESTAMP, Item, batch, with_crc
@@ -260,9 +261,16 @@ def test_no_records() -> None:
     assert parse_records(b"", read_header(batch())) == []
 
 
+def starts_by_runs(data: bytes, position: int, end: int, count: int) -> list[int]:
+    """Return the starts of records by their sizes."""
+    runs = size_runs(data, position, end, count)
+    sizes = chain.from_iterable(map(repeat, runs.sizes, runs.counts))
+    return list(accumulate(sizes, initial=position))[:-1]
+
+
 def test_the_starts_of_records_are_where_walking_finds_them() -> None:
     data = bytes(build_batch(RECORDS))
-    starts = record_starts(data, RECORDS_AT, len(data), len(RECORDS))
+    starts = starts_by_runs(data, RECORDS_AT, len(data), len(RECORDS))
     assert starts[0] == RECORDS_AT
     for index, start in enumerate(starts):
         length, body_at = read_varint(data, start)
@@ -281,9 +289,9 @@ def test_starts_of_records_of_one_length_are_those_of_a_walk() -> None:
         expected = _starts_by_walking(data, end, count)
         if expected is None:
             with pytest.raises(CorruptionError):
-                record_starts(data, 0, end, count)
+                starts_by_runs(data, 0, end, count)
         else:
-            assert record_starts(data, 0, end, count).tolist() == expected
+            assert starts_by_runs(data, 0, end, count) == expected
 
 
 def _lengths_and_bodies(chance: random.Random) -> tuple[bytes, int]:
@@ -334,4 +342,4 @@ def test_starts_of_records_that_do_not_fill_the_batch_are_refused(
 ) -> None:
     data = bytes(build_batch(RECORDS))[: -cut or None]
     with pytest.raises(CorruptionError, match=found):
-        record_starts(data, RECORDS_AT, len(data), count)
+        starts_by_runs(data, RECORDS_AT, len(data), count)
