@@ -57,7 +57,6 @@ from minibroker.storage.tasks import (
     EpochsTask,
     FlushTask,
     RemoveDirectoryTask,
-    SyncDirectoryTask,
 )
 from minibroker.storage.txn_index import aborted_transaction
 from minibroker.storage.validator import CheckedRecords, validate
@@ -654,7 +653,7 @@ class PartitionLog:
         if old.base_offset == start:
             return old
         self._tail.next_offset = start
-        new = self._new_segment(start)
+        new = self.new_segment(start)
         try:
             old.become_inactive()
             self.trim()
@@ -692,7 +691,8 @@ class PartitionLog:
             self.active_segment.cut(self.active_segment.size_bytes)
             self.is_preallocated = False
 
-    def _new_segment(self, base_offset: int) -> Segment:
+    def new_segment(self, base_offset: int) -> Segment:
+        """Return a segment in the log's directory that is not in service; no file is touched."""
         return Segment(
             self.disk,
             self.directory,
@@ -829,7 +829,7 @@ class PartitionLog:
             self._take_out(list(self.segments))
         except OSError as error:
             raise self._failed("truncate", error) from error
-        fresh = self._new_segment(offset)
+        fresh = self.new_segment(offset)
         fresh.begin_empty()
         self.disk.run_later(CreateTask(fresh))
         self.segments.add(fresh)
@@ -858,7 +858,7 @@ class PartitionLog:
         self.producers.truncate_to(offset, log_start_offset)
         assert self.check_invariant()
 
-    # --- segments that go, or are replaced --------------------------------------------------------
+    # --- segments that go -------------------------------------------------------------------------
 
     def remove_segments(self, segments: Sequence[Segment]) -> None:
         """Take closed segments out of service, their producer snapshots too: renamed now, removed
@@ -869,47 +869,6 @@ class PartitionLog:
             self._take_out(segments, with_snapshots=True)
         except OSError as error:
             raise self._failed("remove segments of", error) from error
-
-    def replace_segments(self, cleaned: Sequence[int], old: Sequence[Segment]) -> bool:
-        """Put finished `….cleaned` files in the place of the closed segments `old`.
-
-        `cleaned`: base offsets of the files, which are synced; the first is that of the first old
-        segment. Readers see the new ones when this returns, the old files go after
-        `file.delete.delay.ms`. False, and nothing but the `.cleaned` files goes, where one of the
-        old segments is not in service any more. Raises StorageError; everything is as it was then.
-        Raises HalfChangedError where it is not, and a start has to complete it.
-        """
-        assert self.active_segment not in old, f"{self.name}: the active segment is not compacted"
-        in_service = set(map(id, self.segments))
-        disk, directory = self.disk, self.directory
-        fresh = [self._new_segment(base_offset) for base_offset in cleaned]
-        try:
-            if not all(id(segment) in in_service for segment in old):
-                segment_files.remove_cleaned(disk, directory, cleaned)
-                return False
-            try:
-                segment_files.cleaned_to_swap(disk.files, directory, cleaned)
-            except OSError:
-                segment_files.remove_cleaned(disk, directory, cleaned)
-                raise
-        except OSError as error:
-            raise self._failed("replace segments of", error) from error
-        try:
-            replaced = [segment for segment in old if segment.base_offset in cleaned]
-            merged = [segment for segment in old if segment.base_offset not in cleaned]
-            paths = segment_files.mark_deleted(disk, directory, replaced, with_snapshots=False)
-            paths += segment_files.mark_deleted(disk, directory, merged)
-            segment_files.swap_to_service(disk.files, directory, cleaned)
-        except OSError as error:
-            raise HalfChangedError(
-                f"segments of {self.name} in {directory} are replaced in part: {error}",
-                log_directory=self.log_directory,
-            ) from error
-        self.segments.replace(old, fresh)
-        disk.run_later(SyncDirectoryTask(self.place))
-        segment_files.remove_later(disk, paths, self.config.file_delete_delay_ms)
-        assert self.check_invariant()
-        return True
 
     def _take_out(self, segments: Sequence[Segment], *, with_snapshots: bool = False) -> None:
         """Take segments out of the list. They are renamed to `….deleted` now, and removed after the

@@ -11,8 +11,8 @@ so does to unmap it). A reader that holds a slice of such a file keeps it.
     00….log.cleaned       compaction is writing it; a start removes it
     00….log.swap          finished, about to replace what it was made from; a start completes it
 
-Nothing here knows a log's list of segments: `PartitionLog.remove_segments` and `replace_segments`
-keep it in step with the names.
+Nothing here knows a log's list of segments: `PartitionLog.remove_segments` and
+`compaction.replacement` keep it in step with the names.
 
 Source: Kafka LocalLog (deleteSegmentFiles, replaceSegments), UnifiedLog (deleteProducerSnapshots).
 """

@@ -3,11 +3,12 @@
     1. walk the dirty records: key → last offset, until the map is full      (`offset_map`)
     2. group the segments below the offset reached                           (`selection`)
     3. for each group: walk its batches, write what survives to `.cleaned`   (`survivors`,
-       files, sync, and have the log put them in the place of the group       `segment_writer`)
+       files, sync, and put them in the place of the group                    `segment_writer`,
+                                                                              `replacement`)
 
 What it reads are closed segments, which nobody changes; it opens them itself, so no handle of the
-log's thread is used here. Truncation, deletion and retention may take them away meanwhile: the log
-refuses the swap then, or a file is missing, and the round ends as aborted, with nothing changed.
+log's thread is used here. Truncation, deletion and retention may take them away meanwhile: the
+swap is refused then, or a file is missing, and the round ends as aborted, with nothing changed.
 
 A crash at any step loses nothing: `.cleaned` files are ignored, and the swap is atomic
 (`segment_files`). The checkpoint moves after the last swap; a round that is done twice changes
@@ -26,6 +27,7 @@ from minibroker.records.conversion import read_records
 from minibroker.storage import names
 from minibroker.storage.compaction.offset_map import OffsetMap
 from minibroker.storage.compaction.record_rows import read_rows, unfold
+from minibroker.storage.compaction.replacement import replace_segments
 from minibroker.storage.compaction.segment_writer import SegmentWriter
 from minibroker.storage.compaction.selection import GroupFacts, group_segments
 from minibroker.storage.compaction.survivors import LastRecord, Survivors
@@ -79,7 +81,7 @@ class Round(NamedTuple):
         """
         log = self.log
         is_as_it_was = not log.is_deleted and log.generation == self.generation
-        return is_as_it_was and log.replace_segments(cleaned, old)
+        return is_as_it_was and replace_segments(log, cleaned, old)
 
 
 class RoundStats:

@@ -11,6 +11,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
 from minibroker.records.batch import read_header
 from minibroker.storage import log_reads
+from minibroker.storage.offset_index import OffsetIndex
 from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import (
     DEFAULTS,
@@ -169,3 +170,18 @@ def test_a_topic_id_that_cannot_be_written_is_the_disks_failure(tmp_path: Path) 
     write()
     abandon(manager)
     files.forget_pins()
+
+
+def test_an_index_that_cannot_be_read_is_an_error_of_the_storage(
+    new_log: NewLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = new_log()
+    append(log, b"a")
+    found = log_reads.read(log, 0, 100, end_offset=1, min_one_batch=True)
+
+    def failing(*_: object) -> None:
+        raise OSError(errno.EIO, "gone")
+
+    monkeypatch.setattr(OffsetIndex, "lookup_above", failing)
+    with pytest.raises(StorageError, match="cannot read the index of t-0"):
+        log_reads.aborted_in(log, 0, found)

@@ -140,7 +140,7 @@ def test_a_swap_that_the_disk_refuses_is_the_rounds_error(
     def refuse(*_: object) -> bool:
         raise refused
 
-    monkeypatch.setattr(type(log), "replace_segments", refuse)
+    monkeypatch.setattr("minibroker.storage.compaction.cleaning.replace_segments", refuse)
     thread = loop.begin(log)
     loop.turn()
     loop.turn()
