@@ -14,31 +14,30 @@ every client alike:
 | `ssl.truststore.*` (PEM, PKCS12, JKS)    | `ssl.ca.pem`                                        |
 | `ssl.keystore.*` (PEM, PKCS12, JKS)      | `ssl.key.pem`, `ssl.certificate.pem`                |
 | `sasl.jaas.config` of PLAIN and SCRAM    | `sasl.username`, `sasl.password`                    |
-| `sasl.jaas.config` of OAUTHBEARER        | `sasl.oauthbearer.*`, or an unsecured token         |
+| a login by OAUTHBEARER (`token_logins`)  | its own one, or `oauth_cb`, a call-back for tokens  |
 | names of `_LIBRDKAFKA_NAMES`             | its values                                          |
 
 Stores are read where the options are parsed, which is the driver: its files need not be on the
 machines of the workers. A key of librdkafka's settings becomes PKCS8 without a password for Java,
-whose clients read no other form. A setting that no client knows is refused by the client, never
-dropped; one that is for producers alone does nothing in a consumer, and the reverse. No message has
-a value of a setting, since it may be a password.
+whose clients read no other form. A login by OAUTHBEARER is the other way round: librdkafka's names
+become those of Java, and `with_token` translates them for librdkafka. A setting that no client
+knows is refused by the client, never dropped; one that is for producers alone does nothing in a
+consumer, and the reverse. No message has a value of a setting, since it may be a password.
 
 Source: Kafka CommonClientConfigs, SslConfigs, SaslConfigs; librdkafka CONFIGURATION.md.
 """
 
 from __future__ import annotations
 
-import base64
-import json
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.clock import SystemClock
 from minibroker.errors import ConfigError
 from minibroker.java_formats import jaas, properties
 from minibroker.java_formats.pkcs8 import plain_pkcs8
 from minibroker.java_formats.stores import PEM, is_pem_file, load_key_store, load_trust_store
+from minibroker.pipeline import token_logins
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.token_logins import HANDLER_KEY, JAAS_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,8 +45,6 @@ if TYPE_CHECKING:
     from minibroker.java_formats.jaas import LoginModule
 
 BOOTSTRAP: Final = "bootstrap.servers"
-UNSECURED: Final = "enable.sasl.oauthbearer.unsecure.jwt"
-"""librdkafka's switch for tokens without a signature, which are made here (`with_token`)."""
 
 _LIBRDKAFKA_NAMES: Final = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
@@ -98,22 +95,21 @@ _WRITERS_ONLY: Final = frozenset(
         "value.serializer",
     }
 )
-_CONNECTION: Final = ("broker.", "client.", "sasl.", "security.", "socket.", "ssl.")
+_CONNECTION: Final = ("broker.", "client.", "https.", "sasl.", "security.", "socket.", "ssl.")
 _CONNECTION_SWITCHES: Final = frozenset(
-    {BOOTSTRAP, UNSECURED, "enable.ssl.certificate.verification", "log_level"}
+    {BOOTSTRAP, "enable.ssl.certificate.verification", "log_level"}
 )
 _STORES: Final = ("ssl.truststore.", "ssl.keystore.")
+_PEM_OPTIONS: Final = {
+    "ssl.ca.pem": "ssl.truststore.certificates",
+    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
+    "ssl.key.password": "ssl.key.password",
+    "ssl.key.pem": "ssl.keystore.key",
+}
+"""Setting of `_stores` → the option of a JAAS line, which is for the identity provider."""
 
 _PLAIN: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
-_OAUTH: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
-_SUBJECT: Final = "unsecuredLoginStringClaim_sub"
-_SCOPE: Final = "unsecuredLoginListClaim_scope"
-_HANDLER: Final = "sasl.login.callback.handler.class"
-_OIDC_HANDLER: Final = "OAuthBearerLoginCallbackHandler"
-_TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"
-TOKEN_SECONDS: Final = 3600
-"""Lifetime of an unsecured token, as in Java."""
 
 
 def read_file(path: str) -> dict[str, str]:
@@ -167,15 +163,20 @@ def connection_of(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_token(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings as confluent-kafka takes them: an unsecured token needs a call-back.
+    """Return the settings as confluent-kafka takes them: with a login by token in its own way.
 
-    librdkafka makes such a token, too, but only while somebody polls.
+    Blocks while a first token is fetched. Raises PipelineError if there is none.
     """
-    found = dict(settings)
-    if str(found.pop(UNSECURED, "false")).lower() == "true":
-        config = str(found.get("sasl.oauthbearer.config", ""))
-        found["oauth_cb"] = partial(_unsecured_token, config)
-    return found
+    if JAAS_KEY not in settings:
+        return dict(settings)
+    try:
+        login = token_logins.for_librdkafka(settings)
+    except (ConfigError, OSError) as error:
+        raise PipelineError(
+            f"there is no token to log in with: {error}; see --kafka and --kafka-config"
+        ) from error
+    found = {name: settings[name] for name in settings if name not in token_logins.KEYS}
+    return {**found, **login}
 
 
 def for_connector(settings: Mapping[str, str]) -> dict[str, str]:
@@ -188,13 +189,13 @@ def for_connector(settings: Mapping[str, str]) -> dict[str, str]:
             "always verifies; name the CA with ssl.truststore.location"
         )
     _java_certificates(found)
+    if token_logins.is_for_librdkafka(found):
+        found |= _java_token_login(found)
     user, password = found.pop("sasl.username", None), found.pop("sasl.password", None)
     if user is not None and password is not None:
         mechanism = found.get("sasl.mechanism", found.get("sasl.mechanisms", ""))
         module = _PLAIN if mechanism.upper() == "PLAIN" else _SCRAM
-        found["sasl.jaas.config"] = (
-            f"{module} required username={_quoted(user)} password={_quoted(password)};"
-        )
+        found[JAAS_KEY] = token_logins.line_of(module, {"username": user, "password": password})
     if found.get("ssl.endpoint.identification.algorithm") == "none":
         found["ssl.endpoint.identification.algorithm"] = ""
     if "security.protocol" in found:
@@ -265,27 +266,26 @@ def _login(left: dict[str, str]) -> dict[str, str]:
 
     Raises ConfigError for no JAAS line, PipelineError for a login that librdkafka does not have.
     """
-    found: dict[str, str] = {}
-    handler = left.pop(_HANDLER, None)
-    if handler is not None and handler.rpartition(".")[2] != _OIDC_HANDLER:
+    line = left.get(JAAS_KEY)
+    module = None if line is None else jaas.parse_line(line)
+    if token_logins.is_token_login(left, module):
+        return _token_login(left, {} if module is None else module.options)
+    left.pop(JAAS_KEY, None)
+    handler = left.pop(HANDLER_KEY, None)
+    if handler is not None:
         raise PipelineError(
-            f"{_HANDLER} names {handler}, a class of Java: only Kafka's {_OIDC_HANDLER} has a "
+            f"{HANDLER_KEY} names {handler}, a class of Java: only those of OAUTHBEARER have a "
             "counterpart here"
         )
-    line = left.pop("sasl.jaas.config", None)
-    module = None if line is None else jaas.parse_line(line)
     if module is not None and module.name in (_PLAIN, _SCRAM):
-        found |= _password_login(module)
-    elif module is not None and module.name == _OAUTH:
-        found |= _oauth_login(module, has_endpoint=_TOKEN_URL in left)
-    elif module is not None:
+        return _password_login(module)
+    if module is not None:
         raise PipelineError(
-            f"sasl.jaas.config names {module.name}, expected {_PLAIN}, {_SCRAM} or {_OAUTH}: give "
-            "librdkafka's own settings for another login, such as sasl.kerberos.principal"
+            f"sasl.jaas.config names {module.name}, expected {_PLAIN}, {_SCRAM} or "
+            f"{token_logins.MODULE}: give librdkafka's own settings for another login, such as "
+            "sasl.kerberos.principal"
         )
-    if _TOKEN_URL in left:
-        left.setdefault("sasl.oauthbearer.method", "oidc")
-    return found
+    return {}
 
 
 def _password_login(module: LoginModule) -> dict[str, str]:
@@ -301,46 +301,39 @@ def _password_login(module: LoginModule) -> dict[str, str]:
     return {"sasl.username": options["username"], "sasl.password": options["password"]}
 
 
-def _oauth_login(module: LoginModule, *, has_endpoint: bool) -> dict[str, str]:
-    options = module.options
-    if has_endpoint:
-        names = {"clientId": "client.id", "clientSecret": "client.secret", "scope": "scope"}
-        return {
-            f"sasl.oauthbearer.{name}": options[java]
-            for java, name in names.items()
-            if java in options
-        }
-    if _SUBJECT not in options:
-        raise PipelineError(
-            f"sasl.jaas.config of {module.name} has no {_SUBJECT}, and there is no {_TOKEN_URL}: "
-            "one of them says where tokens come from"
-        )
-    config = {"sub": options[_SUBJECT], "scope": options.get(_SCOPE, "")}
-    return {UNSECURED: "true", "sasl.oauthbearer.config": json.dumps(config)}
+def _token_login(left: dict[str, str], options: Mapping[str, str]) -> dict[str, str]:
+    """Remove a login by token from `left`; return it with Java's names, and its stores as PEM.
 
-
-def _unsecured_token(config: str, _: str) -> tuple[str, float]:
-    """Return a token without a signature, and when it expires, in seconds since the epoch.
-
-    Args:
-        config: JSON of a JAAS line, or librdkafka's `principal=alice scope=read,write`.
-        _: the same text from librdkafka.
+    Empty where one of its settings is librdkafka's alone. Raises ConfigError, PipelineError.
     """
-    if config.startswith("{"):
-        told = json.loads(config)
-    else:
-        pairs = dict(part.split("=", 1) for part in config.split() if "=" in part)
-        told = {"sub": pairs.get("principal", ""), "scope": pairs.get("scope", "")}
-    now = SystemClock().now_ms() / 1000
-    claims: dict[str, Any] = {"sub": told["sub"], "iat": int(now), "exp": int(now) + TOKEN_SECONDS}
-    if scopes := [scope for scope in told["scope"].replace("|", ",").split(",") if scope]:
-        claims["scope"] = scopes
-    parts = [_base64(json.dumps(part).encode()) for part in ({"alg": "none"}, claims)]
-    return f"{'.'.join(parts)}.", now + TOKEN_SECONDS
+    found = token_logins.in_java(left, options)
+    if not found and JAAS_KEY in left:
+        raise PipelineError(
+            "a setting of the login by OAUTHBEARER is librdkafka's alone: give the others with "
+            "librdkafka's names, too, and no sasl.jaas.config"
+        )
+    if found:
+        line = jaas.parse_line(found[JAAS_KEY])
+        stores = {_PEM_OPTIONS[name]: text for name, text in _stores(line.options).items()}
+        types = {f"{kind}type": PEM for kind in _STORES if any(kind in name for name in stores)}
+        found[JAAS_KEY] = token_logins.line_of(line.name, {**line.options, **types, **stores})
+        token_logins.login_of(found)
+    return found
 
 
-def _base64(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+def _java_token_login(left: dict[str, str]) -> dict[str, str]:
+    """Remove a login by token from `left`; return it as Java has it. Raises PipelineError."""
+    try:
+        options = jaas.parse_line(left[JAAS_KEY]).options if JAAS_KEY in left else {}
+    except ConfigError as error:
+        raise PipelineError(f"the Kafka settings: {error}") from None
+    found = token_logins.in_java(left, options)
+    if not found:
+        raise PipelineError(
+            "a setting of the login by OAUTHBEARER is librdkafka's alone: Spark's connector does "
+            "not have it"
+        )
+    return found
 
 
 def _java_certificates(found: dict[str, str]) -> None:
@@ -375,11 +368,6 @@ def _read(name: str, location: str) -> str:
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise PipelineError(f"{name}.location={location} cannot be read: {error}") from error
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def _number(name: str, text: str) -> int:

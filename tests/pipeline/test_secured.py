@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,11 +18,21 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import (
 from cryptography.x509 import load_pem_x509_certificate, load_pem_x509_certificates
 
 from minibroker.pipeline import PipelineError, archive, inspect, preflight, replay, rollup
+from minibroker.pipeline.offsets import OffsetRange
+from minibroker.pipeline.options import parse
 from minibroker.pipeline.plan import kafka_of
+from minibroker.pipeline.source.reader import read_range
+from minibroker.pipeline.wire import connection as wire_connection
+from minibroker.pipeline.wire import reader as record_reader
+from minibroker.pipeline.wire.client import close_idle
+from minibroker.pipeline.wire.connection import WireConnection
 from minibroker.testing import Broker
 from tests.pipeline.secured_clients import ask_read_and_write, write_properties
 from tests.support.certificates import authority_pem as ca_pem
 from tests.support.certificates import client_certificate, tls_settings, write_stores
+from tests.support.sasl_dialogues import VALIDATOR
+from tests.support.signed_tokens import AUDIENCE, ISSUER, rsa_key, token, write_jwks, write_key
+from tests.support.token_provider import CLIENT, TokenProvider
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +40,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from minibroker.pipeline.options import SourceOptions
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
@@ -36,6 +48,14 @@ TOPICS = ["orders:2", "totals"]
 PASSWORD = 'se"cret\\ ä€=,;#!'
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 SUBJECT = 'unsecuredLoginStringClaim_sub="alice"'
+OF_TOKENS = {
+    "listeners": "SASL_PLAINTEXT://127.0.0.1:0,PLAINTEXT://127.0.0.1:0",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "sasl.enabled.mechanisms": "OAUTHBEARER",
+}
+BY_TOKEN = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER"}
+PROVIDER = "sasl.oauthbearer.token.endpoint.url"
+REAUTH_MS = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -98,23 +118,137 @@ def test_a_login_by_token() -> None:
     with Broker(
         topics=TOPICS,
         config={
-            "listeners": "SASL_PLAINTEXT://127.0.0.1:0,PLAINTEXT://127.0.0.1:0",
-            "inter.broker.listener.name": "PLAINTEXT",
-            "sasl.enabled.mechanisms": "OAUTHBEARER",
+            **OF_TOKENS,
             "listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config": (
                 f'{OAUTH} required unsecuredLoginStringClaim_sub="broker";'
             ),
         },
     ) as broker:
         fill(broker)
-        settings = {
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "OAUTHBEARER",
-            "sasl.jaas.config": f"{OAUTH} required {SUBJECT};",
+        settings = {**BY_TOKEN, "sasl.jaas.config": f"{OAUTH} required {SUBJECT};"}
+        ask_read_and_write(kafka_of(broker.bootstrap, "minibroker", None, settings), "token")
+
+
+@pytest.fixture(scope="module")
+def believing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """Yield a broker that believes the signed tokens of one provider, with records in a topic."""
+    signed = {
+        "listener.name.sasl_plaintext.oauthbearer.sasl.server.callback.handler.class": VALIDATOR,
+        "sasl.oauthbearer.jwks.endpoint.url": write_jwks(tmp_path_factory.mktemp("jwks")),
+        "sasl.oauthbearer.expected.audience": AUDIENCE,
+        "sasl.oauthbearer.expected.issuer": ISSUER,
+        "connections.max.reauth.ms": str(REAUTH_MS),
+    }
+    with Broker(topics=TOPICS, config={**OF_TOKENS, **signed}) as broker:
+        fill(broker)
+        yield broker
+
+
+@pytest.mark.parametrize("names", ["java", "librdkafka"])
+def test_a_login_by_a_token_of_a_provider(believing: Broker, names: str) -> None:
+    with TokenProvider() as provider:
+        given = {**BY_TOKEN, PROVIDER: provider.url}
+        if names == "java":
+            secret = f'clientId="{CLIENT[0]}" clientSecret="{CLIENT[1]}"'
+            given["sasl.jaas.config"] = f"{OAUTH} required {secret};"
+        else:
+            given["sasl.oauthbearer.method"] = "oidc"
+            given["sasl.oauthbearer.client.id"] = CLIENT[0]
+            given["sasl.oauthbearer.client.secret"] = CLIENT[1]
+        ask_read_and_write(kafka_of(believing.bootstrap, "minibroker", None, given), names)
+        # Our own client asks once; librdkafka's ask for themselves.
+        assert sum("cache-control" in asked.headers for asked in provider.asked) == 1
+
+
+def test_the_own_client_signs_an_assertion(believing: Broker, tmp_path: Path) -> None:
+    """The token for it is fetched once for all connections of the process."""
+    with TokenProvider() as provider:
+        provider.public_key = rsa_key("job").public_key()
+        assertion = {
+            "claim.aud": provider.url,
+            "claim.iss": CLIENT[0],
+            "claim.sub": CLIENT[0],
+            "private.key.file": write_key(tmp_path / "key.pem", rsa_key("job")),
         }
-        ask_read_and_write(
-            kafka_of(broker.bootstrap, "minibroker", None, settings), "token", fetches=("auto",)
-        )
+        given = {f"sasl.oauthbearer.assertion.{name}": assertion[name] for name in assertion}
+        options = source_options(believing, {**BY_TOKEN, PROVIDER: provider.url, **given})
+        for _ in range(2):
+            batches = read_range(options, OffsetRange("orders", 0, 0, 10))
+            assert sum(batch.num_rows for batch in batches) == 10
+            close_idle()
+        assert len(provider.asked) == 1
+
+
+def test_the_connector_fetches_a_token_by_names_of_librdkafka(
+    spark: SparkSession, believing: Broker, tmp_path: Path
+) -> None:
+    with TokenProvider() as provider:
+        given = {
+            **BY_TOKEN,
+            "bootstrap.servers": believing.bootstrap,
+            PROVIDER: provider.url,
+            "sasl.oauthbearer.method": "oidc",
+            "sasl.oauthbearer.client.id": CLIENT[0],
+            "sasl.oauthbearer.client.secret": CLIENT[1],
+        }
+        file = write_properties(tmp_path / "client.properties", given)
+        more: dict[str, Any] = {"source": "connector", "kafka_config": file, "spark": spark}
+        assert archive("orders", to=tmp_path / "a", **more).rows == 20
+        assert {asked.client for asked in provider.asked} == {":".join(CLIENT)}
+        agents = [asked.headers.get("user-agent", "") for asked in provider.asked]
+        assert any(agent.startswith("Java") for agent in agents), agents
+
+
+def test_a_token_that_is_not_believed_is_one_sentence(believing: Broker, tmp_path: Path) -> None:
+    """The broker ends the login with its reason, and nobody tries again."""
+    (tmp_path / "token").write_text(token({"aud": "another"}))
+    given = {**BY_TOKEN, PROVIDER: (tmp_path / "token").as_uri()}
+    options = source_options(believing, given)
+    with pytest.raises(PipelineError, match=r'cannot be read: .*\{"status":"invalid_token"\}'):
+        list(read_range(options, OffsetRange("orders", 0, 0, 10)))
+
+
+def test_a_reader_logs_in_again_before_its_session_ends(
+    believing: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the middle of a range. On a connection that is too old, the broker would not answer."""
+    (tmp_path / "token").write_text(token())
+    given = {**BY_TOKEN, PROVIDER: (tmp_path / "token").as_uri()}
+    options = source_options(believing, {**given, "max.partition.fetch.bytes": "1"})
+    logins: list[WireConnection] = []
+    log_in = WireConnection._log_in
+
+    def noted(made: WireConnection) -> None:
+        log_in(made)
+        logins.append(made)
+
+    monkeypatch.setattr(WireConnection, "_log_in", noted)
+    monkeypatch.setattr(record_reader, "CHUNK_RECORDS", 1)
+    monkeypatch.setattr(record_reader._SpanReader, "_drop", pytest.fail)
+    batches = read_range(options, OffsetRange("orders", 0, 0, 10))
+    rows = next(batches).num_rows
+    before = len(logins)
+    believing.clock.advance(milliseconds=REAUTH_MS)
+    monkeypatch.setattr(wire_connection, "time", MovedTime(REAUTH_MS / 1000))
+    rows += sum(batch.num_rows for batch in batches)
+    assert rows == 10
+    assert len(logins) == before + 1
+
+
+class MovedTime:
+    """Stands for the module `time`."""
+
+    def __init__(self, moved_s: float) -> None:
+        self._moved_s = moved_s
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self._moved_s
+
+
+def source_options(broker: Broker, given: dict[str, str]) -> SourceOptions:
+    kafka = kafka_of(broker.bootstrap, "minibroker", None, given)
+    wanted = {"subscribe": "orders", "fetchWith": "wire"}
+    return parse({**kafka.options(), **wanted}, streaming=False)
 
 
 @pytest.mark.parametrize("kind", ["PEM", "PKCS12"])

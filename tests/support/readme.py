@@ -44,6 +44,7 @@ NOT_RUN: Final = {
         "a Python for a cluster; tests/pipeline/test_standalone.py makes one and runs every job",
     ),
     "bootstrap.servers=broker.example": "settings of a client; tests/pipeline/test_secured.py",
+    "security.protocol=SASL_SSL": "settings of a client; tests/pipeline/test_secured.py has such",
     "sasl.enabled.mechanisms=GSSAPI": "settings; test_kerberos.py has them",
     "listeners=PLAINTEXT://localhost:9092,TLS": "settings; test_altered_listeners.py alters such",
     "listeners=SSL": "settings of Kafka with files; tests/unit/security has such",

@@ -146,9 +146,14 @@ class WireConnection:
         return view
 
     def _log_in(self) -> None:
-        """Raises OSError (BrokerRefusedError), ProtocolError."""
+        """Raises OSError (BrokerRefusedError), ProtocolError, ConfigError."""
         steps = login_steps(self._dialogue, str(self), *self._settings.login())
-        lasts_s = self._follow(steps)
+        try:
+            lasts_s = self._follow(steps)
+        except OSError as error:
+            if getattr(error, "is_final", False):  # of TokenFetchError: a wrong secret stays wrong
+                raise BrokerRefusedError(f"{self}: no token to log in with: {error}") from error
+            raise
         if lasts_s is not None:
             self._retires_at_s = time.monotonic() + lasts_s
 

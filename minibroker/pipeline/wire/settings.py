@@ -14,6 +14,8 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from minibroker.pipeline import token_logins
+
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
@@ -50,6 +52,7 @@ _READ: Final = frozenset(
         *("ssl.ca.pem", "ssl.ca.location", "ssl.certificate.pem", "ssl.certificate.location"),
         *("ssl.key.pem", "ssl.key.location", "ssl.key.password"),
         "ssl.endpoint.identification.algorithm",
+        *token_logins.KEYS,
     }
 )
 
@@ -98,14 +101,17 @@ class WireSettings(NamedTuple):
         )
 
     def login(self) -> tuple[str, Any]:
-        """Return mechanism and `ClientExchange` of a login."""
+        """Return mechanism and `ClientExchange` of a login. Raises ConfigError."""
         from minibroker.security.sasl.client_exchange import (  # noqa: PLC0415  seldom needed
             PlainClient,
             ScramClient,
         )
 
         told = dict(self.secured)
-        mechanism, name, password = _mechanism(told), told["sasl.username"], told["sasl.password"]
+        mechanism = _mechanism(told)
+        if mechanism == token_logins.MECHANISM:
+            return mechanism, token_logins.login_of(told).begin("")
+        name, password = told["sasl.username"], told["sasl.password"]
         if mechanism == "PLAIN":
             return mechanism, PlainClient(name, password)
         return mechanism, ScramClient(mechanism, name, password, secrets.token_urlsafe())
@@ -174,6 +180,10 @@ def _check_certificates(secured: Mapping[str, str]) -> None:
 
 def _check_login(secured: Mapping[str, str]) -> None:
     mechanism = _mechanism(secured)
+    if mechanism == token_logins.MECHANISM:
+        if token_logins.JAAS_KEY not in secured:
+            raise UnservedError("OAUTHBEARER with a setting that is librdkafka's alone")
+        return
     if mechanism not in _MECHANISMS:
         raise UnservedError(f"a login by {mechanism or 'GSSAPI'} is librdkafka's alone")
     if "sasl.username" not in secured or "sasl.password" not in secured:

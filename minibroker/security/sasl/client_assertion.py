@@ -1,6 +1,6 @@
-"""Assertions: signed texts that prove to an identity provider who this broker is (RFC 7523).
+"""Assertions: signed texts that prove to an identity provider who we are (RFC 7523).
 
-They stand in place of a client's secret, so the provider has only a public key of the broker. An
+They stand in place of a client's secret, so the provider has only a public key of ours. An
 assertion is made for each request for a token (`token_endpoint`), or read from a file that
 something else renews:
 
@@ -67,12 +67,16 @@ def _ready(file: str) -> str:
 
 def _signed(settings: ConfigValues, clock: Clock) -> str:
     """Return a new assertion. Raises ConfigError."""
-    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415  seldom set, 20 ms
-    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415  as above
-        load_pem_private_key,
-    )
-    from jwt import PyJWS, PyJWTError  # noqa: PLC0415  as above
-
+    try:
+        from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415  seldom set, 20 ms
+        from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415  as above
+            load_pem_private_key,
+        )
+        from jwt import PyJWS, PyJWTError  # noqa: PLC0415  as above
+    except ImportError as error:
+        raise ConfigError(
+            f"assertions need the package {error.name}: pip install 'minibroker[security]'"
+        ) from None
     file = _text(settings, KEY_FILE_KEY)
     if not file:
         raise ConfigError(f"an assertion needs {KEY_FILE_KEY}, or {FILE_KEY}")

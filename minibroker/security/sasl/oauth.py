@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MECHANISM: Final = "OAUTHBEARER"
 MESSAGE_BYTES_MAX: Final = 64 * 1024
+ERROR_HEARD: Final = b"\x01"
+"""The answer of a client to the reason for which its token is not believed (RFC 7628, 3.2.3)."""
 _NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _MESSAGE: Final = re.compile(
     rf"n,(?:a=(?P<authorization>{_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]+=[\x20-\x7e\t\r\n]+\x01)*)\x01"
@@ -112,7 +114,7 @@ class OAuthExchange:
 
     def respond(self, token: bytes, now_ms: int) -> bytes:
         """Do `Exchange.respond`."""
-        if token == b"\x01" and self._error is not None:
+        if token == ERROR_HEARD and self._error is not None:
             raise self._error
         self._error = None
         text = token.decode("utf-8", "replace") if len(token) <= MESSAGE_BYTES_MAX else ""

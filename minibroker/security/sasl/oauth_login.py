@@ -1,4 +1,6 @@
-"""The login of this broker at others by OAUTHBEARER: where its token comes from.
+"""The client's side of OAUTHBEARER: where the token comes from, and how it is shown.
+
+A broker logs in at others with it (`peer_logins`), and a job of the pipeline at its brokers.
 
     no callback handler, or Kafka's unsecured one  the options `unsecuredLogin…` of the JAAS line
     Kafka's OAuthBearerLoginCallbackHandler        `sasl.oauthbearer.token.endpoint.url`: a file, or
@@ -19,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from minibroker.errors import ConfigError, ProtocolError
-from minibroker.security.sasl.oauth import MECHANISM, MESSAGE_BYTES_MAX
+from minibroker.security.sasl.oauth import ERROR_HEARD, MECHANISM, MESSAGE_BYTES_MAX
 from minibroker.security.sasl.oauth_settings import PACKAGE, check_allowed, provider_tls
 
 if TYPE_CHECKING:
@@ -53,26 +55,29 @@ class OAuthLogin:
 
     mechanism = MECHANISM
 
-    __slots__ = ("_extensions", "_make_token")
+    __slots__ = ("extensions", "token")
 
-    def __init__(self, make_token: Callable[[], str], extensions: Mapping[str, str]) -> None:
-        """`make_token` may block, and raises OSError. `extensions`: sent with the token."""
-        self._make_token = make_token
-        self._extensions = extensions
+    def __init__(self, token: Callable[[], str], extensions: Mapping[str, str]) -> None:
+        self.token = token
+        """Returns the token to show now; it may block, and raises OSError."""
+        self.extensions = extensions
+        """Name → value, sent with the token."""
 
     def begin(self, host: str) -> OAuthClient:
         """Do `PeerLogin.begin`."""
-        return OAuthClient(self._make_token, self._extensions)
+        return OAuthClient(self.token, self.extensions)
 
 
 class OAuthClient:
-    """One login: a token, and an empty answer."""
+    """One login: a token, and an empty answer; or the reason of a refusal, and an empty message."""
 
-    __slots__ = ("_extensions", "_make_token", "is_complete")
+    __slots__ = ("_extensions", "_make_token", "_refusal", "is_complete")
 
     def __init__(self, make_token: Callable[[], str], extensions: Mapping[str, str]) -> None:
         self._make_token = make_token
         self._extensions = extensions
+        self._refusal = b""
+        """The broker's reason for not believing our token."""
         self.is_complete = False
 
     def begin(self) -> bytes:
@@ -82,9 +87,12 @@ class OAuthClient:
 
     def respond(self, token: bytes) -> bytes:
         """Do `ClientExchange.respond`."""
+        if self._refusal:
+            raise ProtocolError(f"OAUTHBEARER: the broker answered {self._refusal[:200]!r}")
         if token:
-            # The text is the broker's, and says what is wrong with our token.
-            raise ProtocolError(f"OAUTHBEARER: the broker answered {token[:200]!r}")
+            # After this the broker ends the login with an error, which has the reason.
+            self._refusal = token
+            return ERROR_HEARD
         self.is_complete = True
         return b""
 
@@ -134,8 +142,7 @@ def _retriever(
             for name in _RETRIEVERS[retriever]
         )
         raise ConfigError(
-            f"{URL_KEY}={url}: this broker logs in at others with a token from there, expected"
-            f" {expected}"
+            f"{URL_KEY}={url}: the token of OAUTHBEARER comes from there, expected {expected}"
         )
     check_allowed(settings, URL_KEY, url)
     if is_file:
@@ -172,7 +179,7 @@ def _claims_of(options: Mapping[str, str]) -> dict[str, Any]:
         if not (option.startswith(_OPTION) and underscore and name):
             continue
         if name in _RESERVED:
-            raise ConfigError(f"option {option} of the JAAS line: {name} is set by the broker")
+            raise ConfigError(f"option {option} of the JAAS line: {name} is set for each token")
         if kind == "StringClaim":
             claims[name] = value
         elif kind == "ListClaim":
@@ -185,7 +192,7 @@ def _claims_of(options: Mapping[str, str]) -> dict[str, Any]:
     name = options.get(f"{_OPTION}PrincipalClaimName", "").strip() or "sub"
     if not isinstance(claims.get(name), str) or not claims[name].strip():
         raise ConfigError(
-            f"the JAAS line of OAUTHBEARER has no token for other brokers, expected"
-            f' {_OPTION}StringClaim_{name}="broker", or a {HANDLER_KEY}'
+            f"the JAAS line of OAUTHBEARER does not say where a token comes from, expected"
+            f' {_OPTION}StringClaim_{name}="NAME", or a {HANDLER_KEY}'
         )
     return claims

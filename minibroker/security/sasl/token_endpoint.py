@@ -1,12 +1,13 @@
-"""`TokenEndpoint`: this broker's token for others, fetched from an identity provider by HTTP.
+"""`TokenEndpoint`: the token for our logins, fetched from an identity provider by HTTP.
 
-    login at another broker ─► token ─ known, and not to be renewed yet ─► the same again
-                                 └ else POST to the provider, with the client's secret or an
-                                   assertion (`client_assertion`)
+    login at a broker ─► token ─ known, and not to be renewed yet ─► the same again
+                           └ else POST to the provider, with the client's secret or an
+                             assertion (`client_assertion`)
 
 A token is renewed by the first login after `sasl.login.refresh.window.factor` of its life. If that
 fails, the old one is shown until it ends, and `AGAIN_MS` later the next login tries again. Calls
-block, so they run beside the loop. One answer has `ANSWER_BYTES_MAX` bytes and bounded time.
+block, so a broker makes them beside its loop. One answer has `ANSWER_BYTES_MAX` bytes and
+`sasl.login.read.timeout.ms`, with its headers.
 
 Source: Kafka ClientCredentialsJwtRetriever, JwtBearerJwtRetriever, HttpJwtRetriever,
 ClientSecretRequestFormatter, ClientAssertionRequestFormatter, JwtBearerRequestFormatter,
@@ -20,10 +21,12 @@ import base64
 import json
 import logging
 import random
+import socket
 import threading
 import time
+from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from urllib.parse import urlencode, urlsplit
 
 from minibroker.errors import ConfigError
@@ -99,24 +102,15 @@ class TokenRequest(NamedTuple):
         connection = self._connection()
         try:
             connection.connect()
-            connection.sock.settimeout(self.read_s)
-            parts = urlsplit(self.url)
-            connection.request(
-                "POST",
-                (parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
-                body,
-                headers,
-            )
-            with connection.getresponse() as answer:
-                data = self._read(answer.read1)
+            status, data = self._exchange(connection, body, headers)
         except HTTPException as error:
             raise TokenFetchError(f"{self.url}: {error!r}") from error
         finally:
             connection.close()
-        if answer.status not in {200, 201}:
+        if status not in {200, 201}:
             raise TokenFetchError(
-                f"{self.url} answers with HTTP status {answer.status}: {_reason_of(data)}",
-                is_final=answer.status in _FINAL_STATUSES,
+                f"{self.url} answers with HTTP status {status}: {_reason_of(data)}",
+                is_final=status in _FINAL_STATUSES,
             )
         return data
 
@@ -127,17 +121,58 @@ class TokenRequest(NamedTuple):
             return HTTPSConnection(host, parts.port, timeout=self.connect_s, context=self.tls)
         return HTTPConnection(host, parts.port, timeout=self.connect_s)
 
+    def _exchange(
+        self, connection: HTTPConnection, body: bytes, headers: Mapping[str, str]
+    ) -> tuple[int, bytes]:
+        """Return status and body of the answer. Raises OSError, HTTPException."""
+        parts = urlsplit(self.url)
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.sock.settimeout(None)
+        with _ExchangeEnd(connection.sock, self.read_s) as end:
+            try:
+                connection.request("POST", path, body, headers)
+                with connection.getresponse() as answer:
+                    data = self._read(answer.read1)
+            except (OSError, HTTPException):
+                if not end.is_over:
+                    raise
+        if end.is_over:  # what was read may be cut off
+            raise TokenFetchError(f"{self.url} did not answer within {self.read_s:g} s")
+        return answer.status, data
+
     def _read(self, read: Callable[[int], bytes]) -> bytes:
-        """Raises TokenFetchError for an answer that is too long, in bytes or time."""
-        ends_s = time.monotonic() + self.read_s
+        """Raises TokenFetchError for an answer that is too long."""
         data = bytearray()
         while chunk := read(_CHUNK_BYTES):
             data += chunk
             if len(data) > ANSWER_BYTES_MAX:
                 raise TokenFetchError(f"{self.url} answers with over {ANSWER_BYTES_MAX} bytes")
-            if time.monotonic() > ends_s:
-                raise TokenFetchError(f"{self.url} did not answer within {self.read_s:g} s")
         return bytes(data)
+
+
+class _ExchangeEnd:
+    """The end of a connection that lasts too long: a time-out of the socket begins anew with each
+    byte. A thread waits for it.
+    """
+
+    def __init__(self, stream: socket.socket, after_s: float) -> None:
+        self._stream = stream
+        self._timer = threading.Timer(after_s, self._end)
+        self._timer.daemon = True
+        self.is_over = False
+
+    def _end(self) -> None:
+        self.is_over = True
+        with suppress(OSError):  # the provider has ended it
+            self._stream.shutdown(socket.SHUT_RDWR)
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        self._timer.join()
 
 
 class Refreshing(NamedTuple):
@@ -193,7 +228,7 @@ class TokenEndpoint:
                 except OSError as error:
                     if now_ms >= self._ends_ms:
                         raise
-                    logger.warning("the token for other brokers stays: %s", error)
+                    logger.warning("the token for logins at brokers stays: %s", error)
                     self._renew_at_ms = now_ms + AGAIN_MS
             return self._token
 
@@ -222,7 +257,7 @@ class TokenEndpoint:
                 left_ms = ends_ms - self._clock.now_ms()
                 if getattr(error, "is_final", False) or pause_ms <= 0 or left_ms <= 0:
                     raise
-                logger.warning("no token for other brokers yet: %s", error)
+                logger.warning("no token for logins at brokers yet: %s", error)
             self._pause(min(pause_ms, left_ms) / 1000)
             pause_ms *= 2
 

@@ -8,7 +8,12 @@ import pytest
 
 from minibroker.config.settings import ConfigValues
 from minibroker.errors import ConfigError, ProtocolError
-from minibroker.security.sasl.oauth import OAuthExchange, TokenRules, check_unsecured
+from minibroker.security.sasl.oauth import (
+    ERROR_HEARD,
+    OAuthExchange,
+    TokenRules,
+    check_unsecured,
+)
 from minibroker.security.sasl.oauth_login import HANDLER_KEY, RETRIEVER_KEY, URL_KEY, oauth_login
 from minibroker.security.sasl.oauth_settings import ALLOWED_URLS_KEY
 from tests.support.in_process import ManualClock
@@ -51,21 +56,23 @@ def test_the_token_of_a_file_is_read_for_each_login(tmp_path: Path) -> None:
         login.begin("host").begin()
 
 
-def test_a_broker_that_does_not_believe_it_is_an_error() -> None:
+def test_a_broker_that_does_not_believe_it_says_so() -> None:
+    """It ends the login with an error then; one that goes on instead is no broker."""
     client = oauth_login(ConfigValues({}), OPTIONS, CLOCK).begin("host")
     client.begin()
-    with pytest.raises(ProtocolError, match="invalid_token"):
-        client.respond(b'{"status":"invalid_token"}')
+    assert client.respond(b'{"status":"invalid_token"}') == ERROR_HEARD
     assert not client.is_complete
+    with pytest.raises(ProtocolError, match="invalid_token"):
+        client.respond(b"")
 
 
 @pytest.mark.parametrize(
     ("settings", "options", "sentence"),
     [
-        ({}, {}, "has no token for other brokers"),
-        ({}, {"unsecuredLoginStringClaim_sub": " "}, "has no token for other brokers"),
+        ({}, {}, "does not say where a token comes from"),
+        ({}, {"unsecuredLoginStringClaim_sub": " "}, "does not say where a token comes from"),
         ({}, {**OPTIONS, "unsecuredLoginPrincipalClaimName": "mail"}, "StringClaim_mail"),
-        ({}, {**OPTIONS, "unsecuredLoginStringClaim_exp": "1"}, "exp is set by the broker"),
+        ({}, {**OPTIONS, "unsecuredLoginStringClaim_exp": "1"}, "exp is set for each token"),
         ({}, {**OPTIONS, "unsecuredLoginNumberClaim_x": "y"}, "NumberClaim_x of the JAAS line is"),
         ({}, {**OPTIONS, "unsecuredLoginLifetimeSeconds": "-1"}, "LifetimeSeconds=-1"),
         ({HANDLER_KEY: "a.Custom"}, OPTIONS, "no Java class is loaded"),

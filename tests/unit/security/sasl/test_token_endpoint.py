@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -169,23 +170,40 @@ def test_an_answer_without_a_token_is_an_error(
         endpoint(provider.url, {"sasl.login.retry.backoff.ms": "0"}).token()
 
 
-@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\n\r\n{", b"nonsense\r\n\r\n"])
-def test_a_provider_that_does_not_go_on_is_left(sent: bytes) -> None:
+@pytest.mark.parametrize(
+    ("sent", "again", "read_ms", "sentence"),
+    [
+        (b"", b"", 200, r"did not answer within 0\.2 s"),
+        (b"HTTP/1.1 200 OK\r\n\r\n{", b"", 200, r"did not answer within 0\.2 s"),
+        (b"HTTP/1.1 200 OK\r\nA: ", b"x", 200, r"did not answer within 0\.2 s"),
+        (b"HTTP/1.1 200 OK\r\n\r\n{", b" ", 200, r"did not answer within 0\.2 s"),
+        (b"nonsense\r\n\r\n", b"", 60_000, "nonsense"),
+    ],
+)
+def test_a_provider_that_does_not_go_on_is_left(
+    sent: bytes, again: bytes, read_ms: int, sentence: str
+) -> None:
+    """Bytes that come one by one, in the headers or behind them, do not put the end off."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        taken: list[socket.socket] = []
 
         def accept() -> None:
             client, _ = server.accept()
-            client.sendall(sent)
-            taken.append(client)
+            with client, suppress(OSError):
+                client.sendall(sent)
+                client.settimeout(0.01)
+                while True:
+                    try:
+                        if not client.recv(1 << 16):
+                            return
+                    except TimeoutError:
+                        client.sendall(again)
 
         thread = threading.Thread(target=accept)
         thread.start()
-        settings = {"sasl.login.read.timeout.ms": "50", "sasl.login.retry.backoff.ms": "0"}
-        with pytest.raises(OSError, match=r"timed out|nonsense"):
+        settings = {"sasl.login.read.timeout.ms": f"{read_ms}", "sasl.login.retry.backoff.ms": "0"}
+        with pytest.raises(OSError, match=sentence):
             endpoint(f"http://127.0.0.1:{server.getsockname()[1]}/", settings).token()
         thread.join()
-        taken[0].close()
 
 
 def test_a_token_is_renewed_before_it_ends(provider: TokenProvider) -> None:

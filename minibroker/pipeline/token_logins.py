@@ -1,0 +1,297 @@
+"""Logins by OAUTHBEARER in the settings of Kafka's clients: where their tokens come from.
+
+    names of Java or librdkafka ──in_java──► sasl.jaas.config, … ──► Spark's connector
+                                                  ├──login_of──────► the tasks' own client
+                                                  └──for_librdkafka► confluent-kafka
+
+`security.sasl.oauth_login` makes, reads or fetches the tokens, as for a broker that logs in at
+others. A process has one login for equal settings. So all of its connections show the same token,
+and an identity provider is asked once, and again before the token ends. librdkafka takes tokens
+from there by a call-back, or asks a provider itself (`for_librdkafka`).
+
+Source: Kafka SaslConfigs, OAuthBearerLoginCallbackHandler; librdkafka CONFIGURATION.md,
+rdkafka_sasl_oauthbearer.c.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from minibroker.clock import SystemClock
+from minibroker.java_formats import jaas
+from minibroker.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from minibroker.java_formats.jaas import LoginModule
+    from minibroker.security.sasl.oauth_login import OAuthLogin
+
+MECHANISM: Final = "OAUTHBEARER"
+JAAS_KEY: Final = "sasl.jaas.config"
+LOGINS_MAX: Final = 16
+"""Logins of one process: a job has one, or two if it goes from cluster to cluster."""
+
+_PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer."
+MODULE: Final = f"{_PACKAGE}OAuthBearerLoginModule"
+_OAUTH: Final = "sasl.oauthbearer."
+HANDLER_KEY: Final = "sasl.login.callback.handler.class"
+_HANDLER: Final = f"{_PACKAGE}OAuthBearerLoginCallbackHandler"
+_URL_KEY: Final = f"{_OAUTH}token.endpoint.url"
+_RETRIEVER_KEY: Final = f"{_OAUTH}jwt.retriever.class"
+_SCOPE_KEY: Final = f"{_OAUTH}scope"
+KEYS: Final = frozenset(
+    {
+        *(JAAS_KEY, HANDLER_KEY, _URL_KEY, _RETRIEVER_KEY, _SCOPE_KEY),
+        *(f"{_OAUTH}{claim}.claim.name" for claim in ("scope", "sub")),
+        *(
+            f"{_OAUTH}assertion.{name}"
+            for name in (
+                *("algorithm", "claim.aud", "claim.exp.seconds", "claim.iss", "claim.jti.include"),
+                *("claim.nbf.seconds", "claim.sub", "file", "private.key.file"),
+                *("private.key.passphrase", "template.file"),
+            )
+        ),
+        *(
+            f"sasl.login.{name}"
+            for name in (
+                *("connect.timeout.ms", "read.timeout.ms", "refresh.buffer.seconds"),
+                *("refresh.min.period.seconds", "refresh.window.factor", "refresh.window.jitter"),
+                *("retry.backoff.max.ms", "retry.backoff.ms"),
+            )
+        ),
+    }
+)
+"""The settings of a login as `in_java` returns them."""
+
+_UNSECURED_KEY: Final = "enable.sasl.oauthbearer.unsecure.jwt"
+_CONFIG_KEY: Final = f"{_OAUTH}config"
+_EXTENSIONS_KEY: Final = f"{_OAUTH}extensions"
+_GRANT_KEY: Final = f"{_OAUTH}grant.type"
+_METHOD_KEY: Final = f"{_OAUTH}method"
+_CA_KEY: Final = "https.ca.location"
+_OPTIONS: Final = {
+    f"{_OAUTH}client.credentials.client.id": "clientId",
+    f"{_OAUTH}client.credentials.client.secret": "clientSecret",
+    f"{_OAUTH}client.id": "clientId",
+    f"{_OAUTH}client.secret": "clientSecret",
+    _CA_KEY: "ssl.truststore.location",
+    "https.ca.pem": "ssl.truststore.certificates",
+}
+"""Setting → the option of the JAAS line, which Java has in every version."""
+_RENAMED: Final = {f"{_OAUTH}assertion.jwt.template.file": f"{_OAUTH}assertion.template.file"}
+_GRANTS: Final = {
+    "client_credentials": f"{_PACKAGE}DefaultJwtRetriever",
+    "urn:ietf:params:oauth:grant-type:jwt-bearer": f"{_PACKAGE}JwtBearerJwtRetriever",
+}
+"""librdkafka's grant → Java's class."""
+_LIBRDKAFKA_KEYS: Final = frozenset(
+    {
+        *(_UNSECURED_KEY, _CONFIG_KEY, _EXTENSIONS_KEY, _GRANT_KEY, _METHOD_KEY),
+        *(_OPTIONS.keys() | _RENAMED.keys()),
+    }
+)
+"""Settings whose place in Java is another one."""
+_EXTENSION: Final = "extension_"
+_SERVED_KEYS: Final = frozenset({JAAS_KEY, HANDLER_KEY, _URL_KEY, _SCOPE_KEY})
+_SERVED_OPTIONS: Final = frozenset(
+    {"clientId", "clientSecret", "scope", "ssl.truststore.certificates", "ssl.truststore.type"}
+)
+"""Those that librdkafka's own login by a secret has, too."""
+_MECHANISM_KEYS: Final = ("sasl.mechanism", "sasl.mechanisms")
+_lock: Final = threading.Lock()
+
+
+class ShownToken(NamedTuple):
+    """A token as librdkafka takes it."""
+
+    text: str
+    ends_s: float
+    """In seconds since the epoch."""
+    principal: str
+    extensions: dict[str, str]
+
+
+def is_token_login(settings: Mapping[str, str], module: LoginModule | None = None) -> bool:
+    """Return whether a client logs in by a token: its mechanism says it, or its JAAS line."""
+    mechanisms = {settings.get(key, "").upper() for key in _MECHANISM_KEYS}
+    return MECHANISM in mechanisms or (module is not None and module.name == MODULE)
+
+
+def is_for_librdkafka(settings: Mapping[str, str]) -> bool:
+    """Return whether a login by token has names that Java's clients do not know."""
+    return is_token_login(settings) and not _LIBRDKAFKA_KEYS.isdisjoint(settings)
+
+
+def in_java(left: dict[str, str], options: Mapping[str, str]) -> dict[str, str]:
+    """Remove a login by token from `left`; return it with names of Java, with its JAAS line.
+
+    If a setting of it is librdkafka's alone, everything stays, and nothing is returned.
+
+    Args:
+        left: settings with names of Java or librdkafka; theirs stand over `options`, as in Java.
+        options: those of the JAAS line.
+
+    Raises PipelineError for a value that librdkafka does not take.
+    """
+    given = {name: left[name] for name in left if name in KEYS or _is_librdkafkas(name)}
+    renamed = {_RENAMED.get(name, name): given[name] for name in given}
+    is_alone = any(name not in KEYS and name not in _LIBRDKAFKA_KEYS for name in renamed)
+    if is_alone or not _is_file(renamed.get(_CA_KEY)):
+        return {}
+    for name in given:
+        del left[name]
+    found = {name: renamed[name] for name in renamed if name in KEYS}
+    line = {**options, **_options_of(renamed)}
+    if _SCOPE_KEY in found:
+        line["scope"] = found[_SCOPE_KEY]
+    if _GRANT_KEY in renamed:
+        found.setdefault(_RETRIEVER_KEY, _retriever(renamed[_GRANT_KEY]))
+    if _URL_KEY in found or renamed.get(_METHOD_KEY, "").lower() == "oidc":
+        found.setdefault(HANDLER_KEY, _HANDLER)
+    found[JAAS_KEY] = line_of(MODULE, line)
+    return found
+
+
+def line_of(module: str, options: Mapping[str, str]) -> str:
+    """Return a JAAS line."""
+    return " ".join((module, "required", *(f"{k}={_quoted(v)}" for k, v in options.items()))) + ";"
+
+
+def login_of(settings: Mapping[str, Any]) -> OAuthLogin:
+    """Return the login of this process for the settings of `in_java`; others are overlooked.
+
+    Raises ConfigError.
+    """
+    given = tuple(sorted((name, str(settings[name])) for name in settings if name in KEYS))
+    with _lock:  # two threads of the driver get the same one
+        return _made(given)
+
+
+def for_librdkafka(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what stands for the settings of `in_java` in those of confluent-kafka. Blocks.
+
+    For a client with a secret it is librdkafka's own login: with a call-back confluent-kafka waits
+    a second for each client that it makes. A first token is fetched here in any case: only here
+    can a failure say its reason.
+
+    Raises ConfigError, OSError: there is no token.
+    """
+    shown = partial(_shown, login_of(settings))
+    shown("")
+    return _own_login(settings) or {"oauth_cb": shown}
+
+
+def _own_login(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return librdkafka's own login by a client's secret, empty where it cannot do the same."""
+    given = {name: str(settings[name]) for name in settings if name in KEYS}
+    options = jaas.parse_line(given[JAAS_KEY]).options
+    extensions = {name: text for name, text in options.items() if name.startswith(_EXTENSION)}
+    is_secret = given.get(_URL_KEY, "").lower().startswith("http") and "clientSecret" in options
+    is_served = _SERVED_KEYS.issuperset(given) and _SERVED_OPTIONS.issuperset(
+        options.keys() - extensions.keys()
+    )
+    if not is_secret or not is_served or "," in "".join(extensions.values()):
+        return {}
+    found = {
+        _METHOD_KEY: "oidc",
+        _URL_KEY: given[_URL_KEY],
+        f"{_OAUTH}client.id": options["clientId"],
+        f"{_OAUTH}client.secret": options["clientSecret"],
+    }
+    if scope := given.get(_SCOPE_KEY) or options.get("scope"):
+        found[_SCOPE_KEY] = scope
+    if extensions:
+        pairs = (f"{name.removeprefix(_EXTENSION)}={text}" for name, text in extensions.items())
+        found[_EXTENSIONS_KEY] = ",".join(pairs)
+    if "ssl.truststore.certificates" in options:
+        found["https.ca.pem"] = options["ssl.truststore.certificates"]
+    return found
+
+
+@lru_cache(maxsize=LOGINS_MAX)
+def _made(given: tuple[tuple[str, str], ...]) -> OAuthLogin:
+    from minibroker.config.settings import ConfigValues  # noqa: PLC0415  seldom needed
+    from minibroker.security.sasl.oauth_login import oauth_login  # noqa: PLC0415  as above
+
+    settings = dict(given)
+    options = jaas.parse_line(settings.pop(JAAS_KEY)).options
+    return oauth_login(ConfigValues(settings), options, SystemClock())
+
+
+def _shown(login: OAuthLogin, _config: str) -> ShownToken:
+    """Return the token to show now. Raises OSError."""
+    from minibroker.security.sasl.oauth import TokenError, claims_of, seconds_of  # noqa: PLC0415
+
+    token = login.token()
+    try:
+        ends_s = seconds_of(claims_of(token), "exp")
+    except TokenError as error:
+        raise ConnectionError(f"the login by {MECHANISM} has no token: {error}") from None
+    if ends_s is None:
+        raise ConnectionError(f"the token of the login by {MECHANISM} has no end (claim exp)")
+    return ShownToken(token, ends_s, "", dict(login.extensions))
+
+
+def _is_librdkafkas(name: str) -> bool:
+    """Return whether librdkafka has the name for a login by token, and Java has not."""
+    is_one = name.startswith((_OAUTH, "https.")) or name == _UNSECURED_KEY
+    return is_one and name not in KEYS
+
+
+def _is_file(location: str | None) -> bool:
+    """Return whether a CA is in a file; librdkafka looks for one in directories, too."""
+    return location is None or not (location == "probe" or Path(location).is_dir())
+
+
+def _options_of(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a JAAS line that stand for these settings. Raises PipelineError."""
+    found = {_OPTIONS[name]: value for name, value in given.items() if name in _OPTIONS}
+    if "ssl.truststore.location" in found or "ssl.truststore.certificates" in found:
+        found["ssl.truststore.type"] = "PEM"
+    for pair in filter(None, given.get(_EXTENSIONS_KEY, "").split(",")):
+        name, _, value = pair.partition("=")
+        found[f"{_EXTENSION}{name.strip()}"] = value
+    if given.get(_UNSECURED_KEY, "false").lower() == "true":
+        found |= _unsecured(given.get(_CONFIG_KEY, ""))
+    return found
+
+
+def _unsecured(config: str) -> dict[str, str]:
+    """Return the options of an unsecured token, which librdkafka's text describes.
+
+    The text is `principal=alice scope=read,write lifeSeconds=60`. Raises PipelineError.
+    """
+    told = dict(pair.partition("=")[::2] for pair in config.split())
+    name_claim, scope_claim = told.pop("principalClaimName", ""), told.pop("scopeClaimName", "")
+    found = {"unsecuredLoginPrincipalClaimName": name_claim} if name_claim else {}
+    for name, value in told.items():
+        if name == "principal":
+            found[f"unsecuredLoginStringClaim_{name_claim or 'sub'}"] = value
+        elif name == "scope":
+            found[f"unsecuredLoginListClaim_{scope_claim or 'scope'}"] = f",{value}"
+        elif name == "lifeSeconds":
+            found["unsecuredLoginLifetimeSeconds"] = value
+        elif name.startswith("extension_"):
+            found[f"unsecuredLoginE{name[1:]}"] = value
+        else:
+            raise PipelineError(
+                f"{_CONFIG_KEY} has {name}: expected principal, principalClaimName, scope, "
+                "scopeClaimName, lifeSeconds or extension_NAME"
+            )
+    return found
+
+
+def _retriever(grant: str) -> str:
+    if grant not in _GRANTS:
+        raise PipelineError(f"{_GRANT_KEY}={grant}: expected {' or '.join(_GRANTS)}")
+    return _GRANTS[grant]
+
+
+def _quoted(text: str) -> str:
+    for plain, escape in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
+        text = text.replace(plain, escape)
+    return f'"{text}"'
