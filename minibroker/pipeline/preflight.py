@@ -7,6 +7,7 @@ confluent-kafka with the settings of the job.
 from __future__ import annotations
 
 import re
+import socket
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -16,6 +17,7 @@ from minibroker.pipeline import offsets
 from minibroker.pipeline.client_settings import BOOTSTRAP, for_admin, with_token
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.source.topics import id_text
+from minibroker.pipeline.wire.settings import UnservedError, servers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 ANSWER_TIMEOUT_S: Final = 15
 _FIRST_ANSWER_S: Final = 3
+_CONNECT_S: Final = 1
+_PATIENCE: Final = "socket.connection.setup.timeout.ms"
+"""A setting that asks for a longer wait than `_FIRST_ANSWER_S` where nobody listens."""
 _REFUSALS: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)
 _LASTING: Final = (*_REFUSALS, KafkaError._RESOLVE)
 """Reasons that stay: a wrong login, a wrong certificate, a name that nobody knows."""
@@ -50,7 +55,7 @@ def ask(kafka: Kafka, admin: Admin | None = None) -> ClusterTopics:
     if admin is None:  # by its length a client without events is false
         admin = admin_of(kafka)
     try:
-        found = _listed_topics(admin)
+        found = _listed_topics(kafka, admin)
     except KafkaException as error:
         raise PipelineError(_no_answer(kafka, error, admin)) from error
     partitions = {
@@ -59,7 +64,7 @@ def ask(kafka: Kafka, admin: Admin | None = None) -> ClusterTopics:
     return ClusterTopics(str(found.cluster_id), partitions)
 
 
-def _listed_topics(admin: Admin) -> ClusterMetadata:
+def _listed_topics(kafka: Kafka, admin: Admin) -> ClusterMetadata:
     """Return the topics; a reason that no waiting mends ends it after the first of two waits."""
     first_s = min(_FIRST_ANSWER_S, ANSWER_TIMEOUT_S)
     left_s = ANSWER_TIMEOUT_S - first_s
@@ -68,9 +73,33 @@ def _listed_topics(admin: Admin) -> ClusterMetadata:
     except KafkaException:
         admin.poll(0)  # the errors wait for it
         is_lasting = admin.last_error is not None and admin.last_error.code() in _LASTING
-        if is_lasting or not left_s:
+        if is_lasting or not left_s or _is_nobody_there(kafka, first_s):
             raise
     return admin.list_topics(timeout=left_s)
+
+
+def _is_nobody_there(kafka: Kafka, waited_s: float) -> bool:
+    """Return whether each bootstrap server refuses connections, after the wait that was asked for.
+
+    librdkafka does not tell: its reason is the same for a broker that accepts and hangs up, and it
+    may wait for seconds before it tries again.
+    """
+    if int(for_admin(kafka.settings).get(_PATIENCE, 0)) > waited_s * 1000:
+        return False
+    try:
+        return all(map(_refuses, servers_of(kafka.bootstrap)))
+    except UnservedError:
+        return False
+
+
+def _refuses(server: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(server, _CONNECT_S, all_errors=True).close()
+    except ExceptionGroup as errors:  # one for each address of the name
+        return errors.subgroup(ConnectionRefusedError) is not None
+    except OSError:
+        return False
+    return False
 
 
 def chosen_topics(topics: ClusterTopics, names: Iterable[str], pattern: str | None) -> list[str]:

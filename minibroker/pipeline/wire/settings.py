@@ -158,7 +158,7 @@ def wire_settings(settings: Mapping[str, Any]) -> WireSettings:
         _number(settings, "fetch.message.max.bytes", FETCH_BYTES),
     )
     return WireSettings(
-        servers=_servers(str(settings["bootstrap.servers"])),
+        servers=servers_of(str(settings["bootstrap.servers"])),
         client_id=str(settings.get("client.id", "minibroker-pipeline")),
         timeout_s=_number(settings, "socket.timeout.ms", TIMEOUT_MS) / 1000,
         fetch_wait_ms=_number(settings, "fetch.wait.max.ms", FETCH_WAIT_MS),
@@ -194,7 +194,8 @@ def _mechanism(secured: Mapping[str, str]) -> str:
     return secured.get("sasl.mechanism", secured.get("sasl.mechanisms", "")).upper()
 
 
-def _servers(text: str) -> tuple[tuple[str, int], ...]:
+def servers_of(text: str) -> tuple[tuple[str, int], ...]:
+    """Return host and port of each of the bootstrap servers. Raises UnservedError."""
     found = []
     for server in text.split(","):
         address = server.strip().rpartition("://")[2]

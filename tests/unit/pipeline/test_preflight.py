@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 import pytest
@@ -45,3 +46,20 @@ def test_a_reason_that_waiting_cannot_mend_is_said_at_once(
     with pytest.raises(PipelineError, match=sentence):
         preflight.ask(Kafka("nobody:9092"), admin)
     assert admin.waits == waits
+
+
+def test_a_port_where_nobody_listens_is_said_as_soon() -> None:
+    """A setting asks for more time, or one of the servers takes connections: it is waited for."""
+    waits = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        slow = f"127.0.0.1:{listening.getsockname()[1]}"
+        for servers, settings in (
+            ("127.0.0.1:1,localhost:1", {}),
+            ("127.0.0.1:1", {"socket.connection.setup.timeout.max.ms": "3001"}),
+            (f"127.0.0.1:1,{slow}", {}),
+        ):
+            admin = Unanswered(KafkaError._TRANSPORT)
+            with pytest.raises(PipelineError, match=r"start one .*what its TLS and logins"):
+                preflight.ask(Kafka(servers, settings=settings), admin)
+            waits.append(admin.waits)
+    assert waits == [[3], [3, 12], [3, 12]]
