@@ -44,6 +44,8 @@ TESTED_ELSEWHERE = {
             "tables/archived_files",
             "wire/range_losses",
             "wire/produce_queue",
+            "wire/coordinators",
+            "wire/groups",
             "wire/transactions",
             "sink/wire_transaction",
             "lag/oldest_unread",

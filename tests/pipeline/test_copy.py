@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from minibroker.pipeline.progress import Note
+
+MORE_THAN_TASKS = 20
+"""Partitions; a batch has 16 tasks."""
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -143,6 +147,55 @@ def test_a_target_that_was_made_anew_is_refused(
     topics.create(minibroker_address, topic, PARTITIONS)
     with pytest.raises(PipelineError, match="that is gone: give another directory"):
         copy(source, **common)
+
+
+def test_an_older_checkpoint_is_refused_before_any_task_writes(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """It is put back by two batches and by one, where no task of the next batch has a marker of it.
+
+    The largest range of a batch is that of its first task. Here it has aborted records alone, so
+    that task left no marker, and the ranges of the others are those of other tasks now.
+    """
+    source, directory = f"{topic}-source", tmp_path / "copy"
+    topics.create(minibroker_address, source, MORE_THAN_TASKS)
+    client = topics.producer(minibroker_address, transactional_id=f"of-{topic}")
+    client.init_transactions(topics.SECONDS)
+    common: dict[str, Any] = {
+        "bootstrap": minibroker_address,
+        "to_topic": topic,
+        "checkpoint": directory,
+        "spark": spark,
+    }
+
+    def send(counts: dict[int, int], *, is_aborted: bool = False) -> None:
+        client.begin_transaction()
+        for partition, count in counts.items():
+            for number in range(count):
+                client.produce(source, b"%d" % number, partition=partition)
+        assert client.flush(topics.SECONDS) == 0
+        (client.abort_transaction if is_aborted else client.commit_transaction)(topics.SECONDS)
+
+    send(dict.fromkeys(range(MORE_THAN_TASKS), 1))
+    assert copy(source, **common).rows == MORE_THAN_TASKS
+    for number in range(2):
+        shutil.copytree(directory, tmp_path / f"before-{number}")
+        send({0: 20}, is_aborted=True)
+        send({1: 10})
+        assert copy(source, **common).rows == 10
+    directory.rename(tmp_path / "newest")
+    before = records(minibroker_address, topic)
+    send({2: 30})
+
+    for number in range(2):
+        shutil.copytree(tmp_path / f"before-{number}", directory)
+        with pytest.raises(PipelineError, match=r"the checkpoint is older than the topic; put the"):
+            copy(source, **common)
+        assert records(minibroker_address, topic) == before
+        shutil.rmtree(directory)
+    (tmp_path / "newest").rename(directory)
+    assert copy(source, **common).rows == 30
+    assert records(minibroker_address, topic) == records(minibroker_address, source)
 
 
 def test_a_target_has_more_partitions_than_one_request_makes(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -121,12 +122,22 @@ def test_a_target_that_is_not_there_is_made(
 
 
 def test_stopped_and_started_again_nothing_is_lost_or_there_twice(
-    spark: SparkSession, archived: Archived, minibroker_address: str, topic: str
+    spark: SparkSession, archived: Archived, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
-    """The records of each key are in order, and the archive may have grown meanwhile."""
+    """The records of each key are in order, and the archive may have grown meanwhile.
+
+    The checkpoint of the first run, put back at the end, is refused.
+    """
     wanted, here = archived
+    directory, old = tmp_path / "replay", tmp_path / "old"
     topics.create(minibroker_address, topic, 2)
-    common = {"to_topic": topic, "bootstrap": minibroker_address, "spark": spark, "batch_rows": 60}
+    common: dict[str, Any] = {
+        "to_topic": topic,
+        "bootstrap": minibroker_address,
+        "checkpoint": directory,
+        "spark": spark,
+        "batch_rows": 60,
+    }
     total, runs = 0, 0
     while total < RECORDS:
         stop = threading.Event()
@@ -137,6 +148,8 @@ def test_stopped_and_started_again_nothing_is_lost_or_there_twice(
         outcome = replay(here, progress=stop_after_one, stop=stop, **common)
         total, runs = total + outcome.rows, runs + 1
         assert runs < 10
+        if runs == 1:
+            shutil.copytree(directory, old)
     replay(here, **common)
     found = records(minibroker_address, topic)
     values = sorted(str(record.value) for part in found.values() for record in part)
@@ -145,6 +158,11 @@ def test_stopped_and_started_again_nothing_is_lost_or_there_twice(
         assert [
             record.value for part in found.values() for record in part if record.key == key
         ] == [record.value for part in wanted.values() for record in part if record.key == key]
+    shutil.rmtree(directory)
+    old.rename(directory)
+    with pytest.raises(PipelineError, match="the checkpoint is older than the topic; put the"):
+        replay(here, **common)
+    assert records(minibroker_address, topic) == found
 
 
 def test_at_a_speed_records_are_written_when_they_are_due(

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.sink import transaction, wire_transaction
 from minibroker.pipeline.sink.columns import arguments
+from minibroker.pipeline.sink.first_batch import FirstBatchCheck
 from minibroker.pipeline.sink.marker import Position
 from minibroker.pipeline.sink.options import SinkOptions, parse_options
 from minibroker.pipeline.sink.transaction import Transaction
@@ -276,6 +277,42 @@ def test_a_checkpoint_older_than_the_topic_is_refused(minibroker_address: str, t
 
     with pytest.raises(PipelineError, match="micro-batch 5 already: the checkpoint is older"):
         write_rows(options, at(topic, batch=3), rows(2))
+
+
+@pytest.mark.parametrize("more", [{}, {"kafka_partitioner": "murmur2"}], ids=["own", "librdkafka"])
+def test_a_first_batch_is_checked_with_the_markers_of_all_tasks(
+    minibroker_address: str, topic: str, more: dict[str, str]
+) -> None:
+    """One task of thirty wrote the last batch; each look is at sixteen. Kafka's tools see it, too.
+
+    A transaction that is open is not waited for: its task was killed.
+    """
+    topics.create(minibroker_address, topic, 2)
+    given = {"kafka.bootstrap.servers": minibroker_address, "topic": topic}
+    given |= {name.replace("_", "."): value for name, value in more.items()}
+    options = parse_options({**given, "transactional.id.prefix": "test"})
+    told = {**given, "transactional.id.prefix": "test"}
+    for task in (5, 29):
+        write_rows(options, at(topic, task=task)._replace(ends="a"), rows(1))
+    write_rows(options, at(topic, batch=1, task=29)._replace(ends="b"), rows(2))
+    FirstBatchCheck(told, topic).check(1, "b")
+    FirstBatchCheck(told, topic).check(2, "c")
+    FirstBatchCheck(told, "another").check(0, "c")
+    for batch, ends in ((0, "a"), (1, "c")):
+        with pytest.raises(PipelineError, match=r"has micro-batch 1 already.* is older"):
+            FirstBatchCheck(told, topic).check(batch, ends)
+
+    killed = Transaction(of(minibroker_address, topic), at(topic, task=5))
+    killed.__enter__()
+    killed.begin()
+    pending = [TopicPartition(topic, 0, 2)]
+    group = Consumer({"bootstrap.servers": minibroker_address, "group.id": f"test-{topic}-5"})
+    killed._producer.send_offsets_to_transaction(
+        pending, group.consumer_group_metadata(), topics.SECONDS
+    )
+    FirstBatchCheck(told, topic).check(2, "c")
+    group.close()
+    killed.close()
 
 
 def test_rows_say_where_they_go(address: str, topic: str) -> None:

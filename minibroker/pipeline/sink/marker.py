@@ -10,7 +10,8 @@ consumer group that nobody ever joins, and commits an offset there together with
 | partition                    | 0, since it is always there                                    |
 | offset                       | the number of the next micro-batch: the one written, plus one  |
 | metadata                     | JSON: rows and digests, run of the query, tasks of the batch,  |
-|                              | and for `copy` the offsets that the rows got                   |
+|                              | for `copy` and `replay` a digest of its ends, and for `copy`   |
+|                              | the offsets that the rows got                                  |
 
 `<query>` is the id in the query's checkpoint (`metadata`), so it lives and dies with the numbers
 of its micro-batches; in batch jobs it is a random id. Spark repeats only the last micro-batch of a
@@ -47,6 +48,8 @@ class Position(NamedTuple):
     task: int
     tasks: int
     """Number of tasks, 0 if the writer does not know it."""
+    ends: str = ""
+    """Digest of the offsets where the batch ends, empty if the writer does not know them."""
 
     @property
     def name(self) -> str:
@@ -76,6 +79,8 @@ class Marker(NamedTuple):
     tasks: int
     places: str = ""
     """Offsets that the rows got, see `delivered_places`; empty if nobody asked."""
+    ends: str = ""
+    """As of the position."""
 
     @property
     def rows(self) -> int:
@@ -85,8 +90,13 @@ class Marker(NamedTuple):
     @property
     def metadata(self) -> str:
         """Return the metadata text of the commit."""
-        places = {"places": self.places} if self.places else {}
-        told = {**self.contents._asdict(), "run": self.run, "tasks": self.tasks, **places}
+        more = {"places": self.places, "ends": self.ends}
+        told = {
+            **self.contents._asdict(),
+            "run": self.run,
+            "tasks": self.tasks,
+            **{name: text for name, text in more.items() if text},
+        }
         return json.dumps(told)
 
 
@@ -110,6 +120,7 @@ def parse_marker(topic: str, offset: int, metadata: str | None) -> Marker:
         str(fields.get("run", "")),
         tasks if isinstance(tasks, int) else 0,
         str(fields.get("places", "")),
+        str(fields.get("ends", "")),
     )
 
 
@@ -120,7 +131,9 @@ def marker_before(position: Position, topic: str) -> Marker:
 
 def marker_after(position: Position, topic: str) -> Marker:
     """Return the marker of a task that wrote its batch; the rows are not counted yet."""
-    return Marker(topic, position.batch + 1, Contents(0), position.run, position.tasks)
+    return Marker(
+        topic, position.batch + 1, Contents(0), position.run, position.tasks, ends=position.ends
+    )
 
 
 def is_written(marker: Marker | None, position: Position) -> bool:
@@ -133,10 +146,30 @@ def is_written(marker: Marker | None, position: Position) -> bool:
         return False
     if marker.next_batch == position.batch + 1:
         return True
-    raise PipelineError(
-        f"{position} is to be written, but {marker.topic!r} has micro-batch "
-        f"{marker.next_batch - 1} already: the checkpoint is older than the topic; put the newer "
-        "one back, or start with a new checkpoint and decide where to read from"
+    raise _older(marker, position)
+
+
+def check_not_older(marker: Marker, position: Position) -> None:
+    """Raise PipelineError if the topic has a later batch, or this one with another end.
+
+    Args:
+        marker: of any task of the query.
+        position: of a task of the batch that is about to be written.
+    """
+    is_this = marker.next_batch == position.batch + 1
+    if marker.next_batch > position.batch + 1 or (
+        is_this and marker.ends not in {"", position.ends}
+    ):
+        raise _older(marker, position)
+
+
+def _older(marker: Marker, position: Position) -> PipelineError:
+    with_others = ", with other records" if marker.next_batch == position.batch + 1 else ""
+    return PipelineError(
+        f"micro-batch {position.batch} of query {position.query} is to be written, but "
+        f"{marker.topic!r} has micro-batch {marker.next_batch - 1} already{with_others}: the "
+        "checkpoint is older than the topic; put the newer one back, or start with a new "
+        "checkpoint and decide where to read from"
     )
 
 

@@ -36,7 +36,7 @@ from minibroker.pipeline.sink.columns import rows_of
 from minibroker.pipeline.sink.marker import Marker, parse_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
     import pyarrow as pa
@@ -329,8 +329,9 @@ def read_marker(options: SinkOptions, group: str, topic: str) -> Marker | None:
     first = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, CARRIER_PARTITION)])
     deadline = monotonic() + ANSWER_TIMEOUT_S
     while True:
-        found = _committed(admin, options, ConsumerGroupTopicPartitions(group), deadline)
-        found = found or _committed(admin, options, first, deadline)
+        whole = ConsumerGroupTopicPartitions(group)
+        found = _committed(admin, options, whole, deadline, is_stable=True)
+        found = found or _committed(admin, options, first, deadline, is_stable=True)
         pending = [partition for partition in found if partition.error is not None]
         if not pending:
             break
@@ -339,6 +340,19 @@ def read_marker(options: SinkOptions, group: str, topic: str) -> Marker | None:
                 f"the committed offset of group {group} is not readable: {pending[0].error.str()}"
             )
         admin.poll(PENDING_WAIT_S)
+    return _newest_of(found)
+
+
+def last_markers(options: SinkOptions, groups: Iterable[str]) -> Iterator[Marker | None]:
+    """Yield the newest marker of each group, whatever is pending. Raises as `read_marker`."""
+    admin = AdminClient(with_token({**options.connection, "logger": logger}))
+    for group in groups:
+        deadline = monotonic() + ANSWER_TIMEOUT_S
+        whole = ConsumerGroupTopicPartitions(group)
+        yield _newest_of(_committed(admin, options, whole, deadline, is_stable=False))
+
+
+def _newest_of(found: Iterable[Any]) -> Marker | None:
     return newest_marker(
         parse_marker(partition.topic, partition.offset, partition.metadata)
         for partition in found
@@ -356,11 +370,16 @@ def _committed(
     options: SinkOptions,
     request: ConsumerGroupTopicPartitions,
     deadline: float,
+    *,
+    is_stable: bool,
 ) -> list[Any]:
-    """Return committed offsets; ask again while the coordinator is unknown, starts or is silent."""
+    """Return committed offsets; ask again while the coordinator is unknown, starts or is silent.
+
+    `is_stable`: partitions of open transactions have an error in place of an offset.
+    """
     while True:
         futures = admin.list_consumer_group_offsets(
-            [request], require_stable=True, request_timeout=ATTEMPT_TIMEOUT_S
+            [request], require_stable=is_stable, request_timeout=ATTEMPT_TIMEOUT_S
         )
         try:
             return list(futures[request.group_id].result().topic_partitions)

@@ -52,7 +52,7 @@ from minibroker.records.builder import seal_batch
 from minibroker.records.compression import NONE, compress
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from types import TracebackType
 
     from minibroker.pipeline.sink.columns import Columns
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.sink.marker import Marker, Position
     from minibroker.pipeline.sink.options import SinkOptions
     from minibroker.pipeline.sink.wire_settings import ProducerSettings
+    from minibroker.pipeline.wire.groups import GroupOffset
 
 BLOCK_BYTES: Final = 16 << 20
 """Bytes of rows that are encoded at once, at least one row: Spark's Arrow batches have 10,000 rows,
@@ -156,10 +157,7 @@ class WireTransaction:
         """
         carrier = TopicPartition(topic, CARRIER_PARTITION)
         with self._explained():
-            found = self._session.committed(carrier, time.monotonic() + ANSWER_TIMEOUT_S)
-        return newest_marker(
-            parse_marker(place.topic, place.offset, place.metadata.rstrip(_END)) for place in found
-        )
+            return newest_of(self._session.committed(carrier, time.monotonic() + ANSWER_TIMEOUT_S))
 
     def write_marker(self, marker: Marker) -> None:
         """Write a marker without rows, in a transaction of its own. Raises PipelineError."""
@@ -374,6 +372,13 @@ class WireTransaction:
         except (OSError, ProtocolError) as error:
             told = LibrdkafkaError(LibrdkafkaError._ALL_BROKERS_DOWN)
             raise PipelineError(explain(told, self._position, self._options, str(error))) from error
+
+
+def newest_of(offsets: Iterable[GroupOffset]) -> Marker | None:
+    """Return the newest marker among the committed offsets of a task's group."""
+    return newest_marker(
+        parse_marker(place.topic, place.offset, place.metadata.rstrip(_END)) for place in offsets
+    )
 
 
 def _headers(waiting: list[_WaitingRows]) -> pa.Array | None:

@@ -5,9 +5,6 @@
     add_partitions ── (wire.produce_queue) ── … ── commit_offset ── end
     abort
 
-A coordinator that moves, starts or is silent is asked again until the deadline of the caller. Each
-call may be repeated: the coordinator knows what it has done.
-
 The requests are those of before KIP-890, version 2. So the epoch stays the same in all transactions
 of a session, and a partition is added before its first batch is sent.
 
@@ -16,13 +13,12 @@ Source: Kafka TransactionManager; KIP-98, KIP-360, KIP-890.
 
 from __future__ import annotations
 
-import threading
-import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError, ProtocolError
-from minibroker.protocol.dialogue import BrokerRefusedError
+from minibroker.errors import KafkaError
+from minibroker.pipeline.wire.coordinators import CoordinatorClient
+from minibroker.pipeline.wire.groups import settled
 from minibroker.protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -33,18 +29,9 @@ from minibroker.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
 )
 from minibroker.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from minibroker.protocol.messages.find_coordinator import (
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
-)
 from minibroker.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
-)
-from minibroker.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestTopic,
-    OffsetFetchResponse,
 )
 from minibroker.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -54,35 +41,16 @@ from minibroker.protocol.messages.txn_offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from minibroker.pipeline.offsets import TopicPartition
     from minibroker.pipeline.wire.client import WireClient
+    from minibroker.pipeline.wire.groups import GroupOffset
 
-OF_GROUPS: Final = 0
-OF_TRANSACTIONS: Final = 1
-FIND_VERSIONS: Final = (1, 3)
 INIT_VERSIONS: Final = (3, 4)
 CALL_VERSIONS: Final = (0, 3)
 """Versions of the other calls; in later ones the epoch changes with each transaction."""
-FETCH_VERSIONS: Final = (7, 7)
-"""The version of OffsetFetch that waits for open transactions and asks for one group."""
-PAUSE_S: Final = 0.02
-_GROUP_CALLS: Final = frozenset({TxnOffsetCommitRequest.API_KEY, OffsetFetchRequest.API_KEY})
-_UNFINISHED: Final = frozenset(
-    {ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.UNSTABLE_OFFSET_COMMIT}
-)
-"""A transaction is about to end; its coordinator is the right one."""
 _FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
-
-
-class GroupOffset(NamedTuple):
-    """A committed offset of a group."""
-
-    topic: str
-    partition: int
-    offset: int
-    metadata: str
 
 
 class ProducerSession:
@@ -90,9 +58,8 @@ class ProducerSession:
 
     def __init__(self, client: WireClient, transactional_id: str, timeout_ms: int) -> None:
         """`timeout_ms`: the coordinator aborts a transaction that is open for longer."""
-        self._client = client
         self._timeout_ms = timeout_ms
-        self._coordinators: dict[int, tuple[str, int]] = {}
+        self._coordinators = CoordinatorClient(client, transactional_id)
         self.transactional_id = transactional_id
         self.producer_id = -1
         self.epoch = -1
@@ -100,9 +67,9 @@ class ProducerSession:
     def initialise(self, deadline: float) -> None:
         """Get an id and an epoch; older producers of this name are fenced, their work is aborted.
 
-        Raises as `_ask`.
+        Raises as `CoordinatorClient.ask`.
         """
-        found = self._ask(
+        found = self._coordinators.ask(
             InitProducerIdRequest(
                 transactional_id=self.transactional_id, transaction_timeout_ms=self._timeout_ms
             ),
@@ -113,7 +80,10 @@ class ProducerSession:
         self.producer_id, self.epoch = found.producer_id, found.producer_epoch
 
     def add_partitions(self, places: Iterable[TopicPartition], deadline: float) -> None:
-        """Make partitions a part of the transaction, before their first batch. Raises as `_ask`."""
+        """Make partitions a part of the transaction, before their first batch.
+
+        Raises as `initialise`.
+        """
         topics: dict[str, list[int]] = {}
         for topic, partition in places:
             topics.setdefault(topic, []).append(partition)
@@ -126,52 +96,26 @@ class ProducerSession:
                 for topic, partitions in topics.items()
             ],
         )
-        self._ask(request, AddPartitionsToTxnResponse, CALL_VERSIONS, deadline, _added)
+        self._coordinators.ask(request, AddPartitionsToTxnResponse, CALL_VERSIONS, deadline, _added)
 
     def committed(self, place: TopicPartition, deadline: float) -> list[GroupOffset]:
         """Return the committed offsets of the group that has the name of the transactions.
 
-        Those of a transaction that ends in this moment are waited for.
-
-        Args:
-            place: is asked for by itself if the group has no offsets: then a pending one does not
-                show.
-            deadline: on the monotonic clock.
-
-        Raises as `_ask`.
+        `place` as of `wire.groups.settled`. Raises as `initialise`.
         """
-        alone = OffsetFetchRequestTopic(name=place.topic, partition_indexes=[place.partition])
-        for topics in (None, [alone]):
-            request = OffsetFetchRequest(
-                group_id=self.transactional_id, topics=topics, require_stable=True
-            )
-            answer = self._ask(request, OffsetFetchResponse, FETCH_VERSIONS, deadline, _unreadable)
-            found = [
-                GroupOffset(
-                    topic.name,
-                    partition.partition_index,
-                    partition.committed_offset,
-                    partition.metadata or "",
-                )
-                for topic in answer.topics
-                for partition in topic.partitions
-                if partition.committed_offset >= 0
-            ]
-            if found:
-                return found
-        return []
+        return settled(self._coordinators, place, deadline)
 
     def commit_offset(
         self, group: str, place: TopicPartition, offset: int, metadata: str, deadline: float
     ) -> None:
-        """Make a committed offset of a group a part of the transaction. Raises as `_ask`."""
+        """Make a committed offset of a group a part of the transaction. Raises as `initialise`."""
         who: dict[str, Any] = {
             "transactional_id": self.transactional_id,
             "producer_id": self.producer_id,
             "producer_epoch": self.epoch,
             "group_id": group,
         }
-        self._ask(
+        self._coordinators.ask(
             AddOffsetsToTxnRequest(**who),
             AddOffsetsToTxnResponse,
             CALL_VERSIONS,
@@ -181,7 +125,7 @@ class ProducerSession:
             partition_index=place.partition, committed_offset=offset, committed_metadata=metadata
         )
         topic = TxnOffsetCommitRequestTopic(name=place.topic, partitions=[partition])
-        self._ask(
+        self._coordinators.ask(
             TxnOffsetCommitRequest(**who, topics=[topic]),
             TxnOffsetCommitResponse,
             CALL_VERSIONS,
@@ -190,14 +134,14 @@ class ProducerSession:
         )
 
     def commit(self, deadline: float) -> None:
-        """Make the transaction visible; it is decided when this returns. Raises as `_ask`."""
+        """Make the transaction visible; it is decided when this returns. Raises as `initialise`."""
         request = EndTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
             committed=True,
         )
-        self._ask(request, EndTxnResponse, CALL_VERSIONS, deadline)
+        self._coordinators.ask(request, EndTxnResponse, CALL_VERSIONS, deadline)
 
     def abort(self, deadline: float) -> None:
         """Abort the transaction and take a new epoch.
@@ -207,7 +151,7 @@ class ProducerSession:
         has another epoch then, and refuses the repeated question as one of a fenced producer, whose
         transaction is over, too.
 
-        Raises as `_ask`.
+        Raises as `initialise`.
         """
         request = InitProducerIdRequest(
             transactional_id=self.transactional_id,
@@ -216,66 +160,10 @@ class ProducerSession:
             producer_epoch=self.epoch,
         )
         try:
-            self._ask(request, InitProducerIdResponse, INIT_VERSIONS, deadline)
+            self._coordinators.ask(request, InitProducerIdResponse, INIT_VERSIONS, deadline)
         except KafkaError as error:
             if error.code not in _FENCED:
                 raise
-
-    def _ask(
-        self,
-        request: Any,
-        response: Any,
-        versions: tuple[int, int],
-        deadline: float,
-        code_of: Callable[[Any], int] = lambda found: int(found.error_code),
-    ) -> Any:
-        """Return the answer of a coordinator, which is asked until it gives one.
-
-        Raises:
-            KafkaError: the coordinator refuses, or it could not be asked before the deadline.
-            OSError: no broker answered before the deadline, or it takes no login.
-            ProtocolError: an answer is malformed.
-            ConfigError: the settings of TLS.
-        """
-        kind = OF_GROUPS if request.API_KEY in _GROUP_CALLS else OF_TRANSACTIONS
-        while True:
-            try:
-                found = self._ask_once(kind, request, response, versions)
-                code = code_of(found)
-                if not code:
-                    return found
-                raise KafkaError(ErrorCode(code), type(request).__name__)
-            except BrokerRefusedError:
-                raise
-            except KafkaError as error:
-                if not error.code.retriable or time.monotonic() >= deadline:
-                    raise
-                if error.code not in _UNFINISHED:
-                    self._coordinators.pop(kind, None)
-            except (OSError, ProtocolError):
-                self._coordinators.pop(kind, None)
-                if time.monotonic() >= deadline:
-                    raise
-            threading.Event().wait(PAUSE_S)
-
-    def _ask_once(self, kind: int, request: Any, response: Any, versions: tuple[int, int]) -> Any:
-        if kind not in self._coordinators:
-            self._coordinators[kind] = self._find(kind)
-        return self._client.ask(self._coordinators[kind], request, response, versions)
-
-    def _find(self, kind: int) -> tuple[str, int]:
-        # The group of a task has the name of its transactions.
-        request = FindCoordinatorRequest(key=self.transactional_id, key_type=kind)
-        found = self._client.ask_any(request, FindCoordinatorResponse, FIND_VERSIONS)
-        if found.error_code:
-            raise KafkaError(ErrorCode(found.error_code), found.error_message)
-        return found.host, found.port
-
-
-def _unreadable(found: OffsetFetchResponse) -> int:
-    """Return the error of the group, or of a partition; 0 if there is none."""
-    codes = [partition.error_code for topic in found.topics for partition in topic.partitions]
-    return next((code for code in (found.error_code, *codes) if code), ErrorCode.NONE)
 
 
 def _added(found: AddPartitionsToTxnResponse) -> int:
