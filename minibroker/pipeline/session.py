@@ -100,29 +100,16 @@ def session(
     check_java()
     check_jars(jars)
     refuse_connect(master)
-    settings = dict(_DEFAULTS)
-    settings["spark.pyspark.driver.python"] = os.environ.get(
-        "PYSPARK_DRIVER_PYTHON", sys.executable
-    )
-    if is_on_this_machine(master):
-        settings |= _ON_THIS_MACHINE
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if ui:
         check_ui(master)
-        settings["spark.ui.enabled"] = "true"
-    if found := ",".join(jars):
-        settings["spark.jars"] = found
-    if found := ",".join(packages):
-        settings["spark.jars.packages"] = found
-    settings |= dict(conf or {})
+    settings = _settings_of(master, jars, packages, ui=ui) | dict(conf or {})
     builder = SparkSession.builder.master(master).appName(app_name)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    is_here = is_on_this_machine(master)
     try:
         with (
             _local_address() if ui else nullcontext(),
-            quick_home(settings) if is_here else nullcontext(),
+            quick_home(settings) if is_on_this_machine(master) else nullcontext(),
         ):
             spark = builder.getOrCreate()
     except Exception as error:
@@ -134,6 +121,29 @@ def session(
         spark.sparkContext.pythonExec = python  # PySpark looks at PYSPARK_PYTHON alone
     prepare(spark)
     return spark
+
+
+def _settings_of(
+    master: str, jars: Iterable[str], packages: Iterable[str], *, ui: bool
+) -> dict[str, str]:
+    """Return our settings of a session; tasks on this machine get this Python, where none is set.
+
+    Arguments as of `session`.
+    """
+    settings = dict(_DEFAULTS)
+    settings["spark.pyspark.driver.python"] = os.environ.get(
+        "PYSPARK_DRIVER_PYTHON", sys.executable
+    )
+    if is_on_this_machine(master):
+        settings |= _ON_THIS_MACHINE
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if ui:
+        settings["spark.ui.enabled"] = "true"
+    if found := ",".join(jars):
+        settings["spark.jars"] = found
+    if found := ",".join(packages):
+        settings["spark.jars.packages"] = found
+    return settings
 
 
 def check_ui(master: str) -> None:

@@ -40,6 +40,7 @@ TESTED_ELSEWHERE = {
             "launch",
             "outcome",
             "preview",
+            "replays/indexed_archive",
             "replays/writer",
             "tables/archived_files",
             "wire/range_losses",
