@@ -1,25 +1,33 @@
 """Listeners altered while a broker runs: minibroker beside Apache Kafka 3.9.1.
 
-Both go through the same alterations of a listener EXTRA, beside the one that the tests use.
+Both go through the same alterations of a listener EXTRA, beside the one that the tests use. The
+listener of docs/how-to/secured.md, with a certificate, is opened as the page says.
 """
 
 from __future__ import annotations
 
 import json
+import shlex
 import socket
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from kazoo.client import KazooClient
 
 from minibroker.testing import Broker
+from tests.support import java, readme
 from tests.support.altering import alter
+from tests.support.certificates import authority_pem, broker_certificate, pem_of
+from tests.support.kafka_tools import run_commands
 from tests.support.processes import free_port
 from tests.support.waiting import wait_until
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.peers import KafkaPeer, ZooKeeper
 
 pytestmark = pytest.mark.java
@@ -155,3 +163,30 @@ def test_listeners_come_and_go_as_in_kafka(kafka_39: KafkaPeer, zookeeper: ZooKe
         mine = walk(here)
     with closing(Asked(zookeeper, "kafka39", kafka_39.port)) as there:
         assert mine == walk(there)
+
+
+def test_a_listener_with_a_certificate_opens_as_the_page_says(tmp_path: Path) -> None:
+    (settings,) = (block.text for block in readme.blocks() if "TLS://localhost:9093" in block.text)
+    (command,) = (
+        line for line in readme.commands(readme.blocks()) if "--add-config-file tls.pro" in line
+    )
+    port, opened = free_port(), free_port()
+    files = {"/etc/minibroker/broker.pem": "broker.pem", "tls.properties": "tls.properties"}
+    files = {there: str(tmp_path / here) for there, here in files.items()}
+    (tmp_path / "broker.pem").write_text(pem_of(broker_certificate()))
+
+    def here(text: str) -> str:
+        for there, own in {":9092": f":{port}", ":9093": f":{opened}", **files}.items():
+            text = text.replace(there, own)
+        return text
+
+    (tmp_path / "tls.properties").write_text(here(settings))
+    with Broker(config={LISTENERS: f"PLAINTEXT://localhost:{port}"}, topics=["t"]):
+        arguments = shlex.split(here(command))[1:]
+        (outcome,) = run_commands(java.KAFKA_39, ("kafka.admin.ConfigCommand", *arguments))
+        assert outcome.failure is None, outcome
+        access = {"security.protocol": "SSL", "ssl.ca.pem": authority_pem()}
+        client = AdminClient({"bootstrap.servers": f"localhost:{opened}", **access})
+        told = client.list_topics(timeout=180)
+        assert [str(broker) for broker in told.brokers.values()] == [f"localhost:{opened}/0"]
+        assert "t" in told.topics

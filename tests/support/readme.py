@@ -46,7 +46,7 @@ NOT_RUN: Final = {
     "bootstrap.servers=broker.example": "settings of a client; tests/pipeline/test_secured.py",
     "security.protocol=SASL_SSL": "settings of a client; tests/pipeline/test_secured.py has such",
     "sasl.enabled.mechanisms=GSSAPI": "settings; test_kerberos.py has them",
-    "listeners=PLAINTEXT://localhost:9092,TLS": "settings; test_altered_listeners.py alters such",
+    "listeners=PLAINTEXT://localhost:9092,TLS": "settings; test_altered_listeners.py runs them",
     "listeners=SSL": "settings of Kafka with files; tests/unit/security has such",
     "broker.id=1": "settings of both kinds; tests/compat_cluster/moving.py writes them",
     "kafka-": "Apache Kafka's scripts; tests/compat_cluster runs the classes behind them",
