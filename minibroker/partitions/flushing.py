@@ -126,7 +126,7 @@ class Flusher:
     def _start(self, partition: Partition) -> None:
         begun = self._running[partition] = self._next.pop(partition)
         try:
-            task = begun.task = partition.log.flush_task()
+            task = begun.task = partition.log.durability.flush_task()
         except StorageError as error:
             self._ended(partition, error)
         else:
@@ -196,7 +196,7 @@ class FlushSchedule(LogCheck):
                 self._is_needed_again = True
                 continue
             try:
-                log.flush_later()
+                log.durability.flush_later()
             except StorageError as error:
                 logger.error("%s", error)
                 self._on_error(error)

@@ -165,7 +165,7 @@ class SyncSchedule:
         while self._queue and len(self._synced_logs) < LOGS_A_CHECKPOINT:
             log = self._queue.popleft()
             try:
-                task = log.sync_task()
+                task = log.durability.sync_task()
             except StorageError as error:
                 self._refused(error)
                 continue

@@ -34,7 +34,7 @@ def close_logs(logs: Iterable[PartitionLog]) -> dict[str, StorageError]:
     tasks: list[FlushTask] = []
     for log in logs:
         try:
-            task = log.closing_task()
+            task = closing_task(log)
         except StorageError as error:
             _note(failed, log.log_directory, error)
         else:
@@ -48,6 +48,39 @@ def close_logs(logs: Iterable[PartitionLog]) -> dict[str, StorageError]:
             _note(failed, task.place.log_directory, failure)
     _finish(synced, failed)
     return failed
+
+
+def closing_task(log: PartitionLog) -> FlushTask | None:
+    """Write everything as a clean stop does; what remains to be synced, on any thread, None:
+    nothing, as in a log that nobody touched. Raises StorageError.
+    """
+    log.write_staged()
+    try:
+        has_new_entries = write_state(log)
+    except OSError as error:
+        raise log.place.failed("close", error) from error
+    if (
+        has_new_entries
+        or log.log_end_offset > log.recovery_point
+        or log.place.epochs_content is not None
+        or log.producers.unsynced
+    ):
+        return log.durability.flush_task(rolled=log.active_segment if has_new_entries else None)
+    return None
+
+
+def write_state(log: PartitionLog) -> bool:
+    """Write what is in memory only, but for epochs, which are synced as they are written:
+    producers, index entries. Return whether the indexes got entries, which are not synced then.
+    Raises OSError, StorageError.
+    """
+    if log.log_end_offset > log.recovery_point or log.producers.state is not None:
+        log.producers.stage_snapshot(log.log_end_offset)
+        log.producers.write_unsynced()
+    if log.is_preallocated:
+        log.trim()
+        log.files.sync_path(log.active_segment.log_path)
+    return log.active_segment.close()
 
 
 def _finish(tasks: list[FlushTask], failed: dict[str, StorageError]) -> None:

@@ -1,68 +1,165 @@
-"""The durable part of a log: the recovery point, names in the directory, when to sync next.
+"""The durable part of a log: the recovery point, and the work that moves it.
 
 An append is in the page cache when it is answered; an fsync on a worker makes it durable later.
-The log gives out a task for that (`PartitionLog.flush_task`). The task changes nothing here: the
-worker runs it, then the loop calls its `apply`, which moves the recovery point.
+`flush_task` gives out a task for that, `sync_task` one that shortens the next start as well. A task
+changes nothing here: the worker runs it, then the loop calls its `apply`, which moves the recovery
+point.
 
 Everything below `recovery_point` is durable. After a crash `recovery` trusts it.
 
-Source: Kafka LocalLog.markFlushed.
+Source: Kafka UnifiedLog.flush, LocalLog.markFlushed.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from minibroker.clock import Clock
+from minibroker.storage import names
+from minibroker.storage.disk import Disk
+from minibroker.storage.log_producers import LogProducers
+from minibroker.storage.partition_directory import PartitionDirectory
+from minibroker.storage.producer_state import ProducersAt
+from minibroker.storage.segment import Segment
+from minibroker.storage.segments import Segments
+from minibroker.storage.sync_task import SyncTask
+from minibroker.storage.tasks import FlushTask
 
 SYNC_BYTES: Final = 64 << 20
 """A log with so many new bytes is synced at once. An fsync of as many takes some 25 ms, the CRCs of
 a start 10 ms."""
 
 
-class Durability:
-    """The durable part of one log.
+class WrittenLog(Protocol):
+    """The log as its durable part sees it. On the loop."""
 
-    All fields belong to the loop; a `FlushTask` on a worker reads names' counts.
-    """
+    @property
+    def log_end_offset(self) -> int:
+        """Return the offset behind the last written record."""
+
+    def write_staged(self) -> None:
+        """Write everything staged. Raises StorageError."""
+
+
+class Durability:
+    """The durable part of one log. All fields belong to the loop."""
 
     __slots__ = (
+        "_clock",
+        "_disk",
+        "_log",
+        "_place",
+        "_producers",
+        "_segments",
         "_sync_above",
-        "has_new_directory",
         "last_flush_ms",
-        "names_changed",
-        "names_synced",
         "recovery_point",
     )
 
-    def __init__(self, recovery_point: int, now_ms: int, *, has_new_names: bool) -> None:
-        """`has_new_names`: names in the directory may not be durable yet."""
+    def __init__(
+        self,
+        disk: Disk,
+        clock: Clock,
+        place: PartitionDirectory,
+        log: WrittenLog,
+        *,
+        segments: Segments,
+        producers: LogProducers,
+        recovery_point: int,
+    ) -> None:
+        """`place`, `segments` and `producers` are those of `log`, which is not asked here."""
+        self._disk = disk  # constant after construction, as the next five
+        self._clock = clock
+        self._place = place
+        self._segments = segments
+        self._producers = producers
+        self._log = log
         self.recovery_point = recovery_point
-        self.last_flush_ms = now_ms
+        self.last_flush_ms = clock.now_ms()
         """When the recovery point moved last, at first when the log was opened."""
-        self.names_changed = int(has_new_names)
-        """How often names in the directory changed."""
-        self.names_synced = 0
-        """Up to which of those changes they are durable."""
-        self.has_new_directory = has_new_names
-        """May the directory's own name not be durable yet?"""
         self._sync_above = 0
         # Appends that reach beyond this position of the active `.log` ask for a sync: the first
         # one after a sync, then every `SYNC_BYTES`.
 
-    def note_names_changed(self) -> None:
-        """Note that the directory has to be synced: a file is new or renamed, or is about to be."""
-        self.names_changed += 1
+    # --- flush ------------------------------------------------------------------------------------
 
-    def note_names_synced(self, names_changed: int | None) -> None:
-        """Note that the directory's own name is durable, and those in it up to this change of
-        `names_changed` (None: not looked at).
+    def flush_task(
+        self,
+        up_to: int | None = None,
+        rolled: Segment | None = None,
+        *,
+        snapshot: Mapping[int, ProducersAt] | None = None,
+    ) -> FlushTask:
+        """Return a task that makes everything below `up_to` (default: the log's end) durable.
+
+        A worker runs it, then its `apply` moves the recovery point. `rolled`: a segment whose
+        indexes were just finished; it is synced even if its records are durable already.
+        `snapshot`: producers by offset, written with those of rolls. The task raises StorageError;
+        so does this call, when what is staged or entries of an index cannot be written.
         """
-        self.has_new_directory = False
-        if names_changed is not None:
-            self.names_synced = max(self.names_synced, names_changed)
+        self._log.write_staged()
+        end = self._log.log_end_offset if up_to is None else up_to
+        dirty = self._dirty_segments(end, rolled)
+        try:
+            for segment in dirty:
+                segment.write_indexes()
+        except OSError as error:
+            raise self._place.failed("write the index of", error) from error
+        return FlushTask(
+            self._place,
+            [segment.path(suffix) for segment in dirty for suffix in names.SEGMENT_SUFFIXES],
+            end,
+            names_changed=self._place.names_changed,
+            snapshots={**self._producers.unsynced, **(snapshot or {})},
+            on_synced=self._note_synced,
+        )
 
-    def note_flushed(self, offset: int, now_ms: int) -> None:
-        """Move the recovery point: everything below `offset` is durable."""
-        if offset > self.recovery_point:
-            self.recovery_point = offset
-            self.last_flush_ms = now_ms
+    def _dirty_segments(self, end: int, rolled: Segment | None) -> list[Segment]:
+        """Return the segments with something below `end` that is not durable, and `rolled`."""
+        place = self._place
+        has_unsynced = end > self.recovery_point or place.names_changed > place.names_synced
+        # What a deleted log has in memory would go to its namesake.
+        if place.is_deleted or not (has_unsynced or rolled is not None):
+            return []
+        active = self._segments.last
+        reached = self._segments.since(min(self.recovery_point, end))
+        dirty = [segment for segment in reached if segment.base_offset < end or segment is active]
+        if rolled is not None and rolled not in dirty:
+            dirty.append(rolled)
+        return dirty
+
+    def flush_later(self, up_to: int | None = None, rolled: Segment | None = None) -> None:
+        """Have the worker do `flush_task`. Raises StorageError."""
+        task = self.flush_task(up_to, rolled)
+        self._disk.run_then(task, task.apply)
+
+    def sync_task(self) -> SyncTask | None:
+        """Return a task that makes everything durable, with a producer snapshot for the log's end.
+        None: there is nothing to sync. The next append asks for another sync.
+
+        A worker runs it, the loop applies it. Raises StorageError; so does the task.
+        """
+        self._sync_above = 0
+        self._log.write_staged()
+        end, producers = self._log.log_end_offset, self._producers
+        is_new = end > producers.snapshot_offset
+        if self._place.is_deleted or not (is_new or end > self.recovery_point):
+            return None
+        if not is_new:
+            return SyncTask(self.flush_task(), None)
+        flush = self.flush_task(snapshot={end: producers.at_end()})
+        return SyncTask(flush, producers.note_snapshot)
+
+    def _note_synced(self, offset: int, snapshots: Mapping[int, ProducersAt]) -> None:
+        """Note, on the loop, that a flush made everything below `offset` durable and wrote these
+        snapshots. A roll may leave a gap in front of `offset`, which is no part of the log yet.
+        """
+        self._producers.note_synced(snapshots)
+        durable = min(offset, self._log.log_end_offset)
+        if durable > self.recovery_point:
+            self.recovery_point = durable
+            self.last_flush_ms = self._clock.now_ms()
+
+    # --- the log is cut ---------------------------------------------------------------------------
 
     def note_truncated(self, end_offset: int) -> None:
         """Note that the log ends at `end_offset` now, where nothing is behind."""
@@ -73,10 +170,6 @@ class Durability:
         self.recovery_point = max(self.recovery_point, offset)
 
     # --- when to sync -----------------------------------------------------------------------------
-
-    def note_sync(self) -> None:
-        """Note that a sync of the whole log begins: the next append asks for another one."""
-        self._sync_above = 0
 
     def note_roll(self) -> None:
         """Positions count from the start of a new `.log` now."""

@@ -452,7 +452,7 @@ class LogManager:
         try:
             log = self._open_copy(move)
         except StorageError:
-            old.take_back(original)
+            old.place.take_back(original)
             raise
         if refusal is not None:
             logger.error(
@@ -460,7 +460,7 @@ class LogManager:
                 *(old.name, log.directory, original, refusal),
             )
         log.durability.recovery_point = recovery_point
-        log.durability.has_new_directory = True
+        log.place.has_new_directory = True
         log.place.assign_topic_id(old.place.topic_id)
         log.clean_offset = old.clean_offset
         self._note_left(old.name, left)

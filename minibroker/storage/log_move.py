@@ -22,6 +22,7 @@ from typing import Final, TypeVar
 
 from minibroker.errors import StorageError
 from minibroker.storage import names
+from minibroker.storage.closing import write_state
 from minibroker.storage.partition_log import PartitionLog
 from minibroker.storage.segment import Segment
 
@@ -271,7 +272,7 @@ class LogMove:
             pieces, size = self._pieces(FINISH_BYTES + 1)
             is_early = bool(changed) or size > FINISH_BYTES
             if not is_early:
-                log.write_state()
+                write_state(log)
         except OSError as error:
             raise _refused(log, error) from error
         try:

@@ -1,4 +1,5 @@
-"""The directory of one partition: where it is, whose it is, and whether its log is in service.
+"""The directory of one partition: where it is, whose it is, whether its log is in service, and
+whether the names in it are durable.
 
 A log (`partition_log`) has one. Work beside the loop (`tasks`) gets it, not the log: it sees here
 whether the log is still the one that it was begun for.
@@ -26,15 +27,26 @@ class PartitionDirectory:
         "_topic_id",
         "epochs_content",
         "generation",
+        "has_new_directory",
         "is_deleted",
         "name",
+        "names_changed",
+        "names_synced",
         "path",
     )
 
     def __init__(
-        self, disk: Disk, name: TopicPartition, path: str, topic_id: TopicId | None
+        self,
+        disk: Disk,
+        name: TopicPartition,
+        path: str,
+        topic_id: TopicId | None,
+        *,
+        has_new_names: bool,
     ) -> None:
-        """`topic_id`: as the property; None: not read yet."""
+        """`topic_id`: as the property; None: not read yet. `has_new_names`: names in the directory
+        may not be durable yet.
+        """
         self._disk = disk  # constant after construction, as `name`
         self.name = name
         self.path = path
@@ -48,6 +60,12 @@ class PartitionDirectory:
         self.epochs_content: bytes | None = None
         """Content that `leader-epoch-checkpoint` has to get, None if the file has it already. A
         worker takes it (`tasks.EpochsTask`)."""
+        self.names_changed = int(has_new_names)
+        """How often names in the directory changed."""
+        self.names_synced = 0
+        """Up to which of those changes they are durable. Read by workers."""
+        self.has_new_directory = has_new_names
+        """May the directory's own name not be durable yet? Read by workers."""
         self._topic_id = topic_id
 
     @property
@@ -132,6 +150,20 @@ class PartitionDirectory:
         except OSError as error:
             if not self.is_deleted:
                 raise self.failed("write partition.metadata of", error) from error
+
+    # --- the names in it --------------------------------------------------------------------------
+
+    def note_names_changed(self) -> None:
+        """Note that the directory has to be synced: a file is new or renamed, or is about to be."""
+        self.names_changed += 1
+
+    def note_names_synced(self, names_changed: int | None) -> None:
+        """Note that the directory's own name is durable, and those in it up to this change of
+        `names_changed` (None: not looked at).
+        """
+        self.has_new_directory = False
+        if names_changed is not None:
+            self.names_synced = max(self.names_synced, names_changed)
 
     # --- its name ---------------------------------------------------------------------------------
 

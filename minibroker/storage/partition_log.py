@@ -5,9 +5,9 @@ Made by `recovery.load_log`, owned by the log manager. It is composed of parts; 
     place        `PartitionDirectory`  the directory, its topic, whether the log is in service
     segments     `Segments`            the files with all written records; the last one is active
     tail         `Tail`                staged batches, and the room that the active segment has
-    durability   `Durability`          how much is on the disk
     epochs       `LeaderEpochs`        where each leader epoch began
     producers    `LogProducers`        idempotent producers, open transactions, snapshots
+    durability   `Durability`          how much is on the disk, and the work that gets it there
 
 This module changes a log. Functions beside it read one (`log_reads`, `lookups`), say which of its
 segments go (`retention`), and put compacted ones in their place (`compaction`).
@@ -21,23 +21,22 @@ marked as lost. A later append may succeed. `append_as_follower` takes batches a
 numbered them (`follower_records`).
 
 A crash may lose or tear everything behind the recovery point; `recovery` restores the log from the
-files. One thread (the loop's) uses a log. Tasks run on others: those of `flush_task` change nothing
+files. One thread (the loop's) uses a log. Tasks run on others: those of `durability` change nothing
 in it, the loop applies them. `check_invariant` says what holds between two calls.
 
 Source: Kafka UnifiedLog, LocalLog; FORMAT.md.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from minibroker.clock import Clock
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CorruptionError, HalfChangedError, KafkaError, StorageError
-from minibroker.ids import TopicId, TopicPartition
 from minibroker.records.batch import BatchHeader, iterate_headers
 from minibroker.records.control import read_marker
-from minibroker.storage import names, segment_files
+from minibroker.storage import segment_files
 from minibroker.storage.append_rules import AppendRules
 from minibroker.storage.disk import Disk
 from minibroker.storage.durability import Durability
@@ -47,15 +46,13 @@ from minibroker.storage.follower_records import ReplicatedBatch, batches_to_appe
 from minibroker.storage.index_file import TAIL_ENTRIES
 from minibroker.storage.log_producers import LogProducers
 from minibroker.storage.partition_directory import PartitionDirectory
-from minibroker.storage.producer_state import ProducersAt, RecentBatch
+from minibroker.storage.producer_state import RecentBatch
 from minibroker.storage.segment import Segment, roll_jitter_ms
 from minibroker.storage.segments import Segments
-from minibroker.storage.sync_task import SyncTask
 from minibroker.storage.tail import ALWAYS_ASK, AppendInfo, Tail
 from minibroker.storage.tasks import (
     CreateTask,
     EpochsTask,
-    FlushTask,
     RemoveDirectoryTask,
 )
 from minibroker.storage.txn_index import aborted_transaction
@@ -109,8 +106,7 @@ class PartitionLog:
         self,
         disk: Disk,
         clock: Clock,
-        name: TopicPartition,
-        directory: str,
+        place: PartitionDirectory,
         *,
         config: "TopicConfig",
         rules: AppendRules,
@@ -120,20 +116,17 @@ class PartitionLog:
         log_end_offset: int,
         recovery_point: int,
         snapshot_offset: int,
-        has_new_names: bool,
         high_watermark: int = -1,
-        topic_id: TopicId | None = None,
     ) -> None:
         """`rules` are those of `config`. `segments` has at least one, the last is the active one.
 
         `high_watermark`: of the last checkpoint, as far as the log reaches; -1: the log's start.
-        `snapshot_offset`: of the newest producer snapshot, 0: none. `has_new_names`: names in the
-        directory may not be durable yet. `topic_id`: as the property; None: not read yet.
+        `snapshot_offset`: of the newest producer snapshot, 0: none.
         """
         self.disk = disk  # constant after construction, as `clock` and `name`
         self.clock = clock
-        self.name = name
-        self.place = PartitionDirectory(disk, name, directory, topic_id)
+        self.name = place.name
+        self.place = place
         """Directory and name of the log. Work beside the loop gets this, not the log."""
         self.config = config
         self.rules = rules
@@ -156,16 +149,24 @@ class PartitionLog:
         # The parts.
         self.segments = segments
         self._tail = Tail(log_end_offset)
-        self.durability = Durability(recovery_point, clock.now_ms(), has_new_names=has_new_names)
         self.epochs = epochs
         self.producers = LogProducers(
             disk,
             clock,
-            self.place,
+            place,
             segments,
             self,
             log_end_offset=log_end_offset,
             snapshot_offset=snapshot_offset,
+        )
+        self.durability = Durability(
+            disk,
+            clock,
+            place,
+            self,
+            segments=segments,
+            producers=self.producers,
+            recovery_point=recovery_point,
         )
 
     def check_invariant(self) -> bool:
@@ -328,7 +329,7 @@ class PartitionLog:
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
     def store_epochs(self) -> None:
-        """Have the checkpoint written by the worker; `flush_task` and `close` make sure of it.
+        """Have the checkpoint written by the worker; every flush makes sure of it.
 
         Until then a start finds the epochs in batches that are not synced yet.
         """
@@ -466,7 +467,7 @@ class PartitionLog:
         self._tail.stage(records, entry, header.last_offset, header.max_timestamp)
         self.write_staged()
         if completed is not None and completed.is_aborted:
-            self.durability.note_names_changed()  # the index may be a new file
+            self.place.note_names_changed()  # the index may be a new file
             try:
                 self.active_segment.txn_index.append(aborted_transaction(completed))
             except OSError as error:
@@ -628,7 +629,7 @@ class PartitionLog:
                 age_ms_max = config.segment_age_ms_max - segment.roll_jitter_ms
             if used == 0:
                 # Whatever was synced before, the file had no name then.
-                self.durability.note_names_changed()
+                self.place.note_names_changed()
             segment.prepare_append()
             first = segment.first_timestamp if used else header.max_timestamp
             self._tail.set_room(
@@ -662,12 +663,12 @@ class PartitionLog:
             raise self._failed("begin a segment of", error) from error
         self.segments.add(new)
         self.preallocate()
-        self.durability.note_names_changed()
+        self.place.note_names_changed()
         self.durability.note_roll()
         self._tail.forget_room()
         new.begin_empty()
         self.disk.run_later(CreateTask(new))
-        self.flush_later(start, old)
+        self.durability.flush_later(start, old)
         return new
 
     def preallocate(self) -> None:
@@ -700,93 +701,6 @@ class PartitionLog:
             created_ms=self.clock.now_ms(),
             roll_jitter_ms=roll_jitter_ms(self.config),
         )
-
-    # --- flush ------------------------------------------------------------------------------------
-
-    def flush_task(
-        self,
-        up_to: int | None = None,
-        rolled: Segment | None = None,
-        *,
-        snapshot: Mapping[int, ProducersAt] | None = None,
-    ) -> FlushTask:
-        """Return a task that makes everything below `up_to` (default: the log's end) durable.
-
-        A worker runs it, then its `apply` moves the recovery point. `rolled`: a segment whose
-        indexes were just finished; it is synced even if its records are durable already.
-        `snapshot`: producers by offset, written with those of rolls. The task raises StorageError;
-        so does this call, when entries of the index cannot be written.
-        """
-        self.write_staged()
-        durability = self.durability
-        end = self.log_end_offset if up_to is None else up_to
-        names_changed = durability.names_changed
-        dirty: list[Segment] = []
-        # What a deleted log has in memory would go to its namesake.
-        has_unsynced = end > self.recovery_point or names_changed > durability.names_synced
-        if (has_unsynced or rolled is not None) and not self.is_deleted:
-            reached = self.segments.since(min(self.recovery_point, end))
-            active = self.segments.last
-            dirty = [
-                segment for segment in reached if segment.base_offset < end or segment is active
-            ]
-            if rolled is not None and rolled not in dirty:
-                dirty.append(rolled)
-        try:
-            for segment in dirty:
-                segment.write_indexes()
-        except OSError as error:
-            raise self._failed("write the index of", error) from error
-        paths = [segment.path(suffix) for segment in dirty for suffix in names.SEGMENT_SUFFIXES]
-        snapshots = {**self.producers.unsynced, **(snapshot or {})}
-        return FlushTask(
-            self.place,
-            self.durability,
-            paths,
-            end,
-            names_changed=names_changed,
-            snapshots=snapshots,
-            on_synced=self._note_synced,
-        )
-
-    def _note_synced(self, offset: int, snapshots: Mapping[int, ProducersAt]) -> None:
-        """Note, on the loop, that a flush made everything below `offset` durable and wrote these
-        snapshots.
-        """
-        self.producers.note_synced(snapshots)
-        self.note_flushed(offset)
-
-    def flush_later(self, up_to: int | None = None, rolled: Segment | None = None) -> None:
-        """Have the worker do `flush_task`. Raises StorageError."""
-        task = self.flush_task(up_to, rolled)
-        self.disk.run_then(task, task.apply)
-
-    def flush(self) -> None:
-        """Make everything appended durable before this returns. Raises StorageError."""
-        task = self.flush_task()
-        task()
-        task.apply()
-
-    def sync_task(self) -> SyncTask | None:
-        """Return a task that makes everything durable, with a producer snapshot for the log's end.
-        None: there is nothing to sync.
-
-        A worker runs it, the loop applies it. Raises StorageError; so does the task.
-        """
-        self.durability.note_sync()
-        self.write_staged()
-        is_new = self.log_end_offset > self.producers.snapshot_offset
-        if self.is_deleted or not (is_new or self.log_end_offset > self.recovery_point):
-            return None
-        snapshot = {self.log_end_offset: self.producers.at_end()} if is_new else {}
-        return SyncTask(
-            self.flush_task(snapshot=snapshot), self.producers.note_snapshot if is_new else None
-        )
-
-    def note_flushed(self, offset: int) -> None:
-        """Move the recovery point: everything below `offset` is durable. On the loop."""
-        self.durability.note_flushed(min(offset, self.log_end_offset), self.clock.now_ms())
-        assert self.check_invariant()
 
     # --- truncate ---------------------------------------------------------------------------------
 
@@ -849,7 +763,7 @@ class PartitionLog:
         self._tail.drop(offset)
         self.durability.note_truncated(offset)
         self.durability.note_log_start(log_start_offset)
-        self.durability.note_names_changed()
+        self.place.note_names_changed()
         self.place.generation += 1
         if self.clean_offset is not None:
             self.clean_offset = min(self.clean_offset, offset)
@@ -884,7 +798,7 @@ class PartitionLog:
                 if with_snapshots:
                     self.producers.forget_snapshot(segment.base_offset)
         finally:
-            self.durability.note_names_changed()
+            self.place.note_names_changed()
             segment_files.remove_later(self.disk, paths, self.config.file_delete_delay_ms)
 
     # --- the start moves --------------------------------------------------------------------------
@@ -913,48 +827,7 @@ class PartitionLog:
                 self.store_epochs()
         assert self.check_invariant()
 
-    # --- close, delete ----------------------------------------------------------------------------
-
-    def close(self) -> None:
-        """Write and sync everything, as a clean stop does. An untouched log costs nothing.
-
-        Raises StorageError.
-        """
-        task = self.closing_task()
-        if task is not None:
-            task()
-            task.apply()
-
-    def closing_task(self) -> FlushTask | None:
-        """Write everything as a clean stop does; what remains to be synced, on any thread, None:
-        nothing. Raises StorageError.
-        """
-        self.write_staged()
-        try:
-            has_new_entries = self.write_state()
-        except OSError as error:
-            raise self._failed("close", error) from error
-        if (
-            has_new_entries
-            or self.log_end_offset > self.recovery_point
-            or self.place.epochs_content is not None
-            or self.producers.unsynced
-        ):
-            return self.flush_task(rolled=self.active_segment if has_new_entries else None)
-        return None
-
-    def write_state(self) -> bool:
-        """Write what is in memory only, but for epochs, which are synced as they are written:
-        producers, index entries. Return whether the indexes got entries, which are not synced
-        then. Raises OSError.
-        """
-        if self.log_end_offset > self.recovery_point or self.producers.state is not None:
-            self.producers.stage_snapshot(self.log_end_offset)
-            self.producers.write_unsynced()
-        if self.is_preallocated:
-            self.trim()
-            self.disk.files.sync_path(self.active_segment.log_path)
-        return self.active_segment.close()
+    # --- out of service ---------------------------------------------------------------------------
 
     def abandon(self) -> None:
         """Read and write nothing any more. Staged batches are lost, files stay as they are.
@@ -974,9 +847,3 @@ class PartitionLog:
         """
         self.place.rename(directory, self.abandon)
         return RemoveDirectoryTask(self.files, directory)
-
-    def take_back(self, directory: str) -> None:
-        """After `mark_deleted`, whether that could rename or not: in service in `directory`, where
-        it was. Raises StorageError.
-        """
-        self.place.take_back(directory)

@@ -28,6 +28,7 @@ from minibroker.storage.checked_batches import checked_batches
 from minibroker.storage.disk import Disk
 from minibroker.storage.epochs import LeaderEpochs
 from minibroker.storage.epochs_rebuild import with_earlier_epochs
+from minibroker.storage.partition_directory import PartitionDirectory
 from minibroker.storage.partition_log import PartitionLog
 from minibroker.storage.recovery_walk import RecoveryWalk, WalkStart
 from minibroker.storage.segment import Segment, roll_jitter_ms
@@ -127,14 +128,18 @@ class _Loader:
         if not self._is_clean:
             self._add_earlier_epochs(log_start, log_end)
         snapshots = self._clean_snapshots(found, log_end)
-        known = max(self.checkpointed.recovery_point, 0)
-        if known > log_end:  # of a log that was truncated since: says nothing of what is there now
-            known = self.segments.last.base_offset
+        place = PartitionDirectory(
+            self.disk,
+            self.name,
+            self.directory,
+            ZERO_TOPIC_ID if self.is_new else None,
+            # A clean stop syncs nothing of a log that never had a record.
+            has_new_names=self.has_new_names or log_end == 0,
+        )
         log = PartitionLog(
             self.disk,
             self.clock,
-            self.name,
-            self.directory,
+            place,
             config=self.config,
             rules=rules,
             segments=self.segments,
@@ -142,11 +147,8 @@ class _Loader:
             log_start_offset=log_start,
             log_end_offset=log_end,
             high_watermark=self.checkpointed.high_watermark,
-            recovery_point=log_end if self._is_clean else max(min(known, log_end), log_start),
+            recovery_point=self._recovery_point(log_start, log_end),
             snapshot_offset=snapshots,
-            # A clean stop syncs nothing of a log that never had a record.
-            has_new_names=self.has_new_names or log_end == 0,
-            topic_id=ZERO_TOPIC_ID if self.is_new else None,
         )
         if self.has_new_epochs:
             log.store_epochs()
@@ -159,6 +161,15 @@ class _Loader:
     @property
     def _is_clean(self) -> bool:
         return self.checkpointed.is_clean
+
+    def _recovery_point(self, log_start: int, log_end: int) -> int:
+        """Return the offset below which the log is durable."""
+        if self._is_clean:
+            return log_end
+        known = max(self.checkpointed.recovery_point, 0)
+        if known > log_end:  # of a log that was truncated since: says nothing of what is there now
+            known = self.segments.last.base_offset
+        return max(min(known, log_end), log_start)
 
     def _new_segment(self, base_offset: int) -> Segment:
         return Segment(

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 
 from minibroker.errors import CorruptionError, StorageError, SyncError
 from minibroker.storage import names, producer_files
-from minibroker.storage.durability import Durability
 from minibroker.storage.files import Files
 from minibroker.storage.partition_directory import PartitionDirectory
 from minibroker.storage.producer_state import ProducersAt, encode_snapshot
@@ -76,7 +75,6 @@ class FlushTask:
     """
 
     __slots__ = (
-        "_durability",
         "_generation",
         "_has_synced_names",
         "_names_changed",
@@ -91,7 +89,6 @@ class FlushTask:
     def __init__(
         self,
         place: PartitionDirectory,
-        durability: Durability,
         paths: list[str],
         end: int,
         *,
@@ -99,12 +96,11 @@ class FlushTask:
         on_synced: Callable[[int, Mapping[int, ProducersAt]], None],
         snapshots: Mapping[int, ProducersAt] | None = None,
     ) -> None:
-        """`names_changed`: the log's count of changes when `paths` were found. `snapshots`: of
+        """`names_changed`: the count of `place` when `paths` were found. `snapshots`: of
         producers, by offset, to be written first; nobody changes these mappings. `on_synced` is
         told `end` and `snapshots` by `apply`.
         """
         self.place = place
-        self._durability = durability
         self._path = place.path
         self._snapshots = snapshots or {}
         self._paths = paths
@@ -125,7 +121,7 @@ class FlushTask:
     @property
     def has_new_directory(self) -> bool:
         """Return whether the parent has to be synced, too."""
-        return self._durability.has_new_directory and not self.place.is_deleted
+        return self.place.has_new_directory and not self.place.is_deleted
 
     @property
     def is_current(self) -> bool:
@@ -142,7 +138,7 @@ class FlushTask:
         if self.place.is_deleted:
             return
         names_changed = self._names_changed if self._has_synced_names else None
-        self._durability.note_names_synced(names_changed)
+        self.place.note_names_synced(names_changed)
         if self.is_current:
             self._on_synced(self.end, self._snapshots)
 
@@ -188,7 +184,7 @@ class FlushTask:
                 place.files.sync_path(path)
             except FileNotFoundError:
                 continue  # a transaction index is rarely there
-        if self._names_changed > self._durability.names_synced:
+        if self._names_changed > place.names_synced:
             place.files.sync_directory(place.path)
             self._has_synced_names = True
 

@@ -25,7 +25,7 @@ from minibroker.records.control import TransactionMarker, build_marker
 from minibroker.records.record import Record, decode_records
 from minibroker.storage import log_reads, retention
 from tests.support.compaction import compact
-from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, config, open_manager, sync
+from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, config, flush, open_manager, sync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -107,7 +107,7 @@ class Load:
             log.update_high_watermark(log.log_end_offset)
             self.written[topic] = log.log_end_offset
             if self.flushes:
-                log.flush()
+                flush(log)
                 self.durable[topic] = self.written[topic]
             report(topic, self.written[topic])
         self._do_something()
@@ -147,7 +147,7 @@ class Load:
         chance = self.chance.random()
         log = self.chance.choice(list(self.logs.values()))
         if chance < 0.1:
-            log.flush()
+            flush(log)
             self.durable[log.topic] = self.written[log.topic]
         elif chance < 0.2:
             self.manager.checkpoint_now()

@@ -23,6 +23,7 @@ from tests.support.logs import (
     ManualClock,
     abandon,
     config,
+    flush,
     open_manager,
     records_of,
 )
@@ -73,7 +74,7 @@ class Life:
         log = self.manager.create_log("t", 0, TOPIC_ID, SETTINGS)
         for round_number in range(2):
             self._append(log, round_number)
-            log.flush()
+            flush(log)
             self.manager.checkpoint_now()
             before = self.files.call_count
             roll_and_compact(log, NOW_MS + round_number * 2 * DAY_MS)

@@ -116,7 +116,7 @@ class Node:
         """Do the work of timers: a sync, checkpoints, retention."""
         try:
             log = self.partition.log
-            task = log.sync_task()
+            task = log.durability.sync_task()
             if task is not None:
                 task()
                 task.apply()

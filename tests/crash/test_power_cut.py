@@ -42,6 +42,7 @@ from tests.support.logs import (
     abandon,
     append,
     config,
+    flush,
     open_manager,
     records_of,
     sync,
@@ -90,7 +91,7 @@ class Life:
                     leader_epoch=round_number,
                 )
                 if number in (2, 3, 11):
-                    log.flush()
+                    flush(log)
                     self.durable = len(self.appended)
                 if number in (4, 12):
                     self.manager.checkpoint_now()
@@ -214,7 +215,7 @@ def random_life_and_cut(path: Path, seed: int, gaps: Mapping[str, set[int]]) -> 
         assert broken_things(path) == []
     else:
         for log in manager.logs.values():
-            log.flush()
+            flush(log)
         abandon(manager)
     return True
 

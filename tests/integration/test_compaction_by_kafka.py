@@ -23,7 +23,15 @@ from minibroker.storage.append_rules import AppendRules
 from tests.support import java
 from tests.support.check import broken_things
 from tests.support.compaction import DAY_MS, compact, end_transaction, facts_of, put
-from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, config, open_manager, records_of
+from tests.support.logs import (
+    NOW_MS,
+    TOPIC_ID,
+    ManualClock,
+    config,
+    flush,
+    open_manager,
+    records_of,
+)
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig
@@ -154,7 +162,7 @@ def live(path: Path, seed: int) -> list[Compacted]:
     for number in range(ROUNDS):
         author.write(chance.randrange(10, 60))
         log.roll()
-        log.flush()
+        flush(log)
         copy = path / f"kafka-{seed}-{number}" / "t-0"
         shutil.copytree(log.directory, copy)
         now_ms = NOW_MS + number * DAY_MS
@@ -277,7 +285,7 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Crashed]:
         if number % 4 == 3:
             log.roll()
     put(log, (b"a", b"last"))
-    log.flush()
+    flush(log)
     before = path / "before"
     shutil.copytree(log.directory, before)
     compact(log)

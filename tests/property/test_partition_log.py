@@ -24,7 +24,7 @@ from minibroker.storage.log_directory import LogDirectory
 from tests.support.check import broken_things
 from tests.support.compaction import compact
 from tests.support.faulty_files import FaultyFiles
-from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, abandon, config, open_manager
+from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, abandon, config, flush, open_manager
 
 SETTINGS = config(
     segment_bytes=1200,
@@ -135,7 +135,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule()
     def flush(self) -> None:
-        self.log.flush()
+        flush(self.log)
         self.durable = self.end
 
     @rule()
@@ -158,7 +158,7 @@ class LogMachine(RuleBasedStateMachine):
         if self.log.log_start_offset > self.start:
             assert self.log.size_bytes >= SETTINGS.retention_bytes
         self.start = self.log.log_start_offset
-        self.log.flush()  # else a power cut brings the files back, as in Kafka
+        flush(self.log)  # else a power cut brings the files back, as in Kafka
         self.durable = self.end
         self.manager.checkpoint_now()
 
@@ -187,7 +187,7 @@ class LogMachine(RuleBasedStateMachine):
         """Truncate at the start of a batch, as replicas are truncated; producers begin again."""
         base = data.draw(st.sampled_from(self._batch_starts()))
         assert self.manager.truncate("t", 0, base)
-        self.log.flush()
+        flush(self.log)
         self._ended_at(base)
         self.durable = base
 
@@ -224,7 +224,7 @@ class LogMachine(RuleBasedStateMachine):
         assert task is not None
         task()
         self.log = self.manager.create_log("t", 0, TOPIC_ID, SETTINGS)
-        self.log.flush()  # else a power cut brings the old one back, as in Kafka
+        flush(self.log)  # else a power cut brings the old one back, as in Kafka
         self.start = self.end = self.durable = 0
         self._ended_at(0)
 
@@ -270,7 +270,7 @@ class LogMachine(RuleBasedStateMachine):
         assert self.durable <= self.log.log_end_offset <= self.end
         self._ended_at(self.log.log_end_offset)
         self._close_open_transaction()
-        self.log.flush()
+        flush(self.log)
         self.manager.checkpoint_now()
         self.durable = self.end
 

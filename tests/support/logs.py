@@ -92,13 +92,20 @@ def open_manager(
 
 def sync(manager: LogManager, log: PartitionLog) -> None:
     """Sync and write checkpoints, like the worker and the loop some seconds after an append."""
-    task = log.sync_task()
+    task = log.durability.sync_task()
     if task is None:
         return
     task()
     superseded = task.apply()
     manager.checkpoint_now()
     RemoveTask(log.files, [superseded] if superseded is not None else [])()
+
+
+def flush(log: PartitionLog) -> None:
+    """Make everything appended durable before this returns."""
+    task = log.durability.flush_task()
+    task()
+    task.apply()
 
 
 def abandon(manager: LogManager) -> None:

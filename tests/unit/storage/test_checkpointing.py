@@ -11,7 +11,7 @@ from minibroker.errors import StorageError
 from minibroker.ids import TopicPartition
 from minibroker.storage.files import Files
 from tests.support.faulty_files import FaultyFiles
-from tests.support.logs import DEFAULTS, TOPIC_ID, append, open_manager
+from tests.support.logs import DEFAULTS, TOPIC_ID, append, flush, open_manager
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,7 @@ def test_one_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
     manager = open_manager(str(tmp_path), files=files)
     log = manager.create_log(*A, TOPIC_ID, DEFAULTS)
     append(log, b"old")
-    log.flush()
+    flush(log)
     files.waits = True
     writer = Thread(target=manager.checkpoint_now)
     writer.start()
@@ -198,14 +198,14 @@ def test_a_sync_writes_the_recovery_points_of_its_logs_only(tmp_path: Path) -> N
     logs = [manager.create_log(*name, TOPIC_ID, DEFAULTS) for name in (A, B)]
     for log in logs:
         append(log, b"1")
-        log.flush()
+        flush(log)
     manager.checkpoint_now()
     manager.close()
     manager = open_manager(str(tmp_path))
     logs = [manager.logs[name] for name in (A, B)]
     for log in logs:
         append(log, b"2")
-        log.flush()
+        flush(log)
     manager.checkpoint_synced([(logs[0], 2)])
     assert recovery_points(tmp_path) == {"a": 2, "b": 1}
     manager.close()
@@ -217,7 +217,7 @@ def test_a_sync_of_truncated_or_deleted_records_counts_for_nothing(tmp_path: Pat
     for log in logs:
         append(log, b"1")
         append(log, b"2")
-        log.flush()
+        flush(log)
     manager.truncate(*A, 1)
     manager.delete(*B)
     manager.create_log(*B, TOPIC_ID, DEFAULTS)
@@ -233,7 +233,7 @@ def test_a_sync_writes_into_the_directory_of_each_log(tmp_path: Path) -> None:
     logs = [manager.create_log(*name, TOPIC_ID, DEFAULTS) for name in (A, B)]
     for log in logs:
         append(log, b"1")
-        log.flush()
+        flush(log)
     manager.checkpoint_synced([(log, 1) for log in logs])
     assert [recovery_points(path) for path in paths] == [{"a": 1}, {"b": 1}]
     manager.fail_directory(str(paths[1]))

@@ -46,7 +46,7 @@ def test_logs_are_synced_several_at_a_time_and_their_parent_once(tmp_path: Path)
     files.directories.clear()
     assert close_logs(logs) == {}
     assert [log.recovery_point for log in logs] == [1] * LOGS
-    assert not any(log.durability.has_new_directory for log in logs)
+    assert not any(log.place.has_new_directory for log in logs)
     assert files.directories.count(str(tmp_path)) == 1
     assert files.directories.count(logs[0].directory) == 1
     abandon(manager)
@@ -109,5 +109,5 @@ def test_a_parent_that_cannot_be_synced_keeps_the_recovery_points(tmp_path: Path
     refuses = True
     assert list(close_logs([log])) == [str(tmp_path)]
     assert log.recovery_point == 0
-    assert log.durability.has_new_directory
+    assert log.place.has_new_directory
     abandon(manager)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.support.faulty_files import FaultyFiles
-from tests.support.logs import NOW_MS, TOPIC_ID, abandon, append, config, open_manager
+from tests.support.logs import NOW_MS, TOPIC_ID, abandon, append, config, flush, open_manager
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ def test_a_flush_changes_nothing_until_the_loop_applies_it(new_log: NewLog) -> N
     log = new_log()
     append(log, b"a", leader_epoch=1)
     before = _durable_state(log)
-    task = log.flush_task()
+    task = log.durability.flush_task()
     task()
     assert _durable_state(log) == before
     task.apply()
@@ -30,8 +30,8 @@ def test_a_flush_changes_nothing_until_the_loop_applies_it(new_log: NewLog) -> N
 
 def _durable_state(log: PartitionLog) -> tuple[int, bool, bool]:
     """Everything that a flush moves."""
-    has_synced_names = log.durability.names_synced > 0
-    return log.recovery_point, has_synced_names, log.durability.has_new_directory
+    has_synced_names = log.place.names_synced > 0
+    return log.recovery_point, has_synced_names, log.place.has_new_directory
 
 
 def test_a_roll_leaves_the_recovery_point_to_the_loop(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_index_entries_of_a_clean_stop_survive_a_power_cut(tmp_path: Path) -> No
     log = manager.create_log("t", 0, TOPIC_ID, config())
     for number in range(4):
         append(log, b"x" * 3_000, timestamp_ms=NOW_MS + number)
-    log.flush()
+    flush(log)
     manager.close()
     files.power_cut()
     manager = open_manager(str(tmp_path), files=files)
@@ -78,7 +78,7 @@ def test_a_log_asks_for_a_sync_once_and_again_after_it(new_log: NewLog) -> None:
     append(log, b"a")
     append(log, b"b")
     assert asked == [False]
-    assert log.sync_task() is not None
+    assert log.durability.sync_task() is not None
     append(log, b"c")
     assert asked == [False, False]
     log.roll()
@@ -88,33 +88,35 @@ def test_a_log_asks_for_a_sync_once_and_again_after_it(new_log: NewLog) -> None:
 
 def test_there_is_nothing_to_sync_where_nothing_was_appended(new_log: NewLog) -> None:
     log = new_log()
-    assert log.sync_task() is None
+    assert log.durability.sync_task() is None
     append(log, b"a")
-    task = log.sync_task()
+    task = log.durability.sync_task()
     assert task is not None
     task()
     assert task.apply() is None
-    assert log.sync_task() is None
+    assert log.durability.sync_task() is None
     append(log, b"b")
-    log.flush()
-    assert log.sync_task() is not None  # a snapshot is due, though the records are durable
+    flush(log)
+    assert (
+        log.durability.sync_task() is not None
+    )  # a snapshot is due, though the records are durable
     append(log, b"c")
     log.mark_deleted(f"{log.directory}.x-delete")
-    assert log.sync_task() is None
+    assert log.durability.sync_task() is None
 
 
 def test_a_snapshot_older_than_the_newest_changes_nothing(new_log: NewLog) -> None:
     """A roll came between the sync and its end."""
     log = new_log()
     append(log, b"a")
-    task = log.sync_task()
+    task = log.durability.sync_task()
     append(log, b"b")
     log.roll()
     assert task is not None
     task()
     assert task.apply() is None
     append(log, b"c")
-    later = log.sync_task()
+    later = log.durability.sync_task()
     assert later is not None
     later()
     assert later.apply() is None  # the one before it stands at a segment's start

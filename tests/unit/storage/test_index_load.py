@@ -10,7 +10,7 @@ import pytest
 from minibroker.storage.cold import ColdError
 from minibroker.storage.disk import Disk
 from minibroker.storage.segment import Segment
-from tests.support.logs import NOW_MS, append
+from tests.support.logs import NOW_MS, append, flush
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ def segment(new_log: NewLog) -> Segment:
     log = new_log(index_interval_bytes=300)
     for number in range(30):
         append(log, b"x" * 100, timestamp_ms=NOW_MS + number)
-    log.flush()
+    flush(log)
     found = Segment(Disk(), log.directory, 0, created_ms=NOW_MS)
     for path in found.paths[1:]:
         Path(path).write_bytes(b"odd")

@@ -15,6 +15,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
 from minibroker.ids import TopicId, TopicPartition
 from minibroker.storage import log_reads
+from minibroker.storage.closing import closing_task
 from minibroker.storage.files import Files
 from minibroker.storage.index_file import TAIL_ENTRIES
 from minibroker.storage.log_manager import LogManager
@@ -28,6 +29,7 @@ from tests.support.logs import (
     abandon,
     append,
     config,
+    flush,
     open_manager,
     values_of,
 )
@@ -102,13 +104,13 @@ def test_the_stop_of_a_log_without_records_syncs_nothing_and_loses_no_later_one(
     log = manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
     log.begin_leader_epoch(0)
     calls = files.call_count
-    assert log.closing_task() is None
+    assert closing_task(log) is None
     assert files.call_count == calls
     manager.close()
     manager = open_manager(str(tmp_path), files=files)
     log = manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
     append(log, b"v")
-    log.flush()
+    flush(log)
     abandon(manager)
     files.power_cut()
     files.forget_pins()
@@ -468,7 +470,7 @@ def test_a_log_that_is_only_appended_to_keeps_one_file_open(tmp_path: Path) -> N
     log = manager.create_log("t", 0, TOPIC_ID, topic)
     for number in range(2 * TAIL_ENTRIES):
         append(log, b"v", timestamp_ms=NOW_MS + number)
-    log.flush()
+    flush(log)
     assert (tmp_path / "t-0" / f"{0:020d}.index").stat().st_size > TAIL_ENTRIES
     assert (tmp_path / "t-0" / f"{0:020d}.timeindex").stat().st_size > TAIL_ENTRIES
     assert len(manager.disk.handles) == 1
@@ -493,7 +495,7 @@ def test_a_partition_that_is_made_again_is_not_taken_for_its_namesake(tmp_path: 
     for _ in range(9):
         append(log, b"old")
     log.advance_log_start(7)
-    log.flush()
+    flush(log)
     manager.checkpoint_now()
     task = manager.delete("t", 0)
     assert task is not None
@@ -537,7 +539,7 @@ def test_a_namesake_is_not_taken_for_it_before_the_worker_has_written(tmp_path: 
         for _ in range(9):
             append(log, b"old")
         log.advance_log_start(7)
-        log.flush()
+        flush(log)
     manager.checkpoint_now()
     manager.delete("t", 0)
     abandon(manager)

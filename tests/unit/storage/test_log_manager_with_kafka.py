@@ -22,6 +22,7 @@ from tests.support.logs import (
     abandon,
     append,
     config,
+    flush,
     open_manager,
     values_of,
 )
@@ -85,7 +86,7 @@ def test_dump_log_segments_has_nothing_to_say(
     if clean:
         manager.close()
     else:
-        log.flush()
+        flush(log)
         abandon(manager)
     directory = tmp_path / "t-0"
     logs = dump(list(directory.glob("*.log")), "--deep-iteration", "--print-data-log")

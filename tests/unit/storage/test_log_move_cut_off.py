@@ -15,7 +15,7 @@ from minibroker.storage.disk import Disk
 from minibroker.storage.log_manager import LogManager
 from minibroker.storage.log_move import LogMove
 from tests.support.faulty_files import FaultyFiles, PowerCut
-from tests.support.logs import TOPIC_ID, ManualClock, abandon, open_manager, values_of
+from tests.support.logs import TOPIC_ID, ManualClock, abandon, flush, open_manager, values_of
 from tests.unit.storage.moved_log import SMALL, Move, expected
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def test_a_power_cut_after_a_move_takes_nothing_that_was_durable(
     moving.rounds()
     for _ in range(5):
         moving.append(1)
-    moving.log.flush()
+    flush(moving.log)
     recovery_point = moving.move.finish()
     assert recovery_point is not None
     _, settle = moving.manager.complete_move(moving.move, recovery_point)
@@ -80,7 +80,7 @@ def test_the_exchange_of_two_logs_may_be_cut_off_anywhere(tmp_path: Path, is_kil
         root, files = place(tmp_path / str(cut_at))
         moving = Move(root, files)
         moving.rounds()
-        moving.log.flush()
+        flush(moving.log)
         recovery_point = moving.move.finish()
         assert recovery_point is not None
         exchange = partial(moving.manager.complete_move, moving.move, recovery_point)
@@ -104,7 +104,7 @@ def test_of_two_logs_the_one_that_a_move_made_is_taken(tmp_path: Path, order: st
     moving = Move(root, files)
     moving.rounds()
     moving.log.advance_log_start(2)
-    moving.log.flush()
+    flush(moving.log)
     moving.manager.checkpoint_now()
     recovery_point = moving.move.finish()
     assert recovery_point is not None
@@ -150,7 +150,7 @@ def test_where_the_log_starts_outlives_a_move_that_is_cut_off(tmp_path: Path) ->
         root, files = place(tmp_path / str(cut_at))
         moving = Move(root, files)
         moving.log.advance_log_start(1)
-        moving.log.flush()
+        flush(moving.log)
         moving.manager.checkpoint_now()
         moving.rounds()
         recovery_point = moving.move.finish()
@@ -179,7 +179,7 @@ def test_a_move_is_taken_back_whenever_the_broker_ends_again(tmp_path: Path, is_
     files = FaultyFiles(str(tmp_path))
     moving = Move(tmp_path, files)
     moving.rounds()
-    moving.log.flush()
+    flush(moving.log)
     recovery_point = moving.move.finish()
     assert recovery_point is not None
     moving.manager.complete_move(moving.move, recovery_point)
@@ -237,7 +237,7 @@ def test_a_power_cut_while_a_move_settles_leaves_one_log(tmp_path: Path) -> None
         root, files = place(tmp_path / str(cut_at))
         moving = Move(root, files)
         moving.rounds()
-        moving.log.flush()
+        flush(moving.log)
         recovery_point = moving.move.finish()
         assert recovery_point is not None
         _, settle = moving.manager.complete_move(moving.move, recovery_point)

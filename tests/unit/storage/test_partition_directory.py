@@ -29,7 +29,9 @@ def path(tmp_path: Path) -> str:
 def directory(
     path: str, topic_id: TopicId | None = None, disk: Disk | None = None
 ) -> PartitionDirectory:
-    return PartitionDirectory(disk or Disk(), TopicPartition("t", 0), path, topic_id)
+    return PartitionDirectory(
+        disk or Disk(), TopicPartition("t", 0), path, topic_id, has_new_names=False
+    )
 
 
 def test_the_first_id_stays(path: str) -> None:

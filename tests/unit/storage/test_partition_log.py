@@ -14,6 +14,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
 from minibroker.records.batch import assign, read_header
 from minibroker.storage import log_reads
+from minibroker.storage.closing import close_logs
 from minibroker.storage.index_file import IndexFile
 from tests.support.faulty_files import FaultyFiles
 from tests.support.generated_logs import fetch, fill
@@ -25,6 +26,7 @@ from tests.support.logs import (
     append,
     batch,
     config,
+    flush,
     open_manager,
     records_of,
     values_of,
@@ -378,7 +380,7 @@ def test_a_roll_syncs_finished_indexes_of_records_that_were_synced_before(
     manager = open_manager(str(tmp_path), files=files)
     log = manager.create_log("t", 0, TOPIC_ID, config())
     append(log, b"a")
-    log.flush()
+    flush(log)
     log.roll()
     files.power_cut()
     assert (Path(log.directory) / f"{0:020d}.timeindex").stat().st_size == 12
@@ -425,16 +427,16 @@ def test_truncation_forgets_the_offsets_of_the_end(new_log: NewLog) -> None:
     log = new_log()
     for sequence in range(4):
         append(log, b"v", producer_id=9, producer_epoch=0, sequence=sequence)
-    log.flush()
+    flush(log)
     log.update_high_watermark(4)
-    snapshot = log.sync_task()
+    snapshot = log.durability.sync_task()
     append(log, b"w", producer_id=9, producer_epoch=0, sequence=4)
-    flush = log.flush_task()
+    rest = log.durability.flush_task()
     assert log.truncate_to(2)
     assert (log.recovery_point, log.high_watermark) == (2, 2)
     assert log.producers.loaded().producers[9].last_sequence == 1
-    flush()
-    flush.apply()
+    rest()
+    rest.apply()
     assert snapshot is not None
     snapshot()
     assert snapshot.apply() is None
@@ -501,8 +503,7 @@ def test_a_follower_s_files_are_the_leader_s(new_log: NewLog, seed: int) -> None
     fill(leader, chance, magic=2)
     fetch(leader, follower, chance.choice([1, 300, 1000, 1 << 20]))
     assert values_of(follower) == values_of(leader)
-    for log in (leader, follower):
-        log.close()
+    assert close_logs([leader, follower]) == {}
     assert files_of(follower) == files_of(leader)
 
 

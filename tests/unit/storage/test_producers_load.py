@@ -9,7 +9,7 @@ import pytest
 
 from minibroker.storage.files import REAL_FILES
 from minibroker.storage.producers_load import ProducersLoad
-from tests.support.logs import NOW_MS, append
+from tests.support.logs import NOW_MS, append, flush
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ def log(new_log: NewLog) -> PartitionLog:
         if sequence in {4, 8}:
             made.roll()
         append(made, b"v", producer_id=3, producer_epoch=0, sequence=sequence)
-    made.flush()
+    flush(made)
     return made
 
 

@@ -23,6 +23,7 @@ from tests.support.logs import (
     append,
     batch,
     config,
+    flush,
     open_manager,
     sync,
     values_of,
@@ -107,7 +108,7 @@ def test_of_large_batches_below_the_recovery_point_only_headers_are_read(tmp_pat
     manager, log = start(tmp_path, settings)
     for number in range(5):
         append(log, b"x" * 1_000_000, timestamp_ms=NOW_MS + number)
-    log.flush()
+    flush(log)
     manager.checkpoint_now()
     append(log, b"tail", timestamp_ms=NOW_MS - 1)
     abandon(manager)
@@ -126,7 +127,7 @@ def test_where_an_index_points_elsewhere_everything_is_checked(tmp_path: Path) -
     manager, log = start(tmp_path, config(index_interval_bytes=0))
     for _ in range(5):
         append(log, b"x" * 1000)
-    log.flush()
+    flush(log)
     manager.checkpoint_now()
     abandon(manager)
     (tmp_path / "t-0" / f"{0:020d}.index").unlink()
@@ -146,7 +147,7 @@ def test_only_records_behind_the_recovery_point_are_read(tmp_path: Path) -> None
     manager, log = start(tmp_path, settings)
     for _ in range(200):
         append(log, b"x" * 10_000)
-    log.flush()
+    flush(log)
     manager.checkpoint_now()
     append(log, b"tail")
     abandon(manager)
@@ -312,7 +313,7 @@ def test_deleted_segments_that_a_power_cut_brings_back_have_their_epochs(tmp_pat
         append(log, b"x", leader_epoch=epoch)
         log.roll()
     append(log, b"x", leader_epoch=7)
-    log.flush()
+    flush(log)
     manager.checkpoint_now()
     assert retention.delete_old_segments(log, log.log_end_offset, NOW_MS) == 2
     assert log.epochs.entries == [(7, 2)]
@@ -330,7 +331,7 @@ def test_producers_that_a_stop_wrote_survive_a_power_cut(tmp_path: Path) -> None
     files = FaultyFiles(str(tmp_path))
     manager, log = start(tmp_path, files=files)
     append(log, b"a", producer_id=5, producer_epoch=0, sequence=0)
-    log.flush()
+    flush(log)
     manager.close()
     (snapshot,) = (tmp_path / "t-0").glob("*.snapshot")
     content = snapshot.read_bytes()

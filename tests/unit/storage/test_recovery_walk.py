@@ -22,6 +22,7 @@ from tests.support.logs import (
     abandon,
     append,
     config,
+    flush,
     open_manager,
     sync,
     values_of,
@@ -148,7 +149,7 @@ def test_a_transaction_that_began_in_an_earlier_segment(tmp_path: Path) -> None:
     )
     log.append_as_leader(memoryview(sent), 0, NOW_MS)
     log.roll()
-    log.flush()
+    flush(log)
     manager.checkpoint_now()
     end_transaction(log, 5, is_commit=False)
     abandon(manager)

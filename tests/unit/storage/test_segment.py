@@ -13,7 +13,7 @@ import pytest
 from minibroker.errors import CorruptionError
 from minibroker.storage.disk import Disk
 from minibroker.storage.segment import Segment, roll_jitter_ms
-from tests.support.logs import NOW_MS, append, batch, config
+from tests.support.logs import NOW_MS, append, batch, config, flush
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ def test_an_empty_segment_ages_by_the_clock(tmp_path: Path) -> None:
 def test_marking_deleted_renames_the_existing_files(new_log: NewLog, tmp_path: Path) -> None:
     log = new_log()
     append(log, b"a")
-    log.flush()
+    flush(log)
     marked = Segment(Disk(), log.directory, 0, created_ms=NOW_MS).mark_deleted()
     assert len(marked) == 3
     assert all(path.endswith(".deleted") for path in marked)
@@ -106,7 +106,7 @@ def segment(new_log: NewLog) -> Segment:
     log = new_log(index_interval_bytes=2 * SIZE)
     for number in range(30):
         append(log, b"x" * 100, timestamp_ms=NOW_MS + number)
-    log.flush()
+    flush(log)
     return Segment(Disk(), log.directory, 0, created_ms=NOW_MS)
 
 

@@ -10,7 +10,7 @@ import pytest
 from minibroker.errors import StorageError
 from tests.support.counting_files import CountingFiles
 from tests.support.faulty_files import FaultyFiles
-from tests.support.logs import TOPIC_ID, abandon, append, config, open_manager, sync
+from tests.support.logs import TOPIC_ID, abandon, append, config, flush, open_manager, sync
 
 if TYPE_CHECKING:
     from minibroker.storage.partition_log import PartitionLog
@@ -59,8 +59,8 @@ def test_a_snapshot_that_cannot_be_written_is_an_error_of_its_directory(tmp_path
     manager = open_manager(str(tmp_path), files=files)
     log = manager.create_log("t", 0, TOPIC_ID, config())
     append_as_producer(log, 0, 1)
-    log.flush()
-    task = log.sync_task()
+    flush(log)
+    task = log.durability.sync_task()
     assert task is not None
     files.fail_at = files.call_count + 1
     with pytest.raises(StorageError, match="cannot write the producers of t-0") as raised:

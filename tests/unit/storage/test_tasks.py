@@ -25,6 +25,7 @@ from tests.support.logs import (
     abandon,
     append,
     config,
+    flush,
     open_manager,
     values_of,
 )
@@ -38,9 +39,8 @@ if TYPE_CHECKING:
 
 
 def flush_task(log: PartitionLog, paths: list[str], end: int) -> FlushTask:
-    return FlushTask(
-        log.place, log.durability, paths, end, names_changed=0, on_synced=log._note_synced
-    )
+    on_synced = log.durability._note_synced
+    return FlushTask(log.place, paths, end, names_changed=0, on_synced=on_synced)
 
 
 def run_and_apply(task: FlushTask) -> None:
@@ -110,13 +110,13 @@ def test_a_flush_that_fails_says_so_and_leaves_the_recovery_point(tmp_path: Path
     manager = open_manager(str(tmp_path / "d"), files=files)
     log = manager.create_log("t", 0, TOPIC_ID, config())
     append(log, b"a")
-    task = log.flush_task()
+    task = log.durability.flush_task()
     files.fail_at = files.call_count + 1
     with pytest.raises(SyncError, match="cannot flush t-0") as caught:
         task()
     assert caught.value.is_lasting
     assert log.recovery_point == 0
-    log.flush()
+    flush(log)
     assert log.recovery_point == 1
     abandon(manager)
     files.forget_pins()
@@ -131,9 +131,9 @@ def test_epochs_that_find_no_room_may_find_it_later(tmp_path: Path) -> None:
     log.place.epochs_content = b"0\n1\n1 0\n"
     files.fail_at = files.call_count + 1
     with pytest.raises(StorageError, match="cannot flush t-0") as caught:
-        log.flush()
+        flush(log)
     assert not caught.value.is_lasting
-    log.flush()
+    flush(log)
     assert log.recovery_point == 1
     abandon(manager)
     files.forget_pins()
@@ -142,7 +142,7 @@ def test_epochs_that_find_no_room_may_find_it_later(tmp_path: Path) -> None:
 def test_a_flush_of_a_deleted_log_does_nothing(new_log: NewLog, tmp_path: Path) -> None:
     log = new_log()
     append(log, b"a")
-    task = log.flush_task()
+    task = log.durability.flush_task()
     remove = log.mark_deleted(f"{tmp_path}/t/t-0.x-delete")
     run_and_apply(task)
     remove()
@@ -161,12 +161,12 @@ def test_a_flush_that_overtakes_another_syncs_the_names_too(
     manager = open_manager(str(tmp_path / "d"), files=files, run_later=tasks.append)
     log = manager.create_log("t", 0, TOPIC_ID, config())
     append(log, b"a")
-    log.flush()
+    flush(log)
     log.roll()
     if is_flushed_before:
-        log.flush()  # the new segment has no file yet, and no name that could be synced
+        flush(log)  # the new segment has no file yet, and no name that could be synced
     append(log, b"b")
-    log.flush()
+    flush(log)
     assert log.recovery_point == 2
     abandon(manager)
     files.power_cut()
@@ -197,13 +197,13 @@ def test_epochs_count_as_synced_when_they_are(tmp_path: Path) -> None:
     append(log, b"a", leader_epoch=3)
 
     def overtake() -> None:
-        log.flush()
+        flush(log)
         manager.checkpoint_now()
         raise PowerCut
 
     files.meanwhile = overtake
     with pytest.raises(PowerCut):
-        log.flush()
+        flush(log)
     abandon(manager)
     files.power_cut()
     manager = open_manager(str(tmp_path / "d"), files=files)
@@ -217,7 +217,7 @@ def test_a_flush_does_not_count_records_after_a_truncation(new_log: NewLog) -> N
     log = new_log()
     append(log, b"a")
     append(log, b"b")
-    task = log.flush_task()
+    task = log.durability.flush_task()
     log.truncate_to(1)
     append(log, b"other")
     run_and_apply(task)
@@ -232,9 +232,9 @@ def test_staged_records_of_a_deleted_log_are_not_written(tmp_path: Path) -> None
         append(log, b"x" * 5000)
     assert log.active_segment.unwritten_entry_count
     manager.delete("t", 0)
-    log.flush_task()()
+    log.durability.flush_task()()
     namesake = manager.create_log("t", 0, TOPIC_ID, config())
-    log.flush_task()()
+    log.durability.flush_task()()
     assert not list(Path(namesake.directory).glob("*index"))
     abandon(manager)
 

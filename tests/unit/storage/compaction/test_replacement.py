@@ -12,7 +12,7 @@ from minibroker.errors import StorageError
 from minibroker.storage import log_reads
 from minibroker.storage.compaction.replacement import replace_segments
 from tests.support.faulty_files import FaultyFiles, PowerCut
-from tests.support.logs import TOPIC_ID, abandon, append, config, open_manager, values_of
+from tests.support.logs import TOPIC_ID, abandon, append, config, flush, open_manager, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,7 +87,7 @@ def test_a_crash_at_any_step_of_a_replacement_leaves_the_old_or_the_new(
         log = manager.create_log("t", 0, TOPIC_ID, config())
         _fill(log, 4)
         _clean(log, {0: [0], 2: [2, 3]})
-        log.flush()
+        flush(log)
         files.sync_directory(log.directory)
         for path in Path(log.directory).glob("*.cleaned"):
             files.sync_path(str(path))
