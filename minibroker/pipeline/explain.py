@@ -20,6 +20,8 @@ _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (.+)")
 """Errors that `raise_error` raises in a transform, which cannot raise Python's exceptions."""
 _SPARK_CLASS: Final = re.compile(r"^\[([A-Z_0-9.]+)\]\s*(.*)", re.DOTALL)
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+.*")
+_OWN_COLUMN: Final = re.compile(r"(?<=\[)`__\w+`, |, `__\w+`")
+"""A column of the pipeline's own in a list of names like the one that was given."""
 _JAVA_CLASS: Final = re.compile(r"(?:[a-z_0-9]+\.)+([A-Z]\w*(?:Exception|Error)): ([^\n]+)")
 
 _TRACEBACK: Final = "Traceback (most recent call last)"
@@ -137,11 +139,14 @@ def explained(error: BaseException) -> PipelineError:
 
 
 def analysis_sentence(error: BaseException) -> str:
-    """Return Spark's message about an expression, without its error class, position and plan."""
+    """Return Spark's message about an expression, without its error class, position and plan.
+
+    Columns that the pipeline adds itself are not among those that Spark proposes.
+    """
     first = str(error).strip().split("\n")[0]
     found = _SPARK_CLASS.match(first)
     text = found[2] if found else first
-    return _STATE.sub("", text).strip().rstrip(".;")
+    return _OWN_COLUMN.sub("", _STATE.sub("", text)).strip().rstrip(".;")
 
 
 @contextmanager

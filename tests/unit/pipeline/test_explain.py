@@ -98,3 +98,8 @@ def test_sparks_word_on_an_expression() -> None:
     )
     assert analysis_sentence(RuntimeError(text)) == "`x` cannot be resolved"
     assert analysis_sentence(RuntimeError("plain")) == "plain"
+    meant = "`amout` cannot be resolved. Did you mean one of the following? [{}]"
+    own_columns = (
+        "[X] " + meant.format("`__time`, `amount`, `__bad`, `record`") + ". SQLSTATE: 42703"
+    )
+    assert analysis_sentence(RuntimeError(own_columns)) == meant.format("`amount`, `record`")
