@@ -49,6 +49,7 @@ TESTED_ELSEWHERE = {
             "wire/groups",
             "wire/transactions",
             "sink/wire_transaction",
+            "lag/groups",
             "lag/oldest_unread",
             "archives/table_sink",
             "archives/table_writer",

@@ -16,9 +16,10 @@ from confluent_kafka import Consumer, TopicPartition
 
 from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.lag import readers as group_lag
+from minibroker.pipeline.lag.groups import LibrdkafkaGroups, WireGroups
 from minibroker.pipeline.lag.readers import LagReader
 from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.wire import groups as wire_groups
 from tests.pipeline import topics
 from tests.pipeline.terminal import command, on_a_terminal
 from tests.support import readme
@@ -26,9 +27,13 @@ from tests.support import readme
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from minibroker.testing import Broker
+
 pytestmark = [pytest.mark.timeout(300)]
 
 SECONDS = 180.0
+LIBRDKAFKA_ALONE = {"socket.keepalive.enable": "true"}
+"""A setting that the pipeline's own client leaves to librdkafka."""
 
 
 @pytest.fixture
@@ -105,12 +110,48 @@ def test_too_many_groups_are_refused_before_they_are_asked_for(
         LagReader(Kafka(minibroker_address), groups=[f"of-{read_topic}"], groups_max=0).read()
 
 
-def test_many_groups_are_asked_for_some_at_a_time(
-    minibroker_address: str, read_topic: str, monkeypatch: pytest.MonkeyPatch
+def test_both_clients_find_the_same_groups_some_at_a_time(
+    address: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_lag, "_AT_ONCE", 1)
-    names = {reader.name for reader in LagReader(Kafka(minibroker_address)).read()}
-    assert f"of-{read_topic}" in names
+    """One of them has a member. Kafka and minibroker list them alike."""
+    monkeypatch.setattr(wire_groups, "AT_ONCE", 2)
+    topics.create(address, topic)
+    topics.send(address, topic, 5)
+    for number in range(5):
+        commit(address, topic, {0: number}, f"{topic}-{number}")
+    member = Consumer({"bootstrap.servers": address, "group.id": f"{topic}-0"})
+    member.subscribe([topic])
+    while not member.assignment():
+        member.poll(0.1)
+    found = []
+    for settings, kind in (({}, WireGroups), (LIBRDKAFKA_ALONE, LibrdkafkaGroups)):
+        reader = LagReader(Kafka(address, settings=settings), pattern=f"{topic}-.")
+        assert isinstance(reader._of_cluster, kind)
+        found.append(reader.read())
+    member.close()
+    assert found[0] == found[1]
+    assert [(group.state, group.lag) for group in found[0]] == [
+        ("stable", 5),
+        *(("empty", lag) for lag in (4, 3, 2, 1)),
+    ]
+
+
+def test_a_coordinator_that_starts_is_waited_for_and_one_that_moved_is_found(
+    in_process: Broker, read_topic: str
+) -> None:
+    reader = LagReader(Kafka(in_process.bootstrap), groups=[f"of-{read_topic}"])
+    with (
+        in_process.faults.add("ListGroups", error="COORDINATOR_LOAD_IN_PROGRESS", times=2),
+        in_process.faults.add("OffsetFetch", error="NOT_COORDINATOR", times=2),
+    ):
+        assert [group.lag for group in reader.read()] == [15]
+    with in_process.faults.add("OffsetFetch", error="GROUP_ID_NOT_FOUND", times=1):
+        assert reader.read() == [], "it is gone by now"
+    with (
+        in_process.faults.add("OffsetFetch", error="GROUP_AUTHORIZATION_FAILED", times=1),
+        pytest.raises(PipelineError, match="not to be had: GROUP_AUTHORIZATION_FAILED: group of-"),
+    ):
+        reader.read()
 
 
 def test_a_job_is_as_far_as_its_last_committed_batch(

@@ -20,7 +20,7 @@ from confluent_kafka import (
 from minibroker.pipeline import offsets, preflight
 from minibroker.pipeline import options as source_options
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.lag.readers import ANSWER_TIMEOUT_S
+from minibroker.pipeline.lag.groups import ANSWER_TIMEOUT_S
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.progress import Note
 from minibroker.pipeline.quantities import counted

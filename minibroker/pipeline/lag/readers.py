@@ -13,15 +13,13 @@ broker. `GROUPS_MAX` bounds the requests.
 
 from __future__ import annotations
 
-import itertools
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.pipeline import preflight
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import files_of
+from minibroker.pipeline.lag.groups import groups_of
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, join
 from minibroker.pipeline.sink.marker import is_marker_group
@@ -33,11 +31,8 @@ if TYPE_CHECKING:
     from minibroker.pipeline.offsets import Offsets
     from minibroker.pipeline.plan import Kafka
 
-ANSWER_TIMEOUT_S: Final = 30
 GROUPS_MAX: Final = 1_000
 """Groups of one look."""
-_AT_ONCE: Final = 50
-"""Questions about groups that are under way together."""
 CHECKPOINT: Final = "checkpoint"
 """The state of a reader that is a job's checkpoint: whether the job runs is not known."""
 
@@ -105,6 +100,7 @@ class LagReader:
         self._checkpoints = {directory: checkpoint_of(directory) for directory in checkpoints}
         self._groups_max = groups_max
         self._admin = preflight.admin_of(kafka)
+        self._of_cluster = groups_of(kafka, self._admin)
 
     def read(self) -> list[ReaderLag]:
         """Return the readers, the one with the largest lag first.
@@ -114,10 +110,10 @@ class LagReader:
         """
         there = preflight.ask(self._kafka, self._admin)
         states = self._states()
-        try:
-            found = {name: self._of_interest(offsets) for name, offsets in self._committed(states)}
-        except KafkaException as error:
-            raise self._unanswered(error.args[0]) from error
+        found = {
+            name: self._of_interest(offsets)
+            for name, offsets in self._of_cluster.committed(sorted(states))
+        }
         for directory, checkpoint in self._checkpoints.items():
             found[directory] = self._of_interest(_done(checkpoint))
             states[directory] = CHECKPOINT
@@ -140,13 +136,7 @@ class LagReader:
         """Return chosen group → state."""
         if self._checkpoints and not self._groups and self._pattern is None:
             return {}
-        try:
-            listed = self._admin.list_consumer_groups(request_timeout=ANSWER_TIMEOUT_S).result()
-        except KafkaException as error:
-            raise self._unanswered(error.args[0]) from error
-        if listed.errors:
-            raise self._unanswered(listed.errors[0])
-        states = {group.group_id: group.state.name.lower() for group in listed.valid}
+        states = self._of_cluster.states()
         if missing := sorted(self._groups - set(states)):
             raise PipelineError(
                 f"there is no group {missing[0]!r} at {self._kafka.bootstrap}: check its name"
@@ -165,32 +155,6 @@ class LagReader:
             return name in self._groups or is_match
         return not is_marker_group(name)
 
-    def _committed(self, groups: Iterable[str]) -> Iterable[tuple[str, Offsets]]:
-        """Yield each group with its committed offsets; a group that is gone by now is left out."""
-        names = iter(sorted(groups))
-        while some := list(itertools.islice(names, _AT_ONCE)):
-            asked: dict[str, Any] = {}
-            for name in some:
-                request = [ConsumerGroupTopicPartitions(name)]
-                asked |= self._admin.list_consumer_group_offsets(
-                    request, request_timeout=ANSWER_TIMEOUT_S
-                )
-            for name, answer in asked.items():
-                try:
-                    positions = answer.result().topic_partitions or ()
-                except KafkaException as error:
-                    if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-                        continue
-                    raise
-                yield (
-                    name,
-                    {
-                        TopicPartition(position.topic, position.partition): position.offset
-                        for position in positions
-                        if position.error is None and position.offset >= 0
-                    },
-                )
-
     def _of_interest(self, offsets: Mapping[TopicPartition, int]) -> Offsets:
         return {
             where: offset
@@ -207,11 +171,6 @@ class LagReader:
             if where.partition < there.partitions.get(where.topic, 0)
         }
         return preflight.ends_of(self._kafka, wanted, self._admin)
-
-    def _unanswered(self, error: KafkaError) -> PipelineError:
-        return PipelineError(
-            f"the groups of {self._kafka.bootstrap} are not to be had: {error.str()}"
-        )
 
 
 def checkpoint_of(directory: str) -> str:

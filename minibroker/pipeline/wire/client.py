@@ -33,6 +33,8 @@ from minibroker.protocol.messages.metadata import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from minibroker.pipeline.wire.settings import WireSettings
 
 IDLE_S: Final = 60.0
@@ -209,6 +211,12 @@ class WireClient:
                 failure = error
         raise failure
 
+    def brokers(self) -> tuple[tuple[str, int], ...]:
+        """Return the addresses of all brokers, as one of them tells now. Raises as `leader`."""
+        told = self.ask_any(MetadataRequest(topics=[]), MetadataResponse, METADATA_VERSIONS)
+        self._addresses = tuple((broker.host, broker.port) for broker in told.brokers)
+        return self._addresses
+
     def ask(
         self, address: tuple[str, int], request: Any, response: Any, versions: tuple[int, int]
     ) -> Any:
@@ -219,10 +227,25 @@ class WireClient:
             ProtocolError: its answer is malformed.
             ConfigError: the settings of TLS.
         """
+        (found,) = self.ask_together(address, [request], response, versions)
+        return found
+
+    def ask_together(
+        self,
+        address: tuple[str, int],
+        requests: Sequence[Any],
+        response: Any,
+        versions: tuple[int, int],
+    ) -> list[Any]:
+        """Return the answers to small requests of one kind, which are all sent before the first
+        answer is received. Arguments and errors as of `ask`.
+        """
         connection = self.connection(address)
         try:
-            version = connection.version_for(request, *versions)
-            found = connection.call(request, response, version)
+            for request in requests:
+                version = connection.version_for(request, *versions)
+                connection.send(request, response, version)
+            found = [connection.receive() for _ in requests]
         except BaseException:
             connection.close()
             raise

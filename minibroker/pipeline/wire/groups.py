@@ -1,13 +1,27 @@
-"""Committed offsets of groups, as their coordinators have them.
+"""Groups, as their coordinators list them, and their committed offsets.
 
-Source: Kafka AdminClient, ListConsumerGroupOffsetsHandler; KIP-447.
+A broker lists the groups that it coordinates. So their offsets are asked for there, many groups
+one behind the other on one connection. A group that has moved since is looked for.
+
+    brokers ─► groups of each ─► offsets of AT_ONCE groups, and of the next ones
+
+Source: Kafka AdminClient, ListConsumerGroupOffsetsHandler; KIP-447, KIP-518.
 """
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.pipeline.wire.coordinators import PAUSE_S, CoordinatorClient
+from minibroker.protocol.messages.list_groups import (
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
 from minibroker.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
@@ -15,13 +29,30 @@ from minibroker.protocol.messages.offset_fetch import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.offsets import TopicPartition
-    from minibroker.pipeline.wire.coordinators import CoordinatorClient
+    from collections.abc import Iterable, Iterator
 
+    from minibroker.pipeline.offsets import TopicPartition
+    from minibroker.pipeline.wire.client import WireClient
+
+LIST_VERSIONS: Final = (0, 5)
 FETCH_VERSIONS: Final = (2, 7)
 """Versions of OffsetFetch that ask for all offsets of one group."""
 STABLE_VERSIONS: Final = (7, 7)
 """The one of these that waits for open transactions."""
+
+AT_ONCE: Final = 50
+"""Questions that are under way together."""
+_OF_CONSUMERS: Final = ("consumer", "")
+"""Types of groups that have members with subscriptions, and that have committed offsets alone."""
+
+
+class KnownGroup(NamedTuple):
+    """A group of consumers, as its coordinator lists it."""
+
+    name: str
+    state: str
+    """One of Kafka's names, as `PreparingRebalance`; empty if the broker is older than 2.6."""
+    coordinator: tuple[str, int]
 
 
 class GroupOffset(NamedTuple):
@@ -31,6 +62,69 @@ class GroupOffset(NamedTuple):
     partition: int
     offset: int
     metadata: str
+
+
+def listed(client: WireClient, deadline: float) -> list[KnownGroup]:
+    """Return the groups of all brokers, without those that connectors or share consumers have.
+
+    Args:
+        client: to ask with.
+        deadline: on the monotonic clock, for a coordinator that starts.
+
+    Raises as `CoordinatorClient.ask`.
+    """
+    return [
+        KnownGroup(group.group_id, group.group_state, broker)
+        for broker in client.brokers()
+        for group in _listed_by(client, broker, deadline)
+        if group.protocol_type in _OF_CONSUMERS
+    ]
+
+
+def _listed_by(client: WireClient, broker: tuple[str, int], deadline: float) -> list[ListedGroup]:
+    while True:
+        answer = client.ask(broker, ListGroupsRequest(), ListGroupsResponse, LIST_VERSIONS)
+        code = ErrorCode(answer.error_code)
+        if not code:
+            found: list[ListedGroup] = answer.groups
+            return found
+        if not code.retriable or time.monotonic() >= deadline:
+            raise KafkaError(code, "ListGroupsRequest")
+        threading.Event().wait(PAUSE_S)
+
+
+def committed_of(
+    client: WireClient, groups: Iterable[KnownGroup], deadline: float
+) -> Iterator[tuple[str, list[GroupOffset]]]:
+    """Yield each group with its committed offsets; one that is gone by now is left out.
+
+    Arguments as of `listed`. Raises as `CoordinatorClient.ask`.
+    """
+    of_brokers: dict[tuple[str, int], list[str]] = {}
+    for group in groups:
+        of_brokers.setdefault(group.coordinator, []).append(group.name)
+    for broker, names in of_brokers.items():
+        for start in range(0, len(names), AT_ONCE):
+            some = names[start : start + AT_ONCE]
+            requests = [OffsetFetchRequest(group_id=name, topics=None) for name in some]
+            answers = client.ask_together(broker, requests, OffsetFetchResponse, FETCH_VERSIONS)
+            for name, answer in zip(some, answers, strict=True):
+                try:
+                    yield name, _here_or_elsewhere(client, name, answer, deadline)
+                except KafkaError as error:
+                    if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
+                        raise
+
+
+def _here_or_elsewhere(
+    client: WireClient, name: str, answer: OffsetFetchResponse, deadline: float
+) -> list[GroupOffset]:
+    code = ErrorCode(answer.error_code)
+    if not code:
+        return _offsets(answer)
+    if code.retriable:
+        return committed(CoordinatorClient(client, name), deadline)
+    raise KafkaError(code, f"group {name}")
 
 
 def committed(group: CoordinatorClient, deadline: float) -> list[GroupOffset]:
@@ -43,7 +137,7 @@ def committed(group: CoordinatorClient, deadline: float) -> list[GroupOffset]:
     Raises as `CoordinatorClient.ask`.
     """
     request = OffsetFetchRequest(group_id=group.name, topics=None)
-    return _offsets(group.ask(request, OffsetFetchResponse, FETCH_VERSIONS, deadline, _unreadable))
+    return _offsets(group.ask(request, OffsetFetchResponse, FETCH_VERSIONS, deadline))
 
 
 def settled(group: CoordinatorClient, place: TopicPartition, deadline: float) -> list[GroupOffset]:
