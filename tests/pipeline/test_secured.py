@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -21,11 +22,16 @@ from minibroker.pipeline import PipelineError, archive, inspect, preflight, repl
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.options import parse
 from minibroker.pipeline.plan import kafka_of
+from minibroker.pipeline.sink import wire_transaction
+from minibroker.pipeline.sink.marker import Position
+from minibroker.pipeline.sink.options import parse_options
+from minibroker.pipeline.sink.writers import write_rows
 from minibroker.pipeline.source.reader import read_range
 from minibroker.pipeline.wire import connection as wire_connection
 from minibroker.pipeline.wire import reader as record_reader
 from minibroker.pipeline.wire.client import close_idle
 from minibroker.pipeline.wire.connection import WireConnection
+from minibroker.pipeline.wire.produce_queue import ProduceQueue
 from minibroker.testing import Broker
 from tests.pipeline.secured_clients import ask_read_and_write, write_properties
 from tests.support.certificates import authority_pem as ca_pem
@@ -201,38 +207,79 @@ def test_the_connector_fetches_a_token_by_names_of_librdkafka(
 
 def test_a_token_that_is_not_believed_is_one_sentence(believing: Broker, tmp_path: Path) -> None:
     """The broker ends the login with its reason, and nobody tries again."""
+    given = by_file(tmp_path)
     (tmp_path / "token").write_text(token({"aud": "another"}))
-    given = {**BY_TOKEN, PROVIDER: (tmp_path / "token").as_uri()}
     options = source_options(believing, given)
     with pytest.raises(PipelineError, match=r'cannot be read: .*\{"status":"invalid_token"\}'):
         list(read_range(options, OffsetRange("orders", 0, 0, 10)))
 
 
-def test_a_reader_logs_in_again_before_its_session_ends(
-    believing: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In the middle of a range. On a connection that is too old, the broker would not answer."""
-    (tmp_path / "token").write_text(token())
-    given = {**BY_TOKEN, PROVIDER: (tmp_path / "token").as_uri()}
-    options = source_options(believing, {**given, "max.partition.fetch.bytes": "1"})
-    logins: list[WireConnection] = []
-    log_in = WireConnection._log_in
+class Sessions:
+    """The sessions of the own client at a broker, which a test ends by moving both clocks."""
 
-    def noted(made: WireConnection) -> None:
-        log_in(made)
-        logins.append(made)
+    def __init__(self, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._broker = broker
+        self._monkeypatch = monkeypatch
+        self.logins = 0
+        log_in = WireConnection._log_in
 
-    monkeypatch.setattr(WireConnection, "_log_in", noted)
-    monkeypatch.setattr(record_reader, "CHUNK_RECORDS", 1)
+        def counted(made: WireConnection) -> None:
+            log_in(made)
+            self.logins += 1
+
+        monkeypatch.setattr(WireConnection, "_log_in", counted)
+
+    def end(self) -> None:
+        self._broker.clock.advance(milliseconds=REAUTH_MS)
+        self._monkeypatch.setattr(wire_connection, "time", MovedTime(REAUTH_MS / 1000))
+        self.logins = 0
+
+
+@pytest.fixture
+def sessions(believing: Broker, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sessions]:
+    """Yield the sessions at `believing`; it would not answer on a connection that is too old."""
+    close_idle()
     monkeypatch.setattr(record_reader._SpanReader, "_drop", pytest.fail)
+    monkeypatch.setattr(ProduceQueue, "_lose", pytest.fail)
+    yield Sessions(believing, monkeypatch)
+    close_idle()
+
+
+def by_file(directory: Path) -> dict[str, str]:
+    """Return the settings of a login with a token that stands in a file."""
+    (directory / "token").write_text(token())
+    return {**BY_TOKEN, PROVIDER: (directory / "token").as_uri()}
+
+
+def test_a_reader_logs_in_again_in_the_middle_of_a_range(
+    believing: Broker, sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = source_options(believing, {**by_file(tmp_path), "max.partition.fetch.bytes": "1"})
+    monkeypatch.setattr(record_reader, "CHUNK_RECORDS", 1)
     batches = read_range(options, OffsetRange("orders", 0, 0, 10))
     rows = next(batches).num_rows
-    before = len(logins)
-    believing.clock.advance(milliseconds=REAUTH_MS)
-    monkeypatch.setattr(wire_connection, "time", MovedTime(REAUTH_MS / 1000))
-    rows += sum(batch.num_rows for batch in batches)
-    assert rows == 10
-    assert len(logins) == before + 1
+    sessions.end()
+    assert rows + sum(batch.num_rows for batch in batches) == 10
+    assert sessions.logins == 1
+
+
+def test_a_writer_logs_in_again_in_the_middle_of_a_transaction(
+    believing: Broker, sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire_transaction, "BLOCK_BYTES", 0)  # rows wait for the next ones
+    kafka = kafka_of(believing.bootstrap, "minibroker", None, by_file(tmp_path))
+    sink = parse_options({**kafka.writer_options(), "topic": "again"})
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"value": pa.array([b"sent"])})
+        yield pa.record_batch({"value": pa.array([b"waits"])})
+        sessions.end()
+        yield pa.record_batch({"value": pa.array([b"comes"])})
+
+    believing.create_topic("again")
+    assert write_rows(sink, Position("again", "query", "run", 0, 0, 0), rows()).rows == 3
+    assert [record.value for record in believing.records("again")] == [b"sent", b"waits", b"comes"]
+    assert sessions.logins > 0
 
 
 class MovedTime:
