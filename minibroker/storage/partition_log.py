@@ -5,7 +5,7 @@ Made by `recovery.load_log`, owned by the log manager. It is composed of parts; 
     place        `PartitionDirectory`  the directory, its topic, whether the log is in service
     segments     `Segments`            the files with all written records; the last one is active
     tail         `Tail`                staged batches, and the room that the active segment has
-    epochs       `LeaderEpochs`        where each leader epoch began
+    epochs       `LogEpochs`           where each leader epoch began
     producers    `LogProducers`        idempotent producers, open transactions, snapshots
     durability   `Durability`          how much is on the disk, and the work that gets it there
 
@@ -44,6 +44,7 @@ from minibroker.storage.epochs import LeaderEpochs
 from minibroker.storage.files import BUFFERS_MAX, Files
 from minibroker.storage.follower_records import ReplicatedBatch, batches_to_append
 from minibroker.storage.index_file import TAIL_ENTRIES
+from minibroker.storage.log_epochs import LogEpochs
 from minibroker.storage.log_producers import LogProducers
 from minibroker.storage.partition_directory import PartitionDirectory
 from minibroker.storage.producer_state import RecentBatch
@@ -52,7 +53,6 @@ from minibroker.storage.segments import Segments
 from minibroker.storage.tail import ALWAYS_ASK, AppendInfo, Tail
 from minibroker.storage.tasks import (
     CreateTask,
-    EpochsTask,
     RemoveDirectoryTask,
 )
 from minibroker.storage.txn_index import aborted_transaction
@@ -149,7 +149,7 @@ class PartitionLog:
         # The parts.
         self.segments = segments
         self._tail = Tail(log_end_offset)
-        self.epochs = epochs
+        self.epochs = LogEpochs(disk, place, epochs)
         self.producers = LogProducers(
             disk,
             clock,
@@ -233,8 +233,8 @@ class PartitionLog:
         self.config = config
         self.rules = rules
         self._tail.forget_room()
-        if not self._has_epochs and self.epochs.clear():
-            self.store_epochs()
+        if not self._has_epochs:
+            self.epochs.clear()
 
     @property
     def _has_epochs(self) -> bool:
@@ -317,24 +317,16 @@ class PartitionLog:
         nothing that is not told again at the next start. Source: Kafka Partition.makeLeader.
         """
         if self._has_epochs and epoch > self.epochs.latest_epoch:
-            self.epochs.assign(epoch, self.log_end_offset)
             if self.is_empty:
+                self.epochs.begin(epoch, self.log_end_offset)
                 self._tail.forget_room()
             else:
-                self.store_epochs()
+                self.epochs.assign(epoch, self.log_end_offset)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """(largest known epoch ≤ `epoch`, offset behind its last record); (-1, -1) when unknown."""
         self.write_staged()
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
-
-    def store_epochs(self) -> None:
-        """Have the checkpoint written by the worker; every flush makes sure of it.
-
-        Until then a start finds the epochs in batches that are not synced yet.
-        """
-        self.place.epochs_content = self.epochs.to_text().encode("ascii")
-        self.disk.run_later(EpochsTask(self.place))
 
     # --- append -----------------------------------------------------------------------------------
 
@@ -388,7 +380,6 @@ class PartitionLog:
         if leader_epoch > self.epochs.latest_epoch:
             # Before producer state changes: this writes a file, which may fail.
             self.epochs.assign(leader_epoch, header.base_offset)
-            self.store_epochs()
         if header.producer_id >= 0:
             if header.is_control:
                 entry = AppendInfo(header.base_offset, last_offset, -1, self.log_start_offset)
@@ -428,8 +419,7 @@ class PartitionLog:
         timestamp, not the last one of the set (Kafka: shallowOffsetOfMaxTimestamp). Leader epochs
         end here, as these formats have none: a follower would go by the high watermark.
         """
-        if self.epochs.clear():
-            self.store_epochs()
+        self.epochs.clear()
         largest = header.max_timestamp
         first_part = None
         if largest >= 0:
@@ -519,13 +509,11 @@ class PartitionLog:
         last_offset = header.last_offset
         if not self._tail.fits(last_offset, header.max_timestamp, header.size_bytes):
             self._make_room(header, now_ms)
+        epoch = header.leader_epoch
         if header.magic < 2:
-            has_changed = self.epochs.clear()
-        else:
-            epoch = header.leader_epoch
-            has_changed = epoch >= 0 and self.epochs.assign(epoch, header.base_offset)
-        if has_changed:
-            self.store_epochs()
+            self.epochs.clear()
+        elif epoch >= 0 and epoch != self.epochs.latest_epoch:
+            self.epochs.assign(epoch, header.base_offset)
         if header.producer_id >= 0:
             if header.is_control:
                 self._append_marker(records, header, entry, "replication")
@@ -584,8 +572,7 @@ class PartitionLog:
         self._tail.drop(self.log_end_offset)
         if self.producers.state is not None:
             self.producers.state.rollback()
-        if self.epochs.truncate_from_end(self.log_end_offset):
-            self.store_epochs()
+        self.epochs.truncate_from_end(self.log_end_offset)
         segment = self.segments.last
         try:
             segment.cut(segment.size_bytes)
@@ -612,7 +599,7 @@ class PartitionLog:
         if self.is_empty:
             self.disk.run_later(CreateTask(segment))
             if self.epochs.latest_epoch >= 0:
-                self.store_epochs()
+                self.epochs.store()
         config, segment_bytes = self.config, self.rules.segment_bytes
         try:
             used = segment.size_bytes
@@ -718,8 +705,7 @@ class PartitionLog:
         self.write_staged()
         if offset >= self.log_end_offset:
             # An epoch that this broker began as leader, and appended nothing in, goes.
-            if self.epochs.truncate_from_end(self.log_end_offset):
-                self.store_epochs()
+            self.epochs.truncate_from_end(self.log_end_offset)
             return False
         if offset < self.segments.first.base_offset:
             self.truncate_fully_and_start_at(offset)
@@ -749,8 +735,7 @@ class PartitionLog:
         self.segments.add(fresh)
         self.is_preallocated = False
         self.preallocate()
-        if self.epochs.clear():
-            self.store_epochs()
+        self.epochs.clear()
         self._ended_at(offset, offset)
 
     def _ended_at(self, offset: int, log_start_offset: int) -> None:
@@ -767,8 +752,7 @@ class PartitionLog:
         self.place.generation += 1
         if self.clean_offset is not None:
             self.clean_offset = min(self.clean_offset, offset)
-        if self.epochs.truncate_from_end(offset):
-            self.store_epochs()
+        self.epochs.truncate_from_end(offset)
         self.producers.truncate_to(offset, log_start_offset)
         assert self.check_invariant()
 
@@ -823,8 +807,7 @@ class PartitionLog:
                 self.update_high_watermark(offset)
             self.durability.note_log_start(offset)
             self.on_start_moved()
-            if self.epochs.truncate_from_start(offset):
-                self.store_epochs()
+            self.epochs.truncate_from_start(offset)
         assert self.check_invariant()
 
     # --- out of service ---------------------------------------------------------------------------

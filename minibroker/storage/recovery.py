@@ -151,7 +151,7 @@ class _Loader:
             snapshot_offset=snapshots,
         )
         if self.has_new_epochs:
-            log.store_epochs()
+            log.epochs.store()
         if begins_empty:
             log.preallocate()
         if self.walk is not None and log_end > log_start:
