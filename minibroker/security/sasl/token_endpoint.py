@@ -103,8 +103,12 @@ class TokenRequest(NamedTuple):
         try:
             connection.connect()
             status, data = self._exchange(connection, body, headers)
+        except TokenFetchError:
+            raise
         except HTTPException as error:
             raise TokenFetchError(f"{self.url}: {error!r}") from error
+        except OSError as error:
+            raise TokenFetchError(f"{self.url}: {error}") from error
         finally:
             connection.close()
         if status not in {200, 201}:
@@ -257,7 +261,7 @@ class TokenEndpoint:
                 left_ms = ends_ms - self._clock.now_ms()
                 if getattr(error, "is_final", False) or pause_ms <= 0 or left_ms <= 0:
                     raise
-                logger.warning("no token for logins at brokers yet: %s", error)
+                logger.warning("no token for logins yet, another try follows: %s", error)
             self._pause(min(pause_ms, left_ms) / 1000)
             pause_ms *= 2
 

@@ -132,6 +132,13 @@ def test_an_error_that_stays_is_not_tried_again(provider: TokenProvider) -> None
     assert "not-this" not in f"{wrong._request!r}"
 
 
+def test_a_provider_that_is_not_there_is_named() -> None:
+    url = "http://127.0.0.1:1/token"
+    with pytest.raises(TokenFetchError, match=f"{url}: .*refused") as caught:
+        endpoint(url, {"sasl.login.retry.backoff.ms": "0"}).token()
+    assert not caught.value.is_final
+
+
 def test_tries_end_when_the_time_for_them_is_over(provider: TokenProvider) -> None:
     clock = ManualClock()
     tries = TokenEndpoint(
