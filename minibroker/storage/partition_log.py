@@ -348,14 +348,14 @@ class PartitionLog:
         batch is refused, see `validator` and `producer_state`), StorageError; with `is_bounded`,
         LargeBatchError, as `validate`, and ColdError, as `LogProducers.require`.
         """
-        tail = self._tail
+        tail, producers = self._tail, self.producers
         if (
             is_bounded
-            and self.producers.state is None
+            and producers.state is None
             and header is not None
             and header.producer_id >= 0
         ):
-            self.producers.require()
+            producers.require()
         if checked is None:
             records, header = validate(
                 records,
@@ -385,7 +385,7 @@ class PartitionLog:
                 entry = AppendInfo(header.base_offset, last_offset, -1, self.log_start_offset)
                 self._append_marker(records, header, entry, "coordinator")
                 return entry
-            repeated = (self.producers.state or self.producers.loaded()).append(header, origin)
+            repeated = (producers.state or producers.loaded()).append(header, origin)
             if repeated is not None:
                 return self._repetition(repeated)
         append_time_ms = max_timestamp if self.rules.is_append_time else -1
