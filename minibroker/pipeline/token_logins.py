@@ -46,6 +46,7 @@ _SCOPE_KEY: Final = f"{_OAUTH}scope"
 KEYS: Final = frozenset(
     {
         *(JAAS_KEY, HANDLER_KEY, _URL_KEY, _RETRIEVER_KEY, _SCOPE_KEY),
+        f"{_OAUTH}header.urlencode",
         *(f"{_OAUTH}{claim}.claim.name" for claim in ("scope", "sub")),
         *(
             f"{_OAUTH}assertion.{name}"

@@ -1,7 +1,8 @@
-"""Assertions of brokers beside those of Apache Kafka: a tool of 4.3.1 asks the same provider."""
+"""Requests for tokens beside those of Apache Kafka: a tool of 4.3.1 asks the same provider."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,11 @@ import pytest
 
 from minibroker.clock import SystemClock
 from minibroker.config.settings import ConfigValues
+from minibroker.java_formats.properties import escaped
 from minibroker.security.sasl.token_endpoint import endpoint_of
 from tests.support import java
 from tests.support.peers import write_properties
-from tests.support.signed_tokens import rsa_key, write_key
+from tests.support.signed_tokens import rsa_key, token, write_key
 from tests.support.token_provider import CLIENT, Asked, TokenProvider
 
 if TYPE_CHECKING:
@@ -46,6 +48,23 @@ def comparable(asked: Asked) -> Any:
     return list(fields.items()), headers, asked.method, asked.path
 
 
+def ask_by_java(directory: Path, settings: dict[str, str], url: str, files: str = "") -> str:
+    """Have a tool of Kafka ask for a token; return what it prints."""
+    write_properties(directory / "client.properties", settings)
+    command = java.java_command(
+        java.TOOLS_43,
+        "org.apache.kafka.tools.TopicCommand",
+        *("--bootstrap-server", "127.0.0.1:1", "--list"),
+        *("--command-config", str(directory / "client.properties")),
+        options=[
+            f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={url}",
+            f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.files={files}",
+        ],
+    )
+    run = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    return run.stderr
+
+
 @pytest.mark.parametrize("retriever", ["ClientCredentialsJwtRetriever", "JwtBearerJwtRetriever"])
 def test_a_provider_is_asked_as_kafka_asks_it(tmp_path: Path, retriever: str) -> None:
     key, template = write_key(tmp_path / "key.pem", rsa_key("c")), tmp_path / "template.json"
@@ -68,18 +87,24 @@ def test_a_provider_is_asked_as_kafka_asks_it(tmp_path: Path, retriever: str) ->
         endpoint_of(
             provider.url, ConfigValues(settings), {}, None, SystemClock(), is_bearer=is_bearer
         ).token()
-        write_properties(tmp_path / "client.properties", {**settings, **LOGIN})
-        command = java.java_command(
-            java.TOOLS_43,
-            "org.apache.kafka.tools.TopicCommand",
-            *("--bootstrap-server", "127.0.0.1:1", "--list"),
-            *("--command-config", str(tmp_path / "client.properties")),
-            options=[
-                f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider.url}",
-                f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.files={key},{template}",
-            ],
-        )
-        run = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
-        assert len(provider.given) == 2, run.stderr
+        stderr = ask_by_java(tmp_path, {**settings, **LOGIN}, provider.url, f"{key},{template}")
+        assert len(provider.given) == 2, stderr
+        mine, theirs = map(comparable, provider.asked)
+    assert mine == theirs
+
+
+def test_id_and_secret_are_encoded_as_kafka_encodes_them(tmp_path: Path) -> None:
+    settings = {
+        "sasl.oauthbearer.header.urlencode": "true",
+        "sasl.oauthbearer.client.credentials.client.id": "an id: a+b",
+        "sasl.oauthbearer.client.credentials.client.secret": "~*-._ %2B/äö€&=",
+    }
+    with TokenProvider() as provider:
+        provider.answer = json.dumps({"access_token": token()}).encode()
+        settings["sasl.oauthbearer.token.endpoint.url"] = provider.url
+        endpoint_of(provider.url, ConfigValues(settings), {}, None, SystemClock()).token()
+        in_file = {name: escaped(text) for name, text in settings.items()}
+        stderr = ask_by_java(tmp_path, {**in_file, **LOGIN}, provider.url)
+        assert len(provider.asked) == 2, stderr
         mine, theirs = map(comparable, provider.asked)
     assert mine == theirs

@@ -27,7 +27,7 @@ import time
 from contextlib import suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote_plus, urlencode, urlsplit
 
 from minibroker.errors import ConfigError
 from minibroker.security.sasl.client_assertion import FILE_KEY, assertions_of, has_assertions
@@ -52,6 +52,7 @@ _LOGIN: Final = "sasl.login."
 ID_KEY: Final = f"{_OAUTH}client.credentials.client.id"
 SECRET_KEY: Final = f"{_OAUTH}client.credentials.client.secret"
 SCOPE_KEY: Final = f"{_OAUTH}scope"
+ENCODED_KEY: Final = f"{_OAUTH}header.urlencode"
 _BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _ASSERTION_TYPE: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _FINAL_STATUSES: Final = frozenset(
@@ -316,9 +317,26 @@ def _secret_form(
             f"sasl.oauthbearer.token.endpoint.url={url} needs {key}, or {option} in the JAAS line;"
             f" or {FILE_KEY}, or others of its kind, for a client without a secret"
         )
+    if _is_encoded(settings):
+        client_id, secret = _form_encoded(client_id), _form_encoded(secret)
     basic = base64.b64encode(f"{client_id}:{secret}".encode()).decode("ascii")
     fields = {"grant_type": "client_credentials", **_scope(settings, options)}
     return f"Basic {basic}", lambda: fields
+
+
+def _is_encoded(settings: ConfigValues) -> bool:
+    """Return whether the provider wants id and secret encoded (RFC 6749, 2.3.1). Raises
+    ConfigError. Kafka has the setting for its clients only, so it has no type here.
+    """
+    text = (settings.text(ENCODED_KEY) or "false").strip()
+    if text.lower() not in {"true", "false"}:
+        raise ConfigError(f"{ENCODED_KEY}={text}: expected true or false")
+    return text.lower() == "true"
+
+
+def _form_encoded(text: str) -> str:
+    """Return a text as Java's URLEncoder writes it."""
+    return quote_plus(text, safe="*").replace("~", "%7E")
 
 
 def _assertion_form(

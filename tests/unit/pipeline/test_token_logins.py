@@ -155,7 +155,11 @@ def test_the_provider_is_trusted_by_its_ca(tmp_path: Path, names: str) -> None:
 
 @pytest.mark.parametrize(
     "more",
-    [{"sasl.login.retry.backoff.ms": "1"}, {JAAS_KEY: line_of(MODULE, {"extension_a": ","})}],
+    [
+        {"sasl.login.retry.backoff.ms": "1"},
+        {"sasl.oauthbearer.header.urlencode": "false"},
+        {JAAS_KEY: line_of(MODULE, {"extension_a": ","})},
+    ],
 )
 def test_librdkafka_calls_back_where_its_own_login_is_another(
     provider: TokenProvider, more: dict[str, str]

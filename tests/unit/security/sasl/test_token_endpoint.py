@@ -22,6 +22,7 @@ from minibroker.security.sasl.oauth_login import (
 from minibroker.security.sasl.token_endpoint import (
     AGAIN_MS,
     ANSWER_BYTES_MAX,
+    ENCODED_KEY,
     ID_KEY,
     SCOPE_KEY,
     SECRET_KEY,
@@ -257,6 +258,7 @@ def test_settings_say_when(refreshing: Refreshing, life_s: tuple[int, int], rene
         ({}, {"clientId": "x", "clientSecret": " "}, f"needs {SECRET_KEY}, or clientSecret"),
         ({"sasl.login.refresh.window.factor": "0.4"}, OPTIONS, "factor=0.4: expected 0.5 to 1"),
         ({"sasl.login.refresh.buffer.seconds": "3601"}, OPTIONS, "expected 0 to 3600"),
+        ({ENCODED_KEY: "yes"}, OPTIONS, "urlencode=yes: expected true or false"),
     ],
 )
 def test_settings_that_cannot_be_are_named(
