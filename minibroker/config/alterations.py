@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.config.broker_keys import BROKER_KEYS
 from minibroker.config.definition import PER_BROKER, READ_ONLY, parse_value
-from minibroker.config.settings import LISTENER_PREFIX
+from minibroker.config.settings import LISTENER_LIMITS, LISTENER_PREFIX
 from minibroker.config.unserved import TLS_STORE_KEYS, check_served
 from minibroker.errors import ConfigError
 
@@ -25,9 +25,7 @@ DELETE: Final = 1
 APPEND: Final = 2
 SUBTRACT: Final = 3
 
-_CLUSTER_LEVEL_LISTENER_KEYS: Final = frozenset(
-    {"max.connections", "max.connection.creation.rate", "num.network.threads"}
-)
+_CLUSTER_LEVEL_LISTENER_KEYS: Final = frozenset({*LISTENER_LIMITS, "num.network.threads"})
 _THREAD_COUNTS: Final = (
     "num.io.threads",
     "num.network.threads",

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from minibroker.config.broker_keys import BROKER_KEYS
+from minibroker.config.definition import ConfigKey, parse_value
+from minibroker.config.settings import LISTENER_LIMITS, LISTENER_PREFIX
 from minibroker.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -194,6 +197,13 @@ def _check_connections(config: BrokerValues) -> None:
             "max.connections.per.ip=0 lets no client in: "
             "name the allowed addresses in max.connections.per.ip.overrides"
         )
+    for listener in config.listeners:
+        for key in LISTENER_LIMITS:
+            name = f"{LISTENER_PREFIX}{listener.name.lower()}.{key}"
+            if name in config.originals:
+                row = BROKER_KEYS[key]
+                named = ConfigKey(name, row.type, None, row.allowed, row.importance, "")
+                parse_value(named, config.originals[name])
     delay = config.integer("connection.failed.authentication.delay.ms")
     if 0 <= config.connections_max_idle_ms <= delay:
         raise ConfigError(

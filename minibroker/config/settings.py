@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from minibroker.config.definition import Value
 
 LISTENER_PREFIX: Final = "listener.name."
+LISTENER_LIMITS: Final = ("max.connections", "max.connection.creation.rate")
+"""Keys that limit the broker, and behind a listener's prefix this listener."""
 
 
 class ConfigValues:

@@ -130,8 +130,6 @@ _KEPT: Final = {
     "remote.log.storage.system.enable": "records are kept in log.dirs only",
     "zookeeper.metadata.migration.enable": "the metadata would stay in ZooKeeper",
 }
-_LISTENER_LIMITS: Final = ("max.connections", "max.connection.creation.rate")
-
 _JAVA_REPORTERS: Final = "reporters are Java classes"
 _WRITTEN_AT_ONCE: Final = (
     "what one read of a socket brought is one write, and nothing waits for more"
@@ -169,8 +167,6 @@ def check_served(settings: Mapping[str, str]) -> None:
         raise ConfigError(f"{', '.join(security)}: {_SECURITY_REASON}")
     for name, text in settings.items():
         reason = _KEPT.get(name)
-        if name.startswith(LISTENER_PREFIX) and key_name(name) in _LISTENER_LIMITS:
-            reason = f"limits count all listeners together; set {key_name(name)} without a prefix"
         if reason is not None and not _is_default(name, text):
             allowed = _default_text(name) or "no value"
             raise ConfigError(f"{name}={text} is not served (allowed: {allowed}): {reason}")

@@ -1,8 +1,9 @@
-"""Limits on new connections a second, for one address and for all together.
+"""Limits on new connections a second, for one address, for one listener and for all together.
 
 `connection_creation_rate` of an IP (or of `<default>`): the connection over the limit is accepted,
-not served, and closed after the delay. `max.connection.creation.rate` of the broker: accepting
-itself waits. Both delays are one window at most.
+not served, and closed after the delay. `max.connection.creation.rate` of the broker or of one
+listener: accepting itself waits. All delays are one window at most. Connections count while there
+is no limit, too: a limit that is set knows those of the last windows, as in Kafka.
 
 Entities are addresses here: `server/host_names.py` asks for those of names.
 
@@ -21,14 +22,15 @@ _SILENCE_MS_MAX: Final = 3_600_000
 
 
 class ConnectionRates:
-    """Rates of the broker and of those addresses that have a limit."""
+    """Rates of the broker and of those addresses that have a limit. A listener has its own."""
 
-    __slots__ = ("_broker", "_count", "_limits", "_rates", "_window_ms")
+    __slots__ = ("_count", "_limits", "_rates", "_window_ms", "of_broker")
 
     def __init__(self, window_count: int, window_ms: int) -> None:
         self._count = window_count
         self._window_ms = window_ms
-        self._broker = Rate()
+        self.of_broker = Rate()
+        """Connections of all listeners together, but for the protected one."""
         self._limits: dict[str, float] = {}
         self._rates: dict[str, tuple[Rate, int]] = {}
         """Address → its rate, and when (ms) it was last used."""
@@ -41,11 +43,17 @@ class ConnectionRates:
         else:
             self._limits[address] = limit
 
-    def broker_delay_ms(self, limit: int, now_ms: int) -> int:
-        """Count a connection against the broker's own limit; how long accepting has to wait."""
+    def delay_ms(self, rate: Rate, limit: float, now_ms: int) -> int:
+        """Count a connection in a rate; return how long accepting has to wait, at most a window."""
+        rate.record(1, now_ms, self._window_ms, self._count)
         if limit >= UNLIMITED:
             return 0
-        return self._record(self._broker, limit, now_ms)
+        observed, span_ms = rate.measure(now_ms, self._window_ms, self._count)
+        return min(delay_ms(observed, limit, span_ms), self._window_ms)
+
+    def take_back(self, rate: Rate, now_ms: int) -> None:
+        """Take back a connection from a rate that is not served."""
+        rate.record(-1, now_ms, self._window_ms, self._count)
 
     def address_delay_ms(self, address: str, now_ms: int) -> int:
         """Count a connection of `address`; above 0 it may not be served and was not counted."""
@@ -58,20 +66,10 @@ class ConnectionRates:
             self._drop_silent(now_ms)
         rate = self._rates.get(address, (None, 0))[0] or Rate()
         self._rates[address] = (rate, now_ms)
-        delay = self._record(rate, limit, now_ms)
+        delay = self.delay_ms(rate, limit, now_ms)
         if delay:
-            rate.record(-1, now_ms, self._window_ms, self._count)
+            self.take_back(rate, now_ms)
         return delay
-
-    def unrecord_broker(self, limit: int, now_ms: int) -> None:
-        """Take back a connection from the broker's count that its address may not have."""
-        if limit < UNLIMITED:
-            self._broker.record(-1, now_ms, self._window_ms, self._count)
-
-    def _record(self, rate: Rate, limit: float, now_ms: int) -> int:
-        rate.record(1, now_ms, self._window_ms, self._count)
-        observed, span_ms = rate.measure(now_ms, self._window_ms, self._count)
-        return min(delay_ms(observed, limit, span_ms), self._window_ms)
 
     def _drop_silent(self, now_ms: int) -> None:
         silent = [

@@ -1,17 +1,19 @@
 """The open connections of a broker: their number, idle ones, places for tasks.
 
-Listeners ask here before they let a client in. Transports report here, and find here what all
-connections of a broker share. No timer runs while no client is connected.
+Listeners take a place here before they let a client in (`connection_limits.py` says when there is
+one). Transports report here, and find here what all connections of a broker share. No timer runs
+while no client is connected.
 """
 
 from __future__ import annotations
 
 import asyncio
+import heapq
 import logging
-import socket
-from collections import Counter, deque
+from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
+from minibroker.server.connection_limits import ConnectionLimits
 from minibroker.server.request_memory import RequestMemory
 from minibroker.server.turns import DataTurns
 from minibroker.worker import Worker
@@ -56,8 +58,11 @@ class ClientConnection(Protocol):
     def stop(self) -> None:
         """Close now, or as soon as the request in hand is answered."""
 
+    def drop(self) -> None:
+        """Close at once; work in hand goes on, without an answer."""
+
     def abort(self) -> None:
-        """Close at once."""
+        """Close at once, and end the work in hand."""
 
 
 class Connections:
@@ -65,15 +70,13 @@ class Connections:
 
     __slots__ = (
         "_all_closed",
-        "_connections_per_host",
         "_idle_timer",
         "_open",
-        "_overrides",
-        "_room",
         "_tasks_queued",
         "_tasks_running",
         "dispatcher",
         "handshakes",
+        "limits",
         "login_interceptor",
         "loop",
         "memory",
@@ -87,7 +90,7 @@ class Connections:
     ) -> None:
         config = services.config
         self.services = services
-        """Constant, as are the next five."""
+        """Constant, as are the next seven."""
         self.dispatcher = dispatcher
         self.loop = loop
         self.request_bytes_max = config.socket_request_max_bytes
@@ -96,15 +99,11 @@ class Connections:
         """For steps of TLS handshakes; its thread begins with the first."""
         self.handshakes.begin(loop)
         self.turns = DataTurns(loop.call_soon)
+        self.limits = ConnectionLimits(services)
         self.login_interceptor: LoginInterceptor | None = None
         """The interceptor of logins; set by `minibroker.testing`."""
-        self._open: set[ClientConnection] = set()
-        self._connections_per_host: Counter[str] = Counter()
-        self._overrides: tuple[dict[str, int], dict[str, int]] = ({}, {})
-        """The setting that was resolved last, and its limits by address."""
-        self._room = asyncio.Event()
-        """Set when a connection ended, or when there may be more of them."""
-        self._room.set()
+        self._open: dict[ClientConnection, None] = {}
+        """In the order in which they came."""
         self._idle_timer: asyncio.TimerHandle | None = None
         self._tasks_running = 0
         self._tasks_queued: deque[ClientConnection] = deque()
@@ -127,82 +126,57 @@ class Connections:
         """
         return listener.name == self.services.config.control_plane_listener_name
 
-    def is_protected(self, listener: Listener) -> bool:
-        """Return whether clients of other listeners take no place away from this one: limits of
-        the whole broker do not hold here.
+    # Places for connections.
 
-        Source: Kafka ConnectionQuotas.protectedListener.
-        Differs from Kafka: the controller's listener is protected, too.
+    def take_place(self, listener: Listener, host: str) -> None:
+        """Take the place of a connection that will be served. Where only the protected listener
+        had room, another connection makes way.
         """
-        config = self.services.config
-        is_between_brokers = listener.name == config.inter_broker_listener_name
-        return self.is_control_plane(listener) or (is_between_brokers and len(config.listeners) > 1)
+        self.limits.take(listener, host)
+        self._close_excess()
 
-    # Limits on connections.
+    def _close_excess(self) -> None:
+        """Close the connections beyond `max.connections` that were silent for longest. Those of
+        the protected listener stay.
 
-    async def wait_for_room(self) -> None:
-        """Return when there are fewer connections than `max.connections`, as Kafka waits."""
-        while len(self._open) >= self.services.config.max_connections:
-            self._room.clear()
-            await self._room.wait()
-
-    async def wait_for_departure(self, timeout_s: float) -> None:
-        """Return when a connection has ended, or after `timeout_s`."""
-        self._room.clear()
-        try:
-            await asyncio.wait_for(self._room.wait(), timeout_s)
-        except TimeoutError:
+        Source: Kafka Processor.closeExcessConnections, which looks at one thread's connections.
+        """
+        excess = self.limits.excess
+        if not excess:
             return
+        others = (known for known in self._open if not self.limits.is_protected(known.listener))
+        for connection in heapq.nsmallest(excess, others, key=lambda known: known.last_active_s):
+            logger.info("closing %s: max.connections is exceeded", connection.address)
+            connection.drop()
 
     def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
-        """Let waiting clients in if `max.connections` is larger now."""
-        if "max.connections" in changed:
-            self._room.set()
+        """Have altered limits hold for connections that wait, and for those that are open."""
+        self.limits.look_again()
+        self._close_excess()
 
     def on_topic_config(self, topic: str | None) -> None:
         """Do nothing: connections do not depend on topics."""
 
-    def refuses_host(self, host: str) -> bool:
-        """Return whether the address has as many connections as `max.connections.per.ip` and its
-        overrides allow."""
-        config = self.services.config
-        limit = config.max_connections_per_ip
-        if config.max_connections_per_ip_overrides:
-            limit = self._overrides_of(config.max_connections_per_ip_overrides).get(host, limit)
-        if self._connections_per_host[host] < limit:
-            return False
-        self.services.metrics.refused_connections += 1
-        logger.warning(
-            "refused a connection from %s: it has %d already (max.connections.per.ip)",
-            host,
-            self._connections_per_host[host],
-        )
-        return True
-
-    def _overrides_of(self, overrides: dict[str, int]) -> dict[str, int]:
-        """Return the overrides by address; as in Kafka a name is looked up once per setting."""
-        if self._overrides[0] is not overrides:
-            self._overrides = (overrides, _by_address(overrides))
-        return self._overrides[1]
+    # Connections that come and go.
 
     def add(self, connection: ClientConnection) -> None:
-        """Count an open connection."""
-        self._open.add(connection)
-        self._connections_per_host[connection.host] += 1
+        """Know an open connection, for which a place was taken."""
+        self._open[connection] = None
         self.services.metrics.connections = len(self._open)
         if self._idle_timer is None:
             self._watch_idle(self.loop.time())
 
     def remove(self, connection: ClientConnection) -> None:
-        """Forget a connection that is closed."""
-        self._open.discard(connection)
-        self._connections_per_host[connection.host] -= 1
-        if not self._connections_per_host[connection.host]:
-            del self._connections_per_host[connection.host]
-        self.services.metrics.connections = len(self._open)
-        self._room.set()
+        """Forget a connection that is closed, and give its place back."""
+        self.hand_over(connection)
+        self.limits.give_back(connection.listener, connection.host)
         if self._all_closed is not None and not self._open and not self._all_closed.done():
             self._all_closed.set_result(None)
+
+    def hand_over(self, connection: ClientConnection) -> None:
+        """Forget a connection whose place another one has now."""
+        del self._open[connection]
+        self.services.metrics.connections = len(self._open)
 
     # Idle connections.
 
@@ -283,16 +257,3 @@ class Connections:
 
 def _no_storage(error: StorageError) -> None:
     """Do nothing: no step of a handshake touches a log directory."""
-
-
-def _by_address(overrides: dict[str, int]) -> dict[str, int]:
-    """Return `max.connections.per.ip.overrides` by address: a host name gives all its addresses."""
-    limits: dict[str, int] = {}
-    for name, limit in overrides.items():
-        try:
-            found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-        except OSError as error:
-            logger.warning("max.connections.per.ip.overrides: no address of %s: %s", name, error)
-            continue
-        limits.update((str(address[0]), limit) for *_, address in found)
-    return limits

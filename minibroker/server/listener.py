@@ -1,7 +1,7 @@
 """A listening socket: binds, accepts, and stops accepting when the broker is full.
 
-Accepting is a loop of ours, not `create_server`: a broker with `max.connections` clients has to
-leave the next one in the kernel's queue, which asyncio's server cannot do.
+Accepting is a loop of ours, not `create_server`: a full listener holds one client back, and leaves
+the next ones in the kernel's queue. asyncio's server cannot do that.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import socket
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from minibroker.quotas.rate import Rate
 from minibroker.server.transport import ClientTransport
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class ListeningSocket:
         "_knocked",
         "_knocks",
         "_mechanisms",
+        "_rate",
         "_refused",
         "_socket",
         "_task",
@@ -71,6 +73,8 @@ class ListeningSocket:
         """How often the loop has told so since the last look."""
         self.tls: ListenerTls | None = None
         """None for a listener without TLS, and before it is prepared."""
+        self._rate = Rate()
+        """Connections that were accepted here, served or not yet."""
         self._refused: dict[socket.socket, Timer] = {}
         """Connections over the rate of their address, until they are closed."""
 
@@ -146,35 +150,32 @@ class ListeningSocket:
         if self._socket is not None:
             self._socket.close()
 
-    async def _admit(self, client: socket.socket, host: str, *, is_protected: bool) -> bool:
-        """Return whether to serve a connection, by rates (KIP-612) and number; wait for the
-        broker's rate.
-
-        A connection over its address's rate is not served, and closed after the delay, not at once:
-        a client that tries again immediately would only come faster.
-        """
-        connections, clock = self._connections, self._connections.services.clock
-        rates = connections.services.quotas.connection_rates
-        limit = connections.services.config.max_connection_creation_rate
-        wait_ms = 0 if is_protected else rates.broker_delay_ms(limit, clock.now_ms())
-        if wait_ms:
-            try:
-                await self._wait(wait_ms)
-            except asyncio.CancelledError:
-                client.close()
-                raise
-        now_ms = clock.now_ms()
-        delay_ms = rates.address_delay_ms(host, now_ms)
+    async def _wait_for_place(self) -> None:
+        """Return when one more connection may take a place, by the rates and the numbers."""
+        limits = self._connections.limits
+        delay_ms = limits.delay_ms(self.listener, self._rate)
         if delay_ms:
-            if not is_protected:
-                rates.unrecord_broker(limit, now_ms)
+            await self._wait(delay_ms)
+        await limits.wait_for_room(self.listener)
+
+    def _admit(self, client: socket.socket, host: str) -> bool:
+        """Return whether to serve a connection, by the limits of its address; then a place is
+        taken.
+
+        A connection over its address's rate (KIP-612) is not served, and closed after the delay,
+        not at once: a client that tries again immediately would only come faster.
+        """
+        connections = self._connections
+        delay_ms = connections.limits.address_delay_ms(self.listener, self._rate, host)
+        if delay_ms:
             self._refused[client] = connections.services.timers.after(
                 delay_ms, partial(self._close_refused, client)
             )
             return False
-        if connections.refuses_host(host):
+        if connections.limits.refuses_host(host):
             client.close()
             return False
+        connections.take_place(self.listener, host)
         return True
 
     async def _wait(self, delay_ms: int) -> None:
@@ -239,9 +240,6 @@ class ListeningSocket:
         """Let a client in, if there is one, as soon as there is room for it."""
         assert self._socket is not None
         connections, loop = self._connections, self._connections.loop
-        is_protected = connections.is_protected(self.listener)
-        if not is_protected:
-            await connections.wait_for_room()
         try:
             client, address = self._socket.accept()
         except BlockingIOError:
@@ -249,10 +247,15 @@ class ListeningSocket:
         except OSError as error:
             # No file handle left, or the peer went away: better when somebody has left.
             logger.warning("cannot accept a connection: %s", error)
-            await connections.wait_for_departure(ACCEPT_RETRY_S)
+            await connections.limits.wait_for_departure(ACCEPT_RETRY_S)
             return
         host, port = address[0], address[1]
-        if not await self._admit(client, host, is_protected=is_protected):
+        try:
+            await self._wait_for_place()
+        except asyncio.CancelledError:
+            client.close()
+            raise
+        if not self._admit(client, host):
             return
         connection = self._new_connection(host, port)
         self._is_connecting = True
@@ -263,6 +266,7 @@ class ListeningSocket:
         except OSError as error:
             logger.warning("connection of %s lost while accepting: %s", connection.address, error)
             client.close()
+            connections.limits.give_back(self.listener, host)
         self._is_connecting = False
 
 

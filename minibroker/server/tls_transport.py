@@ -122,13 +122,14 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._timer: Timer | None = None
         """Ends a handshake that takes too long."""
         self.last_active_s = 0.0
-        """Asked of each `ClientConnection`; a handshake has a time limit of its own."""
+        """When bytes came in the handshake, on the loop's clock."""
         self.is_control = False
 
     # The socket's transport calls these.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._socket = transport
+        self.last_active_s = self._connections.loop.time()
         self._connections.add(self)
         self._timer = self._connections.services.timers.after(
             HANDSHAKE_TIMEOUT_MS, self._handshake_timed_out
@@ -160,6 +161,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         if self._state is TlsState.OPEN:
             self._deliver()
             return
+        self.last_active_s = self._connections.loop.time()
         self._handshake_bytes += nbytes
         if self._handshake_bytes > HANDSHAKE_BYTES_MAX:
             self._fail(f"the client sent more than {HANDSHAKE_BYTES_MAX} bytes before its end")
@@ -214,7 +216,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._is_connected = True
         # It has what a client needs of a transport.
         self._client.connection_made(self)  # type: ignore[arg-type]
-        self._connections.remove(self)
+        self._connections.hand_over(self)
         self._socket.resume_reading()
         self._deliver()
 
@@ -401,6 +403,10 @@ class TlsTransport(asyncio.BufferedProtocol):
 
     def stop(self) -> None:
         """Close at once: the broker stops."""
+        self.abort()
+
+    def drop(self) -> None:
+        """Close at once: no request is in hand."""
         self.abort()
 
     def abort(self) -> None:

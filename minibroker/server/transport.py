@@ -429,6 +429,12 @@ class ClientTransport(asyncio.BufferedProtocol):
             self._task.cancel()
         self._transport.abort()
 
+    def drop(self) -> None:
+        """Close at once, as when the peer goes: work that has begun goes on, without an answer."""
+        self.connection.apply(Event.CLOSE)
+        self._outgoing = None
+        self._transport.abort()
+
     def close(self) -> None:
         """Close after what is written has been sent."""
         self.connection.apply(Event.CLOSE)

@@ -14,14 +14,25 @@ def alter(
     port: int, values: Mapping[str, str | None], broker: str = "0", *, validate_only: bool = False
 ) -> tuple[int, str | None]:
     """Return code and message of an alteration; None takes a value away."""
+    with WireClient("127.0.0.1", port) as client:
+        return alter_by(client, values, broker, validate_only=validate_only)
+
+
+def alter_by(
+    client: WireClient,
+    values: Mapping[str, str | None],
+    broker: str = "0",
+    *,
+    validate_only: bool = False,
+) -> tuple[int, str | None]:
+    """Alter by a connection that is open, as `alter` does."""
     configs = [
         {"name": name, "config_operation": 0 if value is not None else 1, "value": value}
         for name, value in values.items()
     ]
     resource = {"resource_type": 4, "resource_name": broker, "configs": configs}
-    with WireClient("127.0.0.1", port) as client:
-        answer = client.call(
-            "incremental_alter_configs", 1, resources=[resource], validate_only=validate_only
-        )
+    answer = client.call(
+        "incremental_alter_configs", 1, resources=[resource], validate_only=validate_only
+    )
     (result,) = answer["responses"]
     return result["error_code"], result["error_message"]

@@ -119,11 +119,18 @@ class InProcessBroker:
         return self.broker.address
 
     async def connect(
-        self, client_id: str | None = "raw", *, tls: ssl.SSLContext | None = None
+        self,
+        client_id: str | None = "raw",
+        *,
+        tls: ssl.SSLContext | None = None,
+        listener: str | None = None,
     ) -> RawClient:
-        """Return a new connection, which the broker has accepted."""
+        """Return a new connection; `listener`: the name of another than the first one."""
         name = None if tls is None else "localhost"
-        reader, writer = await asyncio.open_connection(*self.address, ssl=tls, server_hostname=name)
+        host, port = self.address
+        if listener is not None:
+            port = self.broker.ports[listener]
+        reader, writer = await asyncio.open_connection(host, port, ssl=tls, server_hostname=name)
         return RawClient(reader, writer, client_id)
 
     async def create_topic(self, name: str, partitions: int = 1, **configs: str) -> None:

@@ -47,6 +47,7 @@ NOT_RUN: Final = {
     "security.protocol=SASL_SSL": "settings of a client; tests/pipeline/test_secured.py has such",
     "sasl.enabled.mechanisms=GSSAPI": "settings; test_kerberos.py has them",
     "listeners=PLAINTEXT://localhost:9092,TLS": "settings; test_altered_listeners.py runs them",
+    "max.connections=": "settings; test_listener_limits.py alters them",
     "listeners=SSL": "settings of Kafka with files; tests/unit/security has such",
     "broker.id=1": "settings of both kinds; tests/compat_cluster/moving.py writes them",
     "kafka-": "Apache Kafka's scripts; tests/compat_cluster runs the classes behind them",

@@ -77,11 +77,6 @@ def test_the_difference_names_what_goes_and_what_is_new() -> None:
         ({"log.segment.bytes": "x"}, True, "Invalid value x for configuration log.segment.bytes"),
         ({"sasl.jaas.config": "x"}, True, "sasl.jaas.config=[hidden] (allowed: no value)"),
         (
-            {"listener.name.a.max.connections": "5"},
-            False,
-            "limits count all listeners together; set max.connections without a prefix",
-        ),
-        (
             {"listener.name.a.ssl.keystore.type": "JKS"},
             False,
             "Cannot update these configs at default cluster level, broker id must be specified",

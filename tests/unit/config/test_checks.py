@@ -66,6 +66,15 @@ from minibroker.errors import ConfigError
         ),
         ({"queued.max.request.bytes": "5"}, "queued.max.request.bytes=5"),
         ({"max.connections.per.ip": "0"}, "max.connections.per.ip.overrides"),
+        (
+            {"listener.name.plaintext.max.connections": "many"},
+            "Invalid value many for configuration listener.name.plaintext.max.connections",
+        ),
+        (
+            {"listener.name.plaintext.max.connection.creation.rate": "-1"},
+            "Invalid value -1 for configuration"
+            " listener.name.plaintext.max.connection.creation.rate: Value must be at least 0",
+        ),
         ({"max.connections.per.ip.overrides": "a b:1"}, "'a b:1' is not HOST:COUNT"),
         ({"max.connections.per.ip.overrides": "host"}, "'host' is not HOST:COUNT"),
         ({"connections.max.idle.ms": "100"}, "connection.failed.authentication.delay.ms=100"),

@@ -30,6 +30,8 @@ MORE = {
         {**MORE, "listener.name.more.ssl.client.auth": "required"},
         {**MORE, "listener.name.extra.ssl.keystore.type": "PEM"},
         {"listener.name.extra.ssl.client.auth": "none"},
+        {"listener.name.extra.max.connections": "1", "max.connection.creation.rate": "1"},
+        {"listener.name.gone.max.connections": "0"},
         {"listeners": "PLAINTEXT://a:1", "listener.name.extra.ssl.client.auth": "none"},
     ],
 )
@@ -47,6 +49,11 @@ def test_taken(values: dict[str, str]) -> None:
         (
             {"max.connections": "5", "listener.name.plaintext.plain.sasl.jaas.config": "x"},
             "Configs cannot be updated dynamically for existing listener ListenerName(PLAINTEXT)",
+        ),
+        ({"max.connections": "0"}, "Invalid max.connections 0"),
+        (
+            {"listener.name.extra.max.connection.creation.rate": "0"},
+            "Invalid max.connection.creation.rate 0",
         ),
         (
             {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,EXTRA:SSL"},

@@ -172,8 +172,6 @@ def test_a_security_setting_is_refused_at_start_and_later(name: str) -> None:
         ("listener.name.internal.plain.sasl.enabled.mechanisms", "PLAIN"),
         ("listener.name.internal.scram-sha-256.sasl.server.callback.handler.class", "a.B"),
         ("listener.name.internal.principal.builder.class", "a.B"),
-        ("listener.name.internal.max.connections", "5"),
-        ("listener.name.internal.max.connection.creation.rate", "5"),
         ("remote.log.storage.system.enable", "true"),
         ("config.providers", "file"),
         ("zookeeper.metadata.migration.enable", "true"),

@@ -16,7 +16,7 @@ def rates() -> ConnectionRates:
 
 def test_no_limit_no_delay(rates: ConnectionRates) -> None:
     assert rates.address_delay_ms("10.0.0.1", NOW_MS) == 0
-    assert rates.broker_delay_ms(UNLIMITED, NOW_MS) == 0
+    assert rates.delay_ms(rates.of_broker, UNLIMITED, NOW_MS) == 0
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,14 @@ def test_its_own_limit_stands_over_the_default(rates: ConnectionRates) -> None:
 
 
 def test_the_broker_waits_and_counts_the_wait(rates: ConnectionRates) -> None:
-    delays = [rates.broker_delay_ms(1, NOW_MS) for _ in range(11)]
+    delays = [rates.delay_ms(rates.of_broker, 1, NOW_MS) for _ in range(11)]
     assert delays == [0] * 10 + [1000]
-    rates.unrecord_broker(1, NOW_MS)
-    rates.unrecord_broker(1, NOW_MS)
-    assert rates.broker_delay_ms(1, NOW_MS) == 0
+    rates.take_back(rates.of_broker, NOW_MS)
+    rates.take_back(rates.of_broker, NOW_MS)
+    assert rates.delay_ms(rates.of_broker, 1, NOW_MS) == 0
+
+
+def test_a_limit_that_is_set_later_knows_the_connections_before_it(rates: ConnectionRates) -> None:
+    for _ in range(20):
+        assert rates.delay_ms(rates.of_broker, UNLIMITED, NOW_MS) == 0
+    assert rates.delay_ms(rates.of_broker, 1, NOW_MS) == 1000

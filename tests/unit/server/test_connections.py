@@ -1,9 +1,8 @@
-"""Limits on connections, requests and tasks; idle connections."""
+"""Limits on requests and tasks; idle connections."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from struct import pack
 from typing import TYPE_CHECKING, Any
 
@@ -30,68 +29,6 @@ METADATA = MetadataRequest(topics=[])
 # Connections.
 
 
-async def test_max_connections_leaves_the_next_one_waiting_until_another_closes(
-    serve: Serve,
-) -> None:
-    running = await serve(**{"max.connections": "2"})
-    first, second = await running.connect(), await running.connect()
-    await first.call(METADATA, 9)
-    await second.call(METADATA, 9)
-    third = await running.connect()
-    third.send(METADATA, 9)
-    await first.call(METADATA, 9)
-    assert len(running.server.connections) == 2
-    await second.close()
-    await third.receive()
-    assert len(running.server.connections) == 2
-    await first.close()
-    await third.close()
-
-
-async def test_a_larger_max_connections_lets_the_waiting_in(serve: Serve) -> None:
-    running = await serve(**{"max.connections": "1"})
-    async with await running.connect() as first, await running.connect() as second:
-        await first.call(METADATA, 9)
-        second.send(METADATA, 9)
-        await first.call(METADATA, 9)
-        assert len(running.server.connections) == 1
-        await running.broker.cluster.alter_config("brokers", "0", {"max.connections": "2"})
-        await second.receive()
-
-
-async def test_max_connections_per_ip_closes_one_too_many(
-    serve: Serve, caplog: pytest.LogCaptureFixture
-) -> None:
-    running = await serve(**{"max.connections.per.ip": "1"})
-    first = await running.connect()
-    await first.call(METADATA, 9)
-    second = await running.connect()
-    assert await second.is_closed_by_broker()
-    await first.call(METADATA, 9)
-    assert running.broker.services.metrics.refused_connections == 1
-    (record,) = [r for r in caplog.records if r.levelno >= logging.WARNING]
-    assert "127.0.0.1" in record.getMessage()
-    assert "max.connections.per.ip" in record.getMessage()
-    await first.close()
-    await eventually(lambda: not running.server.connections)
-    third = await running.connect()
-    await third.call(METADATA, 9)
-    await second.close()
-    await third.close()
-
-
-@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
-async def test_an_override_beats_max_connections_per_ip(serve: Serve, name: str) -> None:
-    running = await serve(
-        **{"max.connections.per.ip": "0", "max.connections.per.ip.overrides": f"{name}:1"}
-    )
-    first, second = await running.connect(), await running.connect()
-    await first.call(METADATA, 9)
-    assert await second.is_closed_by_broker()
-    await first.close()
-    await second.close()
-
-
 async def test_the_count_of_connections_follows(serve: Serve) -> None:
     running = await serve()
     metrics = running.broker.services.metrics
@@ -99,7 +36,7 @@ async def test_the_count_of_connections_follows(serve: Serve) -> None:
         await client.call(METADATA, 9)
         assert metrics.connections == 1
     await eventually(lambda: metrics.connections == 0)
-    assert not running.server.connections._connections_per_host
+    assert not running.server.connections.limits._per_host
 
 
 async def test_a_silent_connection_is_closed_after_its_idle_time(serve: Serve) -> None:

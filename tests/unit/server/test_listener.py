@@ -100,11 +100,14 @@ async def test_a_client_at_the_door_of_a_full_broker_keeps_the_loop_idle(serve: 
     (listening,) = running.server._sockets
     first = await running.connect()
     await first.call(MetadataRequest(topics=[]), 9)
-    async with await running.connect() as second:
+    # The second one is accepted, and held; the third one stays at the door.
+    async with await running.connect() as second, await running.connect() as third:
         await eventually(lambda: not listening._is_watched)
         assert listening._knocks == KNOCKS_MAX
         await first.close()
         await second.call(MetadataRequest(topics=[]), 9)
+        await second.close()
+        await third.call(MetadataRequest(topics=[]), 9)
     await eventually(lambda: listening._is_watched and not listening._knocks)
 
 

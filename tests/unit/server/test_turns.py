@@ -16,7 +16,7 @@ from minibroker.protocol.messages.update_metadata import (
 from minibroker.server import turns
 from minibroker.server.connection import ConnectionState
 from minibroker.server.turns import DATA_PART_MS, DataTurns
-from tests.support.in_process import InProcessBroker, RawClient
+from tests.support.in_process import InProcessBroker
 from tests.support.waiting import eventually
 from tests.unit.handlers.control_requests import Controlled
 
@@ -103,18 +103,6 @@ def transports(running: InProcessBroker) -> list[ClientTransport]:
     return list(running.server.connections)  # type: ignore[arg-type]
 
 
-async def connect_to(running: InProcessBroker, listener: str) -> RawClient:
-    host, _ = running.address
-    running.broker.address, address = (
-        (host, running.broker.ports[listener]),
-        running.broker.address,
-    )
-    try:
-        return await running.connect(listener)
-    finally:
-        running.broker.address = address
-
-
 async def test_a_connection_is_the_controllers_once_a_request_passed_its_epochs(
     serve: Serve,
 ) -> None:
@@ -138,7 +126,7 @@ async def test_every_connection_by_the_control_plane_listener_is_the_controllers
     running = await serve(**SETTINGS)
     async with (
         await running.connect() as client,
-        await connect_to(running, "CONTROL") as controller,
+        await running.connect(listener="CONTROL") as controller,
     ):
         await client.call(ApiVersionsRequest(), 0)
         await controller.call(ApiVersionsRequest(), 0)
@@ -148,7 +136,7 @@ async def test_every_connection_by_the_control_plane_listener_is_the_controllers
 
 async def test_the_controllers_place_is_free_when_it_left(serve: Serve) -> None:
     running = await serve(**SETTINGS)
-    controller = await connect_to(running, "CONTROL")
+    controller = await running.connect(listener="CONTROL")
     await controller.call(ApiVersionsRequest(), 0)
     count = running.server.connections.turns
     assert count.controllers == 1
@@ -162,7 +150,7 @@ async def test_the_controller_connects_though_max_connections_is_reached(serve: 
     running = await serve(**SETTINGS, **{"max.connections": "1"})
     async with await running.connect() as client:
         await client.call(ApiVersionsRequest(), 0)
-        async with await connect_to(running, "CONTROL") as controller:
+        async with await running.connect(listener="CONTROL") as controller:
             await controller.call(ApiVersionsRequest(), 0)
 
 
@@ -195,7 +183,7 @@ async def test_a_control_request_waits_for_no_place_among_the_tasks(
     controlled = Controlled(running)
     async with (
         await running.connect() as client,
-        await connect_to(running, "CONTROL") as controller,
+        await running.connect(listener="CONTROL") as controller,
     ):
         client.send(CreateTopicsRequest(), 5)
         await eventually(lambda: gate.waiting == 1)
