@@ -48,6 +48,7 @@ TESTED_ELSEWHERE = {
             "wire/coordinators",
             "wire/groups",
             "wire/transactions",
+            "sink/begun_batches",
             "sink/wire_transaction",
             "lag/groups",
             "lag/oldest_unread",

@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812  Spark's own alias
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.sink import frames as sinks
 from tests.pipeline import topics
 from tests.pipeline.committed import offsets, records, values
@@ -100,7 +101,8 @@ def test_a_query_that_dies_in_a_micro_batch_goes_on_with_it(
 ) -> None:
     """In the third batch one task writes and the other fails, as if it was killed.
 
-    The restarted query repeats the batch, and every row is there once.
+    The restarted query repeats the batch, and every row is there once. A checkpoint that has not
+    begun that batch is refused before a query starts.
     """
     topics.create(broker, topic, 2)
     flag = tmp_path / "may-go-on"
@@ -121,6 +123,12 @@ def test_a_query_that_dies_in_a_micro_batch_goes_on_with_it(
     found = sorted(int(value) for value in values(broker, topic))
     assert found[:30] == list(range(30))
     assert len(found) == len(set(found))
+
+    for path in (tmp_path / "checkpoint").glob("*/*"):
+        if path.name.isdecimal() and int(path.name) >= 2:
+            path.unlink()
+    with pytest.raises(PipelineError, match=r"has not begun: the checkpoint is older than"):
+        start()
 
 
 def dying_source(address: str, topic: str, flag: Path) -> type[DataSource]:

@@ -12,9 +12,10 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.sink import transaction, wire_transaction
+from minibroker.pipeline.sink.begun_batches import check_not_older
 from minibroker.pipeline.sink.columns import arguments
-from minibroker.pipeline.sink.first_batch import FirstBatchCheck
 from minibroker.pipeline.sink.marker import Position
 from minibroker.pipeline.sink.options import SinkOptions, parse_options
 from minibroker.pipeline.sink.transaction import Transaction
@@ -26,6 +27,7 @@ from tests.pipeline.committed import offsets, records, values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
@@ -279,38 +281,39 @@ def test_a_checkpoint_older_than_the_topic_is_refused(minibroker_address: str, t
         write_rows(options, at(topic, batch=3), rows(2))
 
 
-@pytest.mark.parametrize("more", [{}, {"kafka_partitioner": "murmur2"}], ids=["own", "librdkafka"])
-def test_a_first_batch_is_checked_with_the_markers_of_all_tasks(
-    minibroker_address: str, topic: str, more: dict[str, str]
+@pytest.mark.parametrize("more", [{}, {"kafka.partitioner": "murmur2"}], ids=["own", "librdkafka"])
+def test_a_run_is_checked_with_the_markers_of_all_tasks(
+    minibroker_address: str, topic: str, tmp_path: Path, more: dict[str, str]
 ) -> None:
-    """One task of thirty wrote the last batch; each look is at sixteen. Kafka's tools see it, too.
+    """One task of thirty wrote the last batch; each look is at sixteen.
 
     A transaction that is open is not waited for: its task was killed.
     """
     topics.create(minibroker_address, topic, 2)
-    given = {"kafka.bootstrap.servers": minibroker_address, "topic": topic}
-    given |= {name.replace("_", "."): value for name, value in more.items()}
-    options = parse_options({**given, "transactional.id.prefix": "test"})
-    told = {**given, "transactional.id.prefix": "test"}
-    for task in (5, 29):
-        write_rows(options, at(topic, task=task)._replace(ends="a"), rows(1))
-    write_rows(options, at(topic, batch=1, task=29)._replace(ends="b"), rows(2))
-    FirstBatchCheck(told, topic).check(1, "b")
-    FirstBatchCheck(told, topic).check(2, "c")
-    FirstBatchCheck(told, "another").check(0, "c")
-    for batch, ends in ((0, "a"), (1, "c")):
-        with pytest.raises(PipelineError, match=r"has micro-batch 1 already.* is older"):
-            FirstBatchCheck(told, topic).check(batch, ends)
+    where = {"kafka.bootstrap.servers": minibroker_address, "topic": topic}
+    told = {**where, "transactional.id.prefix": "test", **more}
+    for batch, task in ((0, 5), (0, 29), (1, 29)):
+        write_rows(parse_options(told), at(topic, batch=batch, task=task), rows(1))
+
+    def check(*begun: int, query: str = topic) -> None:
+        for number in begun:
+            LocalFiles().write(f"{tmp_path}/{query}-{begun}/offsets/{number}", "")
+        check_not_older(told, query, LocalFiles(), f"{tmp_path}/{query}-{begun}")
+
+    check(0, 1)
+    check(query="another")
+    for begun in ((), (0,)):
+        with pytest.raises(PipelineError, match="has not begun: the checkpoint is older than"):
+            check(*begun)
 
     killed = Transaction(of(minibroker_address, topic), at(topic, task=5))
     killed.__enter__()
     killed.begin()
-    pending = [TopicPartition(topic, 0, 2)]
     group = Consumer({"bootstrap.servers": minibroker_address, "group.id": f"test-{topic}-5"})
     killed._producer.send_offsets_to_transaction(
-        pending, group.consumer_group_metadata(), topics.SECONDS
+        [TopicPartition(topic, 0, 9)], group.consumer_group_metadata(), topics.SECONDS
     )
-    FirstBatchCheck(told, topic).check(2, "c")
+    check(0, 1)
     group.close()
     killed.close()
 

@@ -17,7 +17,6 @@ from minibroker.pipeline.copies.task import whole_ranges
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.replays.source import ReplaySource
 from minibroker.pipeline.replays.writer import write_once
-from minibroker.pipeline.sink.first_batch import FirstBatchCheck, digest_of_ends
 from minibroker.pipeline.source.fixed_ranges import read_fixed
 from minibroker.pipeline.transforms import operated, replayed
 
@@ -42,7 +41,6 @@ class ChosenBatchWriter:
         """
         self._plan = plan
         self._sink = plan.target.writer_options()
-        self._first = FirstBatchCheck(self._sink, name)
         self._targets = targets
         self._name = name
         self._secret = secret
@@ -56,8 +54,6 @@ class ChosenBatchWriter:
         ranges = whole_ranges(OffsetRange(*row) for row in batch.collect())
         if not ranges:
             return
-        ends = digest_of_ends(ranges)
-        self._first.check(number, ends)
         names = {span.topic: plan.target_of(span.topic) for span in ranges}
         self._targets.ensure(names)
         spark = batch.sparkSession
@@ -84,7 +80,6 @@ class ChosenBatchWriter:
             name=self._name,
             run=self._run,
             number=number,
-            ends=ends,
             max_rate=plan.max_rate,
         )
         self.metrics[number] = counted.get

@@ -71,8 +71,6 @@ class CopyBatch(NamedTuple):
     """The ranges of each task."""
     bytes_per_s: float = 0.0
     """Bytes that a task writes in a second, at most; 0 for no limit."""
-    ends: str = ""
-    """A digest of where the ranges end, see `sink.first_batch`."""
 
 
 class CopySource(DataSource):
@@ -129,7 +127,6 @@ def copy_ranges(batch: CopyBatch, task: int, ranges: Sequence[OffsetRange]) -> l
         batch=batch.number,
         task=task,
         tasks=0,
-        ends=batch.ends,
     )
     options = parse_options(batch.sink)
     # Who wants to know where the records are needs the reports of those that were delivered.

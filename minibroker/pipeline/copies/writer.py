@@ -2,7 +2,6 @@
 
     ranges (checkpoint) ─► targets are there ─► tasks copy ─► offset map ─► Spark's commit
 
-The first batch of a run is checked before anything is written (`sink.first_batch`).
 After a kill Spark gives the same ranges under the same number. Tasks that are done find their
 markers, write nothing, and say again where their records are.
 """
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING
 from minibroker.pipeline.copies.task import FORMAT, CopyBatch, CopySource, groups_of, whole_ranges
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.pacing import share_of_task
-from minibroker.pipeline.sink.first_batch import FirstBatchCheck, digest_of_ends
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +53,6 @@ class CopyBatchWriter:
             "topicIds": source["topicIds"],
         }
         self._sink = plan.target.writer_options()
-        self._first = FirstBatchCheck(self._sink, name)
         self._targets = targets
         self._places = places
         self._name = name
@@ -68,8 +65,6 @@ class CopyBatchWriter:
         ranges = whole_ranges(OffsetRange(*row) for row in batch.collect())
         if not ranges:
             return
-        ends = digest_of_ends(ranges)
-        self._first.check(number, ends)
         names = {span.topic: self._plan.target_of(span.topic) for span in ranges}
         self._targets.ensure(names)
         spark, groups = batch.sparkSession, groups_of(ranges)
@@ -84,7 +79,6 @@ class CopyBatchWriter:
             number=number,
             groups=groups,
             bytes_per_s=share_of_task(self._plan.max_rate, len(groups), cores),
-            ends=ends,
         )
         spark.dataSource.register(CopySource)
         copied = spark.read.format(FORMAT).option("batch", json.dumps(whole)).load().collect()

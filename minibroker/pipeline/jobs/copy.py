@@ -31,6 +31,7 @@ from minibroker.pipeline.plan import join
 from minibroker.pipeline.progress import Note
 from minibroker.pipeline.repeating import repeated
 from minibroker.pipeline.running import Watch, run_started
+from minibroker.pipeline.sink.begun_batches import check_not_older
 from minibroker.pipeline.source import frames as sources
 from minibroker.pipeline.source.frames import RATED_BATCH_S
 from minibroker.pipeline.state import job_directory, topic_identity
@@ -186,6 +187,7 @@ def run(
         if plan.pattern is not None:
             progress = topic_identity.noting(plan, place, ids, progress)
         with _groups_meanwhile(plan, target, places.map, tell):
+            check_not_older(plan.target.writer_options(), name, files, plan.checkpoint)
             outcome = run_started(lambda: _start(spark, plan, options, writer, progress), stop)
         for told in let_follow(plan, target, places.map) if plan.has_groups else ():
             tell(told)

@@ -30,6 +30,7 @@ from minibroker.pipeline.replays.source import ReplaySource
 from minibroker.pipeline.replays.target import ReplayTarget, archived_partitions, create
 from minibroker.pipeline.replays.writer import FORMAT, ReplayBatchWriter
 from minibroker.pipeline.running import Watch, run_started
+from minibroker.pipeline.sink.begun_batches import check_not_older
 from minibroker.pipeline.source.frames import RATED_BATCH_S
 from minibroker.pipeline.state import job_directory
 from minibroker.pipeline.state.checkpoint_files import start_query, timed
@@ -120,6 +121,9 @@ def run(
             if note is not None:
                 note(made)
         name = _begin(plan, files, checkpoints, settled.identity)
+        check_not_older(
+            plan.kafka.writer_options(), name, checkpoints, join(plan.checkpoint, "checkpoint")
+        )
         writer = archive.writer(plan, name, settled.secret)
         with tempfile.TemporaryDirectory(prefix="minibroker-replay-") as directory:
             index_file = Path(directory, "index.json")

@@ -19,7 +19,6 @@ from minibroker.pipeline import schemas
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.pacing import paced, share_of_task
 from minibroker.pipeline.sink import writers as sink
-from minibroker.pipeline.sink.first_batch import FirstBatchCheck, digest_of_ends
 from minibroker.pipeline.sink.marker import Position
 from minibroker.pipeline.sink.options import parse_options
 from minibroker.pipeline.tables import archived_files
@@ -38,7 +37,6 @@ FORMAT: Final = "minibroker-replay"
 _NAME: Final = "replay.name"
 _RUN: Final = "replay.run"
 _BATCH: Final = "replay.batch"
-_ENDS: Final = "replay.ends"
 _RATE: Final = "replay.rate"
 
 
@@ -68,8 +66,6 @@ class ReplayBatchWriter:
         self._format = file_format
         self._files = files
         self._name = name
-        self._sink = {**plan.kafka.writer_options(), "topic": plan.to_topic}
-        self._first = FirstBatchCheck(self._sink, name)
         self._run = str(uuid.uuid4())
         self._secret = secret
         self.metrics: dict[int, Mapping[str, int]] = {}
@@ -78,8 +74,6 @@ class ReplayBatchWriter:
     def write(self, batch: DataFrame, number: int) -> None:
         """Write the ranges in `batch`. Raises PipelineError, in the text of Spark's exception."""
         ranges = [OffsetRange(*row) for row in batch.collect()]
-        ends = digest_of_ends(ranges)
-        self._first.check(number, ends)
         spark = batch.sparkSession
         wanted = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
         found = replayed.paths_within(self._files, wanted).collect()
@@ -97,13 +91,17 @@ class ReplayBatchWriter:
             keep_timestamps=self._plan.keep_timestamps,
             keep_partitions=self._plan.keep_partitions,
         )
+        options = {
+            **self._plan.kafka.writer_options(),
+            "topic": self._plan.to_topic,
+            "tasks": str(writers),
+        }
         write_once(
             chosen,
-            {**self._sink, "tasks": str(writers)},
+            options,
             name=self._name,
             run=self._run,
             number=number,
-            ends=ends,
             max_rate=self._plan.max_rate,
         )
         self.metrics[number] = counted.get
@@ -116,7 +114,6 @@ def write_once(
     name: str,
     run: str,
     number: int,
-    ends: str = "",
     max_rate: int | None = None,
 ) -> None:
     """Write a finite frame into a topic, under the number of a batch; repeated, it writes nothing.
@@ -127,19 +124,11 @@ def write_once(
         name: of the writer, the same after a restart.
         run: of this process.
         number: of the batch.
-        ends: of `sink.first_batch.digest_of_ends`; empty if the caller checks its batches itself.
         max_rate: bytes of a second in all tasks together; None for no limit.
     """
     cores = rows.sparkSession.sparkContext.defaultParallelism
     rate = share_of_task(max_rate, int(options["tasks"]), cores)
-    numbered = {
-        **options,
-        _NAME: name,
-        _RUN: run,
-        _BATCH: str(number),
-        _ENDS: ends,
-        _RATE: str(rate),
-    }
+    numbered = {**options, _NAME: name, _RUN: run, _BATCH: str(number), _RATE: str(rate)}
     rows.write.format(FORMAT).options(**numbered).mode("append").save()
 
 
@@ -152,7 +141,6 @@ class TaskWriter(DataSourceArrowWriter):
         self._name = options[_NAME]
         self._run = options[_RUN]
         self._batch = int(options[_BATCH])
-        self._ends = options[_ENDS]
         self._bytes_per_s = float(options[_RATE])
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> sink.Written:
@@ -165,6 +153,5 @@ class TaskWriter(DataSourceArrowWriter):
             batch=self._batch,
             task=0 if context is None else context.partitionId(),
             tasks=self._options.tasks,
-            ends=self._ends,
         )
         return sink.write_rows(self._options, position, paced(iterator, self._bytes_per_s))

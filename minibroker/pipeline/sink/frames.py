@@ -14,8 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.files import files_with
 from minibroker.pipeline.schemas import ARCHIVE_PARTITION_COLUMNS
+from minibroker.pipeline.sink.begun_batches import check_not_older
 from minibroker.pipeline.sink.columns import COLUMNS, check_columns
+from minibroker.pipeline.state import query_identity
 from minibroker.pipeline.state.checkpoint_files import start_query, timed
 
 if TYPE_CHECKING:
@@ -75,9 +78,13 @@ def stream_to_topic(
         trigger: else, how often a micro-batch starts, as "10 seconds"; None: at once.
 
     Raises:
-        PipelineError: columns do not fit.
+        PipelineError: columns do not fit, or the checkpoint is older than the topic.
     """
     chosen = _for_topic(frame, topic or options.get("topic"))
+    files = files_with(frame.sparkSession, checkpoint)
+    if query_identity.is_begun(files, checkpoint):
+        query = query_identity.query_of(files, checkpoint)
+        check_not_older(_with_topic(options, topic), query, files, checkpoint)
     writer = chosen.writeStream.format(FORMAT).options(**_with_topic(options, topic))
     if tasks:
         writer = writer.option("tasks", str(tasks))

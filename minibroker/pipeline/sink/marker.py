@@ -10,8 +10,7 @@ consumer group that nobody ever joins, and commits an offset there together with
 | partition                    | 0, since it is always there                                    |
 | offset                       | the number of the next micro-batch: the one written, plus one  |
 | metadata                     | JSON: rows and digests, run of the query, tasks of the batch,  |
-|                              | for `copy` and `replay` a digest of its ends, and for `copy`   |
-|                              | the offsets that the rows got                                  |
+|                              | and for `copy` the offsets that the rows got                   |
 
 `<query>` is the id in the query's checkpoint (`metadata`), so it lives and dies with the numbers
 of its micro-batches; in batch jobs it is a random id. Spark repeats only the last micro-batch of a
@@ -27,7 +26,7 @@ it, by the digests of `digest`.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.sink.digest import Contents
@@ -35,6 +34,11 @@ from minibroker.pipeline.sink.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_OLDER: Final = (
+    "the checkpoint is older than the topic; put the newer one back, or start with a new "
+    "checkpoint and decide where to read from"
+)
 
 
 class Position(NamedTuple):
@@ -48,8 +52,6 @@ class Position(NamedTuple):
     task: int
     tasks: int
     """Number of tasks, 0 if the writer does not know it."""
-    ends: str = ""
-    """Digest of the offsets where the batch ends, empty if the writer does not know them."""
 
     @property
     def name(self) -> str:
@@ -79,8 +81,6 @@ class Marker(NamedTuple):
     tasks: int
     places: str = ""
     """Offsets that the rows got, see `delivered_places`; empty if nobody asked."""
-    ends: str = ""
-    """As of the position."""
 
     @property
     def rows(self) -> int:
@@ -90,13 +90,8 @@ class Marker(NamedTuple):
     @property
     def metadata(self) -> str:
         """Return the metadata text of the commit."""
-        more = {"places": self.places, "ends": self.ends}
-        told = {
-            **self.contents._asdict(),
-            "run": self.run,
-            "tasks": self.tasks,
-            **{name: text for name, text in more.items() if text},
-        }
+        places = {"places": self.places} if self.places else {}
+        told = {**self.contents._asdict(), "run": self.run, "tasks": self.tasks, **places}
         return json.dumps(told)
 
 
@@ -120,7 +115,6 @@ def parse_marker(topic: str, offset: int, metadata: str | None) -> Marker:
         str(fields.get("run", "")),
         tasks if isinstance(tasks, int) else 0,
         str(fields.get("places", "")),
-        str(fields.get("ends", "")),
     )
 
 
@@ -131,9 +125,7 @@ def marker_before(position: Position, topic: str) -> Marker:
 
 def marker_after(position: Position, topic: str) -> Marker:
     """Return the marker of a task that wrote its batch; the rows are not counted yet."""
-    return Marker(
-        topic, position.batch + 1, Contents(0), position.run, position.tasks, ends=position.ends
-    )
+    return Marker(topic, position.batch + 1, Contents(0), position.run, position.tasks)
 
 
 def is_written(marker: Marker | None, position: Position) -> bool:
@@ -146,31 +138,19 @@ def is_written(marker: Marker | None, position: Position) -> bool:
         return False
     if marker.next_batch == position.batch + 1:
         return True
-    raise _older(marker, position)
-
-
-def check_not_older(marker: Marker, position: Position) -> None:
-    """Raise PipelineError if the topic has a later batch, or this one with another end.
-
-    Args:
-        marker: of any task of the query.
-        position: of a task of the batch that is about to be written.
-    """
-    is_this = marker.next_batch == position.batch + 1
-    if marker.next_batch > position.batch + 1 or (
-        is_this and marker.ends not in {"", position.ends}
-    ):
-        raise _older(marker, position)
-
-
-def _older(marker: Marker, position: Position) -> PipelineError:
-    with_others = ", with other records" if marker.next_batch == position.batch + 1 else ""
-    return PipelineError(
-        f"micro-batch {position.batch} of query {position.query} is to be written, but "
-        f"{marker.topic!r} has micro-batch {marker.next_batch - 1} already{with_others}: the "
-        "checkpoint is older than the topic; put the newer one back, or start with a new "
-        "checkpoint and decide where to read from"
+    raise PipelineError(
+        f"{position} is to be written, but {marker.topic!r} has micro-batch "
+        f"{marker.next_batch - 1} already: {_OLDER}"
     )
+
+
+def check_begun(marker: Marker, query: str, begun: int) -> None:
+    """Raise PipelineError if a task of `query` wrote a later batch than the newest begun one."""
+    if marker.next_batch > begun + 1:
+        raise PipelineError(
+            f"{marker.topic!r} has micro-batch {marker.next_batch - 1} of query {query}, which its "
+            f"checkpoint has not begun: {_OLDER}"
+        )
 
 
 def tasks_changed(marker: Marker | None, position: Position) -> bool:

@@ -101,7 +101,7 @@ def progress_of(files: FileSystem, checkpoint: str) -> offsets.Offsets | None:
     Raises:
         PipelineError: the checkpoint does not belong to a reader of topics.
     """
-    number = _last_batch(files, join(checkpoint, "offsets"))
+    number = last_begun(files, checkpoint)
     return None if number is None else end_of_batch(files, checkpoint, number)
 
 
@@ -142,6 +142,11 @@ def is_committed(files: FileSystem, checkpoint: str) -> bool:
     """Return whether the last batch that was begun is committed."""
     begun, done = (_last_batch(files, join(checkpoint, what)) for what in ("offsets", "commits"))
     return begun == done
+
+
+def last_begun(files: FileSystem, checkpoint: str) -> int | None:
+    """Return the number of the last batch that was begun, None if no batch was begun."""
+    return _last_batch(files, join(checkpoint, "offsets"))
 
 
 def last_committed(files: FileSystem, checkpoint: str) -> int | None:

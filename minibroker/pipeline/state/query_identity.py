@@ -72,6 +72,11 @@ def _begun(files: FileSystem, path: str) -> tuple[int, str] | None:
         ) from error
 
 
+def is_begun(files: FileSystem, checkpoint: str) -> bool:
+    """Return whether a query was started with this checkpoint."""
+    return files.read(join(checkpoint, "metadata")) is not None
+
+
 def query_of(files: FileSystem, checkpoint: str) -> str:
     """Return the id of the query, which Spark makes with a new checkpoint.
 

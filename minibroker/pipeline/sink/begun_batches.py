@@ -1,29 +1,29 @@
-"""The first batch of a run, which the driver checks before any task writes.
+"""Batches that a checkpoint has begun, compared with those that the topic has, before a run.
 
 Tasks find out by themselves that a checkpoint is older than the topic (`marker.is_written`), but
 each one only from its own marker. If an older copy of a checkpoint was put back, the next batch has
-other ranges than the one that was written under its number. A task without a marker of that batch
+other records than the one that was written under its number. A task without a marker of that batch
 would write before another one refuses, or no task would have one. So the driver looks at the
-markers of all tasks that the query ever had. Later batches of a run need no look: they follow.
+markers of all tasks that the query ever had. Spark notes a batch in the checkpoint before its tasks
+run: a marker of a batch that is not noted there comes from a newer checkpoint.
 
-    number and ends of the batch ─► markers of tasks 0 … 15, 16 … 31, … ─► refused, or written
+    markers of tasks 0 … 15, 16 … 31, … ─► newest of offsets/ ─► refused, or the query starts
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import time
 from typing import TYPE_CHECKING, Final
 
 from minibroker.errors import ConfigError, KafkaError, ProtocolError
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.sink import transaction
-from minibroker.pipeline.sink.marker import Position, check_not_older
+from minibroker.pipeline.sink.marker import Position, check_begun
 from minibroker.pipeline.sink.options import parse_options
 from minibroker.pipeline.sink.wire_settings import producer_settings
 from minibroker.pipeline.sink.wire_transaction import newest_of
+from minibroker.pipeline.state import job_directory
 from minibroker.pipeline.wire.client import WireClient
 from minibroker.pipeline.wire.coordinators import CoordinatorClient
 from minibroker.pipeline.wire.groups import committed
@@ -32,7 +32,7 @@ from minibroker.pipeline.wire.settings import UnservedError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from minibroker.pipeline.offsets import OffsetRange
+    from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.sink.marker import Marker
     from minibroker.pipeline.sink.options import SinkOptions
 
@@ -40,46 +40,33 @@ TASKS_AT_ONCE: Final = 16
 """Markers of a look. If none of these tasks has one, no later task has."""
 
 
-class FirstBatchCheck:
-    """The check of one run; used by the driver alone."""
+def check_not_older(
+    options: Mapping[str, str], query: str, files: FileSystem, checkpoint: str
+) -> None:
+    """Raise PipelineError if a task wrote a batch that the checkpoint has not begun.
 
-    def __init__(self, options: Mapping[str, str], query: str) -> None:
-        """Args:
+    Args:
         options: of the sink, as Spark passes them.
-        query: name of the job, the same after a restart: the markers are under it.
-        """
-        self._options = parse_options(options)
-        self._query = query
-        self._is_checked = False
-
-    def check(self, batch: int, ends: str) -> None:
-        """Raise PipelineError if the topic has this batch with another end, or a later one.
-
-        Args:
-            batch: number of the batch that is about to be written.
-            ends: of `digest_of_ends`.
-        """
-        if self._is_checked:
-            return
-        position = Position(self._options.prefix, self._query, "", batch, 0, 0, ends)
-        for first in itertools.count(0, TASKS_AT_ONCE):
-            tasks = range(first, first + TASKS_AT_ONCE)
-            markers = _last_markers(self._options, map(position.name_of, tasks))
-            found = [marker for marker in markers if marker is not None]
-            for marker in found:
-                check_not_older(marker, position)
-            if not found:
-                break
-        self._is_checked = True
-
-
-def digest_of_ends(ranges: Iterable[OffsetRange]) -> str:
-    """Return a digest of the offsets where these ranges end, whatever their order.
-
-    A repeated batch has the same ends. It may begin later if the source has lost records.
+        query: the name that is in the markers of the query's tasks.
+        files: of the checkpoint.
+        checkpoint: of the query, which does not run.
     """
-    ends = sorted((span.topic, span.partition, span.end) for span in ranges)
-    return hashlib.sha256(json.dumps(ends).encode()).hexdigest()[:16]
+    markers = list(_markers_of(parse_options(options), query))
+    # Read behind the markers: another driver of the query, which is fenced soon, may go on.
+    newest = job_directory.last_begun(files, checkpoint)
+    for marker in markers:
+        check_begun(marker, query, -1 if newest is None else newest)
+
+
+def _markers_of(options: SinkOptions, query: str) -> Iterator[Marker]:
+    """Yield the newest marker of each task that the query had. Raises as `_last_markers`."""
+    names = Position(options.prefix, query, "", 0, 0, 0)
+    for first in itertools.count(0, TASKS_AT_ONCE):
+        tasks = range(first, first + TASKS_AT_ONCE)
+        found = list(filter(None, _last_markers(options, map(names.name_of, tasks))))
+        if not found:
+            return
+        yield from found
 
 
 def _last_markers(options: SinkOptions, groups: Iterable[str]) -> Iterator[Marker | None]:
