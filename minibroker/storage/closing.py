@@ -77,10 +77,10 @@ def write_state(log: PartitionLog) -> bool:
     if log.log_end_offset > log.recovery_point or log.producers.state is not None:
         log.producers.stage_snapshot(log.log_end_offset)
         log.producers.write_unsynced()
-    if log.is_preallocated:
-        log.trim()
-        log.files.sync_path(log.active_segment.log_path)
-    return log.active_segment.close()
+    active = log.active_segment
+    if active.trim():
+        log.files.sync_path(active.log_path)
+    return active.close()
 
 
 def _finish(tasks: list[FlushTask], failed: dict[str, StorageError]) -> None:

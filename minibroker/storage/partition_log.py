@@ -90,7 +90,6 @@ class PartitionLog:
         "durability",
         "epochs",
         "high_watermark",
-        "is_preallocated",
         "log_end_offset",
         "log_start_offset",
         "name",
@@ -142,8 +141,6 @@ class PartitionLog:
         self.high_watermark = min(max(high_watermark, log_start_offset), log_end_offset)
         """Everything below it is on all replicas in sync: what a reader may see. With
         one replica the leader moves it with every write."""
-        self.is_preallocated = False
-        """Is the active `.log` longer than what is written to it?"""
         self.clean_offset: int | None = None
         """Compaction came up to here (`cleaner-offset-checkpoint`); None: it never ran."""
         # The parts.
@@ -641,43 +638,36 @@ class PartitionLog:
         if old.base_offset == start:
             return old
         self._tail.next_offset = start
-        new = self.new_segment(start)
         try:
             old.become_inactive()
-            self.trim()
             self.producers.stage_snapshot(start)
         except OSError as error:
             raise self._failed("begin a segment of", error) from error
-        self.segments.add(new)
-        self.preallocate()
-        self.place.note_names_changed()
+        new = self._begin_segment(start)
         self.durability.note_roll()
-        self._tail.forget_room()
-        new.begin_empty()
-        self.disk.run_later(CreateTask(new))
         self.durability.flush_later(start, old)
         return new
 
+    def _begin_segment(self, base_offset: int) -> Segment:
+        """Have a new, empty segment as the active one. Raises StorageError."""
+        fresh = self.new_segment(base_offset)
+        fresh.begin_empty()
+        self.segments.add(fresh)
+        self._tail.forget_room()
+        self.place.note_names_changed()
+        self.preallocate()
+        self.disk.run_later(CreateTask(fresh))
+        return fresh
+
     def preallocate(self) -> None:
-        """Give a new active `.log` a full segment's length where so configured. Raises
+        """Give an active `.log` that is empty a full segment's length where so configured. Raises
         StorageError.
         """
-        if not self.config.preallocate:
-            return
-        try:
-            handle = self.disk.handles.get(self.active_segment.log_path, create=True)
-            self.disk.files.truncate(handle, self.rules.segment_bytes)
-        except OSError as error:
-            raise self._failed("preallocate a segment of", error) from error
-        self.is_preallocated = True
-
-    def trim(self) -> None:
-        """Cut the `.log` that was preallocated to what is written, before it is closed. Raises
-        OSError.
-        """
-        if self.is_preallocated:
-            self.active_segment.cut(self.active_segment.size_bytes)
-            self.is_preallocated = False
+        if self.config.preallocate:
+            try:
+                self.active_segment.preallocate(self.rules.segment_bytes)
+            except OSError as error:
+                raise self._failed("preallocate a segment of", error) from error
 
     def new_segment(self, base_offset: int) -> Segment:
         """Return a segment in the log's directory that is not in service; no file is touched."""
@@ -729,12 +719,7 @@ class PartitionLog:
             self._take_out(list(self.segments))
         except OSError as error:
             raise self._failed("truncate", error) from error
-        fresh = self.new_segment(offset)
-        fresh.begin_empty()
-        self.disk.run_later(CreateTask(fresh))
-        self.segments.add(fresh)
-        self.is_preallocated = False
-        self.preallocate()
+        self._begin_segment(offset)
         self.epochs.clear()
         self._ended_at(offset, offset)
 

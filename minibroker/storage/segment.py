@@ -83,6 +83,7 @@ class Segment:
         "created_ms",
         "directory",
         "index_rule",
+        "is_preallocated",
         "log_path",
         "roll_jitter_ms",
         "tail_offset",
@@ -107,6 +108,8 @@ class Segment:
         """When a segment without timestamps began to age, ms; a truncation to nothing sets it."""
         self.roll_jitter_ms = roll_jitter_ms
         """Constant: so much earlier than `segment.ms` says the log begins the next one."""
+        self.is_preallocated = False
+        """Is `.log` longer than what is written to it?"""
         self.tail_offset = NO_TAIL
         """Offset of the first record of the last write: consumers that keep up ask for just that.
         """
@@ -426,11 +429,30 @@ class Segment:
         """Return how many entries both indexes still take, of `segment.index.bytes` each."""
         return self.indexes.room(index_bytes_max)
 
+    def preallocate(self, size_bytes: int) -> None:
+        """Give `.log`, which is empty, this length on the disk; `size_bytes` stays 0. Raises
+        OSError.
+        """
+        self._set_length(size_bytes)
+        self.is_preallocated = True
+
+    def trim(self) -> bool:
+        """Cut a `.log` that was preallocated to what is written. Return whether it was one. Raises
+        OSError.
+        """
+        is_longer = self.is_preallocated
+        if is_longer:
+            self.cut(self.size_bytes)
+        return is_longer
+
     def become_inactive(self) -> None:
-        """Finish the indexes: the largest timestamp gets an entry. Raises OSError."""
+        """Give the files their final form: the largest timestamp gets an entry, `.log` its length.
+        Raises OSError.
+        """
         _ = self.max_timestamp
         self.index_rule.finish(self.time_index)
         self.indexes.release()
+        self.trim()
 
     def close(self) -> bool:
         """Finish the indexes as at a roll, where this run touched them. Return whether that wrote
@@ -452,8 +474,12 @@ class Segment:
         """
         self._disk.windows.cut(self.log_path, position)
         self.tail_offset = NO_TAIL
-        self._disk.files.truncate(self._disk.handles.get(self.log_path, create=True), position)
+        self._set_length(position)
         self._size_bytes = position
+        self.is_preallocated = False
+
+    def _set_length(self, size_bytes: int) -> None:
+        self._disk.files.truncate(self._disk.handles.get(self.log_path, create=True), size_bytes)
 
     def truncate_to(self, offset: int, now_ms: int) -> None:
         """Remove every batch that holds `offset` or more. Raises OSError, CorruptionError."""
