@@ -1,8 +1,8 @@
 """The composition root: builds every part, gives it the others it uses, starts and stops it.
 
-    start: lock the log directories → bind the listeners → join the cluster (its id is compared with
-           the directories', the logs are loaded, then this broker registers) → create `--topic`s →
-           accept clients → say so
+    start: lock the log directories → join the cluster (its id is compared with the directories',
+           altered settings are read, the listeners are bound, the logs are loaded, then this broker
+           registers) → create `--topic`s → accept clients → say so
     stop:  let other brokers lead → accept no client → answer the requests in hand → leave the
            cluster → flush the logs, write the checkpoints and the clean-shutdown markers
 
@@ -312,7 +312,6 @@ class Broker:
         self._listeners = BrokerListeners(self._server, self.cluster, self.dynamic)
         self.logs.open()
         try:
-            await self._listeners.bind()
             services = self.services
             self.cluster.subscribe(
                 ConfigFollower(
@@ -329,7 +328,7 @@ class Broker:
             await self.cluster.start(
                 self._accept_cluster_id,
                 self._tree.gathered if self._tree is not None else None,
-                self._prepare_listeners,
+                self._prepare,
             )
             await self.access.begin()
             await self._follow_listeners()
@@ -356,14 +355,15 @@ class Broker:
         self._server.start_accepting()
         loop.call_soon(self.coordinators.start)
 
-    async def _prepare_listeners(self) -> None:
-        """Prepare the listeners, with what was altered in earlier runs. Raises ConfigError,
-        StorageError.
+    async def _prepare(self) -> None:
+        """Prepare the listeners, with what was altered in earlier runs, then load the logs, which
+        may take long. Raises ConfigError, StorageError.
         """
         await self.access.load_altered(lambda: self.services.passwords)
         await self._listeners.bind()
         self.access.check_logins()
         await self._server.prepare()
+        self.logs.load()
 
     async def _follow_listeners(self) -> None:
         """Follow alterations of the listeners from now on. Raises CoordinationError."""
@@ -408,9 +408,8 @@ class Broker:
         return self._outboxes
 
     def _accept_cluster_id(self, cluster_id: str) -> None:
-        """Compare the cluster id of the tree with the log directories, then load the logs."""
+        """Compare the cluster id of the tree with the log directories. Raises StorageError."""
         self.logs.claim(self.config.broker_id, cluster_id)
-        self.logs.load()
 
     def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
         """Open and close the listeners that are altered, in a task of its own."""

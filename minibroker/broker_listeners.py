@@ -51,7 +51,8 @@ class BrokerListeners:
         return {listener.name: port for listener, port in self._server.listeners.items()}
 
     async def bind(self) -> None:
-        """Bind the listeners of the settings in force, and only these: before clients come in.
+        """Bind the listeners of the settings in force, those that were altered in earlier runs:
+        before clients come in.
 
         The registration gets their addresses. Raises StorageError where one cannot be bound.
         """
@@ -62,11 +63,8 @@ class BrokerListeners:
                 ",".join(map(str, wanted)),
                 ",".join(map(str, static)),
             )
-        for listener in self._server.listeners.keys() - set(wanted):
-            await self._server.close(listener)
         for listener in wanted:
-            if listener not in self._server.listeners:
-                await self._bind(listener)
+            await self._bind(listener)
         self._cluster.set_endpoints(self.endpoints())
 
     async def _bind(self, listener: Listener) -> None:

@@ -1,7 +1,7 @@
 """The cluster as the rest of the broker sees it: an image to read, a few changes to ask for.
 
-Wires the parts of this package around one tree; `app.py` builds one `Cluster` and starts it once
-the listeners are bound (their ports go into the registration).
+Wires the parts of this package around one tree; `app.py` builds one `Cluster` and starts it. The
+start has the listeners bound when the tree is open; their ports go into the registration.
 
     tree ─► follow ─► updates ─► image ─► handlers (Metadata, DescribeConfigs …)
       ▲                   └────► listeners (partitions, dynamic configs, quotas)
