@@ -145,7 +145,7 @@ class Flusher:
                 self._repeat(partition, ended)
                 return
         # Without an error it may have been passed by: the directory failed, or the topic is gone.
-        is_refused = error is not None or partition.log.is_deleted
+        is_refused = error is not None or partition.log.place.is_deleted
         if is_refused:
             for answer in ended.answers:
                 self._fail(answer)

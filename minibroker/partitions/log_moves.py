@@ -125,7 +125,7 @@ class LogMoves:
         """Begin the next round, or the end."""
         if self._moves.get(name) is not move:
             return
-        if move.log.is_deleted or not self._logs.is_live(move.destination):
+        if move.log.place.is_deleted or not self._logs.is_live(move.destination):
             self._give_up(name)
             return
         before = move.size_bytes
@@ -157,7 +157,7 @@ class LogMoves:
         if error is not None:
             self._failed(name, move, error)
             return
-        if move.log.is_deleted:
+        if move.log.place.is_deleted:
             self._give_up(name)
             return
         try:

@@ -107,7 +107,7 @@ class LogMove:
         self.directory = f"{destination}/{marked}"
         self._copied: dict[int, tuple[Segment, int]] = {}
         self._synced_offset = log.segments.first.base_offset
-        self._generation = log.generation
+        self._generation = log.place.generation
         """Generation of the log when copies were looked at last."""
         try:
             log.files.make_directory(self.directory)
@@ -164,8 +164,8 @@ class LogMove:
         """Base offsets of copies that are of no use: the segment is gone, another one, or cut (all
         where the log was truncated: a segment may have grown again since).
         """
-        if self.log.generation != self._generation:
-            self._generation = self.log.generation
+        if self.log.place.generation != self._generation:
+            self._generation = self.log.place.generation
             gone = list(self._copied)
             self._copied.clear()
             return gone

@@ -206,16 +206,6 @@ class PartitionLog:
         return self.place.log_directory
 
     @property
-    def is_deleted(self) -> bool:
-        """Return whether the log is out of service."""
-        return self.place.is_deleted
-
-    @property
-    def generation(self) -> int:
-        """Number of truncations."""
-        return self.place.generation
-
-    @property
     def files(self) -> Files:
         return self.disk.files
 

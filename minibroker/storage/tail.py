@@ -1,8 +1,8 @@
 """The batches appended to a log that are not written yet, in log order, and the room behind.
 
-On the way of a record: *staged*. `PartitionLog.append` stages a checked, numbered batch: no system
-call, the request's own bytes are kept by reference. `PartitionLog.write_staged` hands all of it to
-the system in one call, and only then may a reader see it and the answers leave.
+On the way of a record: *staged*. `PartitionLog.append_as_leader` stages a checked, numbered batch:
+no system call, the request's own bytes are kept by reference. `PartitionLog.write_staged` hands all
+of it to the system in one call, and only then may a reader see it and the answers leave.
 
 All staged batches belong to the active segment. So the tail also knows how much that segment still
 takes, and an append need not look at the segment.

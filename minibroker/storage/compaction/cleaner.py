@@ -127,13 +127,13 @@ class LogCleaner:
                         return
                 is_first = False
                 # Meanwhile it may be gone, or another one of that name.
-                if log.name not in self._uncleanable and not log.is_deleted:
+                if log.name not in self._uncleanable and not log.place.is_deleted:
                     self._consider(log, settings, look)
         finally:
             self._is_looking = False
         self.metrics.dirty_ratio_max = look.dirty_ratio_max
         dirtiest = look.dirtiest
-        if self._is_wanted_again or (dirtiest is not None and dirtiest.is_deleted):
+        if self._is_wanted_again or (dirtiest is not None and dirtiest.place.is_deleted):
             self.look()  # an append came, or the producers of a log, or the dirtiest log went
         elif dirtiest is None:
             if look.again_ms:
@@ -279,11 +279,11 @@ class LogCleaner:
             self._round.join()
             self._round = None
         log = end.work.log
-        if end.end_offset is not None and not log.is_deleted:
+        if end.end_offset is not None and not log.place.is_deleted:
             log.clean_offset = min(end.end_offset, log.log_end_offset)
             self._logs.checkpoint_cleaned_later(log)
             self._note_round(end, end.end_offset)
-        if end.end_offset is not None or log.is_deleted:
+        if end.end_offset is not None or log.place.is_deleted:
             self.look()
             return
         if end.error is not None:
@@ -402,5 +402,5 @@ def plan_round(log: PartitionLog, found: Candidate, now_ms: int) -> Round:
         position,
         last_records,
         now_ms,
-        log.generation,
+        log.place.generation,
     )

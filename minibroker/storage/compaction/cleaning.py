@@ -80,7 +80,7 @@ class Round(NamedTuple):
         Called on the log's thread. False: nothing changed. Raises StorageError.
         """
         log = self.log
-        is_as_it_was = not log.is_deleted and log.generation == self.generation
+        is_as_it_was = not log.place.is_deleted and log.place.generation == self.generation
         return is_as_it_was and replace_segments(log, cleaned, old)
 
 

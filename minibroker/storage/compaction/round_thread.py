@@ -137,7 +137,7 @@ class RoundThread:
 
     def _wait(self, seconds: float) -> bool:
         is_stopped = self._stop.wait(seconds) if seconds else self._stop.is_set()
-        return is_stopped or self._work.log.is_deleted
+        return is_stopped or self._work.log.place.is_deleted
 
     def _swap(self, cleaned: Sequence[int], old: Sequence[Segment]) -> bool:
         """Have the loop swap, wait for it. Raises StorageError, CleaningAborted."""

@@ -229,7 +229,7 @@ def test_a_directory_fails_whole_though_its_files_close_badly(tmp_path: Path) ->
     assert lost is not None
     assert len(lost) == 2
     assert sorted(manager.logs) == sorted(log.name for log in logs if log.name not in lost)
-    assert [log.is_deleted for log in logs] == [log.name in lost for log in logs]
+    assert [log.place.is_deleted for log in logs] == [log.name in lost for log in logs]
     is_dead = False
     manager.close()
     again = open_manager(str(tmp_path / "a"), str(tmp_path / "b"))
