@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 from minibroker.errors import ConfigError, ProtocolError
 from minibroker.security.sasl.oauth import ERROR_HEARD, MECHANISM, MESSAGE_BYTES_MAX
-from minibroker.security.sasl.oauth_settings import PACKAGE, check_allowed, provider_tls
+from minibroker.security.sasl.oauth_settings import PACKAGE, check_allowed, provider_tls, scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -132,11 +132,8 @@ def _retriever(
             f" {', '.join(_RETRIEVERS)}"
         )
     url = (settings.text(URL_KEY) or "").strip()
-    parts = urlsplit(url)
-    scheme = parts.scheme.lower()
-    is_file = scheme == "file" and not parts.netloc and bool(parts.path)
-    is_web = scheme in {"http", "https"} and bool(parts.hostname)
-    if scheme not in _RETRIEVERS[retriever] or not (is_file or is_web):
+    scheme = scheme_of(url)
+    if scheme not in _RETRIEVERS[retriever]:
         expected = " or ".join(
             "file:/PATH" if name == "file" else f"{name}://HOST/…"
             for name in _RETRIEVERS[retriever]
@@ -145,8 +142,8 @@ def _retriever(
             f"{URL_KEY}={url}: the token of OAUTHBEARER comes from there, expected {expected}"
         )
     check_allowed(settings, URL_KEY, url)
-    if is_file:
-        return partial(_read, Path(unquote(parts.path)))
+    if scheme == "file":
+        return partial(_read, Path(unquote(urlsplit(url).path)))
     from minibroker.security.sasl.token_endpoint import endpoint_of  # noqa: PLC0415  seldom set
 
     tls = provider_tls(options) if scheme == "https" else None

@@ -125,15 +125,28 @@ def _key_set(settings: ConfigValues, options: Mapping[str, str]) -> KeySet:
 def _url(settings: ConfigValues) -> str:
     """Return `jwks.endpoint.url`. Raises ConfigError."""
     url = (settings.text(_URL_KEY) or "").strip()
-    parts = urlsplit(url)
-    is_file = parts.scheme.lower() == "file" and parts.path and not parts.netloc
-    if not is_file and not (parts.scheme.lower() in {"http", "https"} and parts.hostname):
+    if scheme_of(url) is None:
         raise ConfigError(
             f"{_URL_KEY}={url}: signed tokens need the JWKS of their issuer, expected"
             " file:/PATH, http://HOST/… or https://HOST/…"
         )
     check_allowed(settings, _URL_KEY, url)
     return url
+
+
+def scheme_of(url: str) -> str | None:
+    """Return `file`, `http` or `https`; None for another URL, or one that cannot be asked."""
+    try:
+        parts = urlsplit(url)
+        scheme = parts.scheme.lower()
+        if scheme == "file":
+            return scheme if parts.path and not parts.netloc else None
+        host, _ = (parts.hostname or "").encode("idna"), parts.port
+        sent = host + f"{parts.path}{parts.query}".encode("ascii")
+    except ValueError:
+        return None
+    is_web = scheme in {"http", "https"} and host and min(sent) > 0x20
+    return scheme if is_web else None
 
 
 def check_allowed(settings: ConfigValues, key: str, url: str) -> None:

@@ -169,7 +169,9 @@ class _ExchangeEnd:
     def _end(self) -> None:
         self.is_over = True
         with suppress(OSError):  # the provider has ended it
-            self._stream.shutdown(socket.SHUT_RDWR)
+            # Not the stream's own `shutdown`: that of TLS gives up the encryption first, and what
+            # the other thread sends in between would leave as plain text.
+            socket.socket.shutdown(self._stream, socket.SHUT_RDWR)
 
     def __enter__(self) -> Self:
         self._timer.start()
@@ -226,11 +228,11 @@ class TokenEndpoint:
     def token(self) -> str:
         """Return the token to show now. Blocks. Raises OSError where none can be had."""
         with self._lock:
-            now_ms = self._clock.now_ms()
-            if now_ms >= self._renew_at_ms:
+            if self._clock.now_ms() >= self._renew_at_ms:
                 try:
                     self._renew()
                 except OSError as error:
+                    now_ms = self._clock.now_ms()  # tries may have taken longer than `AGAIN_MS`
                     if now_ms >= self._ends_ms:
                         raise
                     logger.warning("the token for logins at brokers stays: %s", error)

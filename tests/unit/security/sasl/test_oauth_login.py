@@ -87,6 +87,10 @@ def test_a_broker_that_does_not_believe_it_says_so() -> None:
         ({**FILE, URL_KEY: "http://a/", RETRIEVER_KEY: "a.Custom"}, {}, "no Java class is loaded"),
         ({**FILE, URL_KEY: "http://a/", ALLOWED_URLS_KEY: "http://b/"}, OPTIONS, "is not among"),
         ({**FILE, URL_KEY: "file://host/token"}, {}, "or file:/PATH"),
+        ({**FILE, URL_KEY: "http://host:99999/"}, OPTIONS, "99999/: the token of OAUTHBEARER"),
+        ({**FILE, URL_KEY: "http://[::1/"}, OPTIONS, "1/: the token of OAUTHBEARER"),
+        ({**FILE, URL_KEY: "http://a b/"}, OPTIONS, "a b/: the token of OAUTHBEARER"),
+        ({**FILE, URL_KEY: "http://host/ä"}, OPTIONS, "ä: the token of OAUTHBEARER"),
     ],
 )
 def test_a_login_without_a_token_is_refused(

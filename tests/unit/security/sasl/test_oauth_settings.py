@@ -69,6 +69,7 @@ def test_settings_of_the_mechanism_stand_over_those_of_all() -> None:
         ({"sasl.oauthbearer.jwks.endpoint.url": ""}, "signed tokens need the JWKS"),
         ({"sasl.oauthbearer.jwks.endpoint.url": "ftp://host/keys"}, "signed tokens need the JWKS"),
         ({"sasl.oauthbearer.jwks.endpoint.url": "file://host/keys"}, "signed tokens need the"),
+        ({"sasl.oauthbearer.jwks.endpoint.url": "http://host:99999/"}, "signed tokens need the"),
         ({"sasl.oauthbearer.jwks.endpoint.refresh.ms": "0"}, "expected a refresh.ms above 0"),
         ({"sasl.oauthbearer.jwks.endpoint.retry.backoff.ms": "99999"}, "retry.backoff.ms=99999"),
         ({"sasl.oauthbearer.sub.claim.name": " "}, "sub.claim.name is blank"),

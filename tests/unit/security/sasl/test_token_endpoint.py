@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -30,6 +31,7 @@ from minibroker.security.sasl.token_endpoint import (
     TokenEndpoint,
     TokenFetchError,
     TokenRequest,
+    _ExchangeEnd,
     endpoint_of,
 )
 from tests.support.certificates import authority_pem
@@ -234,6 +236,46 @@ def test_a_token_is_renewed_before_it_ends(provider: TokenProvider) -> None:
     provider.statuses = [500]
     with pytest.raises(TokenFetchError):
         fetching.token()
+
+
+def test_a_provider_that_takes_long_to_fail_is_not_asked_by_each_login() -> None:
+    clock = ManualClock(SystemClock().now_ms())
+    asked: list[int] = []
+
+    class SlowRequest(NamedTuple):
+        url: str = "http://a/"
+
+        def send(self) -> bytes:
+            asked.append(clock.now_ms())
+            if len(asked) > 1:
+                clock.advance(2 * AGAIN_MS)
+                raise TokenFetchError("silent")
+            life = {"iat": clock.now_ms() // 1000, "exp": clock.now_ms() // 1000 + 3600}
+            return json.dumps({"access_token": token(life)}).encode()
+
+    fetching = TokenEndpoint(SlowRequest(), REFRESHING, clock, backoff_ms=0, backoff_max_ms=0)
+    first = fetching.token()
+    clock.advance(2_900_000)  # over 0.8 of the hour
+    assert [fetching.token(), fetching.token()] == [first, first]
+    assert len(asked) == 2
+    clock.advance(3_600_000 - 2_900_000 - 2 * AGAIN_MS - 1)
+    with pytest.raises(TokenFetchError):  # it ends during the try
+        fetching.token()
+
+
+def test_the_end_of_an_exchange_by_tls_gives_up_no_encryption() -> None:
+    near, far = socket.socketpair()
+    with (
+        far,
+        ssl.create_default_context().wrap_socket(
+            near, do_handshake_on_connect=False, server_hostname="localhost"
+        ) as stream,
+    ):
+        with _ExchangeEnd(stream, 0) as end:
+            assert far.recv(1) == b""
+        assert end.is_over
+        # Without its encryption a stream answers None.
+        assert stream.session_reused is False
 
 
 @pytest.mark.parametrize(
