@@ -92,7 +92,7 @@ class LogMoves:
                     logger.error("partition %s is not moved on: %s", name, error)
 
     def in_directory(self, path: str) -> list[tuple[TopicPartition, int, int]]:
-        """Copies that grow in a directory: partition, bytes copied, offsets still to come."""
+        """Return the copies that grow in a directory: partition, bytes copied, offsets to come."""
         return [
             (name, move.size_bytes, max(move.log.log_end_offset - move.end_offset, 0))
             for name, move in self._moves.items()

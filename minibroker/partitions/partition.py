@@ -234,7 +234,9 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """First offset that an open transaction may still change; at most the high watermark."""
+        """Return the first offset that an open transaction may still change, at most the high
+        watermark.
+        """
         return min(self.log.last_stable_offset, self.high_watermark)
 
     def check_leader_epoch(self, epoch: int) -> None:

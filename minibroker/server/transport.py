@@ -406,7 +406,7 @@ class ClientTransport(asyncio.BufferedProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """True when no request is in hand."""
+        """Return whether no request is in hand."""
         return not self.connection.is_busy
 
     def is_taking(self) -> bool:

@@ -172,7 +172,7 @@ class Durability:
     # --- when to sync -----------------------------------------------------------------------------
 
     def note_roll(self) -> None:
-        """Positions count from the start of a new `.log` now."""
+        """Note that positions count from the start of a new `.log` now."""
         self._sync_above = min(self._sync_above, SYNC_BYTES)
 
     def wants_sync(self, position: int) -> bool:

@@ -38,7 +38,7 @@ class LeaderEpochs:
 
     @property
     def entries(self) -> list[tuple[int, int]]:
-        """(epoch, start offset), ascending."""
+        """Return (epoch, start offset), ascending."""
         return list(zip(self._epochs, self._starts, strict=True))
 
     def assign(self, epoch: int, start_offset: int) -> bool:

@@ -420,7 +420,9 @@ class LogManager:
     # --- moves ----------------------------------------------------------------------------------
 
     def take_futures(self) -> dict[TopicPartition, str]:
-        """Partitions whose move a stop interrupted → where to. The copies are being removed."""
+        """Return, once, the partitions whose move a stop interrupted → where to. The copies are
+        being removed.
+        """
         futures, self._futures = self._futures, {}
         return futures
 

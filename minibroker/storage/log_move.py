@@ -127,7 +127,9 @@ class LogMove:
 
     @property
     def end_offset(self) -> int:
-        """Records below this offset are copied (whole segments; DescribeLogDirs shows the lag)."""
+        """Return the offset below which records are copied, in whole segments; DescribeLogDirs
+        shows the lag.
+        """
         for segment in self.log.segments:
             known, copied = self._copied.get(segment.base_offset, (None, 0))
             if known is not segment or copied < segment.size_bytes:
@@ -161,8 +163,8 @@ class LogMove:
         return copy
 
     def _forget_changed(self) -> list[int]:
-        """Base offsets of copies that are of no use: the segment is gone, another one, or cut (all
-        where the log was truncated: a segment may have grown again since).
+        """Forget copies that are of no use, and return their base offsets: the segment is gone,
+        another one, or cut (all where the log was truncated: a segment may have grown again since).
         """
         if self.log.place.generation != self._generation:
             self._generation = self.log.place.generation
@@ -202,7 +204,9 @@ class LogMove:
         return pieces, total
 
     def _count(self, pieces: list[Piece]) -> None:
-        """They are copied as far as the next look is concerned: a task that fails ends the move."""
+        """Note that they are copied, as far as the next look is concerned: a task that fails ends
+        the move.
+        """
         for piece in pieces:
             end = piece.position + piece.size_bytes
             self._copied[piece.segment.base_offset] = (piece.segment, end)
@@ -211,7 +215,7 @@ class LogMove:
         return f"{self.directory}/{path.rpartition('/')[2]}"
 
     def _copy(self, pieces: list[Piece]) -> None:
-        """Pieces of files that are gone by now are left out: the next look finds them changed."""
+        """Copy pieces, but not of files that are gone by now: the next look finds them changed."""
         for piece in pieces:
             try:
                 piece.copy(self.log)
@@ -332,7 +336,7 @@ class LogMove:
         return run
 
     def copy_small(self, paths: list[str]) -> None:
-        """Whole files, absent ones passed by. Raises OSError."""
+        """Copy whole files; absent ones are passed by. Raises OSError."""
         files = self.log.files
         for path in paths:
             try:

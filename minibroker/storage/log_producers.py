@@ -228,13 +228,13 @@ class LogProducers:
         """
         for offset, producers in self._unsynced.items():
             path = producer_files.snapshot_path(self._place.path, offset)
+            content = encode_snapshot(producers())  # may read files
             with self._disk.names_lock:
-                content = encode_snapshot(producers())
                 producer_files.write_content(self._disk.files, path, content)
 
     @property
     def unsynced(self) -> dict[int, ProducersAt]:
-        """Snapshots that a flush has to write: offset → producers, which nobody changes."""
+        """Return what a flush has to write: offset → producers, which nobody changes."""
         return dict(self._unsynced)
 
     def note_synced(self, snapshots: Mapping[int, ProducersAt]) -> None:

@@ -136,7 +136,7 @@ def _end_of(log: PartitionLog, found: LogRead) -> int:
 
 
 def aborted_transactions(log: PartitionLog, start: int, end: int) -> list[AbortedTransaction]:
-    """Aborted transactions with data in `start` ≤ offset < `end`. Raises StorageError."""
+    """Return aborted transactions with data in `start` ≤ offset < `end`. Raises StorageError."""
     found: list[AbortedTransaction] = []
     try:
         for segment in log.segments.since(start):

@@ -130,8 +130,8 @@ def _find_max_timestamp(segments: Segments) -> TimestampOffset | None:
 
 
 def offsets_before(log: PartitionLog, timestamp: int, max_count: int) -> list[int]:
-    """ListOffsets v0: base offsets of segments last written at or before `timestamp` (ms), newest
-    first. Raises StorageError.
+    """Return base offsets of segments last written at or before `timestamp` (ms), newest first, for
+    ListOffsets v0. Raises StorageError.
 
     The log's end counts as one more segment, written now. -1: all, -2: only the first.
     """

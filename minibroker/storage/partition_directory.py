@@ -182,8 +182,8 @@ class PartitionDirectory:
             raise self.failed("delete", error) from error
 
     def take_back(self, path: str) -> None:
-        """After `rename`, whether that could rename or not: in service at `path`, where it was.
-        Raises StorageError.
+        """Put the log back in service at `path`, where it was before `rename`, whether that could
+        rename or not. Raises StorageError.
         """
         try:
             if self.path != path:

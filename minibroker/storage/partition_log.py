@@ -197,7 +197,7 @@ class PartitionLog:
 
     @property
     def directory(self) -> str:
-        """Path of the directory of the files."""
+        """Return the path of the directory of the files."""
         return self.place.path
 
     @property
@@ -311,7 +311,9 @@ class PartitionLog:
                 self.epochs.assign(epoch, self.log_end_offset)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """(largest known epoch ≤ `epoch`, offset behind its last record); (-1, -1) when unknown."""
+        """Return the largest known epoch ≤ `epoch`, and the offset behind its last record; (-1, -1)
+        when unknown. Raises StorageError.
+        """
         self.write_staged()
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
@@ -763,8 +765,8 @@ class PartitionLog:
     # --- the start moves --------------------------------------------------------------------------
 
     def advance_log_start(self, offset: int, high_watermark: int | None = None) -> None:
-        """Records below `offset` are gone for readers; `retention` takes their segments. Nothing
-        happens where the log starts there or behind it already.
+        """Have readers begin at `offset`; `retention` takes the segments below it. Do nothing where
+        the log starts there or behind it already.
 
         Raises KafkaError(OFFSET_OUT_OF_RANGE) beyond the high watermark (None: the log's end),
         StorageError. Source: Kafka UnifiedLog.maybeIncrementLogStartOffset.

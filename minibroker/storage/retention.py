@@ -47,7 +47,7 @@ class Expired(NamedTuple):
 def delete_old_segments(
     log: PartitionLog, high_watermark: int, now_ms: int, *, limit: int = SEGMENTS_AT_ONCE
 ) -> int:
-    """Take what retention does not keep out of service, `limit` segments at most; how many.
+    """Take what retention does not keep out of service, `limit` segments at most. Return how many.
 
     Call it again until it answers 0. Files are renamed at once, removed on the worker after
     `file.delete.delay.ms`. Raises StorageError.
@@ -134,7 +134,7 @@ def _has_limit(config: "TopicConfig") -> bool:
 
 
 def unsurveyed(segments: Sequence[Segment], config: "TopicConfig") -> list[Segment]:
-    """Segments that `expired` would have to read files for."""
+    """Return the segments that `expired` would have to read files for."""
     if not _has_limit(config):
         return []
     return [segment for segment in segments if not segment.is_surveyed]

@@ -162,7 +162,7 @@ class Segment:
 
     @property
     def size_bytes(self) -> int:
-        """Size of the acknowledged part of `.log`. Raises OSError."""
+        """Return how many bytes of `.log` are written, not preallocated. Raises OSError."""
         if self._size_bytes < 0:
             self._size_bytes = self._disk.files.size_at(self.log_path)
         return self._size_bytes
@@ -187,7 +187,7 @@ class Segment:
 
     @property
     def max_timestamp(self) -> int:
-        """Largest timestamp in the segment, ms; -1 where no record has one. Raises OSError."""
+        """Return the largest timestamp in ms, -1 where no record has one. Raises OSError."""
         rule = self.index_rule
         if rule.max_timestamp == UNKNOWN:
             rule.max_timestamp, rule.offset_of_max_timestamp = self.time_index.last_entry()
@@ -195,13 +195,15 @@ class Segment:
 
     @property
     def offset_of_max_timestamp(self) -> int:
-        """Last offset of the batch that holds `max_timestamp`."""
+        """Return the last offset of the batch that holds `max_timestamp`."""
         _ = self.max_timestamp
         return self.index_rule.offset_of_max_timestamp
 
     @property
     def first_timestamp(self) -> int:
-        """Largest timestamp of the first batch, ms: the segment's age counts from it. -1: none."""
+        """Return the largest timestamp of the first batch in ms, -1: none. From there the age of
+        the segment counts.
+        """
         if self._first_timestamp == UNKNOWN:
             first = next(self.headers(), None)
             if first is None:
@@ -211,7 +213,7 @@ class Segment:
 
     @property
     def modified_ms(self) -> int:
-        """When `.log` was last written, ms. Raises OSError."""
+        """Return when `.log` was last written, ms. Raises OSError."""
         try:
             return self._disk.files.modified_ms(self.log_path)
         except FileNotFoundError:
@@ -422,7 +424,7 @@ class Segment:
 
     @property
     def unwritten_entry_count(self) -> int:
-        """Number of offset index entries that are in memory only."""
+        """Return how many entries of the offset index are in memory only."""
         return 0 if self._indexes is None else self._indexes.unwritten_count
 
     def index_room(self, index_bytes_max: int) -> int:

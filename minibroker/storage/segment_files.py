@@ -118,7 +118,7 @@ def _change_suffix(files: Files, directory: str, base_offset: int, old: str, new
 
 
 def _rename(files: Files, old: str, new: str) -> bool:
-    """False where there is no such file: a transaction index is rarely there."""
+    """Rename a file; return False where there is none: a transaction index is rarely there."""
     try:
         files.replace(old, new)
     except FileNotFoundError:

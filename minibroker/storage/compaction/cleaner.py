@@ -142,7 +142,7 @@ class LogCleaner:
             self._arm(settings.backoff_ms)
 
     def _forget_gone(self) -> None:
-        """Logs that were deleted, perhaps made again, are judged anew."""
+        """Forget logs that were deleted, perhaps made again: they are judged anew."""
         logs = self._logs.logs
         self._uncleanable = {
             name: log for name, log in self._uncleanable.items() if logs.get(name) is log

@@ -157,8 +157,8 @@ class Cleaning:
         return end_offset
 
     def _old_tombstones_until_ms(self) -> int:
-        """Tombstones of formats 0 and 1 go from segments last written up to then: the newest clean
-        segment's time, less `delete.retention.ms`.
+        """Return up to when segments were last written whose tombstones of formats 0 and 1 go: the
+        newest clean segment's time, less `delete.retention.ms`.
         """
         clean = [
             segment
@@ -198,7 +198,9 @@ class Cleaning:
     def _map_segment(
         self, segment: Segment, position: int, transactions: CleanedTransactions
     ) -> bool:
-        """False: the map is full, `latest_offset` is the last one that was looked at."""
+        """Note the keys of a segment in the map; return False where it is full: `latest_offset` is
+        the last one that was looked at.
+        """
         offsets, breathe = self._offsets, self._pace.breathe
         start = self._work.first_dirty_offset
         for chunk, batches in self._chunks(segment, position):
@@ -320,7 +322,9 @@ class Cleaning:
     def _chunks(
         self, segment: Segment, position: int
     ) -> Iterator[tuple[bytes, Iterator[tuple[int, BatchHeader]]]]:
-        """Pieces of `.log` from `position` on that end where a batch ends, and their batches."""
+        """Yield pieces of `.log` from `position` on, each with its batches; a piece ends where a batch
+        ends.
+        """
         files, end = self._files, segment.size_bytes
         handle = files.open_to_read(segment.log_path)
         try:
