@@ -322,8 +322,8 @@ class Cleaning:
     def _chunks(
         self, segment: Segment, position: int
     ) -> Iterator[tuple[bytes, Iterator[tuple[int, BatchHeader]]]]:
-        """Yield pieces of `.log` from `position` on, each with its batches; a piece ends where a batch
-        ends.
+        """Yield pieces of `.log` from `position` on, each with its batches: it ends where the last
+        one does.
         """
         files, end = self._files, segment.size_bytes
         handle = files.open_to_read(segment.log_path)
