@@ -4,7 +4,7 @@ The user gives one set of settings, with `--kafka KEY=VALUE`, `--kafka-config FI
 `kafka.*`. Most of Kafka's Java names are librdkafka's, too. The others are translated here, for
 every client alike:
 
-    settings ──for_admin──────► AdminClient   preflight, lag.readers, source.topics, sink
+    settings ──for_admin──────► AdminClient   preflight, groups, source.topics, sink
              ├─for_reader─────► Consumer      source.consumer
              ├─for_writer─────► Producer      sink.options, sink.transaction
              └─for_connector──► Java          Spark's connector

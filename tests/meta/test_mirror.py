@@ -50,7 +50,7 @@ TESTED_ELSEWHERE = {
             "wire/transactions",
             "sink/begun_batches",
             "sink/wire_transaction",
-            "lag/groups",
+            "groups",
             "lag/oldest_unread",
             "archives/table_sink",
             "archives/table_writer",

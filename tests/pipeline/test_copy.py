@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from minibroker.pipeline.progress import Note
+    from minibroker.testing import Broker
 
 MORE_THAN_TASKS = 20
 """Partitions; a batch has 16 tasks."""
@@ -94,9 +95,10 @@ def test_by_key_renamed_and_refused(
 
 
 def test_an_active_group_stays(
-    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+    spark: SparkSession, in_process: Broker, topic: str, tmp_path: Path
 ) -> None:
     """A group with a member in the target keeps its offsets, and none goes back."""
+    minibroker_address = in_process.bootstrap
     source, group = f"{topic}-source", f"members-of-{topic}"
     write(minibroker_address, source, made(), partitions=1)
     write(minibroker_address, topic, [], partitions=1)
@@ -122,6 +124,11 @@ def test_an_active_group_stays(
     assert copy(source, **common).rows == RECORDS + 1
     assert (topic, 0) not in offsets(minibroker_address, group)
     member.close()
+    with (
+        in_process.faults.add("OffsetCommit", error="UNKNOWN_MEMBER_ID", times=1),
+        pytest.raises(PipelineError, match=r"groups cannot be copied: .*UNKNOWN_MEMBER_ID"),
+    ):
+        copy(source, **common)
     assert copy(source, **common).rows == 0
     assert offsets(minibroker_address, group)[topic, 0][0] == 100
     commit(minibroker_address, group, topic, {0: 300})

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.lag.groups import LibrdkafkaGroups, WireGroups
+from minibroker.pipeline.groups import LibrdkafkaGroups, WireGroups
 from minibroker.pipeline.lag.readers import LagReader
 from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.wire import groups as wire_groups
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.timeout(300)]
 
 SECONDS = 180.0
-LIBRDKAFKA_ALONE = {"socket.keepalive.enable": "true"}
-"""A setting that the pipeline's own client leaves to librdkafka."""
 
 
 @pytest.fixture
@@ -124,7 +122,7 @@ def test_both_clients_find_the_same_groups_some_at_a_time(
     while not member.assignment():
         member.poll(0.1)
     found = []
-    for settings, kind in (({}, WireGroups), (LIBRDKAFKA_ALONE, LibrdkafkaGroups)):
+    for settings, kind in (({}, WireGroups), (topics.LIBRDKAFKA_ALONE, LibrdkafkaGroups)):
         reader = LagReader(Kafka(address, settings=settings), pattern=f"{topic}-.")
         assert isinstance(reader._of_cluster, kind)
         found.append(reader.read())

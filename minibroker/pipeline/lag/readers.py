@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minibroker.pipeline import preflight
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import files_of
-from minibroker.pipeline.lag.groups import groups_of
+from minibroker.pipeline.groups import groups_of
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, join
 from minibroker.pipeline.sink.marker import is_marker_group

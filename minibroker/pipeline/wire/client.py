@@ -258,8 +258,9 @@ def close_idle(after_s: float = 0.0) -> None:
     now_s = time.monotonic()
     for key, connection in list(_idle.items()):
         if now_s - connection.idle_since_s >= after_s:
-            del _idle[key]
-            connection.close()
+            taken = _idle.pop(key, None)  # another thread may have taken it
+            if taken is not None:
+                taken.close()
 
 
 atexit.register(close_idle)

@@ -18,10 +18,13 @@ from typing import TYPE_CHECKING, Any, Final
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, ProtocolError
 from minibroker.protocol.dialogue import BrokerRefusedError
+from minibroker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from minibroker.protocol.messages.describe_groups import DescribeGroupsRequest
 from minibroker.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from minibroker.protocol.messages.offset_commit import OffsetCommitRequest
 from minibroker.protocol.messages.offset_fetch import OffsetFetchRequest
 from minibroker.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 
@@ -34,7 +37,15 @@ OF_GROUPS: Final = 0
 OF_TRANSACTIONS: Final = 1
 FIND_VERSIONS: Final = (1, 3)
 PAUSE_S: Final = 0.02
-_GROUP_CALLS: Final = frozenset({TxnOffsetCommitRequest.API_KEY, OffsetFetchRequest.API_KEY})
+_GROUP_CALLS: Final = frozenset(
+    {
+        ConsumerGroupDescribeRequest.API_KEY,
+        DescribeGroupsRequest.API_KEY,
+        OffsetCommitRequest.API_KEY,
+        OffsetFetchRequest.API_KEY,
+        TxnOffsetCommitRequest.API_KEY,
+    }
+)
 _UNFINISHED: Final = frozenset(
     {ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.UNSTABLE_OFFSET_COMMIT}
 )

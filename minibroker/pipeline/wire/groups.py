@@ -4,8 +4,10 @@ A broker lists the groups that it coordinates. So their offsets are asked for th
 one behind the other on one connection. A group that has moved since is looked for.
 
     brokers ─► groups of each ─► offsets of AT_ONCE groups, and of the next ones
+    coordinator of a group ─► its state, its offsets ─► commit
 
-Source: Kafka AdminClient, ListConsumerGroupOffsetsHandler; KIP-447, KIP-518.
+Source: Kafka AdminClient, ListConsumerGroupOffsetsHandler, DescribeConsumerGroupsHandler,
+AlterConsumerGroupOffsetsHandler; KIP-396, KIP-447, KIP-518, KIP-848.
 """
 
 from __future__ import annotations
@@ -17,10 +19,25 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.pipeline.wire.coordinators import PAUSE_S, CoordinatorClient
+from minibroker.protocol.dialogue import BrokerRefusedError
+from minibroker.protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from minibroker.protocol.messages.describe_groups import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
 from minibroker.protocol.messages.list_groups import (
     ListedGroup,
     ListGroupsRequest,
     ListGroupsResponse,
+)
+from minibroker.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
 )
 from minibroker.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -31,7 +48,7 @@ from minibroker.protocol.messages.offset_fetch import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from minibroker.pipeline.offsets import TopicPartition
+    from minibroker.pipeline.offsets import Offsets, TopicPartition
     from minibroker.pipeline.wire.client import WireClient
 
 LIST_VERSIONS: Final = (0, 5)
@@ -39,11 +56,27 @@ FETCH_VERSIONS: Final = (2, 7)
 """Versions of OffsetFetch that ask for all offsets of one group."""
 STABLE_VERSIONS: Final = (7, 7)
 """The one of these that waits for open transactions."""
+DESCRIBE_VERSIONS: Final = (0, 6)
+CONSUMER_DESCRIBE_VERSIONS: Final = (0, 1)
+COMMIT_VERSIONS: Final = (2, 9)
+"""Versions of OffsetCommit that keep offsets as the broker's settings say, and name topics."""
 
 AT_ONCE: Final = 50
 """Questions that are under way together."""
 _OF_CONSUMERS: Final = ("consumer", "")
 """Types of groups that have members with subscriptions, and that have committed offsets alone."""
+DEAD: Final = "Dead"
+"""The state of a group that is not there."""
+_NOT_THERE: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.INVALID_GROUP_ID})
+_NOT_OF_KIP_848: Final = _NOT_THERE | {ErrorCode.UNSUPPORTED_VERSION}
+_UNREADY: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+"""Errors of a partition that are about the coordinator: the commit is asked for again."""
 
 
 class KnownGroup(NamedTuple):
@@ -160,6 +193,82 @@ def settled(group: CoordinatorClient, place: TopicPartition, deadline: float) ->
         if found:
             return found
     return []
+
+
+def state_of(group: CoordinatorClient, deadline: float) -> str:
+    """Return the state of a group, one of Kafka's names; `DEAD` if it is not there.
+
+    A group of KIP-848 shows as dead to DescribeGroups, so it is asked for by its own call first.
+
+    Arguments as of `committed`. Raises as `CoordinatorClient.ask`.
+    """
+    described = _described_of_kip_848(group, deadline)
+    if described is not None:
+        return described
+    request = DescribeGroupsRequest(groups=[group.name])
+    try:
+        answer = group.ask(
+            request, DescribeGroupsResponse, DESCRIBE_VERSIONS, deadline, _of_described
+        )
+    except KafkaError as error:
+        if error.code in _NOT_THERE:
+            return DEAD
+        raise
+    return str(answer.groups[0].group_state)
+
+
+def _described_of_kip_848(group: CoordinatorClient, deadline: float) -> str | None:
+    """Return the state of a group of KIP-848, None if it is none or the broker knows none."""
+    request = ConsumerGroupDescribeRequest(group_ids=[group.name])
+    response, versions = ConsumerGroupDescribeResponse, CONSUMER_DESCRIBE_VERSIONS
+    try:
+        answer = group.ask(request, response, versions, deadline, _of_described)
+    except BrokerRefusedError:  # if it is the login, the next call raises it, too
+        return None
+    except KafkaError as error:
+        if error.code in _NOT_OF_KIP_848:
+            return None
+        raise
+    return str(answer.groups[0].group_state)
+
+
+def commit(group: CoordinatorClient, offsets: Offsets, deadline: float) -> None:
+    """Commit offsets of a group from outside; Kafka takes them of a group without members.
+
+    Raises:
+        KafkaError: a partition is refused, as with UNKNOWN_MEMBER_ID of a group that has members;
+            others may be committed.
+
+    Other arguments as of `committed`, other errors as of `CoordinatorClient.ask`.
+    """
+    topics: dict[str, list[OffsetCommitRequestPartition]] = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        topics.setdefault(topic, []).append(
+            OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset)
+        )
+    request = OffsetCommitRequest(
+        group_id=group.name,
+        topics=[
+            OffsetCommitRequestTopic(name=name, partitions=partitions)
+            for name, partitions in topics.items()
+        ],
+    )
+    answer = group.ask(request, OffsetCommitResponse, COMMIT_VERSIONS, deadline, _unready)
+    for topic in answer.topics:
+        for partition in topic.partitions:
+            if partition.error_code:
+                place = f"{topic.name}-{partition.partition_index}"
+                raise KafkaError(ErrorCode(partition.error_code), place)
+
+
+def _of_described(found: DescribeGroupsResponse | ConsumerGroupDescribeResponse) -> int:
+    return int(found.groups[0].error_code)
+
+
+def _unready(found: OffsetCommitResponse) -> int:
+    """Return an error that is about the coordinator; 0 if it has decided about each partition."""
+    codes = {partition.error_code for topic in found.topics for partition in topic.partitions}
+    return next(iter(sorted(codes & _UNREADY)), ErrorCode.NONE)
 
 
 def _offsets(answer: OffsetFetchResponse) -> list[GroupOffset]:

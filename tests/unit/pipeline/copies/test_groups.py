@@ -5,12 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 
 from minibroker.pipeline.copies.groups import forward, rows_in
+from minibroker.pipeline.offsets import TopicPartition
 
 
 def test_only_moves_forward_are_made() -> None:
-    moves = {("t", 0): 5, ("t", 1): 7, ("t", 2): 9, ("u", 0): 0}
-    there = {"t": {0: 6, 1: 7, 2: 8}}
-    assert forward(moves, there) == {("t", 2): 9, ("u", 0): 0}
+    first, second, third = (TopicPartition("t", number) for number in range(3))
+    moves = {first: 5, second: 7, third: 9, TopicPartition("u", 0): 0}
+    there = {first: 6, second: 7, third: 8}
+    assert forward(moves, there) == {third: 9, TopicPartition("u", 0): 0}
 
 
 def test_rows_of_batches_are_counted() -> None:
