@@ -145,11 +145,11 @@ class WireClient:
     def give_back(self, connection: WireConnection) -> None:
         """Keep a connection for the next user, or close it if an answer is still on its way."""
         key = (self._settings, connection.address)
-        if key in _idle or len(_idle) >= IDLE_MAX or not connection.is_usable:
-            connection.close()
-            return
         connection.idle_since_s = time.monotonic()
-        _idle[key] = connection
+        is_kept = len(_idle) < IDLE_MAX and connection.is_usable
+        # In one step: another thread may give one back at this moment.
+        if not is_kept or _idle.setdefault(key, connection) is not connection:
+            connection.close()
 
     def earliest(self, topic: str, partition: int) -> int:
         """Return the log start offset of a partition. Raises as `leader`."""

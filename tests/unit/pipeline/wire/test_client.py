@@ -1,8 +1,10 @@
-"""The leaders that the tasks of one process know together, told by answers of a test."""
+"""Leaders and connections that the clients of one process share, told by answers of a test."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar, cast
 
 import pytest
 
@@ -104,3 +106,45 @@ def test_a_process_knows_the_topics_that_were_asked_for_last(
     for topic in ("a", "b", "c"):
         client(SETTINGS).leader(topic, 0)
     assert [topic for _, topic in wire_client._known] == ["b", "c"]
+
+
+class Held:
+    """A connection that waits, or that one client has."""
+
+    address = ("x", 1)
+    is_usable = True
+    idle_since_s = 0.0
+    opened: ClassVar[list[Held]] = []
+
+    def __init__(self) -> None:
+        self.is_open = True
+        self.opened.append(self)
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+def test_threads_share_the_connections_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None that a client has is closed, and none is left open without an owner."""
+    Held.opened.clear()
+    monkeypatch.setattr(wire_client, "_idle", {})
+    monkeypatch.setattr(wire_client, "IDLE_S", 0.0)
+    monkeypatch.setattr(wire_client.WireConnection, "open", lambda *_: Held())
+
+    def use() -> None:
+        client = WireClient(cast("WireSettings", "settings"))
+        for _ in range(500):
+            connection = client.connection(Held.address)
+            assert connection.is_open
+            client.give_back(connection)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for done in [pool.submit(use) for _ in range(4)]:
+                done.result()
+    finally:
+        sys.setswitchinterval(interval)
+    wire_client.close_idle()
+    assert not any(found.is_open for found in Held.opened)
