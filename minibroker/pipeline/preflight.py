@@ -96,7 +96,8 @@ def _refuses(server: tuple[str, int]) -> bool:
     try:
         socket.create_connection(server, _CONNECT_S, all_errors=True).close()
     except ExceptionGroup as errors:  # one for each address of the name
-        return errors.subgroup(ConnectionRefusedError) is not None
+        is_slow = errors.subgroup(TimeoutError) is not None  # somebody may be there
+        return not is_slow and errors.subgroup(ConnectionRefusedError) is not None
     except OSError:
         return False
     return False

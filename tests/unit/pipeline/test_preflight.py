@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -63,3 +64,21 @@ def test_a_port_where_nobody_listens_is_said_as_soon() -> None:
                 preflight.ask(Kafka(servers, settings=settings), admin)
             waits.append(admin.waits)
     assert waits == [[3], [3, 12], [3, 12]]
+
+
+def test_a_name_with_an_address_that_is_slow_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One address refuses; at the other one the queue of connections is full."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, ExitStack() as waiting:
+        slow = full.getsockname()
+        for _ in range(4):
+            client = waiting.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(slow)
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", at) for at in (("127.0.0.1", 1), slow)]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_: found)
+        admin = Unanswered(KafkaError._TRANSPORT)
+        with pytest.raises(PipelineError):
+            preflight.ask(Kafka("two.addresses:9092"), admin)
+        assert admin.waits == [3, 12]
