@@ -49,6 +49,7 @@ TESTED_ELSEWHERE = {
             "wire/groups",
             "wire/transactions",
             "sink/begun_batches",
+            "sink/task_markers",
             "sink/wire_transaction",
             "groups",
             "lag/oldest_unread",

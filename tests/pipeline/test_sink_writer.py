@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import LocalFiles
-from minibroker.pipeline.sink import transaction, wire_transaction
+from minibroker.pipeline.sink import task_markers, transaction, wire_transaction
 from minibroker.pipeline.sink.begun_batches import check_not_older
 from minibroker.pipeline.sink.columns import arguments
 from minibroker.pipeline.sink.marker import Position
@@ -102,13 +102,14 @@ def test_the_marker_is_a_committed_offset_of_the_task(address: str, topic: str) 
 def test_a_coordinator_that_starts_is_waited_for(
     in_process: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A task waits, and so does the driver, which asks for markers of tasks with librdkafka."""
+    """A task waits, and so does the driver, which asks for markers of tasks with either client."""
     monkeypatch.setattr(transaction, "ATTEMPT_TIMEOUT_S", 0.5)
     topics.create(in_process.bootstrap, topic, 1)
     options = of(in_process.bootstrap, topic)
     for ask in (
         lambda: write_rows(options, at(topic), rows(1, 2)),
         lambda: transaction.read_marker(options, at(topic).name, topic),
+        lambda: task_markers.read_marker(options, at(topic).name, topic),
     ):
         with (
             in_process.faults.add("OffsetFetch", error="COORDINATOR_LOAD_IN_PROGRESS", times=2),
@@ -116,6 +117,9 @@ def test_a_coordinator_that_starts_is_waited_for(
         ):
             assert ask() is not None
     assert values(in_process.bootstrap, topic) == [b"1", b"2"]
+    found = transaction.read_marker(options, at(topic).name, topic)
+    monkeypatch.delattr(transaction, "AdminClient")
+    assert task_markers.read_marker(options, at(topic).name, topic) == found
 
 
 def test_a_task_that_fails_leaves_nothing(

@@ -13,24 +13,15 @@ run: a marker of a batch that is not noted there comes from a newer checkpoint.
 from __future__ import annotations
 
 import itertools
-import time
 from typing import TYPE_CHECKING, Final
 
-from minibroker.errors import ConfigError, KafkaError, ProtocolError
-from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.sink import transaction
 from minibroker.pipeline.sink.marker import Position, check_begun
 from minibroker.pipeline.sink.options import parse_options
-from minibroker.pipeline.sink.wire_settings import producer_settings
-from minibroker.pipeline.sink.wire_transaction import newest_of
+from minibroker.pipeline.sink.task_markers import last_markers
 from minibroker.pipeline.state import job_directory
-from minibroker.pipeline.wire.client import WireClient
-from minibroker.pipeline.wire.coordinators import CoordinatorClient
-from minibroker.pipeline.wire.groups import committed
-from minibroker.pipeline.wire.settings import UnservedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.sink.marker import Marker
@@ -59,36 +50,11 @@ def check_not_older(
 
 
 def _markers_of(options: SinkOptions, query: str) -> Iterator[Marker]:
-    """Yield the newest marker of each task that the query had. Raises as `_last_markers`."""
+    """Yield the newest marker of each task that the query had. Raises as `last_markers`."""
     names = Position(options.prefix, query, "", 0, 0, 0)
     for first in itertools.count(0, TASKS_AT_ONCE):
         tasks = range(first, first + TASKS_AT_ONCE)
-        found = list(filter(None, _last_markers(options, map(names.name_of, tasks))))
+        found = list(filter(None, last_markers(options, map(names.name_of, tasks))))
         if not found:
             return
         yield from found
-
-
-def _last_markers(options: SinkOptions, groups: Iterable[str]) -> Iterator[Marker | None]:
-    """Yield the newest marker of each group.
-
-    Those of transactions that are open are not waited for. Such a task is killed and has not
-    written, and its next attempt ends its transaction.
-
-    Raises PipelineError if a group is not readable.
-    """
-    try:
-        settings = producer_settings(options.settings).connection
-    except UnservedError:
-        yield from transaction.last_markers(options, groups)
-        return
-    client = WireClient(settings)
-    for group in groups:
-        deadline = time.monotonic() + transaction.ANSWER_TIMEOUT_S
-        try:
-            yield newest_of(committed(CoordinatorClient(client, group), deadline))
-        except (KafkaError, OSError, ProtocolError, ConfigError) as error:
-            raise PipelineError(
-                f"the committed offset of group {group} is not readable at {options.brokers}: "
-                f"{error}"
-            ) from error

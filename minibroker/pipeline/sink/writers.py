@@ -53,7 +53,7 @@ from minibroker.pipeline.sink.marker import (
     tasks_changed,
 )
 from minibroker.pipeline.sink.options import parse_options
-from minibroker.pipeline.sink.transaction import read_marker
+from minibroker.pipeline.sink.task_markers import read_marker
 from minibroker.pipeline.sink.wire_transaction import open_transaction
 
 if TYPE_CHECKING:
