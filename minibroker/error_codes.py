@@ -8,7 +8,10 @@ Names and numbers are Kafka's. `retriable`: Kafka's own clients try again by the
 Generated from protocol_specs/errors.json by `python -m minibroker.codegen`; do not edit.
 """
 
+import logging
 from enum import IntEnum
+
+logger = logging.getLogger(__name__)
 
 
 class ErrorCode(IntEnum):
@@ -162,6 +165,14 @@ class ErrorCode(IntEnum):
     def meaning(self) -> str:
         """Return one sentence about the cause."""
         return _MEANINGS[self]
+
+    @classmethod
+    def _missing_(cls, value: object) -> "ErrorCode | None":
+        """Return UNKNOWN_SERVER_ERROR for a number of a newer Kafka, as Kafka's Errors.forCode."""
+        if not isinstance(value, int):
+            return None
+        logger.warning("error code %d is not known, it counts as UNKNOWN_SERVER_ERROR", value)
+        return cls.UNKNOWN_SERVER_ERROR
 
 
 _RETRIABLE = frozenset(

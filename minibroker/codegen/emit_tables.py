@@ -21,7 +21,8 @@ def error_codes_source(table: dict[str, Any]) -> str:
         "Names and numbers are Kafka's. `retriable`: Kafka's own clients try again by themselves;\n"
         "`meaning`: one sentence for a log line or a person.",
     )
-    lines += ["from enum import IntEnum", "", "", "class ErrorCode(IntEnum):"]
+    lines += ["import logging", "from enum import IntEnum", ""]
+    lines += ["logger = logging.getLogger(__name__)", "", "", "class ErrorCode(IntEnum):"]
     lines += ['    """One number per outcome; 0 is success, -1 the error nobody foresaw."""', ""]
     lines += [f"    {error['name']} = {error['code']}" for error in errors]
     lines += [
@@ -35,8 +36,7 @@ def error_codes_source(table: dict[str, Any]) -> str:
         "    def meaning(self) -> str:",
         '        """Return one sentence about the cause."""',
         "        return _MEANINGS[self]",
-        "",
-        "",
+        *_MISSING.split("\n"),
     ]
     codes = ", ".join(str(error["code"]) for error in errors if error["retriable"])
     lines += ["_RETRIABLE = frozenset(", "    {", *wrapped(codes, indent=8), "    }", ")", ""]
@@ -85,6 +85,17 @@ def names_source(apis: list[ApiSpec], table: dict[str, Any]) -> str:
 def _by_key(api: ApiSpec) -> int:
     return api.key
 
+
+_MISSING = '''
+    @classmethod
+    def _missing_(cls, value: object) -> "ErrorCode | None":
+        """Return UNKNOWN_SERVER_ERROR for a number of a newer Kafka, as Kafka's Errors.forCode."""
+        if not isinstance(value, int):
+            return None
+        logger.warning("error code %d is not known, it counts as UNKNOWN_SERVER_ERROR", value)
+        return cls.UNKNOWN_SERVER_ERROR
+
+'''
 
 _API_CLASS = '''
 

@@ -110,7 +110,6 @@ def first_error(response: Any) -> str | None:
 
 
 def _name_of(code: int) -> str:
-    try:
-        return ErrorCode(code).name
-    except ValueError:
-        return f"error {code}"
+    """Return Kafka's name of an error; a number that Kafka does not have stays a number."""
+    known = ErrorCode(code)
+    return known.name if known == code else f"error {code}"

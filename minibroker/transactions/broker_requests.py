@@ -138,7 +138,6 @@ def _marker_request(
 
 
 def _marker_codes(answer: WriteTxnMarkersResponse) -> dict[TopicPartition, ErrorCode]:
-    """Raises ValueError for a code that Kafka does not have."""
     return {
         TopicPartition(topic.name, found.partition_index): ErrorCode(found.error_code)
         for marker in answer.markers

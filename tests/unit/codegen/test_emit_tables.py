@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from minibroker.codegen.emit_tables import api_keys_source, error_codes_source
 from minibroker.error_codes import ErrorCode
 from tests.unit.codegen.specs import api_of
@@ -14,15 +16,19 @@ if TYPE_CHECKING:
 
 def test_error_codes_as_an_enum() -> None:
     rows = [
+        {"code": -1, "name": "UNKNOWN_SERVER_ERROR", "retriable": False, "meaning": "A bug."},
         {"code": 0, "name": "NONE", "retriable": False, "meaning": "Fine."},
         {"code": 7, "name": "LATER", "retriable": True, "meaning": "Not yet."},
     ]
     namespace: dict[str, Any] = {"__name__": "codes"}
     exec(error_codes_source({"errors": rows}), namespace)
     codes = namespace["ErrorCode"]
-    assert [code.name for code in codes] == ["NONE", "LATER"]
+    assert [code.name for code in codes] == ["UNKNOWN_SERVER_ERROR", "NONE", "LATER"]
     assert (codes.LATER.retriable, codes.NONE.retriable) == (True, False)
     assert codes(7).meaning == "Not yet."
+    assert codes(8) is codes.UNKNOWN_SERVER_ERROR
+    with pytest.raises(ValueError, match="LATER"):
+        codes("LATER")
 
 
 def test_every_error_code_has_a_meaning() -> None:

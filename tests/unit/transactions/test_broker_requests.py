@@ -10,6 +10,13 @@ import pytest
 from minibroker.error_codes import ErrorCode
 from minibroker.ids import TopicPartition
 from minibroker.partitions.markers import EndOfTransaction
+from minibroker.protocol.messages.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersResponse,
+)
+from minibroker.protocol.primitives import Writer
 from minibroker.records.batch import iterate_headers
 from minibroker.transactions.broker_requests import BrokerRequests
 from tests.support.peer_clients import ScriptedBroker, peer_client
@@ -74,6 +81,23 @@ async def test_an_answer_that_is_none_is_tried_again_later(body: bytes) -> None:
         async with requests_to(*broker.address) as requests:
             codes = await requests.send_markers(7, EndOfTransaction(5, 0, 0, is_commit=True), [T0])
     assert codes == {T0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+
+
+async def test_a_code_of_a_newer_kafka_is_an_unknown_error_of_its_partition_alone() -> None:
+    answered = [
+        WritableTxnMarkerPartitionResult(partition_index=0, error_code=0),
+        WritableTxnMarkerPartitionResult(partition_index=1, error_code=9_999),
+    ]
+    topic = WritableTxnMarkerTopicResult(name="t", partitions=answered)
+    result = WritableTxnMarkerResult(producer_id=5, topics=[topic])
+    writer = Writer()
+    WriteTxnMarkersResponse(markers=[result]).write(writer, 1)
+    async with ScriptedBroker(lambda *_: b"\0" + writer.to_bytes()) as broker:
+        broker.versions[27] = (1, 1)
+        async with requests_to(*broker.address) as requests:
+            marker = EndOfTransaction(5, 0, 0, is_commit=True)
+            codes = await requests.send_markers(7, marker, sorted(names(0, 1)))
+    assert list(codes.values()) == [ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR]
 
 
 async def test_a_broker_that_cannot_verify_lets_batches_in() -> None:
