@@ -57,6 +57,7 @@ TESTED_ELSEWHERE = {
             "archives/table_writer",
             "transforms/archived",
             "transforms/compared",
+            "transforms/handed_over",
             "transforms/json_values",
             "transforms/operated",
             "copies/chosen",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
 
 from minibroker.pipeline import PipelineError, compare, copy, preflight, schemas
 from minibroker.pipeline.files import LocalFiles
@@ -20,6 +21,7 @@ from minibroker.pipeline.operations.rows import RowOperations, missed, share_of
 from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.state import job_directory
 from minibroker.pipeline.tables.archived_files import all_rows
+from minibroker.pipeline.transforms.handed_over import without_null_headers
 from minibroker.pipeline.transforms.operated import operated
 from minibroker.pipeline.verbs.archive import ArchivePlan
 from minibroker.pipeline.verbs.declaration import InPython, built
@@ -427,6 +429,19 @@ def test_a_condition_that_cannot_be_used_leaves_nothing_behind(
         copy("production", to_topic=topic, checkpoint=tmp_path / "copy", **given)
     assert not list(tmp_path.iterdir())
     assert topic not in preflight.ask(kafka).partitions
+
+
+def test_python_gets_an_empty_list_for_no_headers(spark: SparkSession) -> None:
+    """Spark goes through a whole batch for each row while the last rows have null there."""
+    kind = schemas.RECORD_WITH_HEADERS["headers"].dataType
+    rows = spark.createDataFrame(
+        [(None, 1), ([("a", b"1")], 2)], StructType().add("headers", kind).add("id", "integer")
+    )
+    found = without_null_headers(rows).toArrow()
+    assert found.column_names == ["headers", "id"]
+    assert found["headers"].to_pylist() == [[], [{"key": "a", "value": b"1"}]]
+    others = spark.createDataFrame([(None, 1)], "headers string, id int")
+    assert without_null_headers(others).toArrow().to_pylist() == [{"headers": None, "id": 1}]
 
 
 def test_a_sample_is_the_same_each_time(spark: SparkSession) -> None:

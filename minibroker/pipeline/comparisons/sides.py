@@ -29,6 +29,7 @@ from minibroker.pipeline.source import frames as sources
 from minibroker.pipeline.source.fixed_ranges import read_fixed
 from minibroker.pipeline.tables import archived_files
 from minibroker.pipeline.transforms.archived import from_text
+from minibroker.pipeline.transforms.handed_over import without_null_headers
 from minibroker.pipeline.transforms.operated import operated
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def digests(spark: SparkSession, sides: Sequence[OpenSide], task: Task) -> list[
 
 
 def _digests_of_archive(rows: DataFrame, number: int, task: Task) -> list[RunDigest]:
-    chosen = rows.select("topic", *_COLUMNS)
+    chosen = without_null_headers(rows.select("topic", *_COLUMNS))
     with tempfile.TemporaryDirectory(prefix="minibroker-compare-") as directory:
         result = Path(directory, "digests.json")
         writer = chosen.write.format(compare_source.FORMAT).options(
@@ -203,7 +204,8 @@ def _rows_of_archive(archived: DataFrame, side: int, task: Task, wanted: Wanted)
         return compare_source.marked_rows(batch, side, task, wanted)
 
     udf: Any = f.arrow_udf(hashed, ROW)  # type: ignore[call-overload]
-    marked: DataFrame = archived.select(udf(f.struct(*_COLUMNS)).alias("row"))
+    given = without_null_headers(archived)
+    marked: DataFrame = given.select(udf(f.struct(*_COLUMNS)).alias("row"))
     return marked.where(f.col("row").isNotNull()).select("row.*")
 
 

@@ -23,6 +23,7 @@ from minibroker.pipeline.sink.marker import Position
 from minibroker.pipeline.sink.options import parse_options
 from minibroker.pipeline.tables import archived_files
 from minibroker.pipeline.transforms import operated, replayed
+from minibroker.pipeline.transforms.handed_over import without_null_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -129,7 +130,8 @@ def write_once(
     cores = rows.sparkSession.sparkContext.defaultParallelism
     rate = share_of_task(max_rate, int(options["tasks"]), cores)
     numbered = {**options, _NAME: name, _RUN: run, _BATCH: str(number), _RATE: str(rate)}
-    rows.write.format(FORMAT).options(**numbered).mode("append").save()
+    given = without_null_headers(rows)
+    given.write.format(FORMAT).options(**numbered).mode("append").save()
 
 
 class TaskWriter(DataSourceArrowWriter):

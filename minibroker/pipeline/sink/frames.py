@@ -20,6 +20,7 @@ from minibroker.pipeline.sink.begun_batches import check_not_older
 from minibroker.pipeline.sink.columns import COLUMNS, check_columns
 from minibroker.pipeline.state import query_identity
 from minibroker.pipeline.state.checkpoint_files import start_query, timed
+from minibroker.pipeline.transforms.handed_over import without_null_headers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -155,7 +156,7 @@ def _for_topic(frame: DataFrame, topic: str | None) -> DataFrame:
     check_columns(frame.schema, topic)
     dropped = {"topic"} if topic is not None else set()
     names = [name for name in frame.columns if name in COLUMNS and name not in dropped]
-    return frame.select(*names)
+    return without_null_headers(frame.select(*names))
 
 
 def _with_topic(options: Mapping[str, str], topic: str | None) -> dict[str, str]:

@@ -21,9 +21,11 @@ from pyspark.sql.types import BinaryType, BooleanType, LongType, StringType, Str
 from minibroker.pipeline import schemas
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysed_quietly, analysis_sentence
+from minibroker.pipeline.operations.mask_rules import HEADERS
 from minibroker.pipeline.operations.masked_rows import masked_rows
 from minibroker.pipeline.operations.masking import NOT_WRITTEN, WAY_OUT, Masker
 from minibroker.pipeline.operations.rows import BY_KEY, FOUND, METRIC, ROWS, UNMASKABLE
+from minibroker.pipeline.transforms.handed_over import listed
 from minibroker.pipeline.transforms.json_values import parsed_schema
 
 if TYPE_CHECKING:
@@ -139,17 +141,22 @@ def changed(
     names = [name for name in masker.columns if name in rows.columns]
     arrow_udf: Any = f.arrow_udf  # its hints know no struct
     result = arrow_udf(_function(masker, names), _result_type(names))
-    seen = rows.select("*", result(*map(f.col, names)).alias(_CHANGED)).observe(
+    given = [listed(rows, name) for name in names]
+    seen = rows.select("*", result(*given).alias(_CHANGED)).observe(
         observed,
         f.count_if(f.col(f"{_CHANGED}.reason").isNull()).alias(ROWS),
         f.count(f"{_CHANGED}.reason").alias(UNMASKABLE),
         f.bit_or(f"{_CHANGED}.found").alias(FOUND),
     )
     good = seen.where(_is_masked(fails=not operations.skips))
-    columns = [
-        f.col(f"{_CHANGED}.{name}") if name in names else f.col(name) for name in rows.columns
-    ]
+    columns = [_changed(name) if name in names else f.col(name) for name in rows.columns]
     return good.select(*columns)
+
+
+def _changed(name: str) -> Column:
+    """Return a masked column. Headers that are null stay so: masks got an empty list for them."""
+    masked = f.col(f"{_CHANGED}.{name}")
+    return f.when(f.col(name).isNotNull(), masked).alias(name) if name == HEADERS else masked
 
 
 def condition_columns(rows: DataFrame, value_schema: str | None = None) -> DataFrame:
