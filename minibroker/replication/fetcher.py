@@ -21,6 +21,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, MinibrokerError, ProtocolError
 from minibroker.ids import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, ZERO_TOPIC_ID, TopicPartition
 from minibroker.partitions.role import NO_EPOCH, Follower
+from minibroker.protocol.answer_parts import by_partition, part_of
 from minibroker.protocol.messages.fetch import (
     FetchRequest,
     FetchResponse,
@@ -477,7 +478,7 @@ class Fetcher:
             oldest=OLDEST_LIST_OFFSETS,
             newest=self._config.inter_broker_protocol.list_offsets,
         )
-        found = answer.topics[0].partitions[0]
+        found = part_of(by_partition(answer.topics), name)
         if found.error_code:
             raise KafkaError(ErrorCode(found.error_code))
         offset: int = found.offset

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from minibroker.partitions.markers import EndOfTransaction
     from minibroker.peers.client import PeerClient
 
+    Codes = dict[TopicPartition, ErrorCode]
+
 logger = logging.getLogger(__name__)
 
 BROKERS_SINCE: Final = 4
@@ -56,7 +58,7 @@ class BrokerRequests:
             answer = await self._client.call(
                 broker_id, _marker_request(marker, partitions), WriteTxnMarkersResponse
             )
-            return codes | _marker_codes(answer)
+            return _asked_for(codes, _marker_codes(answer))
         except _FAILURES as error:
             logger.warning("broker %d does not take markers: %r", broker_id, error)
             return codes
@@ -94,14 +96,7 @@ class BrokerRequests:
             )
             if answer.error_code:
                 return dict.fromkeys(partitions, ErrorCode(answer.error_code))
-            return codes | {
-                TopicPartition(topic.name, found.partition_index): ErrorCode(
-                    found.partition_error_code
-                )
-                for result in answer.results_by_transaction
-                for topic in result.topic_results
-                for found in topic.results_by_partition
-            }
+            return _asked_for(codes, _verified_codes(answer))
         except _FAILURES as error:
             logger.warning("broker %d does not verify: %r", broker_id, error)
             if isinstance(error, KafkaError) and verify_only:
@@ -137,7 +132,21 @@ def _marker_request(
     )
 
 
-def _marker_codes(answer: WriteTxnMarkersResponse) -> dict[TopicPartition, ErrorCode]:
+def _asked_for(codes: Codes, told: Codes) -> Codes:
+    """Return `codes` with those of the answer; what was not asked for is left out."""
+    return {name: told.get(name, code) for name, code in codes.items()}
+
+
+def _verified_codes(answer: AddPartitionsToTxnResponse) -> Codes:
+    return {
+        TopicPartition(topic.name, found.partition_index): ErrorCode(found.partition_error_code)
+        for result in answer.results_by_transaction
+        for topic in result.topic_results
+        for found in topic.results_by_partition
+    }
+
+
+def _marker_codes(answer: WriteTxnMarkersResponse) -> Codes:
     return {
         TopicPartition(topic.name, found.partition_index): ErrorCode(found.error_code)
         for marker in answer.markers

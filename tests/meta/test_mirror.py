@@ -46,7 +46,6 @@ TESTED_ELSEWHERE = {
             "wire/range_losses",
             "wire/produce_queue",
             "wire/coordinators",
-            "wire/groups",
             "wire/transactions",
             "sink/begun_batches",
             "sink/task_markers",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import ConfigError, KafkaError, ProtocolError
 from minibroker.pipeline.wire.connection import WireConnection
+from minibroker.protocol.answer_parts import by_partition, part_of
 from minibroker.protocol.dialogue import BrokerRefusedError
 from minibroker.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -159,7 +160,7 @@ class WireClient:
             replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[wanted])]
         )
         found = self.ask(leader.address, request, ListOffsetsResponse, LIST_VERSIONS)
-        answer = found.topics[0].partitions[0]
+        answer = part_of(by_partition(found.topics), (topic, partition))
         if answer.error_code:
             raise KafkaError(ErrorCode(answer.error_code), f"the start of {topic}-{partition}")
         return int(answer.offset)
@@ -173,25 +174,23 @@ class WireClient:
         told = self.ask_any(request, MetadataResponse, METADATA_VERSIONS)
         brokers = {broker.node_id: (broker.host, broker.port) for broker in told.brokers}
         self._addresses = tuple(brokers.values())
-        leaders: dict[int, PartitionLeader] = {}
-        count = 0
-        for answer in told.topics:
-            if answer.error_code:
-                raise KafkaError(ErrorCode(answer.error_code), f"topic {topic!r}")
-            count = len(answer.partitions)
-            for partition in answer.partitions:
-                address = brokers.get(partition.leader_id)
-                if address is not None:
-                    leaders[partition.partition_index] = PartitionLeader(
-                        address, partition.leader_epoch, answer.topic_id
-                    )
+        answer = part_of({answer.name: answer for answer in told.topics}, topic)
+        if answer.error_code:
+            raise KafkaError(ErrorCode(answer.error_code), f"topic {topic!r}")
+        leaders = {
+            partition.partition_index: PartitionLeader(
+                brokers[partition.leader_id], partition.leader_epoch, answer.topic_id
+            )
+            for partition in answer.partitions
+            if partition.leader_id in brokers
+        }
         if not leaders:
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"topic {topic!r} has no leader")
         self.forget(topic)
         if len(_known) >= TOPICS_MAX:
             del _known[next(iter(_known))]
         found = _known[self._settings, topic] = TopicLeaders(
-            time.monotonic(), leaders, count, self._addresses
+            time.monotonic(), leaders, len(answer.partitions), self._addresses
         )
         return found
 

@@ -23,6 +23,7 @@ from minibroker.pipeline.wire.reader import (
     fetch_request,
     is_made_anew,
     newest_for,
+    partitions_told,
 )
 from minibroker.protocol.messages.fetch import FetchRequest, FetchResponse
 
@@ -129,8 +130,7 @@ def _fetched(
         raise KafkaError(ErrorCode(answer.error_code), "Fetch")
     names = {leader.topic_id: span.topic for span, leader in wanted}
     return {
-        TopicPartition(found.topic or names[found.topic_id], told.partition_index): told
-        for found in answer.responses
-        for told in found.partitions
+        place: told
+        for place, told in partitions_told(answer, names).items()
         if told.records or told.error_code
     }

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.pipeline.wire.coordinators import PAUSE_S, CoordinatorClient
+from minibroker.protocol.answer_parts import by_partition, part_of
 from minibroker.protocol.dialogue import BrokerRefusedError
 from minibroker.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -185,10 +187,11 @@ def settled(group: CoordinatorClient, place: TopicPartition, deadline: float) ->
     Raises as `CoordinatorClient.ask`.
     """
     alone = OffsetFetchRequestTopic(name=place.topic, partition_indexes=[place.partition])
-    for topics in (None, [alone]):
+    for topics, asked in ((None, ()), ([alone], (place,))):
         request = OffsetFetchRequest(group_id=group.name, topics=topics, require_stable=True)
+        code_of = partial(_unreadable, asked)
         found = _offsets(
-            group.ask(request, OffsetFetchResponse, STABLE_VERSIONS, deadline, _unreadable)
+            group.ask(request, OffsetFetchResponse, STABLE_VERSIONS, deadline, code_of)
         )
         if found:
             return found
@@ -207,14 +210,11 @@ def state_of(group: CoordinatorClient, deadline: float) -> str:
         return described
     request = DescribeGroupsRequest(groups=[group.name])
     try:
-        answer = group.ask(
-            request, DescribeGroupsResponse, DESCRIBE_VERSIONS, deadline, _of_described
-        )
+        return _described(group, request, DescribeGroupsResponse, DESCRIBE_VERSIONS, deadline)
     except KafkaError as error:
         if error.code in _NOT_THERE:
             return DEAD
         raise
-    return str(answer.groups[0].group_state)
 
 
 def _described_of_kip_848(group: CoordinatorClient, deadline: float) -> str | None:
@@ -222,14 +222,31 @@ def _described_of_kip_848(group: CoordinatorClient, deadline: float) -> str | No
     request = ConsumerGroupDescribeRequest(group_ids=[group.name])
     response, versions = ConsumerGroupDescribeResponse, CONSUMER_DESCRIBE_VERSIONS
     try:
-        answer = group.ask(request, response, versions, deadline, _of_described)
+        return _described(group, request, response, versions, deadline)
     except BrokerRefusedError:  # if it is the login, the next call raises it, too
         return None
     except KafkaError as error:
         if error.code in _NOT_OF_KIP_848:
             return None
         raise
-    return str(answer.groups[0].group_state)
+
+
+def _described(
+    group: CoordinatorClient,
+    request: DescribeGroupsRequest | ConsumerGroupDescribeRequest,
+    response: Any,
+    versions: tuple[int, int],
+    deadline: float,
+) -> str:
+    """Return the state of the group that an answer tells. Raises as `CoordinatorClient.ask`."""
+
+    def part(answer: Any) -> Any:
+        return part_of({told.group_id: told for told in answer.groups}, group.name)
+
+    answer = group.ask(
+        request, response, versions, deadline, lambda answer: int(part(answer).error_code)
+    )
+    return str(part(answer).group_state)
 
 
 def commit(group: CoordinatorClient, offsets: Offsets, deadline: float) -> None:
@@ -253,21 +270,20 @@ def commit(group: CoordinatorClient, offsets: Offsets, deadline: float) -> None:
             for name, partitions in topics.items()
         ],
     )
-    answer = group.ask(request, OffsetCommitResponse, COMMIT_VERSIONS, deadline, _unready)
-    for topic in answer.topics:
-        for partition in topic.partitions:
-            if partition.error_code:
-                place = f"{topic.name}-{partition.partition_index}"
-                raise KafkaError(ErrorCode(partition.error_code), place)
+    code_of = partial(_unready, offsets)
+    answer = group.ask(request, OffsetCommitResponse, COMMIT_VERSIONS, deadline, code_of)
+    for (topic, partition), told in by_partition(answer.topics).items():
+        if told.error_code:
+            raise KafkaError(ErrorCode(told.error_code), f"{topic}-{partition}")
 
 
-def _of_described(found: DescribeGroupsResponse | ConsumerGroupDescribeResponse) -> int:
-    return int(found.groups[0].error_code)
+def _unready(asked: Iterable[TopicPartition], found: OffsetCommitResponse) -> int:
+    """Return an error that is about the coordinator; 0 if it has decided about each partition.
 
-
-def _unready(found: OffsetCommitResponse) -> int:
-    """Return an error that is about the coordinator; 0 if it has decided about each partition."""
-    codes = {partition.error_code for topic in found.topics for partition in topic.partitions}
+    Raises ProtocolError if it leaves one out: nobody knows whether that is committed.
+    """
+    told = by_partition(found.topics)
+    codes = {part_of(told, place).error_code for place in asked}
     return next(iter(sorted(codes & _UNREADY)), ErrorCode.NONE)
 
 
@@ -285,7 +301,15 @@ def _offsets(answer: OffsetFetchResponse) -> list[GroupOffset]:
     ]
 
 
-def _unreadable(found: OffsetFetchResponse) -> int:
-    """Return the error of the group, or of a partition; 0 if there is none."""
-    codes = [partition.error_code for topic in found.topics for partition in topic.partitions]
-    return next((code for code in (found.error_code, *codes) if code), ErrorCode.NONE)
+def _unreadable(asked: Iterable[TopicPartition], found: OffsetFetchResponse) -> int:
+    """Return the error of the group, or of a partition; 0 if there is none.
+
+    Raises ProtocolError if one is left out that was asked for by itself.
+    """
+    told = by_partition(found.topics)
+    for code in (found.error_code, *(partition.error_code for partition in told.values())):
+        if code:
+            return int(code)
+    for place in asked:
+        part_of(told, place)
+    return ErrorCode.NONE

@@ -23,9 +23,11 @@ from minibroker.errors import ConfigError, CorruptionError, KafkaError, Protocol
 from minibroker.ids import topic_id_to_text
 from minibroker.pipeline import schemas
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.segments.record_columns import Chunk, LegacyChunk, rows_within
 from minibroker.pipeline.wire import range_losses
 from minibroker.pipeline.wire.batches import read_batches
+from minibroker.protocol.answer_parts import part_of
 from minibroker.protocol.dialogue import BrokerRefusedError
 from minibroker.protocol.messages.fetch import (
     FetchPartition,
@@ -36,7 +38,7 @@ from minibroker.protocol.messages.fetch import (
 from minibroker.protocol.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -140,6 +142,17 @@ def fetch_request(
         isolation_level=int(options.isolation_level == "read_committed"),
         topics=topics,
     )
+
+
+def partitions_told(
+    answer: FetchResponse, names: Mapping[bytes, str]
+) -> dict[TopicPartition, PartitionData]:
+    """Return the parts of an answer; `names` are those of the topics that were asked for by id."""
+    return {
+        TopicPartition(found.topic or names.get(found.topic_id, ""), told.partition_index): told
+        for found in answer.responses
+        for told in found.partitions
+    }
 
 
 def newest_for(leader: PartitionLeader) -> int:
@@ -289,7 +302,11 @@ class _SpanReader:
         self._resumes_at_s = time.monotonic() + answer.throttle_time_ms / 1000
         if answer.error_code:
             raise KafkaError(ErrorCode(answer.error_code), "Fetch")
-        return answer.responses[0].partitions[0] if answer.responses else None
+        if not answer.responses:
+            return None
+        assert self._leader is not None
+        place = TopicPartition(self._range.topic, self._range.partition)
+        return part_of(partitions_told(answer, {self._leader.topic_id: place.topic}), place)
 
     def _taken(self, told: PartitionData | None) -> list[StoredBatch]:
         """Return the data batches of an answer; move the position. Raises KafkaError."""

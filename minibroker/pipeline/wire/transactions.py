@@ -13,12 +13,14 @@ Source: Kafka TransactionManager; KIP-98, KIP-360, KIP-890.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.pipeline.wire.coordinators import CoordinatorClient
 from minibroker.pipeline.wire.groups import settled
+from minibroker.protocol.answer_parts import by_partition, part_of
 from minibroker.protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -84,8 +86,9 @@ class ProducerSession:
 
         Raises as `initialise`.
         """
+        asked = list(places)
         topics: dict[str, list[int]] = {}
-        for topic, partition in places:
+        for topic, partition in asked:
             topics.setdefault(topic, []).append(partition)
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.transactional_id,
@@ -96,7 +99,10 @@ class ProducerSession:
                 for topic, partitions in topics.items()
             ],
         )
-        self._coordinators.ask(request, AddPartitionsToTxnResponse, CALL_VERSIONS, deadline, _added)
+        code_of = partial(_added, asked)
+        self._coordinators.ask(
+            request, AddPartitionsToTxnResponse, CALL_VERSIONS, deadline, code_of
+        )
 
     def committed(self, place: TopicPartition, deadline: float) -> list[GroupOffset]:
         """Return the committed offsets of the group that has the name of the transactions.
@@ -130,7 +136,7 @@ class ProducerSession:
             TxnOffsetCommitResponse,
             CALL_VERSIONS,
             deadline,
-            lambda found: found.topics[0].partitions[0].error_code,
+            lambda found: part_of(by_partition(found.topics), place).error_code,
         )
 
     def commit(self, deadline: float) -> None:
@@ -166,12 +172,16 @@ class ProducerSession:
                 raise
 
 
-def _added(found: AddPartitionsToTxnResponse) -> int:
-    """Return the error of the partition that was refused, 0 if none was."""
-    codes = {
-        partition.partition_error_code
+def _added(asked: Iterable[TopicPartition], found: AddPartitionsToTxnResponse) -> int:
+    """Return the error of the partition that was refused, 0 if none was.
+
+    Raises ProtocolError if one is left out: its batches would be in no transaction.
+    """
+    told = {
+        (topic.name, partition.partition_index): partition.partition_error_code
         for topic in found.results_by_topic_v3_and_below
         for partition in topic.results_by_partition
     }
+    codes = {part_of(told, place) for place in asked}
     refused = sorted(codes - {ErrorCode.NONE, ErrorCode.OPERATION_NOT_ATTEMPTED})
     return refused[0] if refused else ErrorCode.NONE

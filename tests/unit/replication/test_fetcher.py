@@ -6,8 +6,11 @@ import asyncio
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from minibroker.config.inter_broker import InterBrokerProtocol
 from minibroker.error_codes import ErrorCode
+from minibroker.errors import ProtocolError
 from minibroker.ids import TopicPartition
 from minibroker.protocol.messages.fetch import FetchRequest
 from tests.support.in_process import batch_of
@@ -16,8 +19,6 @@ from tests.unit.partitions.conftest import Claim
 from tests.unit.replication.records import append, content, until_equal
 
 if TYPE_CHECKING:
-    import pytest
-
     from minibroker.partitions.fetch_session import FetchSession
     from minibroker.protocol.messages.fetch import FetchResponse
     from tests.unit.replication.conftest import Pair
@@ -176,6 +177,20 @@ async def test_a_leader_that_is_away_is_logged_once(
     await eventually(lambda: tries == 3)
     lines = [record.getMessage() for record in caplog.records]
     assert lines.count("cannot fetch from broker 0: refused") == 1
+
+
+async def test_an_end_that_the_leader_does_not_tell_is_a_malformed_answer(pair: Pair) -> None:
+    await pair.create()
+    append(pair, b"a")
+    await until_equal(pair)
+    (fetcher,) = pair.by_id[1].broker.replication._fetchers.values()
+
+    async def empty(_broker_id: int, _request: Any, response: Any, **_: object) -> Any:
+        return response()
+
+    fetcher._peers = SimpleNamespace(call=empty)  # type: ignore[assignment]
+    with pytest.raises(ProtocolError, match=r"leaves .* out"):
+        await fetcher._offset_of(TopicPartition("t", 0), 0, -1)
 
 
 async def test_a_partition_that_leaves_during_a_failed_request_does_not_rest(pair: Pair) -> None:

@@ -87,6 +87,7 @@ async def test_a_code_of_a_newer_kafka_is_an_unknown_error_of_its_partition_alon
     answered = [
         WritableTxnMarkerPartitionResult(partition_index=0, error_code=0),
         WritableTxnMarkerPartitionResult(partition_index=1, error_code=9_999),
+        WritableTxnMarkerPartitionResult(partition_index=2),  # nobody asked for it
     ]
     topic = WritableTxnMarkerTopicResult(name="t", partitions=answered)
     result = WritableTxnMarkerResult(producer_id=5, topics=[topic])

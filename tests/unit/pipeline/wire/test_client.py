@@ -9,10 +9,15 @@ from typing import Any, ClassVar, cast
 import pytest
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.errors import KafkaError, ProtocolError
 from minibroker.pipeline.wire import client as wire_client
 from minibroker.pipeline.wire.client import WireClient
 from minibroker.pipeline.wire.settings import WireSettings
+from minibroker.protocol.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
 from minibroker.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
@@ -106,6 +111,30 @@ def test_a_process_knows_the_topics_that_were_asked_for_last(
     for topic in ("a", "b", "c"):
         client(SETTINGS).leader(topic, 0)
     assert [topic for _, topic in wire_client._known] == ["b", "c"]
+
+
+@pytest.mark.parametrize("name", ["t", "another"])
+def test_a_start_that_the_leader_does_not_tell_is_a_malformed_answer(
+    client: type[ToldClient], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    told = ListOffsetsPartitionResponse(partition_index=0, offset=7)
+    topic = ListOffsetsTopicResponse(name=name, partitions=[told])
+    monkeypatch.setattr(client, "ask", lambda *_: ListOffsetsResponse(topics=[topic]))
+    if name == "t":
+        assert client(SETTINGS).earliest("t", 0) == 7
+    with pytest.raises(ProtocolError, match=r"leaves \('t', 1\) out"):
+        client(SETTINGS).earliest("t", 1)
+
+
+def test_leaders_of_another_topic_are_a_malformed_answer(
+    client: type[ToldClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    another = MetadataResponseTopic(name="another", partitions=[MetadataResponsePartition()])
+    for topics in ([], [another]):
+        found = MetadataResponse(topics=topics)
+        monkeypatch.setattr(client, "ask_any", lambda *_, found=found: found)
+        with pytest.raises(ProtocolError, match="leaves t out"):
+            client(SETTINGS).leader("t", 0)
 
 
 class Held:

@@ -33,6 +33,8 @@ class ToldBrokers:
         self.gone = gone
         """Topic → error code of its partitions."""
         self.failure: Exception | None = None
+        self.more: list[FetchableTopicResponse] = []
+        """Topics of each answer that nobody asked for."""
 
     def leader(self, topic: str, partition: int) -> PartitionLeader:
         return PartitionLeader(("x", partition % BROKERS), 5, TOPIC_ID)
@@ -68,7 +70,7 @@ class ToldBrokers:
                     )
                 )
             found.append(FetchableTopicResponse(topic=topic.topic, partitions=told))
-        return FetchResponse(responses=found)
+        return FetchResponse(responses=[*self.more, *found])
 
 
 def answers(
@@ -107,6 +109,14 @@ def test_large_ranges_and_repeated_partitions_are_read_one_by_one() -> None:
     again = [OffsetRange("t", 5, 0, 1), OffsetRange("t", 5, 1, 2)]
     assert [told for _, told in answers(brokers, [*large, *again])] == [None] * 5
     assert not brokers.requests
+
+
+def test_a_topic_that_was_not_asked_for_is_left_out() -> None:
+    brokers = ToldBrokers()
+    told = PartitionData(partition_index=0, records=b"of another")
+    brokers.more = [FetchableTopicResponse(topic_id=bytes(range(1, 17)), partitions=[told])]
+    ranges = [OffsetRange("t", number, 0, 1) for number in (0, 3)]
+    assert [told and told.records for _, told in answers(brokers, ranges)] == [RECORD, RECORD]
 
 
 @pytest.mark.parametrize("failure", [ConnectionResetError("gone"), None])

@@ -50,6 +50,7 @@ class ToldConnection:
     def __init__(self, broker: ToldBroker) -> None:
         self.broker = broker
         self.waiting = 0
+        self.topic_id = broker.leader("t", 0).topic_id
 
     @property
     def is_waiting(self) -> bool:
@@ -70,6 +71,8 @@ class ToldConnection:
         found = self.broker.answers.pop(0) if self.broker.answers else answer(high=0)
         if isinstance(found, Exception):
             raise found
+        for topic in found.responses:
+            topic.topic_id = self.topic_id
         return found
 
     def close(self) -> None:
@@ -243,6 +246,14 @@ def test_a_committed_reader_goes_by_the_last_stable_offset() -> None:
 def test_an_answer_over_the_quota_is_waited_for() -> None:
     broker = ToldBroker(FetchResponse(throttle_time_ms=5), answer(batch(0, 2)))
     assert read(broker, 0, 2) == [0, 1]
+
+
+def test_an_answer_about_another_partition_is_asked_for_again() -> None:
+    another = answer(batch(0, 2), partition_index=1)
+    empty = FetchResponse(responses=[FetchableTopicResponse()])
+    broker = ToldBroker(another, empty, answer(batch(0, 2)))
+    assert read(broker, 0, 2) == [0, 1]
+    assert (broker.closed, broker.forgotten) == (2, 2)
 
 
 @pytest.mark.parametrize(
