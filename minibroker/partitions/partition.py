@@ -449,7 +449,7 @@ class Partition:
     def earliest_epoch(self) -> int:
         """Return the leader epoch at the log start offset, -1 where the log knows none."""
         self.flush_staged()
-        entries = self.log.epochs.entries
+        entries = self.log.epochs.history.entries
         if entries and entries[0][1] <= self.log.log_start_offset:
             return entries[0][0]
         return -1

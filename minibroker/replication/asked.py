@@ -52,6 +52,6 @@ def asked_of(partition: Partition, role: Follower) -> Asked:
         partition.topic_id,
         role.epoch,
         partition.log_end_offset,
-        partition.log.epochs.latest_epoch,
+        partition.log.epochs.history.latest_epoch,
         partition.log_start_offset,
     )

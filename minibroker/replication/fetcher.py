@@ -252,7 +252,7 @@ class Fetcher:
         """
         partition = followed.partition
         end_offset = partition.high_watermark
-        if partition.log.epochs.latest_epoch < 0 and partition.log_end_offset > end_offset:
+        if partition.log.epochs.history.latest_epoch < 0 and partition.log_end_offset > end_offset:
             logger.info("%s is cut to offset %d: its records have no epochs", name, end_offset)
             try:
                 self._partitions.truncate(partition, end_offset)
@@ -428,7 +428,7 @@ class Fetcher:
         leader_has = data.diverging_epoch
         assert leader_has is not None
         offset = diverged_at(
-            partition.log.epochs,
+            partition.log.epochs.history,
             partition.log_end_offset,
             partition.high_watermark,
             leader_epoch=leader_has.epoch,

@@ -13,39 +13,45 @@ from minibroker.storage.partition_directory import PartitionDirectory
 from minibroker.storage.tasks import EpochsTask
 
 
-class LogEpochs(LeaderEpochs):
-    """Leader epochs that are stored whenever they change. Belongs to the loop."""
+class LogEpochs:
+    """Leader epochs that are stored whenever they change. Belongs to the loop.
 
-    __slots__ = ("_disk", "_place")
+    Methods that change them return whether they did.
+    """
+
+    __slots__ = ("_disk", "_place", "history")
 
     def __init__(self, disk: Disk, place: PartitionDirectory, known: LeaderEpochs) -> None:
-        """Begin with what is `known` from the file. `place` is that of the log."""
-        super().__init__()
+        """Begin with what is `known` from the file, and own it. `place` is that of the log."""
         self._disk = disk  # constant after construction, as `_place`
         self._place = place
-        for epoch, start_offset in known.entries:
-            super().assign(epoch, start_offset)
+        self.history = known
+        """To be asked by everybody, and changed only here."""
 
     def store(self) -> None:
         """Have the worker write the checkpoint."""
-        self._place.epochs_content = self.to_text().encode("ascii")
+        self._place.epochs_content = self.history.to_text().encode("ascii")
         self._disk.run_later(EpochsTask(self._place))
 
     def begin(self, epoch: int, start_offset: int) -> bool:
         """Do `assign`, and leave the file to the next `store`."""
-        return super().assign(epoch, start_offset)
+        return self.history.assign(epoch, start_offset)
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        return self._stored(super().assign(epoch, start_offset))
+        """Do `LeaderEpochs.assign`."""
+        return self._stored(self.history.assign(epoch, start_offset))
 
     def truncate_from_end(self, end_offset: int) -> bool:
-        return self._stored(super().truncate_from_end(end_offset))
+        """Do `LeaderEpochs.truncate_from_end`."""
+        return self._stored(self.history.truncate_from_end(end_offset))
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        return self._stored(super().truncate_from_start(start_offset))
+        """Do `LeaderEpochs.truncate_from_start`."""
+        return self._stored(self.history.truncate_from_start(start_offset))
 
     def clear(self) -> bool:
-        return self._stored(super().clear())
+        """Forget everything."""
+        return self._stored(self.history.clear())
 
     def _stored(self, has_changed: bool) -> bool:
         if has_changed:

@@ -303,7 +303,7 @@ class PartitionLog:
         follows on the worker, that of an empty log with its first record: until then it says
         nothing that is not told again at the next start. Source: Kafka Partition.makeLeader.
         """
-        if self._has_epochs and epoch > self.epochs.latest_epoch:
+        if self._has_epochs and epoch > self.epochs.history.latest_epoch:
             if self.is_empty:
                 self.epochs.begin(epoch, self.log_end_offset)
                 self._tail.forget_room()
@@ -315,7 +315,7 @@ class PartitionLog:
         when unknown. Raises StorageError.
         """
         self.write_staged()
-        return self.epochs.end_offset_for(epoch, self.log_end_offset)
+        return self.epochs.history.end_offset_for(epoch, self.log_end_offset)
 
     # --- append -----------------------------------------------------------------------------------
 
@@ -366,7 +366,7 @@ class PartitionLog:
             self._make_room(header, now_ms)
         if header.magic < 2:
             return self._append_message_set(records, header, now_ms)
-        if leader_epoch > self.epochs.latest_epoch:
+        if leader_epoch > self.epochs.history.latest_epoch:
             # Before producer state changes: this writes a file, which may fail.
             self.epochs.assign(leader_epoch, header.base_offset)
         if header.producer_id >= 0:
@@ -501,7 +501,7 @@ class PartitionLog:
         epoch = header.leader_epoch
         if header.magic < 2:
             self.epochs.clear()
-        elif epoch >= 0 and epoch != self.epochs.latest_epoch:
+        elif epoch >= 0 and epoch != self.epochs.history.latest_epoch:
             self.epochs.assign(epoch, header.base_offset)
         if header.producer_id >= 0:
             if header.is_control:
@@ -587,7 +587,7 @@ class PartitionLog:
         segment = self.segments.last
         if self.is_empty:
             self.disk.run_later(CreateTask(segment))
-            if self.epochs.latest_epoch >= 0:
+            if self.epochs.history.latest_epoch >= 0:
                 self.epochs.store()
         config, segment_bytes = self.config, self.rules.segment_bytes
         try:

@@ -86,7 +86,7 @@ class Load:
         self.flushes = flushes
         self.written = {topic: log.log_end_offset for topic, log in logs.items()}
         self.durable = dict(self.written)
-        self.epoch = max(log.epochs.latest_epoch for log in logs.values()) + 1
+        self.epoch = max(log.epochs.history.latest_epoch for log in logs.values()) + 1
         self.sequences = {
             (topic, producer): _next_sequence(log, producer)
             for topic, log in logs.items()
@@ -222,7 +222,7 @@ def batches_of(log: PartitionLog) -> Iterator[tuple[BatchHeader, list[Record]]]:
         if not read.records:
             break
         for position, header in iterate_headers(read.records):
-            assert log.epochs.epoch_for_offset(header.last_offset) == header.leader_epoch
+            assert log.epochs.history.epoch_for_offset(header.last_offset) == header.leader_epoch
             yield header, decode_records(read.records[position:])
             offset = header.last_offset + 1
 

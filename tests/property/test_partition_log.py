@@ -126,7 +126,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule()
     def begin_epoch(self) -> None:
         # The controller counts epochs; a log without records of one forgets it at the next start.
-        self.epoch = max(self.epoch, self.log.epochs.latest_epoch) + 1
+        self.epoch = max(self.epoch, self.log.epochs.history.latest_epoch) + 1
         self.log.begin_leader_epoch(self.epoch)
 
     @rule()

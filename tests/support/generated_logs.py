@@ -85,7 +85,10 @@ def fetch(leader: PartitionLog, follower: PartitionLog, max_bytes: int) -> None:
             end_offset=leader.log_end_offset,
             min_one_batch=True,
         )
-        assert follower.append_as_follower(found.records, leader.epochs.latest_epoch) is not None
+        assert (
+            follower.append_as_follower(found.records, leader.epochs.history.latest_epoch)
+            is not None
+        )
 
 
 def _records(chance: random.Random, *, with_headers: bool) -> list[Record]:

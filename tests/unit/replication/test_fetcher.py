@@ -32,7 +32,7 @@ async def test_a_follower_gets_every_batch_as_it_is(pair: Pair) -> None:
     append(pair, b"c")
     await until_equal(pair)
     assert pair.on(1).log_end_offset == 3
-    assert pair.on(1).log.epochs.entries == [(0, 0)]
+    assert pair.on(1).log.epochs.history.entries == [(0, 0)]
 
 
 async def test_a_follower_goes_on_after_a_stop(pair: Pair) -> None:
@@ -76,7 +76,7 @@ async def test_a_leader_that_comes_back_follows_and_drops_what_nobody_else_has(p
     await until_equal(pair)
     assert b"instead" in content(pair.on(0))
     assert b"on one" not in content(pair.on(0))
-    assert pair.on(0).log.epochs.entries == pair.on(1).log.epochs.entries
+    assert pair.on(0).log.epochs.history.entries == pair.on(1).log.epochs.history.entries
 
 
 async def test_a_log_that_parts_where_its_leader_begins_keeps_nothing(pair: Pair) -> None:
@@ -114,7 +114,7 @@ async def test_records_without_epochs_are_cut_to_what_is_committed(pair: Pair) -
     await pair.start(0)
     await until_equal(pair)
     assert b"on one" not in content(pair.on(0))
-    assert pair.on(0).log.epochs.entries == []
+    assert pair.on(0).log.epochs.history.entries == []
 
 
 async def test_a_follower_of_an_old_format_that_led_without_a_record_goes_on(pair: Pair) -> None:

@@ -89,7 +89,7 @@ def test_messages_of_old_formats_end_the_history(new_log: NewLog) -> None:
     log.update_config(config(), AppendRules(config()))
     append(log, b"new", leader_epoch=4)
     append(log, b"new", leader_epoch=5)
-    assert log.epochs.entries == [(4, 2), (5, 3)]
+    assert log.epochs.history.entries == [(4, 2), (5, 3)]
     known = history((5, 3))
     assert rebuilt(log, known).entries == [(4, 2), (5, 3)]
 

@@ -31,16 +31,16 @@ def stored(directory: Path) -> list[tuple[int, int]] | None:
     return LeaderEpochs.from_text(path.read_text()).entries if path.exists() else None
 
 
-@pytest.mark.parametrize(
-    ("method", "arguments", "left"),
-    [
-        ("assign", (5, 20), [(2, 0), (4, 10), (5, 20)]),
-        ("truncate_from_end", (10,), [(2, 0)]),
-        ("truncate_from_start", (11,), [(4, 11)]),
-        ("clear", (), []),
-        ("store", (), [(2, 0), (4, 10)]),
-    ],
-)
+STORED: list[tuple[str, tuple[int, ...], list[tuple[int, int]]]] = [
+    ("assign", (5, 20), [(2, 0), (4, 10), (5, 20)]),
+    ("truncate_from_end", (10,), [(2, 0)]),
+    ("truncate_from_start", (11,), [(4, 11)]),
+    ("clear", (), []),
+    ("store", (), [(2, 0), (4, 10)]),
+]
+
+
+@pytest.mark.parametrize(("method", "arguments", "left"), STORED)
 def test_a_change_is_stored(
     epochs: LogEpochs,
     tmp_path: Path,
@@ -49,7 +49,7 @@ def test_a_change_is_stored(
     left: list[tuple[int, int]],
 ) -> None:
     getattr(epochs, method)(*arguments)
-    assert epochs.entries == left
+    assert epochs.history.entries == left
     assert stored(tmp_path) == left
 
 
@@ -62,5 +62,12 @@ def test_nothing_is_written_where_nothing_changes(epochs: LogEpochs, tmp_path: P
 
 def test_an_epoch_that_begins_waits_for_the_next_store(epochs: LogEpochs, tmp_path: Path) -> None:
     assert epochs.begin(6, 30)
-    assert epochs.latest_epoch == 6
+    assert epochs.history.latest_epoch == 6
     assert stored(tmp_path) is None
+
+
+def test_there_is_no_change_that_is_not_stored() -> None:
+    """A method that the history gets some day is none of the log's until it is stored, too."""
+    methods = {name for name in dir(LogEpochs) if callable(getattr(LogEpochs, name))}
+    changes = {name for name in methods if not name.startswith("_")}
+    assert changes == {"begin", *(method for method, _, _ in STORED)}

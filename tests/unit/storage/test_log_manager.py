@@ -78,7 +78,7 @@ def test_an_empty_partition_is_a_directory_that_knows_its_topic(tmp_path: Path) 
         manager = open_manager(str(tmp_path))
         log = manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
         log.begin_leader_epoch(4 + round_number)
-        assert log.epochs.entries == [(4 + round_number, 0)]
+        assert log.epochs.history.entries == [(4 + round_number, 0)]
         manager.close()
         assert [path.name for path in (tmp_path / "t-0").iterdir()] == ["partition.metadata"]
     manager = open_manager(str(tmp_path))

@@ -207,10 +207,10 @@ def test_format_0_has_no_time_index(new_log: NewLog) -> None:
 def test_leader_epochs_end_with_an_old_format(new_log: NewLog) -> None:
     log = new_log()
     append(log, bytes(batch(b"a")))
-    assert log.epochs.entries
+    assert log.epochs.history.entries
     log.update_config(config(message_format_version=FORMAT_1), _rules(FORMAT_1))
     append(log, plain(b"b"))
-    assert not log.epochs.entries
+    assert not log.epochs.history.entries
 
 
 @pytest.mark.parametrize("version", [FORMAT_0, FORMAT_1])

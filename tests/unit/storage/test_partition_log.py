@@ -406,7 +406,7 @@ def test_truncation_below_the_first_segment_begins_again(new_log: NewLog) -> Non
     append(log, b"a", leader_epoch=3, producer_id=9, producer_epoch=0, sequence=0)
     log.truncate_fully_and_start_at(100)
     assert (log.log_start_offset, log.log_end_offset) == (100, 100)
-    assert log.epochs.entries == []
+    assert log.epochs.history.entries == []
     assert log.producers.loaded().producers == {}
     assert append(log, b"a") == 100
     assert log.truncate_to(50)
@@ -420,7 +420,7 @@ def test_truncation_at_the_end_does_nothing(new_log: NewLog) -> None:
     assert not log.truncate_to(1)
     log.begin_leader_epoch(5)  # and another broker was elected before anything was appended
     assert not log.truncate_to(1)
-    assert log.epochs.latest_epoch == 0
+    assert log.epochs.history.latest_epoch == 0
 
 
 def test_truncation_forgets_the_offsets_of_the_end(new_log: NewLog) -> None:
@@ -519,7 +519,7 @@ def test_a_follower_keeps_messages_of_an_old_format(new_log: NewLog) -> None:
         for log in (leader, follower)
     ]
     assert logs[0] == logs[1] != b""
-    assert follower.epochs.entries == []
+    assert follower.epochs.history.entries == []
 
 
 def replicated(*sizes: int, first_offset: int = 0, leader_epoch: int = 0) -> memoryview:
@@ -555,7 +555,7 @@ def test_a_follower_notes_where_each_epoch_begins(new_log: NewLog) -> None:
     log = new_log()
     log.append_as_follower(replicated(2, leader_epoch=3), 4)
     log.append_as_follower(replicated(1, 1, first_offset=2, leader_epoch=4), 4)
-    assert log.epochs.entries == [(3, 0), (4, 2)]
+    assert log.epochs.history.entries == [(3, 0), (4, 2)]
     assert log.end_offset_for_epoch(3) == (3, 2)
 
 

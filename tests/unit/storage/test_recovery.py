@@ -258,7 +258,7 @@ def test_lost_leader_epochs_come_back_from_the_batches(tmp_path: Path) -> None:
     abandon(manager)
     (tmp_path / "t-0/leader-epoch-checkpoint").write_text("rubbish")
     manager, log = start(tmp_path)
-    assert log.epochs.entries == [(2, 0), (6, 1)]
+    assert log.epochs.history.entries == [(2, 0), (6, 1)]
     manager.close()
 
 
@@ -270,7 +270,7 @@ def test_torn_leader_epochs_come_back_from_synced_batches_too(tmp_path: Path, to
     manager.close()
     (tmp_path / "t-0/leader-epoch-checkpoint").write_text(torn)
     manager, log = start(tmp_path)
-    assert log.epochs.entries == [(2, 0), (6, 1)]
+    assert log.epochs.history.entries == [(2, 0), (6, 1)]
     assert values_of(log) == [b"a", b"b"]
     manager.close()
 
@@ -282,7 +282,7 @@ def test_an_empty_epoch_file_of_a_log_without_records_is_no_damage(
     start(tmp_path)[0].close()
     (tmp_path / "t-0/leader-epoch-checkpoint").write_text("")
     manager, log = start(tmp_path)
-    assert log.epochs.entries == []
+    assert log.epochs.history.entries == []
     assert "leader-epoch-checkpoint" not in caplog.text
     manager.close()
 
@@ -297,7 +297,7 @@ def test_leader_epochs_that_a_start_changes_survive_a_power_cut(tmp_path: Path) 
     manager.close()
     manager = open_manager(str(tmp_path), files=files)
     log = manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
-    assert log.epochs.entries == [(2, 0)]
+    assert log.epochs.history.entries == [(2, 0)]
     log.roll()
     abandon(manager)
     files.power_cut()
@@ -316,12 +316,12 @@ def test_deleted_segments_that_a_power_cut_brings_back_have_their_epochs(tmp_pat
     flush(log)
     manager.checkpoint_now()
     assert retention.delete_old_segments(log, log.log_end_offset, NOW_MS) == 2
-    assert log.epochs.entries == [(7, 2)]
+    assert log.epochs.history.entries == [(7, 2)]
     abandon(manager)
     files.power_cut()
     manager, log = start(tmp_path, settings)
     assert len(log.segments) == 3
-    assert log.epochs.entries == [(2, 0), (4, 1), (7, 2)]
+    assert log.epochs.history.entries == [(2, 0), (4, 1), (7, 2)]
     manager.close()
     assert (tmp_path / "t-0/leader-epoch-checkpoint").read_text() == "0\n3\n2 0\n4 1\n7 2\n"
 

@@ -100,7 +100,7 @@ def test_a_truncated_batch_that_is_back_has_its_own_epoch(tmp_path: Path) -> Non
     checkpoint = tmp_path / "t-0" / "leader-epoch-checkpoint"
     checkpoint.write_text("0\n2\n5 0\n6 2\n")
     manager, log = start(tmp_path)
-    assert log.epochs.entries == [(5, 0)]
+    assert log.epochs.history.entries == [(5, 0)]
     assert log.end_offset_for_epoch(6) == (-1, -1)
     abandon(manager)
     assert broken_things(tmp_path) == []

@@ -136,7 +136,7 @@ def test_an_expired_active_segment_is_rolled_and_goes(new_log: NewLog) -> None:
     assert log.segments.base_offsets == [2]
     assert (log.log_start_offset, log.log_end_offset, log.recovery_point) == (2, 2, 2)
     assert _names(log, "*.log") == [f"{2:020d}.log"]
-    assert log.epochs.entries == [(3, 2)]
+    assert log.epochs.history.entries == [(3, 2)]
     assert retention.delete_old_segments(log, 2, NOW_MS * 2) == 0
     assert append(log, b"c", leader_epoch=3) == 2
     assert values_of(log) == [b"c"]

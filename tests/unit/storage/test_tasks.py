@@ -208,7 +208,7 @@ def test_epochs_count_as_synced_when_they_are(tmp_path: Path) -> None:
     files.power_cut()
     manager = open_manager(str(tmp_path / "d"), files=files)
     assert manager.logs[log.name].recovery_point == 1
-    assert manager.logs[log.name].epochs.entries == [(3, 0)]
+    assert manager.logs[log.name].epochs.history.entries == [(3, 0)]
     abandon(manager)
     files.forget_pins()
 
