@@ -4,10 +4,10 @@
                            └ else POST to the provider, with the client's secret or an
                              assertion (`client_assertion`)
 
-A token is renewed by the first login after `sasl.login.refresh.window.factor` of its life. If that
-fails, the old one is shown until it ends, and `AGAIN_MS` later the next login tries again. Calls
-block, so a broker makes them beside its loop. One answer has `ANSWER_BYTES_MAX` bytes and
-`sasl.login.read.timeout.ms`, with its headers.
+A token is renewed by the first login after `sasl.login.refresh.window.factor` of its life. The
+others show the old one meanwhile. If the renewal fails, the old one is shown until it ends, and
+`AGAIN_MS` later the next login tries again. Calls block, so a broker makes them beside its loop.
+One answer has `ANSWER_BYTES_MAX` bytes and `sasl.login.read.timeout.ms`, with its headers.
 
 Source: Kafka ClientCredentialsJwtRetriever, JwtBearerJwtRetriever, HttpJwtRetriever,
 ClientSecretRequestFormatter, ClientAssertionRequestFormatter, JwtBearerRequestFormatter,
@@ -199,6 +199,18 @@ class Refreshing(NamedTuple):
         return max(wanted, now_ms + self.min_period_ms)
 
 
+class _KnownToken(NamedTuple):
+    """A token, and when it ends and is to be renewed, by the wall clock."""
+
+    text: str
+    ends_ms: int
+    renew_at_ms: int
+
+    def __repr__(self) -> str:
+        """Return a text without the token."""
+        return f"_KnownToken(ends_ms={self.ends_ms})"
+
+
 class TokenEndpoint:
     """One provider, and its last token. Threads may call it."""
 
@@ -220,26 +232,43 @@ class TokenEndpoint:
         self._backoff_max_ms = backoff_max_ms
         self._pause = pause
         self._lock = threading.Lock()
-        """Held by the thread that fetches; it guards the next three."""
-        self._token = ""
-        self._ends_ms = 0
-        self._renew_at_ms = 0
+        """Held by the thread that fetches."""
+        self._known = _KnownToken("", 0, 0)
+        """The last token. It is read without the lock, and exchanged as a whole under it."""
 
     def token(self) -> str:
-        """Return the token to show now. Blocks. Raises OSError where none can be had."""
-        with self._lock:
-            if self._clock.now_ms() >= self._renew_at_ms:
-                try:
-                    self._renew()
-                except OSError as error:
-                    now_ms = self._clock.now_ms()  # tries may have taken longer than `AGAIN_MS`
-                    if now_ms >= self._ends_ms:
-                        raise
-                    logger.warning("the token for logins at brokers stays: %s", error)
-                    self._renew_at_ms = now_ms + AGAIN_MS
-            return self._token
+        """Return the token to show now. Raises OSError where none can be had.
 
-    def _renew(self) -> None:
+        Blocks while the provider is asked: the login that renews a token, and every login where no
+        token is good.
+        """
+        known = self._known
+        now_ms = self._clock.now_ms()
+        if now_ms < known.renew_at_ms:
+            return known.text
+        if not self._lock.acquire(blocking=now_ms >= known.ends_ms):
+            return known.text  # another login renews it
+        try:
+            return self._renewed().text
+        finally:
+            self._lock.release()
+
+    def _renewed(self) -> _KnownToken:
+        """Return a token that is not to be renewed yet, or one whose renewal failed. Raises
+        OSError. The lock is held.
+        """
+        if self._clock.now_ms() >= self._known.renew_at_ms:  # no other login was faster
+            try:
+                self._known = self._ask()
+            except OSError as error:
+                now_ms = self._clock.now_ms()  # tries may have taken longer than `AGAIN_MS`
+                if now_ms >= self._known.ends_ms:
+                    raise
+                logger.warning("the token for logins at brokers stays: %s", error)
+                self._known = self._known._replace(renew_at_ms=now_ms + AGAIN_MS)
+        return self._known
+
+    def _ask(self) -> _KnownToken:
         """Fetch a token. Raises OSError."""
         token = _token_of(self._request.url, self._fetch())
         now_ms = self._clock.now_ms()
@@ -250,9 +279,9 @@ class TokenEndpoint:
             raise TokenFetchError(f"{self._request.url} gave no token: {error}") from None
         if end_s is None or end_s * 1000 <= now_ms:
             raise TokenFetchError(f"{self._request.url} gave a token that has no end, or is over")
-        self._token, self._ends_ms = token, int(end_s * 1000)
+        ends_ms = int(end_s * 1000)
         start_ms = now_ms if start_s is None else int(start_s * 1000)
-        self._renew_at_ms = self._refreshing.renew_at(start_ms, self._ends_ms, now_ms)
+        return _KnownToken(token, ends_ms, self._refreshing.renew_at(start_ms, ends_ms, now_ms))
 
     def _fetch(self) -> bytes:
         """Return an answer; on an error try again, with pauses that double. Raises OSError."""

@@ -6,7 +6,9 @@ import json
 import socket
 import ssl
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from threading import Semaphore
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -261,6 +263,39 @@ def test_a_provider_that_takes_long_to_fail_is_not_asked_by_each_login() -> None
     clock.advance(3_600_000 - 2_900_000 - 2 * AGAIN_MS - 1)
     with pytest.raises(TokenFetchError):  # it ends during the try
         fetching.token()
+
+
+def test_logins_show_the_old_token_while_one_renews_it_and_wait_when_it_has_ended() -> None:
+    clock = ManualClock(SystemClock().now_ms())
+    asked, may_answer = Semaphore(0), Semaphore(0)
+
+    class HeldRequest(NamedTuple):
+        url: str = "http://a/"
+
+        def send(self) -> bytes:
+            asked.release()
+            assert may_answer.acquire(timeout=60)
+            life = {"iat": clock.now_ms() // 1000, "exp": clock.now_ms() // 1000 + 3600}
+            return json.dumps({"access_token": token(life)}).encode()
+
+    fetching = TokenEndpoint(HeldRequest(), REFRESHING, clock, backoff_ms=0, backoff_max_ms=0)
+    may_answer.release()
+    first = fetching.token()
+    assert asked.acquire(timeout=60)
+    with ThreadPoolExecutor(3) as pool:
+        clock.advance(2_900_000)  # over 0.8 of the hour
+        renewing = pool.submit(fetching.token)
+        assert asked.acquire(timeout=60)
+        try:
+            assert pool.submit(fetching.token).result(timeout=10) == first
+        finally:
+            clock.advance(800_000)  # the old one has ended
+            late = pool.submit(fetching.token)
+            may_answer.release()
+        second = renewing.result()
+        assert late.result() == second
+        assert second != first
+    assert not asked.acquire(blocking=False)
 
 
 def test_the_end_of_an_exchange_by_tls_gives_up_no_encryption() -> None:
