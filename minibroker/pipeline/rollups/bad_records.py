@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import functions as f
 
@@ -40,6 +41,7 @@ from minibroker.pipeline.tables.data_files import FileWriter, Layout
 from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.transforms import json_values
 from minibroker.pipeline.transforms.dead_letters import REASON
+from minibroker.pipeline.transforms.handed_over import listed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -100,13 +102,19 @@ class BadRecords:
         """Return the good rows; the tasks write the bad ones into files of their batch."""
         date = f.to_date(f"{json_values.RECORD}.timestamp")
         names = [name for name in DEAD_LETTER.names if name not in ("date", REASON)]
-        columns = [f.col(f"{json_values.RECORD}.{name}").alias(name) for name in names]
-        record = f.struct(*columns, date.alias("date"), f.col(json_values.BAD).alias(REASON))
         is_bad = f.col(json_values.BAD).isNotNull()
+        of_record: Any = rows.schema[json_values.RECORD].dataType
+        columns = [
+            listed(
+                f.when(is_bad, f.col(f"{json_values.RECORD}.{name}")), of_record[name].dataType
+            ).alias(name)
+            for name in names
+        ]
+        record = f.struct(*columns, date.alias("date"), f.col(json_values.BAD).alias(REASON))
         arrow_udf: Any = f.arrow_udf  # its hints know no iterators of structs
         # Spark may not move it: each row has to pass it once.
         are_good = arrow_udf(_function(self._stages, self._run), "boolean").asNondeterministic()
-        return rows.where(are_good(f.when(is_bad, record))).drop(json_values.BAD)
+        return rows.where(are_good(record)).drop(json_values.BAD)
 
     def noting(self, progress: Progress | None) -> Progress:
         """Return a `Progress` that also publishes the bad records of the batch."""
@@ -132,21 +140,34 @@ class BadRecords:
 
 
 def _function(stages: str, run: str) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
-    """Return the function for the tasks: bad records or null in, whether it was null out."""
+    """Return the function for the tasks: records in, whether each has no reason out.
+
+    Of a good record nothing is there.
+    """
 
     def are_good(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         writer = BadRecordWriter(stages, run)
         try:
             for records in batches:
-                if records.null_count < len(records):
-                    writer.add(pa.RecordBatch.from_struct_array(records.drop_null()))
-                yield records.is_null()
+                is_good = pc.is_null(pc.struct_field(records, REASON))
+                bad = records.filter(pc.invert(is_good))
+                if len(bad):
+                    writer.add(_without_empty_headers(pa.RecordBatch.from_struct_array(bad)))
+                yield is_good
             writer.close()
         except BaseException:
             writer.abandon()
             raise
 
     return are_good
+
+
+def _without_empty_headers(records: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the records with null in place of an empty list of headers, as the source has it."""
+    headers = records["headers"]
+    has_some = pc.greater(pc.list_value_length(headers), 0)
+    found = pc.if_else(has_some, headers, pa.scalar(None, headers.type))
+    return records.set_column(records.schema.get_field_index("headers"), "headers", found)
 
 
 class BadRecordWriter:

@@ -18,6 +18,7 @@ from pyspark.sql.types import ArrayType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
 _HEADERS: Final = "headers"
 
@@ -26,12 +27,9 @@ def without_null_headers(rows: DataFrame) -> DataFrame:
     """Return the rows with an empty list in place of null in `headers`, where that is a column."""
     if _HEADERS not in rows.columns:
         return rows
-    return rows.withColumn(_HEADERS, listed(rows, _HEADERS))
+    return rows.withColumn(_HEADERS, listed(f.col(_HEADERS), rows.schema[_HEADERS].dataType))
 
 
-def listed(rows: DataFrame, name: str) -> Column:
-    """Return a column of the rows, an empty list in place of null if it has lists."""
-    kind = rows.schema[name].dataType
-    if not isinstance(kind, ArrayType):
-        return f.col(name)
-    return f.coalesce(name, f.array().cast(kind))
+def listed(column: Column, kind: DataType) -> Column:
+    """Return a column of this type, an empty list in place of null if it has lists."""
+    return f.coalesce(column, f.array().cast(kind)) if isinstance(kind, ArrayType) else column

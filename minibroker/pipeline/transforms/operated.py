@@ -141,7 +141,7 @@ def changed(
     names = [name for name in masker.columns if name in rows.columns]
     arrow_udf: Any = f.arrow_udf  # its hints know no struct
     result = arrow_udf(_function(masker, names), _result_type(names))
-    given = [listed(rows, name) for name in names]
+    given = [listed(f.col(name), rows.schema[name].dataType) for name in names]
     seen = rows.select("*", result(*given).alias(_CHANGED)).observe(
         observed,
         f.count_if(f.col(f"{_CHANGED}.reason").isNull()).alias(ROWS),
