@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.sink.options import SinkOptions
     from minibroker.pipeline.sink.transaction import Transaction
     from minibroker.pipeline.sink.wire_transaction import WireTransaction
+from minibroker.pipeline.task_process import prepare_for_tasks
 
 # Spark's own, MicroBatchExecution and StreamExecution; the job group of a query is its run.
 QUERY_PROPERTY: Final = "sql.streaming.queryId"
@@ -225,6 +226,7 @@ def write_rows(
     Raises:
         PipelineError: the write fails, or the rows differ from those that the task wrote before.
     """
+    prepare_for_tasks()
     first = next((batch for batch in batches if batch.num_rows), None)
     if first is None:
         return Written(position, 0)

@@ -23,7 +23,7 @@ from minibroker.pipeline.pacing import paced
 from minibroker.pipeline.source.consumer import range_consumer
 from minibroker.pipeline.source.reader_columns import ColumnBuilder
 from minibroker.pipeline.source.topics import made_anew
-from minibroker.pipeline.task_process import leave_imports_out
+from minibroker.pipeline.task_process import prepare_for_tasks
 from minibroker.pipeline.wire import range_losses
 from minibroker.pipeline.wire.client import WireClient
 from minibroker.pipeline.wire.first_answers import first_answers
@@ -95,7 +95,7 @@ def read_ranges(options: SourceOptions, ranges: Iterable[OffsetRange]) -> Iterat
         PipelineError: records of a range are gone and `failOnDataLoss` is on; the broker refused;
             nothing came for `kafkaConsumer.pollTimeoutMs`; `fetchWith=wire` cannot be.
     """
-    leave_imports_out()
+    prepare_for_tasks()
     settings = _wire_settings(options)
     if settings is None:
         spans = [span for span in ranges if span.size > 0]
