@@ -18,13 +18,12 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 from confluent_kafka import KafkaError as LibrdkafkaError
 from confluent_kafka import TopicPartition as LibrdkafkaPartition
 
-from minibroker.errors import ConfigError, KafkaError, ProtocolError
 from minibroker.pipeline import preflight
 from minibroker.pipeline.client_settings import BOOTSTRAP, for_admin
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.wire import groups as wire_groups
-from minibroker.pipeline.wire.client import WireClient
+from minibroker.pipeline.wire.client import CLIENT_ERRORS, WireClient
 from minibroker.pipeline.wire.coordinators import CoordinatorClient
 from minibroker.pipeline.wire.settings import UnservedError, WireSettings, wire_settings
 
@@ -44,7 +43,6 @@ _STATES: Final[Mapping[str, str]] = {
 }
 """Kafka's names that are not shown in lower case as they are; librdkafka has the same words."""
 DEAD: Final = "dead"
-_CLIENT_ERRORS: Final = (KafkaError, OSError, ProtocolError, ConfigError)
 _UNKNOWN: Final = (LibrdkafkaError.GROUP_ID_NOT_FOUND, LibrdkafkaError.INVALID_GROUP_ID)
 
 
@@ -124,7 +122,7 @@ class WireGroups:
     def commit(self, name: str, offsets: Offsets) -> None:
         try:
             wire_groups.commit(self._coordinator(name), offsets, _deadline())
-        except _CLIENT_ERRORS as error:
+        except CLIENT_ERRORS as error:
             raise _not_committed(self._where, name, str(error)) from error
 
     def _coordinator(self, name: str) -> CoordinatorClient:
@@ -135,7 +133,7 @@ class WireGroups:
         """Raise PipelineError for the errors of the client."""
         try:
             yield
-        except _CLIENT_ERRORS as error:
+        except CLIENT_ERRORS as error:
             raise _not_had(self._where, str(error)) from error
 
 

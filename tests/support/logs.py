@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minibroker.config.broker import BrokerConfig
@@ -14,9 +15,10 @@ from minibroker.storage.disk import Disk
 from minibroker.storage.files import REAL_FILES
 from minibroker.storage.log_manager import LogManager
 from minibroker.storage.tasks import RemoveTask
+from tests.support.faulty_files import FaultyFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from minibroker.ids import TopicId
     from minibroker.storage.files import Files
@@ -144,3 +146,33 @@ def records_of(
 
 def values_of(log: PartitionLog, start: int | None = None) -> list[bytes | None]:
     return [record.value for record in records_of(log, start)]
+
+
+def fill_segments(log: PartitionLog, count: int) -> None:
+    """Append `count` records, each in a segment of its own: b"0", b"1", …"""
+    for number in range(count):
+        append(log, b"%d" % number)
+        log.roll()
+
+
+def names_of(log: PartitionLog, *endings: str) -> list[str]:
+    """Return the names of files in the log's directory with one of these endings."""
+    names = (path.name for path in Path(log.directory).iterdir())
+    return sorted(name for name in names if name.endswith(endings))
+
+
+def logs_on_faulty_files(
+    parent: Path, steps: int, count: int
+) -> Iterator[tuple[int, FaultyFiles, LogManager, PartitionLog]]:
+    """Yield for each step, from 1 on, its number and a new log of `count` segments.
+
+    Its directory stands alone, so that the call of this step can fail in it.
+    """
+    for step in range(1, steps):
+        root = parent / str(step)
+        root.mkdir()
+        files = FaultyFiles(str(root))
+        manager = open_manager(str(root), files=files)
+        log = manager.create_log("t", 0, TOPIC_ID, config())
+        fill_segments(log, count)
+        yield step, files, manager, log

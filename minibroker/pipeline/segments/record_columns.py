@@ -190,8 +190,8 @@ def _body_places(octets: pa.Array, sizes: pa.Array, counts: pa.Array) -> tuple[p
         sizes: `SizeRuns` of all records, which follow each other from byte 0 on.
         counts: as above.
     """
-    stops = pc.cumulative_sum(pc.multiply(sizes, counts))
-    begins = pc.subtract(stops, pc.multiply(sizes, counts))
+    run_bytes = pc.multiply(sizes, counts)
+    begins = pc.subtract(pc.cumulative_sum(run_bytes), run_bytes)
     _, behind = _varints(octets, begins, _INT32_VARINT_MAX)
     runs = _Runs(counts)
     size = runs.repeated(sizes)

@@ -12,14 +12,13 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from minibroker.errors import ConfigError, KafkaError, ProtocolError
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.sink import transaction
 from minibroker.pipeline.sink.transaction import ANSWER_TIMEOUT_S, CARRIER_PARTITION
 from minibroker.pipeline.sink.wire_settings import producer_settings
 from minibroker.pipeline.sink.wire_transaction import newest_of
-from minibroker.pipeline.wire.client import WireClient
+from minibroker.pipeline.wire.client import CLIENT_ERRORS, WireClient
 from minibroker.pipeline.wire.coordinators import CoordinatorClient
 from minibroker.pipeline.wire.groups import committed, settled
 from minibroker.pipeline.wire.settings import UnservedError
@@ -71,7 +70,7 @@ def _told(options: SinkOptions, group: str) -> Iterator[None]:
     """Raise PipelineError for the errors of the client."""
     try:
         yield
-    except (KafkaError, OSError, ProtocolError, ConfigError) as error:
+    except CLIENT_ERRORS as error:
         raise PipelineError(
             f"the committed offset of group {group} is not readable at {options.brokers}: {error}"
         ) from error

@@ -41,7 +41,7 @@ from minibroker.pipeline.sink.transaction import (
     no_topic,
 )
 from minibroker.pipeline.sink.wire_settings import producer_settings
-from minibroker.pipeline.wire.client import WireClient
+from minibroker.pipeline.wire.client import CLIENT_ERRORS, WireClient
 from minibroker.pipeline.wire.outgoing_batch import OutgoingBatch
 from minibroker.pipeline.wire.produce_queue import ProduceQueue
 from minibroker.pipeline.wire.settings import UnservedError
@@ -227,7 +227,7 @@ class WireTransaction:
         self._is_begun = False
         try:
             self._session.abort(time.monotonic() + ANSWER_TIMEOUT_S)
-        except (KafkaError, OSError, ProtocolError, ConfigError) as error:
+        except CLIENT_ERRORS as error:
             logger.warning("%s is not aborted: %s", self._position, error)
 
     # Rows.

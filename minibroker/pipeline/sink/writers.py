@@ -55,6 +55,7 @@ from minibroker.pipeline.sink.marker import (
 from minibroker.pipeline.sink.options import parse_options
 from minibroker.pipeline.sink.task_markers import read_marker
 from minibroker.pipeline.sink.wire_transaction import open_transaction
+from minibroker.pipeline.task_process import prepare_for_tasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -67,7 +68,6 @@ if TYPE_CHECKING:
     from minibroker.pipeline.sink.options import SinkOptions
     from minibroker.pipeline.sink.transaction import Transaction
     from minibroker.pipeline.sink.wire_transaction import WireTransaction
-from minibroker.pipeline.task_process import prepare_for_tasks
 
 # Spark's own, MicroBatchExecution and StreamExecution; the job group of a query is its run.
 QUERY_PROPERTY: Final = "sql.streaming.queryId"

@@ -48,6 +48,8 @@ TOPICS_MAX: Final = 256
 EARLIEST: Final = -2
 METADATA_VERSIONS: Final = (4, 12)
 LIST_VERSIONS: Final = (1, 7)
+CLIENT_ERRORS: Final = (KafkaError, OSError, ProtocolError, ConfigError)
+"""The errors that a call of the client raises, from whatever cause."""
 
 logger = logging.getLogger(__name__)
 

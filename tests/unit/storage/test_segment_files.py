@@ -10,8 +10,16 @@ import pytest
 
 from minibroker.errors import StorageError
 from minibroker.storage import segment_files
-from tests.support.faulty_files import FaultyFiles
-from tests.support.logs import TOPIC_ID, abandon, append, config, open_manager, values_of
+from tests.support.logs import (
+    TOPIC_ID,
+    abandon,
+    config,
+    fill_segments,
+    logs_on_faulty_files,
+    names_of,
+    open_manager,
+    values_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,19 +31,9 @@ if TYPE_CHECKING:
 SUFFIXES = (".log", ".index", ".timeindex")
 
 
-def _fill(log: PartitionLog, count: int) -> None:
-    for number in range(count):
-        append(log, b"%d" % number)
-        log.roll()
-
-
-def _names(log: PartitionLog, ending: str) -> list[str]:
-    return sorted(path.name for path in Path(log.directory).glob(f"*{ending}"))
-
-
 def test_removed_segments_are_renamed_now_and_removed_after_the_delay(new_log: NewLog) -> None:
     log = new_log(file_delete_delay_ms=1234)
-    _fill(log, 3)
+    fill_segments(log, 3)
     later: list[tuple[int, Callable[[], None]]] = []
     log.disk.run_after = lambda delay_ms, task: later.append((delay_ms, task))
     log.remove_segments(list(log.segments)[:2])
@@ -43,24 +41,24 @@ def test_removed_segments_are_renamed_now_and_removed_after_the_delay(new_log: N
     assert values_of(log, 2) == [b"2"]
     marked = [f"{base:020d}{suffix}.deleted" for base in (0, 1) for suffix in SUFFIXES]
     # The snapshot at the base offset of a removed segment goes along.
-    assert _names(log, ".deleted") == sorted([*marked, f"{1:020d}.snapshot.deleted"])
+    assert names_of(log, ".deleted") == sorted([*marked, f"{1:020d}.snapshot.deleted"])
     [(delay_ms, remove)] = later
     assert delay_ms == 1234
     remove()
-    assert _names(log, ".deleted") == []
-    assert _names(log, ".log") == [f"{2:020d}.log", f"{3:020d}.log"]
+    assert names_of(log, ".deleted") == []
+    assert names_of(log, ".log") == [f"{2:020d}.log", f"{3:020d}.log"]
 
 
 def test_a_start_removes_files_that_an_earlier_run_marked_deleted(tmp_path: Path) -> None:
     manager = open_manager(str(tmp_path))
     log = manager.create_log("t", 0, TOPIC_ID, config())
-    _fill(log, 2)
+    fill_segments(log, 2)
     log.disk.run_after = lambda _delay_ms, _task: None
     log.remove_segments([log.segments.first])
-    assert _names(log, ".deleted")
+    assert names_of(log, ".deleted")
     manager.close()
     again = open_manager(str(tmp_path))
-    assert _names(again.logs["t", 0], ".deleted") == []  # type: ignore[index]
+    assert names_of(again.logs["t", 0], ".deleted") == []  # type: ignore[index]
     abandon(again)
 
 
@@ -72,13 +70,7 @@ def test_the_active_segment_is_never_taken(new_log: NewLog) -> None:
 
 def test_segments_that_cannot_be_renamed_stay_in_service(tmp_path: Path) -> None:
     """A full disk may have room again: until then nothing of them is missing."""
-    for step in range(1, 20):
-        root = tmp_path / str(step)
-        root.mkdir()
-        files = FaultyFiles(str(root))
-        manager = open_manager(str(root), files=files)
-        log = manager.create_log("t", 0, TOPIC_ID, config())
-        _fill(log, 3)
+    for step, files, manager, log in logs_on_faulty_files(tmp_path, 20, 3):
         gone = list(log.segments)[:2]
         files.fail_at = files.call_count + step
         with contextlib.suppress(StorageError):

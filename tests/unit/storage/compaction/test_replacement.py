@@ -11,8 +11,16 @@ import pytest
 from minibroker.errors import StorageError
 from minibroker.storage import log_reads
 from minibroker.storage.compaction.replacement import replace_segments
-from tests.support.faulty_files import FaultyFiles, PowerCut
-from tests.support.logs import TOPIC_ID, abandon, append, config, flush, open_manager, values_of
+from tests.support.faulty_files import PowerCut
+from tests.support.logs import (
+    abandon,
+    fill_segments,
+    flush,
+    logs_on_faulty_files,
+    names_of,
+    open_manager,
+    values_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,12 +28,6 @@ if TYPE_CHECKING:
     from minibroker.storage.partition_log import PartitionLog
 
     NewLog = Callable[..., PartitionLog]
-
-
-def _fill(log: PartitionLog, count: int) -> None:
-    for number in range(count):
-        append(log, b"%d" % number)
-        log.roll()
 
 
 def _clean(log: PartitionLog, bases: dict[int, list[int]]) -> None:
@@ -38,13 +40,9 @@ def _clean(log: PartitionLog, bases: dict[int, list[int]]) -> None:
             (directory / f"{base:020d}{suffix}.cleaned").write_bytes(b"")
 
 
-def _names(log: PartitionLog, ending: str) -> list[str]:
-    return sorted(path.name for path in Path(log.directory).glob(f"*{ending}"))
-
-
 def test_replaced_segments_are_served_from_the_new_files(new_log: NewLog) -> None:
     log = new_log()
-    _fill(log, 4)
+    fill_segments(log, 4)
     later: list[Callable[[], None]] = []
     log.disk.run_after = lambda _delay_ms, task: later.append(task)
     old = list(log.segments)[:4]
@@ -54,22 +52,22 @@ def test_replaced_segments_are_served_from_the_new_files(new_log: NewLog) -> Non
     assert log.segments.base_offsets == [0, 2, 4]
     assert values_of(log) == [b"0", b"2", b"3"]
     assert len(bytes(held)) > 0
-    assert f"{1:020d}.snapshot.deleted" in _names(log, ".deleted")
-    assert f"{2:020d}.snapshot" in _names(log, ".snapshot")
+    assert f"{1:020d}.snapshot.deleted" in names_of(log, ".deleted")
+    assert f"{2:020d}.snapshot" in names_of(log, ".snapshot")
     for task in later:
         task()
-    assert _names(log, ".deleted") == []
-    assert _names(log, ".log") == [f"{base:020d}.log" for base in (0, 2, 4)]
+    assert names_of(log, ".deleted") == []
+    assert names_of(log, ".log") == [f"{base:020d}.log" for base in (0, 2, 4)]
 
 
 def test_nothing_is_replaced_when_a_segment_is_gone(new_log: NewLog) -> None:
     log = new_log()
-    _fill(log, 3)
+    fill_segments(log, 3)
     old = list(log.segments)[:2]
     _clean(log, {0: [0, 1]})
     log.remove_segments(old[:1])
     assert not replace_segments(log, [0], old)
-    assert _names(log, ".cleaned") == []
+    assert names_of(log, ".cleaned") == []
     assert values_of(log, 1) == [b"1", b"2"]
 
 
@@ -79,13 +77,8 @@ def test_a_crash_at_any_step_of_a_replacement_leaves_the_old_or_the_new(
 ) -> None:
     """Every step is tried, until the replacement has no further one."""
     seen = set()
-    for step in range(1, 200):
-        root = tmp_path / str(step)
-        root.mkdir()
-        files = FaultyFiles(str(root))
-        manager = open_manager(str(root), files=files)
-        log = manager.create_log("t", 0, TOPIC_ID, config())
-        _fill(log, 4)
+    for step, files, manager, log in logs_on_faulty_files(tmp_path, 200, 4):
+        root = log.log_directory
         _clean(log, {0: [0], 2: [2, 3]})
         flush(log)
         files.sync_directory(log.directory)
@@ -100,13 +93,13 @@ def test_a_crash_at_any_step_of_a_replacement_leaves_the_old_or_the_new(
                 files.power_cut()
         files.cut_at = -1
         abandon(manager)
-        manager = open_manager(str(root), files=files)
-        log = manager.logs["t", 0]  # type: ignore[index]
-        values = tuple(values_of(log))
+        again = open_manager(root, files=files)
+        found = again.logs[log.name]
+        values = tuple(values_of(found))
         assert values in {(b"0", b"1", b"2", b"3"), (b"0", b"2", b"3")}
-        assert not _names(log, ".cleaned") + _names(log, ".swap") + _names(log, ".deleted")
+        assert not names_of(found, ".cleaned", ".swap", ".deleted")
         seen.add(values)
-        abandon(manager)
+        abandon(again)
         files.forget_pins()
         shutil.rmtree(root)
         if finished:
@@ -119,13 +112,8 @@ def test_a_crash_at_any_step_of_a_replacement_leaves_the_old_or_the_new(
 def test_a_replacement_without_room_is_undone_or_ends_the_directory(tmp_path: Path) -> None:
     """Names that were changed half-way are no log that could be served on."""
     outcomes = []
-    for step in range(1, 200):
-        root = tmp_path / str(step)
-        root.mkdir()
-        files = FaultyFiles(str(root))
-        manager = open_manager(str(root), files=files)
-        log = manager.create_log("t", 0, TOPIC_ID, config())
-        _fill(log, 4)
+    for step, files, manager, log in logs_on_faulty_files(tmp_path, 200, 4):
+        root = log.log_directory
         _clean(log, {0: [0], 2: [2, 3]})
         refusal = None
         files.fail_at = files.call_count + step
@@ -136,12 +124,12 @@ def test_a_replacement_without_room_is_undone_or_ends_the_directory(tmp_path: Pa
         files.fail_at = -1
         if refusal is not None and not refusal.is_lasting:
             assert values_of(log) == [b"0", b"1", b"2", b"3"]
-            assert not _names(log, ".cleaned") + _names(log, ".swap") + _names(log, ".deleted")
+            assert not names_of(log, ".cleaned", ".swap", ".deleted")
         abandon(manager)
-        manager = open_manager(str(root), files=files)
-        values = values_of(manager.logs[log.name])
+        again = open_manager(root, files=files)
+        values = values_of(again.logs[log.name])
         assert values in ([b"0", b"1", b"2", b"3"], [b"0", b"2", b"3"])
-        abandon(manager)
+        abandon(again)
         files.forget_pins()
         outcomes.append(None if refusal is None else refusal.is_lasting)
         if refusal is None:
