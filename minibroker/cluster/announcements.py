@@ -147,7 +147,14 @@ class AnnouncementFollower:
                     await announcements.apply(self._read)
             except (CoordinationError, TreeError) as error:
                 self._log.info("could not read the changes of other brokers: %s", error)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(RETRY_DELAY_S):
-                        await self._wake.wait()
-                self._wake.set()
+                await self._pause()
+            except Exception:  # a bug of ours: what others change later is read all the same
+                self._log.exception("could not read the changes of other brokers")
+                await self._pause()
+
+    async def _pause(self) -> None:
+        """Wait for news, or a moment. Then everything that is new is read again."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RETRY_DELAY_S):
+                await self._wake.wait()
+        self._wake.set()

@@ -206,7 +206,7 @@ class TreeFollower:
 
     def look_at_deletions_later(self) -> None:
         """Go on with the deletions after a while."""
-        asyncio.get_running_loop().call_later(RETRY_DELAY_S, self._mark, _DELETIONS)
+        self._mark_later([_DELETIONS])
 
     def _begin_or_end_term(self, is_controller: bool) -> None:
         """Begin or end to watch the topics, if the controller alone does so."""
@@ -225,6 +225,11 @@ class TreeFollower:
     def _mark(self, thing: str) -> None:
         self._dirty.add(thing)
         self._wake.set()
+
+    def _mark_later(self, things: Iterable[str]) -> None:
+        """Read these things again after a while, and everything else before."""
+        for thing in things:
+            asyncio.get_running_loop().call_later(RETRY_DELAY_S, self._mark, thing)
 
     def _on_election(self, is_controller: bool) -> None:
         if is_controller:
@@ -254,10 +259,12 @@ class TreeFollower:
                     self._context.log.info("could not refresh %s: %s", things[0], error)
                     self._dirty.update(things)
                     await self._pause()
-                except Exception:  # a listener's fault: the rest of the cluster is still followed
+                except Exception:  # a bug of ours: the rest of the cluster is still followed
+                    listed = ", ".join(things)
                     self._context.log.exception(
-                        "a listener failed while %s were applied", things[0]
+                        "could not refresh %s; trying again in %g s", listed, RETRY_DELAY_S
                     )
+                    self._mark_later(things)
 
     def _next_things(self) -> list[str]:
         """Return the things to refresh next: the first of _ORDER, or else some topics together."""

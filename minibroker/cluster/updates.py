@@ -12,6 +12,7 @@ its listeners change in the same turn, so work that is broken off leaves no list
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from minibroker.cluster.broker_lists import NO_BROKERS, BrokerLists
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     _Waiting = tuple[str, Callable[[TopicImage | None], bool], asyncio.Future[None]]
     Change = tuple[int, PartitionImage] | None
     """Index and new image of a partition; None for a partition that stays as it is."""
+
+logger = logging.getLogger(__name__)
 
 STATES_PER_STEP: Final = 4
 """Partitions that are applied before others may have the loop. Each makes a log on its leader, so
@@ -307,17 +310,17 @@ class ImageUpdater:
         if known is None:
             self._by_metric_name.setdefault(metric_name(topic.name), []).append(topic.name)
             for listener in self.listeners:
-                listener.on_topic_created(topic)
+                _tell(listener.on_topic_created, topic)
             return 0
         old_count = len(known.partitions)
         if len(topic.partitions) > old_count:
             for listener in self.listeners:
-                listener.on_partitions_added(topic, old_count)
+                _tell(listener.on_partitions_added, topic, old_count)
         return old_count
 
     def _tell_leadership(self, topic: TopicImage, index: int) -> None:
         for listener in self.listeners:
-            listener.on_leadership(topic, index)
+            _tell(listener.on_leadership, topic, index)
 
     def remove_topic(self, name: str) -> None:
         """Take a topic out of the image, its config too."""
@@ -333,7 +336,7 @@ class ImageUpdater:
             del self._by_metric_name[metric_name(name)]
         self.image.configs.get("topics", {}).pop(name, None)
         for listener in self.listeners:
-            listener.on_topic_deleted(topic)
+            _tell(listener.on_topic_deleted, topic)
         self._wake(name)
 
     def colliding_with(self, name: str) -> list[str]:
@@ -372,8 +375,8 @@ class ImageUpdater:
         self.image.brokers = brokers
         if changed:
             await self._refresh_offline(list(self.image.topics))
-            for tell in self.broker_listeners:
-                tell()
+            for listener in self.broker_listeners:
+                _tell(listener)
         return changed
 
     async def _refresh_offline(self, names: Iterable[str]) -> None:
@@ -400,8 +403,8 @@ class ImageUpdater:
         if (image.controller_id, image.controller_epoch) == (broker_id, epoch):
             return
         image.controller_id, image.controller_epoch = broker_id, epoch
-        for tell in self.controller_listeners:
-            tell()
+        for listener in self.controller_listeners:
+            _tell(listener)
 
     # Configs
 
@@ -421,7 +424,16 @@ class ImageUpdater:
         if entity_type == "topics" and entity_name not in self.image.topics:
             return
         for listener in self.listeners:
-            listener.on_config_changed(entity_type, entity_name)
+            _tell(listener.on_config_changed, entity_type, entity_name)
+
+
+def _tell(listen: Callable[..., None], *news: object) -> None:
+    """Tell one listener. A bug of it costs neither the other listeners nor the rest of the news."""
+    try:
+        listen(*news)
+    except Exception:
+        subject = getattr(news[0], "name", news[0]) if news else "the brokers"
+        logger.exception("%r failed at the news of %s", listen, subject)
 
 
 def _is_older(state: tuple[PartitionState, int] | None, known: PartitionImage) -> bool:

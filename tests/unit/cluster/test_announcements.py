@@ -31,17 +31,17 @@ TIMEOUT_S = 20
 
 
 class Reads:
-    """The announcements that were read; the next read fails while `fails` is set."""
+    """The announcements that were read; the next read raises `failure`."""
 
     def __init__(self) -> None:
         self.values: list[bytes] = []
-        self.fails = False
+        self.failure: Exception | None = None
         self.was_read_whole = asyncio.Event()
 
     async def read(self, announcements: list[Announcement]) -> None:
-        if self.fails:
-            self.fails = False
-            raise CoordinationError("out of reach")
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            raise failure
         self.values.extend(announcement.value for announcement in announcements)
 
     async def read_all(self) -> None:
@@ -80,7 +80,7 @@ async def test_each_announcement_is_read_once(tree: Tree, clock: MovableClock) -
 async def test_an_announcement_is_new_after_a_failed_read(tree: Tree, clock: MovableClock) -> None:
     announcements, reads = Announcements(tree, clock, PARENT), Reads()
     await announce(tree, b"first")
-    reads.fails = True
+    reads.failure = CoordinationError("out of reach")
     with pytest.raises(CoordinationError):
         await announcements.apply(reads.read)
     await announcements.apply(reads.read)
@@ -99,8 +99,9 @@ async def test_an_old_announcement_is_removed_when_it_was_read(
     assert (reads.values, await tree.children(PARENT)) == ([b"first"], [])
 
 
+@pytest.mark.parametrize("failure", [CoordinationError("out of reach"), RuntimeError("a bug")])
 async def test_a_follower_reads_on_after_an_error_and_after_a_new_session(
-    tree: Tree, clock: MovableClock
+    tree: Tree, clock: MovableClock, failure: Exception
 ) -> None:
     reads = Reads()
     log = logging.getLogger(__name__)
@@ -108,7 +109,7 @@ async def test_a_follower_reads_on_after_an_error_and_after_a_new_session(
         tree, clock, (PARENT,), read=reads.read, read_all=reads.read_all, log=log
     )
     await follower.start()
-    reads.fails = True
+    reads.failure = failure
     await announce(tree, b"first")
     await eventually(lambda: reads.values == [b"first"])
     assert not reads.was_read_whole.is_set()

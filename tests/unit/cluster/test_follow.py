@@ -409,6 +409,24 @@ async def test_fault_of_a_listener_is_logged_and_the_rest_followed(
     assert "cannot take t" in caplog.text
 
 
+async def test_a_read_that_a_bug_broke_off_is_repeated(
+    pair: Pair, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _, second, heard = pair
+    refresh = second._configs.refresh
+    failures = [RuntimeError("a bug")]
+
+    async def refresh_at_the_second_try(entity_type: str, entity_name: str) -> None:
+        if failures:
+            raise failures.pop()
+        await refresh(entity_type, entity_name)
+
+    monkeypatch.setattr(second._configs, "refresh", refresh_at_the_second_try)
+    await first.alter_config("clients", "a", {"x": "1"})
+    await heard.wait_until(lambda: bool(second.config_of("clients", "a")))
+    assert "could not refresh config changes; trying again" in caplog.text
+
+
 async def test_topic_that_could_not_be_watched_at_first_is_followed_all_the_same(
     shared: SharedTree, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,25 @@ def test_new_partitions_with_the_same_replicas_share_one_image(updater: ImageUpd
     assert (first.leader, first.partition_epoch) == (NO_LEADER, -1)
 
 
+class FaultyListener(Recorder):
+    """A listener that fails at every state of a partition."""
+
+    def on_leadership(self, topic: TopicImage, partition: int) -> None:
+        raise RuntimeError(f"cannot take {topic.name}-{partition}")
+
+
+def test_a_fault_of_one_listener_costs_the_others_nothing(
+    updater: ImageUpdater, heard: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    updater.apply_states(topic(updater, ID_A, 1, 1), [0, 1])
+    updater.listeners.insert(0, FaultyListener())
+    heard.take()
+    updater.apply_states(topic(updater, ID_A, 2, 2), [0, 1])
+    assert heard.take() == [("leadership", "t", 0), ("leadership", "t", 1)]
+    assert "cannot take t-0" in caplog.text
+    assert "cannot take t-1" in caplog.text
+
+
 def test_states_of_a_few_partitions_are_told_and_no_others(
     updater: ImageUpdater, heard: Recorder
 ) -> None:
