@@ -1,7 +1,8 @@
 """`minibroker pipeline VERB …`: words in, exit code out.
 
     words ─► verbs.parser ─► plan ─► commands/<kind> ─► jobs/<verb>, progress, one last sentence
-                               └──► --dry-run: preview
+                               ├──► --dry-run: preview
+                               └──► else, before that: commands/starting
 
 Help and wrong usage need no Spark: a command's modules are imported when it runs.
 """
@@ -19,6 +20,7 @@ from minibroker.pipeline.commands.exits import (
     EXIT_OK,
     EXIT_USAGE,
 )
+from minibroker.pipeline.commands.starting import announce
 from minibroker.pipeline.errors import JobUsageError, PipelineError
 from minibroker.pipeline.verbs.kinds import near
 from minibroker.pipeline.verbs.parser import help_of, overview, parse
@@ -88,5 +90,6 @@ def _run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
 
         out.write("\n".join(preview(plan, engine)) + "\n")
         return EXIT_OK
+    announce(arguments, out, errors)
     command = importlib.import_module(arguments.verb.command)
     return int(command.run(plan, engine, out, errors))

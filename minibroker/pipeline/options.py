@@ -12,6 +12,7 @@ Spark's.
 | startingTimestamp, endingTimestamp | milliseconds, for all partitions; win over the others |
 | startingOffsetsByTimestampStrategy | error (default), latest: no record that late |
 | maxOffsetsPerTrigger, minOffsetsPerTrigger, maxTriggerDelay | streams: offsets of a batch; 15m |
+| batchPause | ours, streams: time without a batch once one reached the end, as 1m; 0s |
 | minPartitions, maxRecordsPerPartition | about how many tasks at least; offsets of a task at most |
 | minRecordsPerPartition | ours: no task is made with fewer offsets; 1 |
 | stopTimestamp | ours, streams: read up to the first record at these milliseconds or later |
@@ -64,6 +65,7 @@ _KNOWN: Final = (
     "maxOffsetsPerTrigger",
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
+    "batchPause",
     "minPartitions",
     "maxRecordsPerPartition",
     "minRecordsPerPartition",
@@ -125,6 +127,8 @@ class SourceOptions(NamedTuple):
     max_offsets_per_trigger: int
     min_offsets_per_trigger: int
     max_trigger_delay_ms: int
+    batch_pause_ms: int
+    """Time without a batch from the start of one that reached the end on."""
     min_partitions: int
     max_records_per_partition: int
     min_records_per_partition: int
@@ -207,6 +211,7 @@ def parse(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
         max_offsets_per_trigger=_number(found, "maxOffsetsPerTrigger", 0, least=1),
         min_offsets_per_trigger=_min_offsets(found),
         max_trigger_delay_ms=_delay_ms(found, "maxTriggerDelay", "15m"),
+        batch_pause_ms=_delay_ms(found, "batchPause", "0s"),
         min_partitions=_number(found, "minPartitions", 0, least=1),
         max_records_per_partition=_number(found, "maxRecordsPerPartition", 0, least=1),
         min_records_per_partition=_number(found, "minRecordsPerPartition", 1, least=1),

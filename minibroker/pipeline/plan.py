@@ -54,25 +54,31 @@ class Kafka(NamedTuple):
 
 
 def kafka_of(
-    bootstrap: str | None, source: str, config_file: str | None, settings: Mapping[str, str]
+    bootstrap: str | None,
+    source: str,
+    config_file: str | None,
+    settings: Mapping[str, str],
+    *,
+    elsewhere: str = DEFAULT_BOOTSTRAP,
 ) -> Kafka:
     """Return a cluster from what the user gave.
 
     Args:
-        bootstrap: where it is; None: the file says, or it is on this machine.
+        bootstrap: where it is; None: `bootstrap.servers` among the settings, or `elsewhere`.
         source: one of SOURCES.
         config_file: a properties file with settings of a client, None: none.
         settings: more of them, which win; `kafka.` may stand before the names.
+        elsewhere: its address if nothing says one.
 
     Raises:
         PipelineError: the file cannot be read.
     """
     given = {} if config_file is None else read_file(config_file)
     given |= {name.removeprefix("kafka."): value for name, value in settings.items()}
-    told = given.pop("bootstrap.servers", DEFAULT_BOOTSTRAP)
+    address = given.pop("bootstrap.servers", elsewhere)
     of_registry = [name for name in given if name.startswith(REGISTRY_PREFIX)]
     registry = {name.removeprefix(REGISTRY_PREFIX): given.pop(name) for name in of_registry}
-    return Kafka(bootstrap or told, source, given, registry)
+    return Kafka(bootstrap or address, source, given, registry)
 
 
 def without_password(url: str) -> str:

@@ -129,7 +129,7 @@ def _archived_as(plan: ArchivePlan) -> str:
 def _pace(plan: ArchivePlan) -> str:
     if not plan.follow or plan.trigger_ms is None:
         return ""
-    return f", one every {duration(plan.trigger_ms)}"
+    return f", one every {duration(plan.trigger_ms)} once none is full"
 
 
 def _replay(plan: ReplayPlan) -> Lines:
@@ -261,7 +261,7 @@ def _copy(plan: CopyPlan) -> Lines:
     return [
         ("copy", _topics(plan.kafka, topics)),
         ("from", _from(plan.kafka)),
-        ("to", f"{', '.join(targets)} at {plan.target.bootstrap}"),
+        ("to", f"{', '.join(targets)} at {_where(plan.target)}"),
         ("places", "in the partitions of their keys" if plan.by_key else "in their partitions"),
         ("groups", ", ".join(groups) or "none"),
         ("copies", f"{_ahead(plan.kafka, topics, plan.checkpoint, plan.operations)}, {ending}"),
@@ -279,8 +279,16 @@ def _topics(kafka: Kafka, names: Iterable[str]) -> str:
 
 def _from(kafka: Kafka) -> str:
     way = "Spark's connector" if kafka.source == "connector" else "minibroker's source"
-    settings = "".join(f" {key}=…" for key in sorted(kafka.settings))
-    return f"{kafka.bootstrap} through {way}{settings}"
+    return f"{kafka.bootstrap} through {way}{_settings(kafka)}"
+
+
+def _where(kafka: Kafka) -> str:
+    """Return the address of a cluster, and the names of the settings for it."""
+    return f"{kafka.bootstrap}{_settings(kafka)}"
+
+
+def _settings(kafka: Kafka) -> str:
+    return "".join(f" {key}=…" for key in sorted(kafka.settings))
 
 
 def _ahead(

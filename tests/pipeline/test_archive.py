@@ -255,6 +255,7 @@ def test_a_pattern_follows_until_it_is_told_to_stop(
         to=here,
         bootstrap=address,
         follow=True,
+        every="1ms",
         spark=spark,
         progress=follow,
         stop=stop,

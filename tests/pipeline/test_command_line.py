@@ -79,6 +79,8 @@ def test_a_script_gets_lines_of_json_and_ctrl_c_ends_after_the_batch(
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
+        starting = json.loads(process.stdout.readline())
+        assert (starting["starting"], starting["brokers"]) == ("archive", minibroker_address)
         pages = json.loads(process.stdout.readline())["ui"]
         with urllib.request.urlopen(pages, timeout=SECONDS) as page:
             assert b"minibroker pipeline" in page.read()
@@ -103,7 +105,7 @@ def test_a_person_gets_one_line_and_a_last_sentence(
     code, said = on_a_terminal(command(*words, "--master", "local[1]"), tmp_path)
     assert code == 0
     shown = said.split("\r\x1b[K")
-    assert shown[0] == ""
+    assert shown[0].endswith(f": asking {minibroker_address}, then starting Spark (local[1])\r\n")
     assert shown[1:4] == ["asking the brokers", "starting Spark", "first batch"]
     assert re.fullmatch(r"50 rows  [\d,]+ rows/s  lag 0", shown[4])
     assert re.fullmatch(r"50 records archived to out in .*\r\n", shown[-1])
@@ -120,7 +122,8 @@ def test_no_java_is_one_sentence(minibroker_address: str, topic: str, tmp_path: 
         timeout=SECONDS,
         env={**os.environ, "JAVA_HOME": str(tmp_path)},
     )
-    assert (done.returncode, done.stdout) == (1, "")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["starting"] == "archive"
     assert done.stderr.startswith("minibroker pipeline archive: no Java: Spark needs Java 17")
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []

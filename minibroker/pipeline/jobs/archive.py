@@ -48,7 +48,7 @@ from minibroker.pipeline.transforms.archived import to_archive, to_text
 from minibroker.pipeline.transforms.operated import check_condition, operated
 from minibroker.pipeline.values.schema_text import schema_text
 from minibroker.pipeline.verbs.archive import ArchivePlan
-from minibroker.pipeline.verbs.shared import DEFAULT_BATCH_BYTES, trigger_of
+from minibroker.pipeline.verbs.shared import DEFAULT_BATCH_BYTES, pause_option, trigger_of
 
 if TYPE_CHECKING:
     import threading
@@ -200,7 +200,7 @@ def _start_of(
         stream = timed(
             batches.writeStream.foreachBatch(writer.write),
             available_now=not plan.follow,
-            trigger=trigger_of(plan.trigger_ms),
+            trigger=trigger_of(plan.trigger_ms, plan.kafka.source),
         )
         query = start_query(spark, stream, plan.checkpoint)
         rows_of = (lambda found: writer.rows.pop(found["batchId"], 0)) if is_ranges else None
@@ -234,7 +234,7 @@ def _start_of_spark(plan: ArchivePlan, rows: DataFrame) -> StreamingQuery:
         checkpoint=plan.checkpoint,
         file_format=plan.format,
         available_now=not plan.follow,
-        trigger=trigger_of(plan.trigger_ms),
+        trigger=trigger_of(plan.trigger_ms, plan.kafka.source),
     )
 
 
@@ -247,6 +247,7 @@ def reader_options(plan: ArchivePlan) -> dict[str, str]:
         "startingOffsets": "earliest",
         "includeHeaders": "true",
         **sources.limits(plan.batch_rows, plan.batch_bytes or DEFAULT_BATCH_BYTES, plan.max_rate),
+        **pause_option(plan.trigger_ms),
         "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
         **source_options(plan.operations, streaming=True),
     }

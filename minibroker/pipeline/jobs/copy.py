@@ -38,7 +38,7 @@ from minibroker.pipeline.state import job_directory, topic_identity
 from minibroker.pipeline.state.checkpoint_files import start_query, timed
 from minibroker.pipeline.state.topic_identity import Place
 from minibroker.pipeline.transforms.operated import check_condition
-from minibroker.pipeline.verbs.shared import trigger_of
+from minibroker.pipeline.verbs.shared import pause_option, trigger_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -212,7 +212,7 @@ def _start(
     stream = timed(
         sources.stream_ranges(spark, options).writeStream.foreachBatch(writer.write),
         available_now=not plan.follow,
-        trigger=trigger_of(plan.every_ms),
+        trigger=trigger_of(plan.every_ms, plan.kafka.source),
     )
     query = start_query(spark, stream, plan.checkpoint)
     if isinstance(writer, ChosenBatchWriter):
@@ -242,6 +242,7 @@ def reader_options(plan: CopyPlan) -> dict[str, str]:
         "startingOffsets": "earliest",
         "maxOffsetsPerTrigger": str(plan.batch_rows),
         **rated,
+        **pause_option(plan.every_ms),
         "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
         **source_options(plan.operations, streaming=True),
     }

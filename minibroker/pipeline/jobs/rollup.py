@@ -34,6 +34,7 @@ from minibroker.pipeline.transforms.operated import operated
 from minibroker.pipeline.transforms.value_schema import check as check_schema
 from minibroker.pipeline.transforms.value_schema import schema_of
 from minibroker.pipeline.verbs.rollup import RollupPlan
+from minibroker.pipeline.verbs.shared import pause_option
 
 if TYPE_CHECKING:
     import threading
@@ -157,6 +158,7 @@ def reader_options(plan: RollupPlan) -> dict[str, str]:
         "startingOffsets": "earliest",
         "includeHeaders": "true",
         "maxOffsetsPerTrigger": str(plan.batch_rows),
+        **pause_option(plan.every_ms),
         "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
         **source_options(plan.operations, streaming=True),
     }

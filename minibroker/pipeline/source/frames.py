@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _OURS_ALONE: Final = (
     "minRecordsPerPartition",
+    "batchPause",
     "stopTimestamp",
     "maxPartitions",
     "joinPartitions",

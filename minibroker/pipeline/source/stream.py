@@ -57,6 +57,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._stops: Offsets = {}
         """Partition → first offset at `stopTimestamp` or later, where there is one."""
         self._last_batch_s = time.monotonic()
+        self._reached_end_s: float | None = None
+        """Start of the last batch if that took all there was, None if more waits."""
         self._sizes_or_none: RecordSizes | None = None
         self._batches = 0
         self._waited: dict[TopicPartition, int] = {}
@@ -108,6 +110,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises:
             PipelineError: a topic is gone or its end went back, and `failOnDataLoss` is on.
         """
+        if self._pauses():
+            return start
         begun = offsets.from_plain(start, where="the position of the stream")
         end = self._frozen
         if end is None:
@@ -118,17 +122,24 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             partition: begun.get(partition, self._first_offsets.get(partition, 0))
             for partition in end
         }
-        if isinstance(limit, ReadAllAvailable):
-            return offsets.to_plain(end)
-        waiting = sum(end[partition] - froms[partition] for partition in end)
-        if self._waits_for_more(waiting):
-            return start
+        limited = end
+        if not isinstance(limit, ReadAllAvailable):
+            waiting = sum(end[partition] - froms[partition] for partition in end)
+            if self._waits_for_more(waiting):
+                return start
+            limited = self._limited(froms, end)
         self._last_batch_s = time.monotonic()
+        if limited != froms:
+            self._reached_end_s = self._last_batch_s if limited == end else None
+        return offsets.to_plain(limited)
+
+    def _limited(self, froms: Offsets, end: Offsets) -> Offsets:
+        """Return `end` within the limits of a batch."""
         if self._options.max_bytes_per_trigger:
             end = self._limited_in_bytes(froms, end)
         if self._options.max_offsets_per_trigger:
             end = offsets.limit_rows(froms, end, self._options.max_offsets_per_trigger)
-        return offsets.to_plain(end)
+        return end
 
     def _limited_in_bytes(self, froms: Offsets, end: Offsets) -> Offsets:
         """Return `end` within `maxBytesPerTrigger`, by the size of the records that come next."""
@@ -226,6 +237,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 f"{sentence}; start anew with another checkpoint, or set failOnDataLoss=false to "
                 "go on with what there is"
             )
+
+    def _pauses(self) -> bool:
+        """Return whether `batchPause` delays the next batch; while more waits nothing does."""
+        if self._frozen is not None or self._reached_end_s is None:
+            return False
+        return (time.monotonic() - self._reached_end_s) * 1000 < self._options.batch_pause_ms
 
     def _waits_for_more(self, waiting: int) -> bool:
         """Return whether `minOffsetsPerTrigger` delays the batch, for maxTriggerDelay at most."""

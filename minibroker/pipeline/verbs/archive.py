@@ -25,6 +25,7 @@ from minibroker.pipeline.verbs.kinds import (
     Kind,
     Many,
     choice,
+    duration_text,
     is_path,
 )
 from minibroker.pipeline.verbs.row_options import ROW_OPTIONS
@@ -51,8 +52,9 @@ from minibroker.pipeline.verbs.shared import (
 )
 
 FORMATS: Final = (*FILE_FORMATS, *TABLE_FORMATS)
-TABLE_EVERY_MS: Final = 60_000
-"""Time between two batches of a table that is followed: each of them is a version of the table."""
+FOLLOW_EVERY_MS: Final = 60_000
+"""Time between two batches of an archive that follows: each makes a file, or a version of a table.
+"""
 
 
 class ArchivePlan(NamedTuple):
@@ -91,10 +93,12 @@ class ArchivePlan(NamedTuple):
     fail_on_data_loss: Annotated[bool, ON_DATA_LOSS] = True
     on_recreated: Annotated[str, ON_RECREATED] = FAIL
     target_bytes: Annotated[int, TARGET_FILE_SIZE] = DEFAULT_TARGET_BYTES
-    every_ms: Annotated[int | None, EVERY._replace(default="tables: 1m, files: none")] = None
+    every_ms: Annotated[int | None, EVERY._replace(default=duration_text(FOLLOW_EVERY_MS))] = None
     catalog: Annotated[Mapping[str, str], CATALOG] = {}
     table: Annotated[str | None, TABLE] = None
-    batch_bytes: Annotated[int | None, BATCH_BYTES] = None
+    batch_bytes: Annotated[
+        int | None, BATCH_BYTES._replace(default="512MB; with --source connector none")
+    ] = None
     """Bytes of a batch, at most, about; None: the default."""
     max_rate: Annotated[int | None, MAX_RATE] = None
     """Bytes that are read in a second, at most; None: no limit."""
@@ -184,8 +188,10 @@ class ArchivePlan(NamedTuple):
 
     @property
     def trigger_ms(self) -> int | None:
-        """Return the time between two batches, None for no pause."""
-        return TABLE_EVERY_MS if self.every_ms is None and self.is_table else self.every_ms
+        """Return the time between two batches, None for an archive that ends."""
+        if not self.follow:
+            return None
+        return FOLLOW_EVERY_MS if self.every_ms is None else self.every_ms
 
 
 def check(plan: ArchivePlan, names: Names) -> None:

@@ -38,14 +38,15 @@ class OtherCluster(NamedTuple):
             flag="--with-bootstrap",
             help="the broker of B",
             name="with_bootstrap",
-            default="that of A",
+            default="bootstrap.servers of --with-kafka-config, or that of A",
         ),
     ] = None
     kafka: Annotated[
         Mapping[str, str],
         KAFKA._replace(
             flag="--with-kafka",
-            help="a setting of the Kafka client for B; without any, those of A are taken",
+            help="a setting of the Kafka client for B: on the cluster of A it is added to those of "
+            "A; another cluster takes those only if it has none",
             name="with_kafka",
         ),
     ] = {}
@@ -53,7 +54,7 @@ class OtherCluster(NamedTuple):
         str | None,
         KAFKA_CONFIG._replace(
             flag="--with-kafka-config",
-            help="settings of the Kafka client for B in a properties file",
+            help="settings of the Kafka client for B in a properties file, taken as --with-kafka",
             name="with_kafka_config",
         ),
     ] = None

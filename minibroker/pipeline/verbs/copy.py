@@ -44,15 +44,15 @@ class TargetCluster(NamedTuple):
             flag="--to-bootstrap",
             help="the broker of the target",
             name="to_bootstrap",
-            default="that of the source",
+            default="bootstrap.servers of --to-kafka-config, or that of the source",
         ),
     ] = None
     kafka: Annotated[
         Mapping[str, str],
         KAFKA._replace(
             flag="--to-kafka",
-            help="a setting of the Kafka client for the target; without any, those of the source "
-            "are taken",
+            help="a setting of the Kafka client for the target: on the cluster of the source it is "
+            "added to those of the source; another cluster takes those only if it has none",
             name="to_kafka",
         ),
     ] = {}
@@ -60,7 +60,8 @@ class TargetCluster(NamedTuple):
         str | None,
         KAFKA_CONFIG._replace(
             flag="--to-kafka-config",
-            help="settings of the Kafka client for the target in a properties file",
+            help="settings of the Kafka client for the target in a properties file, taken "
+            "as --to-kafka",
             name="to_kafka_config",
         ),
     ] = None
@@ -91,7 +92,13 @@ class CopyPlan(NamedTuple):
         Option("--pattern", Kind("P"), "or all topics whose whole name this expression matches"),
     ] = None
     to_topic: Annotated[
-        str | None, Option("--to-topic", TOPIC, "name of the copy of the only topic")
+        str | None,
+        Option(
+            "--to-topic",
+            TOPIC,
+            "name of the copy of the only topic",
+            default="the name of the topic behind --prefix",
+        ),
     ] = None
     prefix: Annotated[
         str,

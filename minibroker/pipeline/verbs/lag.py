@@ -34,7 +34,13 @@ class LagPlan(NamedTuple):
 
     kafka: Annotated[Kafka, OWN_SOURCE]
     groups: Annotated[
-        Sequence[str], Option("--group", Many("G[,...]"), "groups to watch; none: all")
+        Sequence[str],
+        Option(
+            "--group",
+            Many("G[,...]"),
+            "groups to watch",
+            default="none: all, but none beside --checkpoint",
+        ),
     ] = ()
     pattern: Annotated[
         str | None,

@@ -151,8 +151,8 @@ class RollupPlan(NamedTuple):
 
     @property
     def trigger(self) -> str | None:
-        """Return the time between two batches as Spark reads it, None for no pause."""
-        return trigger_of(self.every_ms)
+        """Return how often Spark starts a batch, None for at once."""
+        return trigger_of(self.every_ms, self.kafka.source)
 
     @property
     def to_topic(self) -> str | None:

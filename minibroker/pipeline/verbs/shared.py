@@ -52,11 +52,14 @@ DEFAULT_BATCH_BYTES: Final = 512 << 20
 DEFAULT_TARGET_BYTES: Final = 128 << 20
 """Size of a file of Parquet or of a table, about."""
 
+ASK_MS: Final = 1_000
+"""Time between two questions whether a batch can start, at most."""
+
 FOLLOW: Final = Option("--follow", SWITCH, "do not end: go on with new records", PACE)
 EVERY: Final = Option(
     "--every",
     DURATION,
-    "with --follow, time between two batches",
+    "with --follow, time between two batches, unless more waits than fits into one",
     PACE,
     name="every",
     default="none",
@@ -117,7 +120,7 @@ BOOTSTRAP: Final = Option(
     Kind("HOST:PORT[,...]", addresses),
     "the broker",
     CONNECTION,
-    default=DEFAULT_BOOTSTRAP,
+    default=f"bootstrap.servers of --kafka-config, or {DEFAULT_BOOTSTRAP}",
 )
 KAFKA: Final = Option(
     "--kafka", PAIRS, "a setting of the Kafka client, such as security.protocol=SSL", CONNECTION
@@ -233,13 +236,22 @@ class Limited(Protocol):
 def cluster_beside(
     kafka: Kafka, bootstrap: str | None, settings: Mapping[str, str], config_file: str | None
 ) -> Kafka:
-    """Return another cluster than `kafka`, with its settings where it has none of its own.
+    """Return a second cluster, which is `kafka` itself unless something says where it is.
+
+    Its settings are added to those of `kafka` if it is the same cluster. Another cluster has only
+    its own ones; if it has none, it takes those of `kafka`.
 
     Raises PipelineError: the file cannot be read.
     """
-    if settings or config_file is not None:
-        return kafka_of(bootstrap, SOURCES[0], config_file, settings)
-    return kafka if bootstrap is None else kafka._replace(bootstrap=bootstrap)
+    own = kafka_of(bootstrap, SOURCES[0], config_file, settings, elsewhere="")
+    if not own.bootstrap:
+        return kafka._replace(
+            settings={**kafka.settings, **own.settings},
+            registry={**kafka.registry, **own.registry},
+        )
+    if own.settings or own.registry:
+        return own
+    return kafka._replace(bootstrap=own.bootstrap)
 
 
 class WithEvery(Protocol):
@@ -260,9 +272,20 @@ def check_every(plan: WithEvery, names: Names) -> None:
         raise JobUsageError(f"{names['every_ms']} is for a job with {names['follow']}")
 
 
-def trigger_of(every_ms: int | None) -> str | None:
-    """Return the time between two batches as Spark reads it, None for no pause."""
-    return None if every_ms is None else f"{every_ms} milliseconds"
+def trigger_of(every_ms: int | None, source: str) -> str | None:
+    """Return how often Spark starts a batch, None for at once.
+
+    Our own source makes the pause itself, and makes none while a full batch waits; Spark only asks
+    it often enough. The connector leaves the pause to Spark.
+    """
+    if every_ms is None:
+        return None
+    return f"{min(every_ms, ASK_MS) if source == SOURCES[0] else every_ms} milliseconds"
+
+
+def pause_option(every_ms: int | None) -> dict[str, str]:
+    """Return the option of the source for the time between two batches."""
+    return {} if every_ms is None else {"batchPause": f"{every_ms}ms"}
 
 
 def check_limits(kafka: Kafka, plan: Limited, names: Names) -> None:

@@ -76,6 +76,7 @@ def test_a_delay_is_a_number_and_a_unit(text: str, ms: int) -> None:
         ({"includeHeaders": "yes"}, "includeHeaders is 'yes', expected false or true"),
         ({"emit": "offsets"}, "emit is 'offsets', expected records or ranges"),
         ({"failOnDataLoss": "no"}, "failOnDataLoss is 'no', expected true or false"),
+        ({"batchPause": "soon"}, "batchPause is 'soon'"),
         ({"maxTriggerDelay": "soon"}, "maxTriggerDelay is 'soon'"),
         ({"minOffsetsPerTrigger": "5", "maxOffsetsPerTrigger": "4"}, "more than maxOffsets"),
         ({"kafka.auto.offset.reset": "latest"}, "cannot be set: say startingOffsets"),

@@ -103,6 +103,39 @@ def test_too_few_are_waited_for_but_not_for_ever(monkeypatch: pytest.MonkeyPatch
     assert reader.latestOffset(start, ReadMinRows(10)) == {"a": {"0": 5}}
 
 
+def test_a_pause_begins_once_a_batch_has_reached_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(source_stream.time, "monotonic", lambda: now[0])
+    topics = ToldTopics({A: 25})
+    reader = stream(topics, maxOffsetsPerTrigger="10", batchPause="60s")
+
+    def end_after(offset: int) -> int:
+        found = reader.latestOffset({"a": {"0": offset}}, ReadMaxRows(10))
+        return int(found["a"]["0"])
+
+    assert [end_after(0), end_after(10), end_after(20)] == [10, 20, 25]
+    topics.ends = {A: 45}
+    now[0] += 59
+    assert end_after(25) == 25
+    now[0] += 1
+    assert [end_after(25), end_after(35)] == [35, 45]
+    now[0] += 60
+    assert end_after(45) == 45
+    topics.ends = {A: 46}
+    assert end_after(45) == 46, "after a time without records the first one is not delayed"
+    assert end_after(46) == 46
+
+
+def test_a_pause_holds_without_a_limit_and_not_for_a_frozen_end() -> None:
+    topics = ToldTopics({A: 5})
+    reader = stream(topics, batchPause="1h")
+    assert reader.latestOffset({"a": {"0": 0}}, ReadAllAvailable()) == {"a": {"0": 5}}
+    topics.ends = {A: 7}
+    assert reader.latestOffset({"a": {"0": 5}}, ReadAllAvailable()) == {"a": {"0": 5}}
+    reader.prepareForTriggerAvailableNow()
+    assert reader.latestOffset({"a": {"0": 5}}, ReadAllAvailable()) == {"a": {"0": 7}}
+
+
 def test_available_now_freezes_the_end_and_waits_for_no_minimum() -> None:
     topics = ToldTopics({A: 5})
     reader = stream(topics, minOffsetsPerTrigger="10")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.jobs.archive import reader_options
 from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.verbs.archive import VERB, ArchivePlan, check
 from minibroker.pipeline.verbs.declaration import InWords, options_of
+from minibroker.pipeline.verbs.shared import trigger_of
 
 NAMES = {field.name: InWords({}).name_of(field) for field in options_of(VERB.plan)}
 
@@ -16,10 +18,24 @@ def test_its_progress_is_beside_its_output() -> None:
     assert ArchivePlan(Kafka(), "d").checkpoint == "d/_minibroker/checkpoint"
 
 
-def test_a_table_has_a_pace_of_its_own() -> None:
-    files, table = (ArchivePlan(Kafka(), "d", ("a",), format=f) for f in ("json", "delta"))
-    assert (files.trigger_ms, table.trigger_ms) == (None, 60_000)
-    assert files._replace(every_ms=5).trigger_ms == 5
+@pytest.mark.parametrize("file_format", ["parquet", "delta"])
+def test_an_archive_that_follows_makes_a_batch_a_minute(file_format: str) -> None:
+    ending = ArchivePlan(Kafka(), "d", ("a",), format=file_format)
+    assert ending.trigger_ms is None
+    following = ending._replace(follow=True)
+    assert following.trigger_ms == 60_000
+    assert following._replace(every_ms=5).trigger_ms == 5
+
+
+@pytest.mark.parametrize(
+    ("source", "trigger"),
+    [("minibroker", "1000 milliseconds"), ("connector", "300000 milliseconds")],
+)
+def test_our_source_makes_the_pause_itself(source: str, trigger: str) -> None:
+    plan = ArchivePlan(Kafka(source=source), "d", ("a",), follow=True, every_ms=300_000)
+    assert trigger_of(plan.trigger_ms, plan.kafka.source) == trigger
+    assert reader_options(plan)["batchPause"] == "300000ms"
+    assert "batchPause" not in reader_options(plan._replace(follow=False, every_ms=None))
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,9 @@ def test_b_has_the_cluster_of_a_unless_something_is_said() -> None:
     assert (moved.bootstrap, moved.settings) == ("there:9092", {"security.protocol": "SSL"})
     other = plan(f"x y {settings} --with-bootstrap t:1 --with-kafka client.id=c").sides[1].kafka
     assert (other.bootstrap, other.settings) == ("t:1", {"client.id": "c"})
+    same = plan(f"x y {settings} --with-kafka client.id=c").sides[1].kafka
+    assert same.bootstrap == "here:9092"
+    assert same.settings == {"security.protocol": "SSL", "client.id": "c"}
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from minibroker.pipeline.verbs.parser import parse
 from minibroker.pipeline.verbs.table import VERBS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from minibroker.pipeline.verbs.copy import CopyPlan
 
 
@@ -34,6 +36,29 @@ def test_the_target_is_the_source_unless_something_is_said() -> None:
     assert (moved.bootstrap, moved.settings) == ("there:2", {"client.id": "x"})
     other = plan("--topic a --to-bootstrap there:2 --to-kafka client.id=y").target
     assert (other.bootstrap, other.settings) == ("there:2", {"client.id": "y"})
+
+
+def test_a_setting_of_the_target_does_not_say_where_it_is() -> None:
+    source = "--topic a --bootstrap here:1 --kafka sasl.mechanism=PLAIN --kafka client.id=x"
+    found = plan(f"{source} --to-kafka compression.type=zstd --to-kafka client.id=y").target
+    assert found.bootstrap == "here:1"
+    assert found.settings == {
+        "sasl.mechanism": "PLAIN",
+        "client.id": "y",
+        "compression.type": "zstd",
+    }
+    moved = plan(f"{source} --to-kafka bootstrap.servers=there:2").target
+    assert (moved.bootstrap, moved.settings["client.id"]) == ("there:2", "x")
+
+
+def test_a_file_of_settings_says_where_the_target_is(tmp_path: Path) -> None:
+    file = tmp_path / "target.properties"
+    file.write_text("bootstrap.servers=there:2\ncompression.type=zstd\n")
+    found = plan(f"--topic a --bootstrap here:1 --kafka client.id=x --to-kafka-config {file}")
+    assert found.target.bootstrap == "there:2"
+    assert found.target.settings == {"compression.type": "zstd"}
+    file.write_text("compression.type=zstd\n")
+    assert found.target.bootstrap == "here:1"
 
 
 @pytest.mark.parametrize(

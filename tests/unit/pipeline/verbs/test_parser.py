@@ -9,6 +9,7 @@ from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.verbs import parser
 from minibroker.pipeline.verbs.archive import ArchivePlan
 from minibroker.pipeline.verbs.declaration import option_of, options_of
+from minibroker.pipeline.verbs.help_text import help_text
 from minibroker.pipeline.verbs.inspect import InspectPlan
 from minibroker.pipeline.verbs.parser import Arguments, help_of, overview
 from minibroker.pipeline.verbs.replay import ReplayPlan
@@ -50,6 +51,33 @@ def test_a_help_page_has_groups_and_its_examples_at_the_end() -> None:
     ]
     assert page.endswith("--schema-registry http://localhost:8081\n")
     assert "  --batch-rows N           records of a batch, at most (2000000)\n" in page
+
+
+@pytest.mark.parametrize(
+    ("verb", "option", "default"),
+    [
+        ("archive", "--bootstrap", "bootstrap.servers of --kafka-config, or 127.0.0.1:9092"),
+        ("archive", "--every", "1m"),
+        ("archive", "--batch-bytes", "512MB; with --source connector none"),
+        ("copy", "--to-bootstrap", "bootstrap.servers of --to-kafka-config, or that of the source"),
+        ("copy", "--to-kafka", "another cluster takes those only if it has none"),
+        ("copy", "--to-kafka-config", "as --to-kafka"),
+        ("copy", "--to-topic", "the name of the topic behind --prefix"),
+        ("compare", "--with-bootstrap", "bootstrap.servers of --with-kafka-config, or that of A"),
+        ("compare", "--with-kafka", "another cluster takes those only if it has none"),
+        ("compare", "--with-kafka-config", "as --with-kafka"),
+        ("replay", "--checkpoint", "FROM/_minibroker/replays/TOPIC"),
+        ("rollup", "--checkpoint", "TO/_minibroker/checkpoint"),
+        ("rollup", "--slide", "the length of a window"),
+        ("rollup", "--time", "the record's timestamp"),
+        ("lag", "--group", "none: all, but none beside --checkpoint"),
+    ],
+)
+def test_a_default_that_depends_on_another_option_is_said(
+    verb: str, option: str, default: str
+) -> None:
+    [field] = [field for field in options_of(VERBS[verb].plan) if option_of(field).flag == option]
+    assert default in help_text(field)
 
 
 def test_the_overview_names_every_verb() -> None:
