@@ -4,8 +4,10 @@
                                                                                             │
     table ◄─ room for the union ◄───────────────────────────────────────────────────────────┘
 
-The union begins with the columns that the table has, and takes in one schema after the other. A
-schema that does not fit is refused: its values are dead letters, and the reason names the field.
+The union begins with the columns that the table has, and takes in one schema after the other, the
+newest of a subject first: where two of them do not fit together, the newer one counts. A schema
+that does not fit is refused: its values are dead letters, and the reason names the field. A Delta
+table cannot widen a number that it has. What it does not have yet gets the widest type of all.
 """
 
 from __future__ import annotations
@@ -87,7 +89,7 @@ class Decodings:
         for topic in topics:
             for column in self._columns:
                 if column.plain is None:
-                    for id_ in self._registry.ids(f"{topic}-{column.name}"):
+                    for id_ in reversed(self._registry.ids(f"{topic}-{column.name}")):
                         self.learn([(column.name, SchemaKey(id_))])
 
     def learn(self, unseen: Iterable[tuple[str, SchemaKey]]) -> None:
@@ -148,7 +150,8 @@ class Decodings:
         if old is None:
             check_names(found, column)
         new = found if old is None else united(old, found, column)
-        changed = [] if old is None or self._widens else widened(old, new, column)
+        there = None if self._widens else self._in_table.get(column)
+        changed = [] if there is None else widened(there, new, column)
         if changed:
             raise TypeConflictError(
                 f"{changed[0]}, and a Delta table cannot widen a number: write into a new "

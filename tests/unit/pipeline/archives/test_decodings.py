@@ -55,11 +55,12 @@ def test_versions_of_the_subject_make_the_columns() -> None:
 
 
 def test_a_schema_that_does_not_fit_is_refused_with_the_field() -> None:
-    found = begun({"a": "int"}, {"a": "string"}, {})
+    now = pa.struct([("a", pa.int32())])
+    found = begun({"a": "string"}, {"b": "int"}, {}, value=now)
     (column,) = found.columns()
-    assert column.schemas[SchemaKey(1)].reason == ""
-    assert column.schemas[SchemaKey(2)].reason == "value.a is string there and int32 in the table"
-    assert found.types() == {"value": pa.struct([("a", pa.int32())])}
+    assert column.schemas[SchemaKey(1)].reason == "value.a is string there and int32 in the table"
+    assert column.schemas[SchemaKey(2)].reason == ""
+    assert found.types() == {"value": pa.struct([("a", pa.int32()), ("b", pa.int32())])}
 
     # The first schema, too: Delta refuses such columns, and Spark does not read them.
     (column,) = begun({"id": "int", "ID": "string"}, {}).columns()
@@ -77,6 +78,23 @@ def test_a_table_that_cannot_widen() -> None:
         "write into a new directory, or with --format iceberg"
     )
     assert found.types() == {"value": now}
+
+
+def test_a_new_table_that_cannot_widen_takes_the_widest_of_the_versions() -> None:
+    found = begun({"a": "int"}, {"a": "long", "b": "int"}, {"a": "int", "b": "long"}, widens=False)
+    found.learn([("value", SchemaKey(3))])
+    assert found.types() == {"value": pa.struct([("a", pa.int64()), ("b", pa.int64())])}
+    assert [schema.reason for schema in found.columns()[0].schemas.values()] == ["", "", ""]
+    found.note_taken_in()
+    late = begun({"c": "int"}, {"c": "long"}, {}, widens=False, value=found.types()["value"])
+    assert late.types()["value"].field("c").type == pa.int64()
+
+
+def test_the_newest_version_decides_where_two_do_not_fit_together() -> None:
+    found = begun({"a": "int"}, {"a": "string"}, {})
+    (column,) = found.columns()
+    assert column.schemas[SchemaKey(1)].reason == "value.a is int32 there and string in the table"
+    assert column.schemas[SchemaKey(2)].reason == ""
 
 
 def test_one_schema_of_the_user_has_to_fit_the_table() -> None:
