@@ -98,7 +98,13 @@ def columns_writer(
 
         registry = SchemaRegistry({**plan.kafka.registry, "url": plan.registry_url})
     try:
-        decodings = Decodings(_columns(plan), registry, types, widens=plan.format != "delta")
+        decodings = Decodings(
+            _columns(plan),
+            registry,
+            types,
+            widens=plan.format != "delta",
+            has_bounds=plan.is_table,
+        )
         decodings.begin(topics)
         place = dead_letters.open_place(plan.dead_letters, plan.kafka, spark)
     except BaseException as error:

@@ -122,7 +122,7 @@ class DecodedFilesWriter(DataSourceArrowWriter):
         told = {
             "files": [file for message in done for file in message.files],
             "dead": [file for message in done for file in message.dead],
-            "unseen": sorted({unseen for message in done for unseen in message.unseen}),
+            "unseen": sorted({unseen for message in done for unseen in message.unseen}, key=repr),
             "unmaskable": sum(message.unmaskable for message in done),
             "found": reduce(or_, (message.found for message in done), 0),
         }

@@ -56,6 +56,7 @@ class Decodings:
         types: Mapping[str, pa.DataType],
         *,
         widens: bool,
+        has_bounds: bool = False,
     ) -> None:
         """Begin with the columns of the table.
 
@@ -64,12 +65,14 @@ class Decodings:
             registry: has the schemas; None if every column has a plain one.
             types: column → type that the table has already.
             widens: whether the table can make int32 int64, and float32 float64.
+            has_bounds: whether it can keep the years 1 to 9999 only.
 
         Raises ValueError: a plain schema cannot be a column, or does not fit the table.
         """
         self._columns = columns
         self._registry = registry
         self._widens = widens
+        self._has_bounds = has_bounds
         self._types = dict(types)
         self._in_table = dict(types)
         self._schemas: dict[str, dict[SchemaKey, ValueSchema]] = {
@@ -96,7 +99,7 @@ class Decodings:
         """Ask for schemas that tasks have met. Raises PipelineError: the registry is away."""
         if self._registry is None:
             raise AssertionError("tasks meet schemas only if there is a registry")
-        for column, key in sorted(set(unseen)):
+        for column, key in sorted(set(unseen), key=repr):
             known = self._schemas[column]
             if key not in known:
                 found = self._registry.schema(key.id)
@@ -113,6 +116,7 @@ class Decodings:
                 column.plain,
                 self._types.get(column.name, pa.null()),
                 column.keeps_bytes,
+                self._has_bounds,
             )
             for column in self._columns
         ]
@@ -141,7 +145,13 @@ class Decodings:
         try:
             self._take_in(column, schema)
         except ValueError as error:
-            return schema._replace(reason=str(error))
+            # A table of an earlier version has numbers where times belong, and keeps them.
+            older = schema._replace(as_numbers=True)
+            try:
+                self._take_in(column, older)
+            except ValueError:
+                return schema._replace(reason=str(error))
+            return older
         return schema
 
     def _take_in(self, column: str, schema: ValueSchema) -> None:

@@ -32,6 +32,8 @@ from minibroker.pipeline.values.decoding import AVRO, KINDS, PROTOBUF, ValueSche
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from minibroker.pipeline.values.wire_format import SchemaId
+
 URL: Final = "url"
 _NOT_THERE: Final = 404
 _OF_CREDENTIALS: Final = "basic.auth.credentials.source"
@@ -86,14 +88,14 @@ class SchemaRegistry:
         except Exception as error:
             raise self._no_answer(error) from error
 
-    def schema(self, id_: int) -> ValueSchema | None:
-        """Return the schema with an id, None if there is none.
+    def schema(self, id_: SchemaId) -> ValueSchema | None:
+        """Return the schema with a number or a GUID, None if there is none.
 
         A schema that nothing can be done with has a reason. Raises PipelineError: the registry
         does not answer.
         """
         try:
-            found = self._told.pop(id_, None) or self._client.get_schema(id_)
+            found = self._asked(id_)
             named = self._named(found)
         except SchemaRegistryError as error:
             if error.http_status_code == _NOT_THERE:
@@ -112,6 +114,11 @@ class SchemaRegistry:
             return ValueSchema(kind, descriptors(text, dict(named)))
         except ValueError as error:
             return ValueSchema(AVRO, "", reason=str(error))
+
+    def _asked(self, id_: SchemaId) -> Any:
+        if isinstance(id_, str):
+            return self._client.get_schema_by_guid(id_)
+        return self._told.pop(id_, None) or self._client.get_schema(id_)
 
     def _named(self, schema: Any) -> tuple[tuple[str, str], ...]:
         """Return the schemas that one refers to, each after those that it needs itself."""

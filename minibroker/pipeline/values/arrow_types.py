@@ -6,9 +6,11 @@ widens numbers. Arrow's own cast does the rest: it adds the missing fields as nu
 
 from __future__ import annotations
 
-from typing import Final
+from datetime import date
+from typing import Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 DEPTH_MAX: Final = 32
 """Structs, lists and maps inside each other, at most."""
@@ -18,6 +20,24 @@ WIDER: Final = (
     (pa.float32(), pa.float64()),
 )
 """A narrow type and a wide one that holds all its values, for every table format."""
+
+
+class _Bounds(NamedTuple):
+    """The times of a column, as the numbers that Arrow keeps."""
+
+    number: pa.DataType
+    least: int
+    most: int
+
+
+_DAY_US: Final = 86_400_000_000
+_FIRST_DAY: Final = date.min.toordinal() - date(1970, 1, 1).toordinal()
+_LAST_DAY: Final = date.max.toordinal() - date(1970, 1, 1).toordinal()
+_BOUNDS: Final = {
+    pa.timestamp("us").id: _Bounds(pa.int64(), _FIRST_DAY * _DAY_US, (_LAST_DAY + 1) * _DAY_US - 1),
+    pa.date32().id: _Bounds(pa.int32(), _FIRST_DAY, _LAST_DAY),
+}
+"""Times in microseconds and dates, the only ones of decoded columns."""
 
 
 class TypeConflictError(ValueError):
@@ -65,6 +85,38 @@ def widened(old: pa.DataType, new: pa.DataType, where: str = "value") -> list[st
     if pa.types.is_map(old) and pa.types.is_map(new):
         return widened(old.item_type, new.item_type, f"{where}{{}}")
     return [] if old.equals(new) else [_conflict(old, new, where)]
+
+
+def check_times(values: pa.Array, where: str = "") -> None:
+    """Raise ValueError for a time outside of the years 1 to 9999; the text names its field."""
+    found = values.type
+    if pa.types.is_struct(found):
+        for index, field in enumerate(found):
+            if has_times(field.type):
+                name = f"{where}.{field.name}" if where else field.name
+                check_times(pc.struct_field(values, [index]), name)
+    elif pa.types.is_list(found):
+        check_times(values.flatten(), f"{where}[]")
+    elif pa.types.is_map(found):
+        check_times(values.items, f"{where}{{}}")
+    elif bounds := _BOUNDS.get(found.id):
+        span = pc.min_max(values.cast(bounds.number)).as_py()
+        if (
+            span["min"] is not None
+            and not bounds.least <= span["min"] <= span["max"] <= bounds.most
+        ):
+            raise ValueError(f"has a time outside of the years 1 to 9999 in {where or 'it'}")
+
+
+def has_times(found: pa.DataType) -> bool:
+    """Return whether values of a type have times or dates."""
+    if pa.types.is_struct(found):
+        return any(has_times(field.type) for field in found)
+    if pa.types.is_list(found):
+        return has_times(found.value_type)
+    if pa.types.is_map(found):
+        return has_times(found.item_type)
+    return found.id in _BOUNDS
 
 
 def plain(found: pa.DataType) -> pa.DataType:

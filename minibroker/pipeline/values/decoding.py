@@ -18,13 +18,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from minibroker.pipeline.values.salvage import salvaged
-from minibroker.pipeline.values.wire_format import FIRST_MESSAGE, grouped, split_by_message
+from minibroker.pipeline.values.wire_format import (
+    FIRST_MESSAGE,
+    grouped,
+    split_by_message,
+    with_headers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from minibroker.pipeline.values.salvage import ValueReader
-    from minibroker.pipeline.values.wire_format import ValueGroup
+    from minibroker.pipeline.values.wire_format import SchemaId, ValueGroup
 
 AVRO: Final = "AVRO"
 JSON: Final = "JSON"
@@ -38,6 +43,7 @@ REASON: Final = "reason"
 """Column of a dead letter that the record does not have."""
 READERS_MAX: Final = 256
 """Readers that a worker keeps."""
+_HEADERS: Final = "headers"
 UNSEEN_MAX: Final = 1000
 """Schemas that a task tells the driver, at most."""
 
@@ -45,7 +51,7 @@ UNSEEN_MAX: Final = 1000
 class SchemaKey(NamedTuple):
     """The name of a schema in the values: its id, and for Protobuf the message of the file."""
 
-    id: int
+    id: SchemaId
     message: tuple[int, ...] = FIRST_MESSAGE
 
 
@@ -60,6 +66,8 @@ class ValueSchema(NamedTuple):
     message: tuple[int, ...] = FIRST_MESSAGE
     reason: str = ""
     """Why its values are dead letters, empty if they are not."""
+    as_numbers: bool = False
+    """True: types that only Connect and Debezium name stay numbers, as in an older table."""
 
 
 class ColumnDecoding(NamedTuple):
@@ -75,6 +83,8 @@ class ColumnDecoding(NamedTuple):
     """Type of the decoded column: it takes in every schema that is not refused."""
     keeps_bytes: bool = False
     """True if the bytes stay, in a column `keyBytes` or `valueBytes`."""
+    has_bounds: bool = False
+    """True: a value with a time outside of the years 1 to 9999 is bad, since a table keeps none."""
 
 
 class DecodedRecords(NamedTuple):
@@ -105,7 +115,10 @@ def decoded(batch: pa.RecordBatch, columns: Sequence[ColumnDecoding]) -> Decoded
     unseen: list[tuple[str, SchemaKey]] = []
     for decoding in columns:
         at = names.index(decoding.column)
-        found = _column(arrays[at], decoding)
+        values = arrays[at].cast(pa.binary())
+        if decoding.plain is None and _HEADERS in batch.schema.names:
+            values = with_headers(values, batch.column(_HEADERS), decoding.column)
+        found = _column(values, decoding)
         if decoding.keeps_bytes:
             names.append(bytes_column(decoding.column))
             arrays.append(arrays[at])
@@ -133,7 +146,8 @@ def reader_of(schema: ValueSchema) -> ValueReader:
     if schema.kind == AVRO:
         from minibroker.pipeline.values.avro_values import AvroReader  # noqa: PLC0415  an extra
 
-        return AvroReader(schema.text, tuple(text for _, text in schema.named))
+        named = tuple(text for _, text in schema.named)
+        return AvroReader(schema.text, named, as_numbers=schema.as_numbers)
     if schema.kind == PROTOBUF:
         from minibroker.pipeline.values.protobuf_values import (  # noqa: PLC0415  an extra
             ProtobufReader,
@@ -165,6 +179,7 @@ def to_json(columns: Sequence[ColumnDecoding]) -> str:
                 "plain": decoding.plain,
                 "type": _type_text(decoding.type),
                 "keepsBytes": decoding.keeps_bytes,
+                "hasBounds": decoding.has_bounds,
             }
             for decoding in columns
         ]
@@ -183,6 +198,7 @@ def from_json(text: str) -> list[ColumnDecoding]:
             plain=None if decoding["plain"] is None else _schema(decoding["plain"]),
             type=_type_of(decoding["type"]),
             keeps_bytes=decoding["keepsBytes"],
+            has_bounds=decoding["hasBounds"],
         )
         for decoding in json.loads(text)
     ]
@@ -190,7 +206,6 @@ def from_json(text: str) -> list[ColumnDecoding]:
 
 def _column(values: pa.Array, decoding: ColumnDecoding) -> _Column:
     """Decode one column of a batch."""
-    values = values.cast(pa.binary())
     if not values.null_count:
         return _without_nulls(values, decoding)
     rows = pc.indices_nonzero(values.is_valid())
@@ -205,7 +220,7 @@ def _column(values: pa.Array, decoding: ColumnDecoding) -> _Column:
 
 def _without_nulls(values: pa.Array, decoding: ColumnDecoding) -> _Column:
     if decoding.plain is not None:
-        plain = salvaged(reader_of(decoding.plain), values)
+        plain = salvaged(reader_of(decoding.plain), values, has_bounds=decoding.has_bounds)
         return _Column(plain.array.cast(decoding.type), dict(plain.reasons), [])
     made = _Column(pa.nulls(0, decoding.type), {}, [])
     parts, places = [], []
@@ -254,7 +269,7 @@ def _of_schema(
         return _all_bad(payload, decoding, f"has schema {key.id}, one of too many new ones at once")
     if schema.reason:
         return _all_bad(payload, decoding, f"has schema {key.id}, but {schema.reason}")
-    found = salvaged(reader_of(schema), payload)
+    found = salvaged(reader_of(schema), payload, has_bounds=decoding.has_bounds)
     reasons = {row: f"{why}, schema {key.id}" for row, why in found.reasons.items()}
     return _Column(found.array.cast(decoding.type), reasons, [])
 
@@ -272,9 +287,9 @@ def _composed(outer: pa.Array | None, inner: pa.Array | None) -> pa.Array | None
 
 
 def _schema(fields: list[Any]) -> ValueSchema:
-    kind, text, named, message, reason = fields
+    kind, text, named, message, *rest = fields
     pairs = tuple((name, other) for name, other in named)
-    return ValueSchema(kind, text, pairs, tuple(message), reason)
+    return ValueSchema(kind, text, pairs, tuple(message), *rest)
 
 
 def _type_text(found: pa.DataType) -> str:

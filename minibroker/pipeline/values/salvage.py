@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from minibroker.pipeline.values.arrow_types import check_times, has_times
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -48,13 +50,39 @@ class Salvaged(NamedTuple):
     """Index → reason."""
 
 
-def salvaged(reader: ValueReader, values: pa.Array) -> Salvaged:
-    """Return what can be read of an array of bytes without nulls."""
+def salvaged(reader: ValueReader, values: pa.Array, *, has_bounds: bool = False) -> Salvaged:
+    """Return what can be read of an array of bytes without nulls.
+
+    Args:
+        reader: of the values.
+        values: bytes.
+        has_bounds: whether a value with a time outside of the years 1 to 9999 is bad.
+    """
+    if has_bounds and has_times(reader.type):
+        reader = _Bounded(reader)
     reasons: dict[int, str] = {}
     parts = _parts(reader, values, 0, reasons)
     if len(parts) == 1:
         return Salvaged(parts[0], reasons)
     return Salvaged(pa.concat_arrays(parts or [pa.nulls(0, reader.type)]), reasons)
+
+
+class _Bounded:
+    """A reader that refuses times which a table cannot keep."""
+
+    def __init__(self, reader: ValueReader) -> None:
+        self.type = reader.type
+        self._reader = reader
+
+    def read(self, values: pa.Array) -> pa.Array:
+        found = self._reader.read(values)
+        check_times(found)
+        return found
+
+    def read_alone(self, value: bytes) -> pa.Array:
+        found = self._reader.read_alone(value)
+        check_times(found)
+        return found
 
 
 def _parts(

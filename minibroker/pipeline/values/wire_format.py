@@ -2,6 +2,10 @@
 
     0x00 │ schema id, 4 bytes, big-endian │ payload
     0x00 │ schema id                      │ message indexes │ payload      (Protobuf)
+    0x01 │ GUID of the schema, 16 bytes   │ the same
+
+Serializers can also write all before the payload into a header of the record, `__key_schema_id` or
+`__value_schema_id`. Then the value is the payload alone.
 
 The message indexes say which message of a .proto file it is: a count and the indexes of the
 messages, each inside the one before, as zigzag varints. One byte 0 stands for the first message.
@@ -9,6 +13,7 @@ messages, each inside the one before, as zigzag varints. One byte 0 stands for t
 
 from __future__ import annotations
 
+import uuid
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -16,17 +21,23 @@ import pyarrow.compute as pc
 
 MAGIC: Final = 0
 HEADER_BYTES: Final = 5
+GUID_MAGIC: Final = 1
+GUID_HEADER_BYTES: Final = 17
 FIRST_MESSAGE: Final = (0,)
 _INDEXES_MAX: Final = 32
 """Messages inside each other, at most: a longer list is no schema of people."""
 _VARINT_BYTES: Final = 5
 
 
+SchemaId = int | str
+"""Number of a schema in its registry, or its GUID."""
+
+
 class ValueGroup(NamedTuple):
     """The values of an array that have the same header."""
 
-    schema: int | None
-    """Schema id; None if the values do not begin with a header."""
+    schema: SchemaId | None
+    """None if the values do not begin with a header."""
     rows: pa.Array | None
     """Indexes of the values, rising; None: all values of the array."""
     payload: pa.Array
@@ -38,11 +49,34 @@ def header_of(schema: int) -> bytes:
     return bytes((MAGIC,)) + schema.to_bytes(4, "big")
 
 
+def with_headers(values: pa.Array, headers: pa.Array, column: str) -> pa.Array:
+    """Return the values of a column, with what their record's header says in front.
+
+    Args:
+        values: bytes, or null.
+        headers: of the records, as of `data_files.RECORD`.
+        column: `key` or `value`.
+    """
+    items = headers.flatten()
+    is_schema = pc.equal(pc.struct_field(items, ["key"]), f"__{column}_schema_id")
+    if not pc.any(is_schema).as_py():
+        return values
+    records = pc.list_parent_indices(headers).filter(is_schema)
+    rows = pa.array(range(len(values)), records.type)
+    first = pc.index_in(rows, value_set=records)
+    heads = pc.struct_field(items, ["value"]).filter(is_schema).take(first).cast(pa.binary())
+    return pc.binary_join_element_wise(heads.fill_null(b""), values, pa.scalar(b""))
+
+
 def grouped(values: pa.Array) -> list[ValueGroup]:
     """Return the values of an array of bytes without nulls, by their headers."""
     if not len(values):
         return []
-    heads = pc.binary_slice(values, 0, HEADER_BYTES)
+    heads = pc.if_else(
+        pc.equal(pc.binary_slice(values, 0, 1), bytes((GUID_MAGIC,))),
+        pc.binary_slice(values, 0, GUID_HEADER_BYTES),
+        pc.binary_slice(values, 0, HEADER_BYTES),
+    )
     if pc.all(pc.equal(heads, heads[0])).as_py():
         return [_group(heads[0].as_py(), None, values)]
     found = heads.dictionary_encode()
@@ -97,9 +131,12 @@ def message_indexes(payload: bytes) -> tuple[tuple[int, ...] | None, int]:
 
 
 def _group(head: bytes, rows: pa.Array | None, values: pa.Array) -> ValueGroup:
-    if len(head) < HEADER_BYTES or head[0] != MAGIC:
-        return ValueGroup(None, rows, values)
-    return ValueGroup(int.from_bytes(head[1:], "big"), rows, _without(values, HEADER_BYTES))
+    if len(head) == HEADER_BYTES and head[0] == MAGIC:
+        return ValueGroup(int.from_bytes(head[1:], "big"), rows, _without(values, HEADER_BYTES))
+    if len(head) == GUID_HEADER_BYTES:
+        guid = str(uuid.UUID(bytes=head[1:]))
+        return ValueGroup(guid, rows, _without(values, GUID_HEADER_BYTES))
+    return ValueGroup(None, rows, values)
 
 
 def _without(values: pa.Array, size: int) -> pa.Array:

@@ -36,8 +36,11 @@ class Registry:
 VALUE = [DecodedColumn("value")]
 
 
-def begun(*schemas: dict[str, str], widens: bool = True, **types: Any) -> Decodings:
-    found = Decodings(VALUE, Registry(*schemas), types, widens=widens)  # type: ignore[arg-type]
+def begun(
+    *schemas: dict[str, str], widens: bool = True, has_bounds: bool = False, **types: Any
+) -> Decodings:
+    registry: Any = Registry(*schemas)
+    found = Decodings(VALUE, registry, types, widens=widens, has_bounds=has_bounds)
     found.begin(["t"])
     return found
 
@@ -95,6 +98,22 @@ def test_the_newest_version_decides_where_two_do_not_fit_together() -> None:
     (column,) = found.columns()
     assert column.schemas[SchemaKey(1)].reason == "value.a is int32 there and string in the table"
     assert column.schemas[SchemaKey(2)].reason == ""
+
+
+MICROS: Any = {"type": "long", "connect.name": "io.debezium.time.MicroTimestamp"}
+
+
+def test_an_older_table_keeps_numbers_where_a_new_one_has_times() -> None:
+    (column,) = begun({"at": MICROS}, {}, has_bounds=True).columns()
+    assert column.type == pa.struct([("at", pa.timestamp("us"))])
+    assert column.has_bounds
+    now = pa.struct([("at", pa.int64())])
+    (column,) = begun({"at": MICROS, "new": MICROS}, {}, value=now).columns()
+    assert column.type == pa.struct([("at", pa.int64()), ("new", pa.int64())])
+    assert (column.schemas[SchemaKey(1)].as_numbers, column.schemas[SchemaKey(1)].reason) == (
+        True,
+        "",
+    )
 
 
 def test_one_schema_of_the_user_has_to_fit_the_table() -> None:

@@ -18,6 +18,7 @@ from minibroker.pipeline.values.decoding import PROTOBUF, reader_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+GUID = "89791762-2336-4186-9674-299b90a802e2"
 ANSWERS: dict[str, Any] = {
     "/subjects/t-value/versions": [1, 2],
     "/subjects/t-value/versions/1": {
@@ -45,6 +46,7 @@ ANSWERS: dict[str, Any] = {
         "schema": 'syntax = "proto3"; message O { int32 x = 1; }',
         "schemaType": "PROTOBUF",
     },
+    f"/schemas/guids/{GUID}": {"schema": '"long"', "guid": GUID},
     "/schemas/ids/11": {"schema": "message A {", "schemaType": "PROTOBUF"},
     "/schemas/ids/12": {"schema": "…", "schemaType": "XML"},
 }
@@ -102,6 +104,10 @@ def test_schemas_with_what_they_refer_to(registry: SchemaRegistry) -> None:
     assert found.kind == PROTOBUF
     assert reader_of(found).type.field("o").type.names == ["x"]
     assert registry.schema(999) is None
+    found = registry.schema(GUID)
+    assert found is not None
+    assert found.text == '"long"'
+    assert registry.schema(GUID.replace("8", "9")) is None
 
 
 def test_schemas_that_nothing_can_be_done_with(registry: SchemaRegistry) -> None:

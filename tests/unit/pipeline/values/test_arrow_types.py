@@ -5,7 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from minibroker.pipeline.values.arrow_types import TypeConflictError, plain, united, widened
+from minibroker.pipeline.values.arrow_types import (
+    TypeConflictError,
+    check_times,
+    has_times,
+    plain,
+    united,
+    widened,
+)
 
 TWINS = pa.struct([("x", pa.int32()), ("X", pa.int32())])
 OLD = pa.struct([("a", pa.int32()), ("in", pa.struct([("x", pa.float32())]))])
@@ -77,3 +84,26 @@ def test_types_of_a_format_become_plain() -> None:
     )
     assert plain(of_format) == pa.struct([("s", pa.string()), ("l", pa.list_(pa.binary()))])
     assert plain(of_format).field("l").type.value_field.name == "element"
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad", "good"),
+    [
+        (pa.timestamp("us"), 253_402_300_800_000_000, 253_402_300_799_999_999),
+        (pa.timestamp("us", "UTC"), -62_135_596_800_000_001, -62_135_596_800_000_000),
+        (pa.date32(), 2_932_897, 2_932_896),
+    ],
+)
+def test_times_that_no_table_keeps(kind: pa.DataType, bad: int, good: int) -> None:
+    for around, wrap, where in (
+        (pa.struct([("a", kind), ("b", pa.int32())]), lambda value: {"a": value}, "a"),
+        (pa.list_(kind), lambda value: [value], r"\[\]"),
+        (pa.map_(pa.string(), pa.struct([("x", kind)])), lambda v: [("k", {"x": v})], r"\{\}.x"),
+    ):
+        assert has_times(around)
+        check_times(pa.array([wrap(good), None, wrap(None)], around))
+        with pytest.raises(
+            ValueError, match=f"has a time outside of the years 1 to 9999 in {where}"
+        ):
+            check_times(pa.array([wrap(good), None, wrap(bad)], around))
+    assert not has_times(pa.struct([("a", pa.int64())]))

@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import json
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-import fastavro
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minibroker.pipeline.values.avro_values import AvroReader
-
-
-def record(*fields: tuple[str, Any], name: str = "R") -> dict[str, Any]:
-    return {
-        "type": "record",
-        "name": name,
-        "fields": [{"name": field, "type": found} for field, found in fields],
-    }
-
-
-def encoded(schema: Any, *values: Any) -> pa.Array:
-    parsed = fastavro.parse_schema(schema)
-    found = []
-    for value in values:
-        out = io.BytesIO()
-        fastavro.schemaless_writer(out, parsed, value)
-        found.append(out.getvalue())
-    return pa.array(found, pa.binary())
-
+from tests.unit.pipeline.values.avro_samples import encoded, record
 
 UNIQUE = "b19710fb-435d-4685-8926-4bf0ac592568"
 ALL = record(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import uuid
 from typing import Any
 
 import pyarrow as pa
 
+from minibroker.pipeline.tables.data_files import RECORD
 from minibroker.pipeline.values.decoding import (
     AVRO,
     JSON,
@@ -70,6 +72,21 @@ def test_unseen_schemas_are_told_once_each() -> None:
     assert found.dead is None
 
 
+def test_the_schema_is_in_a_header() -> None:
+    guid = "89791762-2336-4186-9674-299b90a802e2"
+    name = {"key": "__value_schema_id", "value": b"\x01" + uuid.UUID(guid).bytes}
+    given = batch(b'{"a": 1}', value(2), b'{"a": 3}').append_column(
+        "headers", pa.array([[name], None, [name]], RECORD.field("headers").type)
+    )
+    found = decoded(given, [decoding()])
+    assert found.unseen == [("value", SchemaKey(guid))]
+    known = decoding(schemas={SchemaKey(1): SCHEMA, SchemaKey(guid): SCHEMA}, keeps_bytes=True)
+    rows = decoded(given, [known]).rows.to_pylist()
+    assert [row["value"]["a"] for row in rows] == [1, 2, 3]
+    assert [row["valueBytes"] for row in rows] == [b'{"a": 1}', value(2), b'{"a": 3}']
+    assert from_json(to_json([known])) == [known]
+
+
 def test_two_columns_and_one_dead_letter_for_a_record() -> None:
     key = ColumnDecoding("key", {}, of_type(pa.struct([("a", pa.int64())])), TYPE)
     found = decoded(batch(b"x"), [key, decoding()])
@@ -86,9 +103,9 @@ def test_only_tombstones_and_nothing() -> None:
 
 
 def test_decodings_travel_as_text() -> None:
-    named = ValueSchema(AVRO, '"int"', (("Other", '"string"'),), (0, 3), "why")
+    named = ValueSchema(AVRO, '"int"', (("Other", '"string"'),), (0, 3), "why", as_numbers=True)
     given = [
-        decoding(schemas={SchemaKey(5, (0, 3)): named}, keeps_bytes=True),
+        decoding(schemas={SchemaKey(5, (0, 3)): named}, keeps_bytes=True, has_bounds=True),
         ColumnDecoding("key", {}, of_type(TYPE), TYPE),
     ]
     assert from_json(to_json(given)) == given

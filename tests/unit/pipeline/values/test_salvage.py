@@ -51,3 +51,17 @@ def test_nothing_and_all_bad() -> None:
     assert salvaged(Numbers(), values(0, set())).array.equals(pa.nulls(0, pa.int64()))
     found = salvaged(Numbers(), values(40, set(range(40))))
     assert (found.array.null_count, sorted(found.reasons)) == (40, list(range(40)))
+
+
+class Times(Numbers):
+    """Reads microseconds."""
+
+    type = pa.timestamp("us")
+
+
+def test_a_time_that_no_table_keeps_is_bad_in_a_table_alone() -> None:
+    given = pa.array([b"0", b"9223372036825200000", b"1"], pa.binary())
+    found = salvaged(Times(), given, has_bounds=True)
+    assert found.reasons == {1: "has a time outside of the years 1 to 9999 in it"}
+    assert found.array.cast(pa.int64()).to_pylist() == [0, None, 1]
+    assert salvaged(Times(), given).reasons == {}
