@@ -7,7 +7,8 @@ Versions: 1 throttle time; 2 log append time; 3 transactional id and record batc
 start offset; 7 zstd; 8 errors per record (KIP-467); 9 flexible; 10 current leader (KIP-951);
 11 TRANSACTION_ABORTABLE, 12 implicit transaction partitions (KIP-890); 13 topic ids (KIP-516).
 Versions 0-2 carry message sets of format 0 and 1 (or, as Kafka lets them, a batch of format 2); the
-topic's `message.format.version` decides what becomes of them (`storage.old_formats`).
+topic's `message.format.version` decides what becomes of them (`storage.old_formats`). They have no
+transactional id, so a transactional batch is refused in them.
 Differs from Kafka: what batches may unfold to is bounded, and so is the list of refused records
 (`storage.record_checks`, `storage.validator`).
 """
@@ -102,16 +103,15 @@ async def _when_checked(
 def _handle_checked(
     context: RequestContext, request: ProduceRequest, topics: list[ReceivedTopic]
 ) -> ProduceResponse | Awaitable[ProduceResponse]:
-    if context.version >= FIRST_VERSION_OF_V2:
-        if request.transactional_id is not None:
-            from minibroker.handlers import produce_transactions  # noqa: PLC0415  most do without
+    if request.transactional_id is not None:
+        from minibroker.handlers import produce_transactions  # noqa: PLC0415  most do without
 
-            refused = produce_transactions.verify_batches(context, request.transactional_id, topics)
-            if not isinstance(refused, dict):
-                return _when_verified(context, request, topics, refused)
-            return _append_all(context, request, topics, refused)
-        if has_transactional(topics):
-            raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        refused = produce_transactions.verify_batches(context, request.transactional_id, topics)
+        if not isinstance(refused, dict):
+            return _when_verified(context, request, topics, refused)
+        return _append_all(context, request, topics, refused)
+    if has_transactional(topics):
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     return _append_all(context, request, topics, _NOTHING_REFUSED)
 
 

@@ -128,7 +128,7 @@ def without_forbidden(
     Raises KafkaError(TRANSACTIONAL_ID_AUTHORIZATION_FAILED) if some records are transactional and
     the client may not write with the id, or names none.
     """
-    if context.version >= FIRST_VERSION_OF_V2 and has_transactional(topics):
+    if has_transactional(topics):
         name = request.transactional_id
         if name is None or not context.authorize(
             Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name

@@ -7,6 +7,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from tests.compat.scenarios import scenario
+from tests.compat.transactional import Producer
 from tests.support.batches import (
     CONTROL,
     TIMESTAMP,
@@ -462,6 +463,20 @@ def produce_transactional_id_without_transaction(talk: Dialogue) -> None:
     topic = talk.make_topic("tx")
     fields = request(talk, topic, (0, batch(b"a")))
     talk.ask("plain batch", **fields, transactional_id="t")
+
+
+@scenario("produce")
+def produce_transactional_without_id(talk: Dialogue) -> None:
+    """Transactional records need their id, also in a version that has no field for it."""
+    topic = talk.make_topic("tx", partitions=2)
+    producer = Producer(talk).begin_session()
+    producer.add(topic, 0)
+    open_batch = producer.batch(b"a")
+    talk.ask("alone", **request(talk, topic, (0, open_batch)))
+    talk.ask("beside a plain batch", **request(talk, topic, (1, batch(b"b")), (0, open_batch)))
+    talk.ask("no such partition", **request(talk, topic, (7, open_batch)))
+    talk.note("partition 0", stored(talk, topic))
+    talk.note("partition 1", stored(talk, topic, 1))
 
 
 @scenario("init_producer_id")

@@ -253,10 +253,15 @@ async def test_an_internal_topic_is_written_by_the_broker_only(
     assert part.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-async def test_transactional_records_need_an_id(client: RawClient) -> None:
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 9, 13])
+async def test_transactional_records_need_an_id(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    """In each version: the batch is transactional, no matter which request carries it."""
     batch = batch_of(b"a", producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True)
-    part = await result(client, produce(batch))
+    part = await result(client, produce(batch, topic_id=id_of(running)), version)
     assert part.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert stored(running) == b""
 
 
 # Without an answer.
