@@ -145,7 +145,7 @@ def _append_all(
             result = PartitionProduceResponse(index=data.index)
             answer.partition_responses.append(result)
             try:
-                if version >= 13 and not name:
+                if name is None:
                     raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
                 if not is_authorized:
                     raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -236,12 +236,13 @@ def _append(  # noqa: PLR0917  one call per partition of every request
 def fail(
     context: RequestContext,
     response: ProduceResponse,
-    topic: str,
+    topic: str | None,
     result: PartitionProduceResponse,
     error: KafkaError,
 ) -> None:
     """Put Kafka's answer to a refused append into `result`, with record errors and a message where
     Kafka gives them. Put the partition's leader into `response` where the version has a place.
+    `topic` is None where the request has an unknown id.
 
     `result.log_start_offset` is set already where the log itself refused.
     """
@@ -259,7 +260,8 @@ def fail(
         result.error_message = error.detail  # refused before the log was looked at
     if error.code in _WITHOUT_LOG_START:
         result.log_start_offset = -1
-    if context.version >= 10 and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+    has_hint = context.version >= 10 and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if has_hint and topic is not None:
         hints = LeaderHints(context, response.node_endpoints, (LeaderIdAndEpoch, NodeEndpoint))
         result.current_leader = hints.of(topic, result.index)
 

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 class ReceivedTopic(NamedTuple):
     """One topic of a Produce request."""
 
-    name: str
-    """Empty where the request has only an id, and nobody knows it."""
+    name: str | None
+    """None where the request has only an id, and no topic has it."""
     data: TopicProduceData
     batches: list[tuple[PartitionProduceData, ReceivedBatch | None]]
     """In the order of the request; None where the records are null."""
@@ -62,7 +62,7 @@ def receive_batches(context: RequestContext, request: ProduceRequest) -> list[Re
             records = data.records
             if records is not None:
                 assert isinstance(records, memoryview)
-                partition = partitions.find(name, data.index)
+                partition = None if name is None else partitions.find(name, data.index)
                 batch = ReceivedBatch(partition, records, read_produced_header(records))
             batches.append((data, batch))
         topics.append(ReceivedTopic(name, topic, batches))
@@ -112,12 +112,12 @@ def _without_repetitions(topics: list[TopicProduceData]) -> list[TopicProduceDat
     ]
 
 
-def _topic_name(context: RequestContext, topic: TopicProduceData) -> str:
-    """Return the name of a topic in the request; empty where the request has an unknown id."""
+def _topic_name(context: RequestContext, topic: TopicProduceData) -> str | None:
+    """Return the name of a topic in the request; None where the request has an unknown id."""
     if context.version < FIRST_WITH_TOPIC_IDS:
         return topic.name
     known = context.services.cluster.image.topic_by_id.get(topic.topic_id)
-    return known.name if known is not None else ""
+    return known.name if known is not None else None
 
 
 def without_forbidden(
@@ -139,7 +139,7 @@ def without_forbidden(
 
 def _if_allowed(context: RequestContext, topic: ReceivedTopic) -> ReceivedTopic:
     """Return the topic, without batches if the client may not write to it. An unknown id stays."""
-    if not topic.name and context.version >= FIRST_WITH_TOPIC_IDS:
+    if topic.name is None:
         return topic
     if context.authorize(Operation.WRITE, ResourceType.TOPIC, topic.name):
         return topic

@@ -72,7 +72,9 @@ class ProduceRoutes:
         """Return the partition and remember it; None if it is not led here, or internal."""
         if version >= FIRST_WITH_TOPIC_IDS:
             known = self._cluster.image.topic_by_id.get(topic)
-            name = known.name if known is not None else ""
+            if known is None:
+                return None
+            name = known.name
         else:
             is_compact = version >= FIRST_FLEXIBLE
             start = _COMPACT_LENGTH_BYTES if is_compact else _NAME_LENGTH_BYTES

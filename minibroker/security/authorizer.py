@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     Edit: TypeAlias = Callable[[frozenset[Entry]], frozenset[Entry]]
     Update: TypeAlias = Callable[[Pattern, Edit], Awaitable[None]]
-    Question: TypeAlias = tuple[str, str, int, int, str]
-    """Principal, host, operation, type and name of a resource; no name: any resource."""
+    Question: TypeAlias = tuple[str, str, int, int, str | None]
+    """Principal, host, operation, type and name of a resource; None: any resource of the type."""
     Deleted: TypeAlias = list[tuple[Acl, KafkaError | None]]
     """The ACLs of one filter, each with what kept it from being deleted."""
 
@@ -111,7 +111,7 @@ class Authorizer:
         `is_filter`: a refusal only leaves something out of the answer, nobody asked for it.
         """
         question = (principal, host, operation, resource_type, name)
-        decision = self._decisions.get(question) or self._decide(question)
+        decision = self._decisions.get(question) or self._decide(question, name)
         if decision.is_allowed:
             if logger.isEnabledFor(logging.DEBUG):
                 self._log(logging.DEBUG, question, decision, api_key)
@@ -128,7 +128,7 @@ class Authorizer:
         api_key: int,
     ) -> bool:
         """Return whether the principal may do this to at least one resource of the type."""
-        question = (principal, host, operation, resource_type, "")
+        question = (principal, host, operation, resource_type, None)
         decision = self._decisions.get(question)
         if decision is None:
             decision = self._rules.decide_on_any(principal, host, operation, resource_type)
@@ -142,12 +142,12 @@ class Authorizer:
         bits = 0
         for operation in SUPPORTED_OPERATIONS[resource_type]:
             question = (principal, host, operation, resource_type, name)
-            decision = self._decisions.get(question) or self._decide(question)
+            decision = self._decisions.get(question) or self._decide(question, name)
             bits |= decision.is_allowed << operation
         return bits
 
-    def _decide(self, question: Question) -> Decision:
-        principal, host, operation, resource_type, name = question
+    def _decide(self, question: Question, name: str) -> Decision:
+        principal, host, operation, resource_type, _ = question
         decision = self._rules.decide(
             principal, host, Operation(operation), ResourceType(resource_type), name
         )
@@ -173,7 +173,7 @@ class Authorizer:
             "may" if decision.is_allowed else "may not",
             Operation(operation).name,
             ResourceType(resource_type).name,
-            name or "of any name",
+            "of any name" if name is None else name,
             api.name if api else api_key,
             decision.reason,
         )

@@ -81,6 +81,16 @@ def test_a_changed_acl_decides_about_the_next_request() -> None:
     assert not may_write(authorizer)
 
 
+def test_a_resource_without_a_name_is_not_any_resource() -> None:
+    """Some requests may name the empty topic: its refusal says nothing about other topics."""
+    authorizer, _ = new_authorizer()
+    authorizer.put(TOPIC, frozenset({WRITE}))
+    question = ("User:alice", "10.0.0.1", Operation.WRITE, ResourceType.TOPIC)
+    assert not authorizer.allows(*question, "", PRODUCE)
+    assert authorizer.allows_any(*question, PRODUCE)
+    assert not authorizer.allows(*question, "", PRODUCE)
+
+
 def test_decisions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "DECISIONS_MAX", 3)
     authorizer, _ = new_authorizer()
