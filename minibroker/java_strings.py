@@ -46,6 +46,7 @@ def partition_for(key: str, partition_count: int) -> int:
 
 def host_address(host: str) -> str:
     """Return an IP address as Java writes it: all eight groups of IPv6, `::1` → `0:0:0:0:0:0:0:1`.
+    An IPv4 address that IPv6 carries is the IPv4 address: `::ffff:127.0.0.1` → `127.0.0.1`.
     Raises ValueError for a text with a colon that is no address.
     """
     if ":" not in host:
@@ -53,7 +54,10 @@ def host_address(host: str) -> str:
     from ipaddress import IPv6Address  # noqa: PLC0415  IPv6 only
 
     address, percent, zone = host.partition("%")
-    groups = IPv6Address(address).exploded.split(":")
+    parsed = IPv6Address(address)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    groups = parsed.exploded.split(":")
     return ":".join(f"{int(group, 16):x}" for group in groups) + percent + zone
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Final
 
 from minibroker.cluster.paths import DEFAULT_ENTITY, desanitize
+from minibroker.java_strings import host_address
 from minibroker.quotas.rate import Rate, delay_ms
 
 UNLIMITED: Final = 2**31 - 1
@@ -82,9 +83,9 @@ class ConnectionRates:
 
 
 def _address(entity_name: str) -> str:
-    """Return the address that a node of /config/ips means, as sockets name it."""
+    """Return the address that a node of /config/ips means, as listeners name those of clients."""
     if entity_name == DEFAULT_ENTITY:
         return DEFAULT_ENTITY
     from ipaddress import ip_address  # noqa: PLC0415  seldom asked for, and slow to import
 
-    return str(ip_address(desanitize(entity_name)))
+    return host_address(str(ip_address(desanitize(entity_name))))

@@ -25,6 +25,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.config.settings import LISTENER_LIMITS
+from minibroker.java_strings import host_address
 
 if TYPE_CHECKING:
     from minibroker.config.broker import BrokerConfig, Listener
@@ -194,5 +195,5 @@ def _by_address(overrides: dict[str, int]) -> dict[str, int]:
         except OSError as error:
             logger.warning("max.connections.per.ip.overrides: no address of %s: %s", name, error)
             continue
-        limits.update((str(address[0]), limit) for *_, address in found)
+        limits.update((host_address(str(address[0])), limit) for *_, address in found)
     return limits

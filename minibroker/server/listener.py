@@ -12,6 +12,7 @@ import socket
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from minibroker.java_strings import host_address
 from minibroker.quotas.rate import Rate
 from minibroker.server.transport import ClientTransport
 
@@ -249,7 +250,8 @@ class ListeningSocket:
             logger.warning("cannot accept a connection: %s", error)
             await connections.limits.wait_for_departure(ACCEPT_RETRY_S)
             return
-        host, port = address[0], address[1]
+        # From here on each part has the address in this one form: ACLs, limits, quotas, the log.
+        host, port = host_address(address[0]), address[1]
         try:
             await self._wait_for_place()
         except asyncio.CancelledError:

@@ -34,6 +34,9 @@ def test_partition_of_a_key_is_kafkas(key: str, partition: int) -> None:
         ("::1", "0:0:0:0:0:0:0:1"),
         ("2001:db8::ff00:42:8329", "2001:db8:0:0:0:ff00:42:8329"),
         ("fe80::1%eth0", "fe80:0:0:0:0:0:0:1%eth0"),
+        ("::ffff:127.0.0.1", "127.0.0.1"),
+        ("0:0:0:0:0:ffff:7f00:1", "127.0.0.1"),
+        ("::127.0.0.1", "0:0:0:0:0:0:7f00:1"),
     ],
 )
 def test_addresses_are_written_as_java_writes_them(host: str, in_java: str) -> None:

@@ -24,8 +24,9 @@ def test_no_limit_no_delay(rates: ConnectionRates) -> None:
     [
         ("10.0.0.1", "10.0.0.1"),
         ("<default>", "10.9.9.9"),
-        ("%3A%3A1", "::1"),
-        ("0%3A0%3A0%3A0%3A0%3A0%3A0%3A1", "::1"),
+        ("%3A%3A1", "0:0:0:0:0:0:0:1"),
+        ("%3A%3Affff%3A10.0.0.1", "10.0.0.1"),
+        ("0%3A0%3A0%3A0%3A0%3A0%3A0%3A1", "0:0:0:0:0:0:0:1"),
     ],
 )
 def test_an_entity_meets_its_address(rates: ConnectionRates, entity: str, address: str) -> None:

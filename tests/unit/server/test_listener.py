@@ -57,6 +57,25 @@ async def test_each_listener_tells_its_own_address(serve: Serve) -> None:
     assert len(ports) == 2
 
 
+async def test_a_client_of_ipv4_on_an_ipv6_socket_has_its_ipv4_address(serve: Serve) -> None:
+    """The kernel says `::ffff:127.0.0.1` of it; hosts of ACLs and limits are `127.0.0.1`."""
+    running = await serve(
+        **{
+            "listeners": "PLAINTEXT://[::ffff:127.0.0.1]:0",
+            "max.connections.per.ip.overrides": "127.0.0.1:1",
+        }
+    )
+    connections, port = running.server.connections, running.broker.ports["PLAINTEXT"]
+    with socket.create_connection(("127.0.0.1", port)):
+        await eventually(lambda: len(connections) == 1)
+        (connection,) = connections
+        assert connection.host == "127.0.0.1"
+        assert connection.address.startswith("127.0.0.1:")
+        with socket.create_connection(("127.0.0.1", port)) as second:
+            second.setblocking(False)
+            assert await asyncio.get_running_loop().sock_recv(second, 1) == b""
+
+
 async def test_an_advertised_address_is_told_instead_of_the_bound_one(serve: Serve) -> None:
     running = await serve(**{"advertised.listeners": "PLAINTEXT://kafka.example:19092"})
     assert running.address == ("kafka.example", 19092)
