@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.cluster.image import Endpoint
 from minibroker.config.listener_changes import check_listener_changes
+from minibroker.config.listeners import SecurityProtocol
 from minibroker.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class BrokerListeners:
             )
         for listener in wanted:
             await self._bind(listener)
+        warn_of_open_listeners(self._dynamic.broker)
         self._cluster.set_endpoints(self.endpoints())
 
     async def _bind(self, listener: Listener) -> None:
@@ -136,6 +138,20 @@ class BrokerListeners:
         self._is_closed = True
         if self._changer is not None:
             self._changer.cancel()
+
+
+def warn_of_open_listeners(config: BrokerConfig) -> None:
+    """Log each listener that has no security and that other machines may reach."""
+    for listener in config.listeners:
+        if listener.is_local or listener.security_protocol is not SecurityProtocol.PLAINTEXT:
+            continue
+        logger.warning(
+            "listener %s is on an address that other machines may reach, and asks for no login: %s",
+            listener,
+            "whoever reaches it may read and change everything"
+            if config.authorizer is None
+            else "whoever reaches it is User:ANONYMOUS",
+        )
 
 
 def _complaint(listener: Listener, error: OSError) -> str:

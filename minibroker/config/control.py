@@ -39,6 +39,11 @@ class ControlOptions(NamedTuple):
     """A listener with TLS whose certificate is used, or a PEM file; None: plain HTTP."""
 
     @property
+    def has_token(self) -> bool:
+        """Return whether callers need a token."""
+        return self.token is not None or self.read_token is not None
+
+    @property
     def address(self) -> str:
         """Return HOST:PORT."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -61,7 +66,7 @@ def control_options(
         raise ConfigError(
             f"{READ_TOKEN} and {TOKEN} are the same token: the one that only reads has to differ"
         )
-    if token is None and read_token is None and options.host not in LOOPBACK:
+    if not options.has_token and options.host not in LOOPBACK:
         raise ConfigError(
             f"--control {options.address} can be reached from other machines: give it a token with "
             f"{_VARIABLES[TOKEN]}, or {TOKEN} @FILE"

@@ -40,6 +40,7 @@ class SecurityProtocol(StrEnum):
         return self in _SASL
 
 
+_LOOPBACK: Final = ("localhost", "::1", "0:0:0:0:0:0:0:1")
 _TLS: Final = (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
 _SASL: Final = (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
 
@@ -51,6 +52,13 @@ class Listener(NamedTuple):
     host: str
     port: int
     security_protocol: SecurityProtocol
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether only programs on this machine reach the address. The name of a host but
+        `localhost` counts as an address that others reach.
+        """
+        return self.host in _LOOPBACK or self.host.startswith("127.")
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host

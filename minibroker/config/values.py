@@ -17,7 +17,7 @@ from minibroker.config.authorizers import AUTHORIZER_KEYS, parse_authorizer
 from minibroker.config.broker_keys import BROKER_KEYS, FEATURE_KEYS
 from minibroker.config.definition import parse_value
 from minibroker.config.inter_broker import InterBrokerProtocol
-from minibroker.config.listeners import parse_listeners, parse_protocol_map
+from minibroker.config.listeners import SecurityProtocol, parse_listeners, parse_protocol_map
 from minibroker.config.settings import LISTENER_PREFIX, ConfigValues
 from minibroker.config.unserved import check_served, without_effect
 from minibroker.errors import ConfigError
@@ -168,6 +168,14 @@ class BrokerValues(ConfigValues):
         self._set_groups()
         self._set_transactions()
         self._set_operations()
+
+    @property
+    def is_secured(self) -> bool:
+        """Return whether the broker asks some clients who they are, or what they may do."""
+        return self.authorizer is not None or any(
+            listener.security_protocol is not SecurityProtocol.PLAINTEXT
+            for listener in self.listeners
+        )
 
     def _set_identity(self) -> None:
         given_id = self.integer("broker.id")

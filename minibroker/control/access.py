@@ -7,7 +7,8 @@
 | none, or a wrong one | yes | 401 | 401 |
 
 Where no token is set, only programs on this machine are served. A page in a browser can reach
-loopback too; it sends `Origin` or a foreign `Host`, and is refused.
+loopback too; it sends `Origin` or a foreign `Host`, and is refused. If the broker asks its clients
+who they are, these programs may only read: a reset, a fault or a later clock may destroy data.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from typing import TYPE_CHECKING, Final
 from minibroker.control.http import HttpError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from minibroker.control.http import HttpRequest
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -28,12 +31,20 @@ _OPEN_TO_ALL: Final = "/health/"
 class Access:
     """The tokens of one control API. Constant."""
 
-    __slots__ = ("_full", "_reading")
+    __slots__ = ("_full", "_is_secured", "_reading")
 
-    def __init__(self, token: str | None = None, read_token: str | None = None) -> None:
+    def __init__(
+        self,
+        token: str | None = None,
+        read_token: str | None = None,
+        *,
+        is_secured: Callable[[], bool] = bool,
+    ) -> None:
         """`token` may do everything, `read_token` only read. Without both, only loopback is
-        served.
+        served. `is_secured`: returns whether the broker asks its clients who they are; without it
+        no broker does.
         """
+        self._is_secured = is_secured
         self._full = _header(token)
         self._reading = _header(read_token)
 
@@ -43,6 +54,13 @@ class Access:
             return
         if self._full is None and self._reading is None:
             _check_local(request)
+            if request.method != "GET" and self._is_secured():
+                raise HttpError(
+                    HTTPStatus.FORBIDDEN,
+                    f"{request.method} {request.path:.100} needs a token, because the broker has"
+                    " listeners or an authorizer that ask who a client is: set one with"
+                    " --control-token @FILE",
+                )
             return
         given = request.headers.get("authorization", "").encode()
         # Both are compared each time, so that the time tells nothing about either.

@@ -81,6 +81,8 @@ class ControlApi:
     async def handle(self, request: HttpRequest) -> Response:
         """Return the response. Raises HttpError."""
         self._access.check(request)
+        if request.fault is not None:
+            raise HttpError(HTTPStatus.BAD_REQUEST, f"the target is no URL: {request.fault}")
         path = request.path
         if path.startswith("/faults/") and path.count("/") == 2:
             path = "/faults/{id}"

@@ -73,7 +73,11 @@ class ControlledBroker:
         """Start to serve. Raises MinibrokerError; then nothing is left running."""
         self._node = Node(self._config, topics, clock=self._clock, new_tree=self._new_tree)
         self._nodes.add(self._node)
-        access = Access(self._options.token, self._options.read_token)
+        access = Access(
+            self._options.token,
+            self._options.read_token,
+            is_secured=lambda: self._settings().is_secured,
+        )
         self._server = HttpServer(
             ControlApi(self._node, access, self._nodes).handle, self._context_source()
         )
@@ -88,7 +92,13 @@ class ControlledBroker:
         except BaseException:
             await self._server.close()
             raise
-        logger.info("control API on %s", self.control_url)
+        logger.info("control API on %s%s", self.control_url, self._limits())
+
+    def _limits(self) -> str:
+        """Return what the line about the API says of a secured broker without a token."""
+        if self._options.has_token or not self._config.is_secured:
+            return ""
+        return "; without a token it only reads, as the broker is secured (--control-token @FILE)"
 
     def _context_source(self) -> Callable[[], ssl.SSLContext] | None:
         """Return what gives a connection its TLS, None for plain HTTP. Raises ConfigError."""

@@ -2,6 +2,8 @@
 
 Ready means: the broker is started and not killed or paused, the listeners accept, a controller is
 known, every coordinator has loaded its partitions, and no log directory is offline.
+
+Everyone may ask, without a token. So a reason has no path, and no text of an error.
 """
 
 from __future__ import annotations
@@ -26,11 +28,15 @@ def reasons_not_ready(node: Node) -> list[str]:
     if node.is_paused:
         reasons.append("the broker is paused by a fault")
     if broker.failure.done():
-        reasons.append(f"the broker ends: {broker.failure.result()}")
+        reasons.append("the broker ends; the log says why")
     if broker.cluster.image.controller_id == NO_CONTROLLER:
         reasons.append("no controller is known")
-    offline = [directory.path for directory in broker.logs.directories if directory.is_offline]
-    reasons += [f"the log directory {path} is offline" for path in offline]
+    directories = broker.logs.directories
+    offline = sum(directory.is_offline for directory in directories)
+    if offline:
+        reasons.append(
+            f"offline log directories: {offline} of {len(directories)}; the log names them"
+        )
     return reasons + _loading(broker)
 
 

@@ -59,6 +59,8 @@ class HttpRequest(NamedTuple):
     headers: dict[str, str]
     """Names in lower case."""
     body: bytes
+    fault: str | None = None
+    """Why the target is no URL: then path and query are empty. None: it is one."""
 
 
 class Response(NamedTuple):
@@ -296,16 +298,16 @@ class _Connection:
                         HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
                         f"the body is larger than {BODY_BYTES_MAX} bytes",
                     )
-        target = urlsplit(head.target.decode("ascii"))
         method = head.method.decode("ascii")
         self._is_head = method == "HEAD"
-        return HttpRequest(
-            "GET" if self._is_head else method,
-            unquote(target.path),
-            dict(parse_qsl(target.query, keep_blank_values=True)),
-            {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers},
-            bytes(body),
-        )
+        headers = {name.decode("ascii"): value.decode("latin-1") for name, value in head.headers}
+        method = "GET" if self._is_head else method
+        try:
+            target = urlsplit(head.target.decode("ascii"))
+        except ValueError as error:
+            return HttpRequest(method, "", {}, headers, bytes(body), fault=str(error))
+        query = dict(parse_qsl(target.query, keep_blank_values=True))
+        return HttpRequest(method, unquote(target.path), query, headers, bytes(body))
 
     async def _next_event(self) -> Any:
         while (event := self._http.next_event()) is h11.NEED_DATA:

@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from minibroker.broker_listeners import warn_of_open_listeners
+from minibroker.config.authorizers import STANDARD_AUTHORIZER
+from minibroker.config.broker import BrokerConfig
 from minibroker.errors import StorageError
 from minibroker.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -51,6 +54,42 @@ async def connect(running: InProcessBroker, listener: str, **more: Any) -> RawCl
 async def told(client: RawClient) -> list[int]:
     """Return the ports of brokers that a client is told."""
     return [broker.port for broker in (await client.call(METADATA, 9)).brokers]
+
+
+@pytest.mark.parametrize(
+    ("listener", "more", "sentence"),
+    [
+        ("PLAINTEXT://127.0.0.1:0", {}, None),
+        ("PLAINTEXT://[::1]:0", {}, None),
+        ("PLAINTEXT://localhost:0", {}, None),
+        (
+            "SASL_PLAINTEXT://0.0.0.0:0",
+            {"security.inter.broker.protocol": "SASL_PLAINTEXT"},
+            None,
+        ),
+        ("PLAINTEXT://:0", {}, "whoever reaches it may read and change everything"),
+        (
+            "PLAINTEXT://0.0.0.0:0",
+            {"authorizer.class.name": STANDARD_AUTHORIZER},
+            "whoever reaches it is User:ANONYMOUS",
+        ),
+    ],
+)
+def test_a_listener_that_anyone_reaches_without_a_login_is_one_line(
+    caplog: pytest.LogCaptureFixture, listener: str, more: dict[str, str], sentence: str | None
+) -> None:
+    advertised = listener.replace("0.0.0.0", "broker.example")
+    config = BrokerConfig({"listeners": listener, "advertised.listeners": advertised, **more})
+    warn_of_open_listeners(config)
+    expected = [] if sentence is None else [_open_line(listener, sentence)]
+    assert caplog.messages == expected
+
+
+def _open_line(listener: str, sentence: str) -> str:
+    return (
+        f"listener {listener} is on an address that other machines may reach, and asks for no"
+        f" login: {sentence}"
+    )
 
 
 async def test_a_listener_comes_stays_over_a_start_and_goes_with_its_clients(

@@ -29,6 +29,21 @@ def test_without_a_token_pages_of_a_browser_are_refused() -> None:
         assert status_of(open_access, "POST", host=host)[0] == 200
 
 
+def test_on_a_secured_broker_only_the_token_may_change_something() -> None:
+    """A program on this machine has no login at the broker: it may look, and no more."""
+    local = Access(is_secured=lambda: True)
+    assert status_of(local)[0] == 200
+    for method, path in (("POST", "/reset"), ("POST", "/clock"), ("DELETE", "/faults")):
+        status, sentence = status_of(local, method, path)
+        assert status == 403
+        assert sentence == (
+            f"{method} {path} needs a token, because the broker has listeners or an authorizer"
+            " that ask who a client is: set one with --control-token @FILE"
+        )
+    with_token = Access("full", is_secured=lambda: True)
+    assert status_of(with_token, "POST", "/reset", authorization="Bearer full")[0] == 200
+
+
 def test_the_full_token_may_do_everything() -> None:
     access = Access("full", "read")
     for method in ("GET", "POST", "DELETE"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -173,6 +175,20 @@ def test_a_token_is_asked_for(kafka_broker: Broker) -> None:
     status, headers, _ = control.raw("GET", "/clock", None, {"Authorization": "Bearer secre"})
     assert (status, headers["WWW-Authenticate"]) == (401, "Bearer")
     assert control.ask("GET", "/health/ready")[0] == 200
+    kafka_broker.await_node(lambda _: server.close())
+
+
+def test_a_target_that_is_no_url_is_refused_behind_the_token(
+    kafka_broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    control, server = serve(kafka_broker, Access("secret"))
+    for header, status in (("Bearer secre", b"401"), ("Bearer secret", b"400")):
+        request = f"GET http://[::/ HTTP/1.1\r\nHost: a\r\nAuthorization: {header}\r\n"
+        with socket.create_connection(("127.0.0.1", control.port), 60) as client:
+            client.sendall(f"{request}Connection: close\r\n\r\n".encode())
+            with client.makefile("rb") as answer:
+                assert answer.readline().split()[1] == status
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
     kafka_broker.await_node(lambda _: server.close())
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import socket
+from http.client import HTTPConnection
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
 
 from minibroker.cli import UsageError, parse_serve
+from minibroker.config.authorizers import STANDARD_AUTHORIZER
 from minibroker.config.broker import BrokerConfig
 from minibroker.config.control import ControlOptions
+from minibroker.config.options import TopicToCreate
 from minibroker.control.broker import ControlledBroker
 from minibroker.errors import ConfigError, MinibrokerError
 
@@ -18,8 +23,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def config(directory: Path, listeners: str = "PLAINTEXT://127.0.0.1:0") -> BrokerConfig:
-    return BrokerConfig({"listeners": listeners, "log.dirs": str(directory)})
+def config(
+    directory: Path, listeners: str = "PLAINTEXT://127.0.0.1:0", **settings: str
+) -> BrokerConfig:
+    return BrokerConfig({"listeners": listeners, "log.dirs": str(directory), **settings})
+
+
+def ask(host: str, port: int, method: str, path: str) -> tuple[int, bytes]:
+    """Send one request to the API; return status and body."""
+    connection = HTTPConnection(host, port, timeout=60)
+    try:
+        connection.request(method, path)
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
 
 
 def control_address(broker: ControlledBroker) -> tuple[str, int]:
@@ -64,6 +82,35 @@ async def test_a_certificate_that_is_not_there_ends_the_start(tmp_path: Path) ->
     options = ControlOptions("127.0.0.1", 0, tls="SSL")
     with pytest.raises(ConfigError, match=r"--control-tls SSL: no listener has this name"):
         await ControlledBroker(config(tmp_path), options).start()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:root"},
+        {
+            "listener.security.protocol.map": "PLAINTEXT:SASL_PLAINTEXT",
+            "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+            "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-256",
+        },
+    ],
+)
+async def test_a_secured_broker_is_not_reset_without_a_token(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, settings: dict[str, str]
+) -> None:
+    broker = ControlledBroker(config(tmp_path, **settings), ControlOptions("127.0.0.1", 0))
+    with caplog.at_level(logging.INFO, "minibroker.control.broker"):
+        await broker.start((TopicToCreate("kept", 1, {}),))
+    try:
+        host, port = control_address(broker)
+        status, body = await asyncio.to_thread(ask, host, port, "POST", "/reset")
+        assert status == 403
+        assert b"--control-token" in body
+        assert "kept" in broker._node.app.cluster.image.topics
+        assert (await asyncio.to_thread(ask, host, port, "GET", "/topics"))[0] == 200
+        assert "without a token it only reads" in caplog.text
+    finally:
+        await broker.stop()
 
 
 def test_the_url_of_the_api(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_nor_while_coordinators_load_or_a_directory_is_gone(kafka_broker: Broker
         journal._partitions[0].state = JournalState.LOADING
     broker.logs.directories[0].is_offline = True
     assert reasons(kafka_broker) == [
-        f"the log directory {broker.logs.directories[0].path} is offline",
+        "offline log directories: 1 of 1; the log names them",
         "the group coordinator is loading",
         "the transaction coordinator is loading",
     ]
