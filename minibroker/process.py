@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from minibroker.app import CLUSTER_FILE, Broker
 from minibroker.config.checks import GENERATED_ID
 from minibroker.errors import ConfigError, MinibrokerError, StorageError
+from minibroker.ready_file import write_ready_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -66,17 +67,6 @@ def _loop_factory(name: str) -> Callable[[], Any]:
 
     factory: Callable[[], Any] = uvloop.new_event_loop
     return factory
-
-
-def _write_ready_file(path: str, line: str) -> None:
-    """Write the file whole, so that a reader never sees half of it. Raises OSError."""
-    file = Path(path)
-    if file.exists() and not file.is_file():  # a pipe
-        file.write_text(line, encoding="utf-8")
-        return
-    part = file.with_name(f"{file.name}.part")
-    part.write_text(line, encoding="utf-8")
-    part.replace(file)
 
 
 async def _with_id(config: BrokerConfig) -> BrokerConfig:
@@ -186,36 +176,50 @@ def _ready_text(brokers: Sequence[Any]) -> str:
     return "".join(lines)
 
 
+async def _start(
+    config: BrokerConfig, options: ServeOptions
+) -> LocalCluster | Broker | ControlledBroker:
+    """Return what serves, started. Raises MinibrokerError; then nothing is left running."""
+    if config.broker_id == GENERATED_ID:
+        config = await _with_id(config)
+    broker = _make(config, options)
+    await broker.start(options.topics)
+    return broker
+
+
 async def _serve(config: BrokerConfig, options: ServeOptions) -> int:
+    """Serve until a signal comes or the broker fails; return the exit code. A signal during the
+    start ends the start, whatever it waits for.
+    """
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
+    starting = loop.create_task(_start(config, options))
+
+    def stop() -> None:
+        if not stopping.is_set():  # a second signal would disturb the end of the start
+            stopping.set()
+            starting.cancel()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
+        loop.add_signal_handler(number, stop)
     try:
-        if config.broker_id == GENERATED_ID:
-            config = await _with_id(config)
-        broker: Any = _make(config, options)
-        await broker.start(options.topics)
+        broker: Any = await starting
     except MinibrokerError as error:
         sys.stderr.write(f"minibroker: {error}\n")
         return 1
+    except asyncio.CancelledError:
+        if not stopping.is_set():
+            raise
+        sys.stderr.write("minibroker: stopped before it was ready\n")
+        return 0
     # Objects made at start stay for ever, so the collector need not visit them again.
     gc.freeze()
-    line = _ready_text((broker,) if options.brokers == 1 else broker.members)
-    sys.stdout.write(line)
-    sys.stdout.flush()
     code = 0
-    if options.ready_file is not None:
-        try:
-            _write_ready_file(options.ready_file, line)
-        except OSError as error:
-            sys.stderr.write(f"minibroker: cannot write {options.ready_file}: {error.strerror}\n")
-            code = 1
-    if not code:
-        sys.stdout.writelines(f"{more}\n" for more in options.ready_lines)
-        sys.stdout.flush()
+    if _announce(broker, options):
         broker.failure.add_done_callback(lambda _: stopping.set())
         await stopping.wait()
+    else:
+        code = 1
     if broker.failure.done():
         sys.stderr.write(f"minibroker: {broker.failure.result()}\n")
         code = 1
@@ -225,3 +229,19 @@ async def _serve(config: BrokerConfig, options: ServeOptions) -> int:
         sys.stderr.write(f"minibroker: stopped, but not cleanly: {error}\n")
         return 1
     return code
+
+
+def _announce(broker: Any, options: ServeOptions) -> bool:
+    """Tell on stdout and in the ready file that the broker serves; return whether both worked."""
+    lines = _ready_text((broker,) if options.brokers == 1 else broker.members)
+    sys.stdout.write(lines)
+    sys.stdout.flush()
+    if options.ready_file is not None:
+        try:
+            write_ready_file(options.ready_file, lines)
+        except OSError as error:
+            sys.stderr.write(f"minibroker: cannot write {options.ready_file}: {error.strerror}\n")
+            return False
+    sys.stdout.writelines(f"{more}\n" for more in options.ready_lines)
+    sys.stdout.flush()
+    return True

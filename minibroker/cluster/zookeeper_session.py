@@ -127,6 +127,11 @@ class ZooKeeperSession:
                 f"zookeeper.connect={self._connect} is not host:port[,host:port…][/chroot]"
             ) from error
         self._client.add_listener(self._on_state)
+        logger.info(
+            "the start waits for ZooKeeper at %s, %g s at most",
+            self._connect,
+            self._connection_timeout_ms / 1000,
+        )
         self._client.start_async()
         try:
             async with asyncio.timeout(self._connection_timeout_ms / 1000):
@@ -138,6 +143,9 @@ class ZooKeeperSession:
                 f"no answer from ZooKeeper at {self._connect} within "
                 f"{self._connection_timeout_ms} ms: is it running, and is zookeeper.connect right?"
             ) from None
+        except asyncio.CancelledError:
+            self._stop_client()
+            raise
 
     async def _create_chroot(self) -> None:
         if not self._chroot:
