@@ -31,7 +31,7 @@ def write_ready_file(path: str, lines: str) -> None:
     part = file.with_name(f"{file.name}.{secrets.token_hex(8)}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with open(os.open(part, flags, _MODE), "w", encoding="utf-8") as opened:
+        with os.fdopen(os.open(part, flags, _MODE), "w", encoding="utf-8") as opened:
             opened.write(lines)
         part.replace(file)
     except OSError:
@@ -41,7 +41,7 @@ def write_ready_file(path: str, lines: str) -> None:
 
 def _write_stream(file: Path, lines: str) -> None:
     """Write to what is there, unless it became a file meanwhile. Raises OSError."""
-    with open(os.open(file, os.O_WRONLY | os.O_CLOEXEC), "w", encoding="utf-8") as opened:
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CLOEXEC), "w", encoding="utf-8") as opened:
         found = os.fstat(opened.fileno())
         is_ours = found.st_uid in (0, os.geteuid())
         if not is_ours or stat.S_ISREG(found.st_mode):

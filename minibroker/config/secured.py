@@ -72,8 +72,10 @@ def parse_user(text: str) -> tuple[str, str]:
     name, colon, password = text.partition(":")
     if not colon:  # the text may be a password alone
         raise ConfigError("a user without a colon: expected NAME:PASSWORD")
-    if not (name and password):
-        raise ConfigError(f"user {name!r}: expected NAME:PASSWORD")
+    if not name:
+        raise ConfigError("a user without a name: expected NAME:PASSWORD")
+    if not password:
+        raise ConfigError(f"user {name!r}: the password is empty, expected NAME:PASSWORD")
     return name, password
 
 

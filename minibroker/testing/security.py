@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import secrets
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from minibroker.config.listeners import SecurityProtocol
 from minibroker.config.secured import MECHANISMS, check_users, sasl_settings
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 DEFAULT_MECHANISM: Final = "SCRAM-SHA-256"
 CA_FILE: Final = "ca.pem"
 _CA_KEY_FILE: Final = "ca-key.pem"
+_USERS_DIRECTORY: Final = "users"
+"""Has the certificates of clients, so that no name of a user is that of a file of the CA."""
 _NAMES: Final = ("localhost", "127.0.0.1", "::1")
 _CERTIFICATES_NAME_USERS: Final = {
     "ssl.client.auth": "requested",
@@ -132,9 +135,10 @@ class Security:
 
     def _certificate_file(self, user: str) -> Path:
         """Return a file with key and certificate of a user; made where it is missing."""
-        file = self.directory / f"{user}.pem"
+        file = self.directory / _USERS_DIRECTORY / f"{quote(user, safe='')}.pem"
         if not file.exists():
             assert self._ca is not None
+            file.parent.mkdir(exist_ok=True)
             certificate = self._ca.issue_cert(f"{user}@example.org", common_name=user)
             chain = b"".join(pem.bytes() for pem in certificate.cert_chain_pems)
             _write_private(file, _pkcs8(certificate.private_key_pem.bytes()) + chain)

@@ -334,10 +334,13 @@ def test_the_secured_broker_of_the_compose_file(
     variables = {key: str(value) for key, value in service["environment"].items()}
     monkeypatch.chdir(tmp_path)  # the certificate is made beside the data
     monkeypatch.setattr("minibroker.container.launch.DATA_DIR", str(tmp_path / "data"))
+    with pytest.raises(cli.UsageError, match="user 'alice': the password is empty"):
+        arrange(variables)
+    variables["MINIBROKER_USERS"] += "from-outside"
     config = cli.build(*arrange(variables))[0]
     assert {listener.security_protocol for listener in config.listeners} == {"SASL_SSL"}
     assert [listener.port for listener in config.listeners] == [9097, 19097]
-    assert config.originals["minibroker.users"] == '"alice"="alice-secret"'
+    assert config.originals["minibroker.users"] == '"alice"="from-outside"'
     assert config.inter_broker_listener_name == "SASL_SSL"
     assert (tmp_path / "data-tls" / "ca.pem").is_file()
     targets = {volume["target"] for volume in service["volumes"]}
@@ -366,6 +369,17 @@ def test_the_brokers_of_the_compose_file_reach_each_other_and_replicate(
         assert advertised[config.inter_broker_listener_name].host == name
         (port,) = services[name]["ports"]
         assert int(port["published"]) == port["target"] == advertised["PLAINTEXT"].port
+
+
+def test_the_compose_file_names_a_version_of_each_image(compose: dict[str, Any]) -> None:
+    """An image without a version would change from one day to the next."""
+    fetched = [
+        service["image"] for service in compose["services"].values() if "build" not in service
+    ]
+    assert fetched
+    for image in fetched:
+        _, _, version = image.rpartition(":")
+        assert re.match(r"v?\d", version), image
 
 
 def test_the_compose_file_builds_existing_images(compose: dict[str, Any]) -> None:

@@ -45,8 +45,10 @@ def test_a_start_that_waits_says_for_what_and_hears_sigterm(
         command += ["--set", f"{key}={value}"]
     process = ManagedProcess(command, tmp_path / "log")
     process.wait_until(
-        lambda: f"the start waits for ZooKeeper at {zookeeper}, {LONG_MS // 1000} s at most"
-        in process.log_tail(),
+        lambda: (
+            f"the start waits for ZooKeeper at {zookeeper}, {LONG_MS // 1000} s at most"
+            in process.log_tail()
+        ),
         WAIT_SECONDS,
         "a line about ZooKeeper",
     )

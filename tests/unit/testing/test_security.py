@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from minibroker.security.listener_tls import ListenerTls
 from minibroker.testing import Broker
 from minibroker.testing.security import Security
 from tests.support.certificates import SSL_LISTENER, shake_hands
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def principal(security: Security, client: ssl.SSLContext) -> str:
@@ -36,6 +33,20 @@ def test_a_directory_keeps_its_authority(tmp_path: Path) -> None:
     again = Security("SSL", tmp_path / "tls")
     assert principal(again, settings["ssl_context"]) == "User:ANONYMOUS"
     assert (tmp_path / "tls" / "ca-key.pem").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("user", ["ca-key", "ca", "../ca-key", "..", "a/b"])
+def test_the_name_of_a_user_is_not_the_name_of_another_file(tmp_path: Path, user: str) -> None:
+    directory = tmp_path / "tls"
+    security = Security("SSL", directory)
+    before = {path.name: path.read_bytes() for path in directory.iterdir()}
+    settings = security.client_settings("aiokafka", "localhost:1", user=user)
+    assert principal(security, settings["ssl_context"]) == f"User:{user}"
+    shown = security.client_settings("java", "localhost:1", user=user)
+    own = Path(shown["ssl.keystore.location"])
+    assert own.parent == directory / "users"
+    assert own.read_bytes() not in before.values()
+    assert {path.name for path in directory.iterdir()} == {*before, "users"}
 
 
 def test_wrong_words_are_refused(tmp_path: Path) -> None:
