@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.support import readme
-from tests.support.shell import recipe_of, run_command, serving
+from tests.support.shell import run_command, serving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,14 +46,10 @@ def install(wheel: Path, environment: Path) -> Path:
 
 
 def type_first_commands(directory: Path, programs: Path) -> None:
-    """Start the broker, write a record and read it. Raises AssertionError when one fails.
-
-    An installed minibroker has no make: the first command is what `make run` runs.
-    """
+    """Start the broker, write a record and read it. Raises AssertionError when one fails."""
     page = readme.blocks([readme.ROOT / "README.md"])
-    first, write, read = readme.commands(block for block in page if block.section == readme.TOP)
-    command = recipe_of(first.removeprefix("make ")).replace(":9092", ":0")
-    with serving(command, directory, programs) as address:
+    _, first, write, read = readme.commands(block for block in page if block.section == readme.TOP)
+    with serving(f"{first} --listen 127.0.0.1:0", directory, programs) as address:
         run_command(write.replace("127.0.0.1:9092", address), directory, programs)
         printed = run_command(read.replace("127.0.0.1:9092", address), directory, programs)
     assert printed == VALUE, f"{read} printed {printed!r}"
