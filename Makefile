@@ -34,7 +34,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v g
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire standalone situations move secure-move client-suites lint format bench smoke java registry kerberos kafkajs sarama secured-client compose-reader generate clean
+.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire standalone situations move secure-move client-suites lint format bench bench-diff smoke java registry kerberos kafkajs sarama secured-client compose-reader generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -212,6 +212,10 @@ $(IMAGE_WHEELS)/.kerberos: $(IMAGE_WHEELS)/.done
 bench: $(VENV)/.test ## side by side with Apache Kafka and kfake, 15 minutes (ARGS=--quick: less)
 	-$(MAKE) java
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# In turns, so that the machine's speed cancels out. ARGS='--rounds 9 --rows raw': more, or less.
+bench-diff: $(VENV)/.test ## the broker of this checkout beside another commit's, 10 minutes (BASE=COMMIT)
+	$(BIN)/python -m benchmarks.diff $(BASE) $(ARGS)
 
 docs: $(VENV)/.test ## the pages of docs/ as a site, in build/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --config-file docs/site/mkdocs.yml
