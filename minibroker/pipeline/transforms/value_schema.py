@@ -55,7 +55,6 @@ def of_json(given: str, *, is_event: bool = False) -> ValueSchema:
     """
     from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415  slow to import
 
-    from minibroker.pipeline.values.changes import envelope_of  # noqa: PLC0415  PyArrow
     from minibroker.pipeline.values.decoding import of_type  # noqa: PLC0415  PyArrow
     from minibroker.pipeline.values.json_values import table_type  # noqa: PLC0415  PyArrow
 
@@ -63,8 +62,7 @@ def of_json(given: str, *, is_event: bool = False) -> ValueSchema:
     if not found.names:
         raise PipelineError(f"{given} has no fields: give at least one")
     try:
-        row = table_type(to_arrow_type(found, timezone="UTC"))
-        return of_type(envelope_of(row) if is_event else row)
+        return of_type(table_type(to_arrow_type(found, timezone="UTC")), is_event=is_event)
     except ValueError as error:
         raise PipelineError(f"{given}: {error}") from error
 

@@ -1,11 +1,12 @@
 """From decoded records to the rows of a table that mirrors another one: the last of each key.
 
-    value {before, after, op, …}             Debezium's envelope, of a registry or plain JSON
-    value {payload: {before, after, op, …}}  the same in JSON with its schema
-    value {id, amount, …}                    the row itself; a tombstone: it is gone
+    value {before, after, op, …}         Debezium's envelope; `json_events` makes it of JSON
+    value {id, amount, …}                the row itself; a tombstone: it is gone
+    value {id, amount, …, __deleted}     the row, and in text whether it is gone
 
 Records of one key are in one partition, and the one with the largest offset wins.
-Source: Debezium's documentation of change events (`op`: c, r and u have a row, d deletes it).
+Source: Debezium's documentation of change events (`op`: c, r and u have a row, d deletes it), and
+of ExtractNewRecordState (`delete.tombstone.handling.mode=rewrite`).
 """
 
 from __future__ import annotations
@@ -20,14 +21,17 @@ if TYPE_CHECKING:
 
 RECORD_KEY: Final = "key"
 """The key of the record, instead of names of columns; and the column of a key without fields."""
-_OP: Final = "op"
-_BEFORE: Final = "before"
-_AFTER: Final = "after"
-_PAYLOAD: Final = "payload"
+OP: Final = "op"
+BEFORE: Final = "before"
+AFTER: Final = "after"
+DELETED: Final = "__deleted"
+"""Column of a row that is no envelope: `true` if the row is gone."""
 _WITH_ROW: Final = ("c", "r", "u")
-_DELETE: Final = "d"
+DELETE: Final = "d"
 _IGNORED: Final = ("m",)
 """Messages of the database's log, which are no changes of a row."""
+OPERATIONS: Final = (*_WITH_ROW, DELETE, "t", *_IGNORED)
+"""Operations of Debezium; `t` empties a table."""
 
 
 class ChangeError(ValueError):
@@ -45,25 +49,12 @@ class Changes(NamedTuple):
     """Columns of the key."""
 
 
-def envelope_of(row: pa.DataType) -> pa.DataType:
-    """Return the type of JSON values with rows of a type: envelopes of both kinds, and rows.
-
-    Raises ValueError: a field of the row has the name of a part of the envelope.
-    """
-    parts = (_OP, _BEFORE, _AFTER, _PAYLOAD)
-    taken = [field.name for field in row if field.name in parts]
-    if taken:
-        raise ValueError(f"a row's field cannot be named {taken[0]}, as a part of an envelope is")
-    inner = [(_BEFORE, row), (_AFTER, row), (_OP, pa.string())]
-    return pa.struct([*row, *inner, pa.field(_PAYLOAD, pa.struct(inner))])
-
-
 def row_type(value: pa.DataType) -> pa.DataType:
     """Return the type of the rows in decoded values. Raises ValueError: they have no fields."""
     if not pa.types.is_struct(value):
         raise ValueError(f"a value is {value} and no record: it has no columns")
     if _is_envelope(value):
-        return value.field(_AFTER).type
+        return value.field(AFTER).type
     return value
 
 
@@ -98,7 +89,7 @@ def changes_of(records: pa.Table, by: Sequence[str]) -> Changes:
             column = pc.struct_field(column, [field.name])
         rows, before = {**rows, field.name: column}, {**before, field.name: column}
     is_gone = parts.is_gone()
-    if not of_key and not _is_envelope(value.type):
+    if not of_key and not (_is_envelope(value.type) or DELETED in value.type.names):
         _check_no_tombstone(records, value)
     is_change = pc.and_(parts.is_change(), pc.or_(value.is_valid(), bool(of_key)))
     _check_names(rows, names)
@@ -117,43 +108,28 @@ class _Parts:
     def __init__(self, value: pa.Array) -> None:
         self._value = value
         self._is_envelope = _is_envelope(value.type)
-        names = value.type.names
-        self._op = _field(value, _OP) if self._is_envelope else pa.nulls(len(value), pa.string())
-        self._payload = _field(value, _PAYLOAD) if self._is_envelope and _PAYLOAD in names else None
-        if self._payload is not None:
-            self._in_payload = _field(self._payload, _OP).is_valid()
-            self._op = pc.coalesce(_field(self._payload, _OP), self._op)
-        self._op = self._op.cast(pa.string())
+        op = _field(value, OP) if self._is_envelope else pa.nulls(len(value), pa.string())
+        self._op = op.cast(pa.string())
 
     def rows(self) -> dict[str, pa.Array]:
         """Return the columns of the rows that are there behind a change."""
-        if not self._is_envelope:
-            return {name: _field(self._value, name) for name in self._value.type.names}
-        after = self._state(_AFTER)
-        is_plain = self._op.is_null()
-        own = self._value.type.names if self._payload is not None else []
-        return {
-            name: pc.if_else(is_plain, _field(self._value, name), _field(after, name))
-            if name in own
-            else _field(after, name)
-            for name in after.type.names
-        }
+        return self._columns(_field(self._value, AFTER) if self._is_envelope else self._value)
 
     def before(self) -> dict[str, pa.Array]:
         """Return the columns of the rows that were there before a change."""
-        if not self._is_envelope:
-            return self.rows()
-        before = self._state(_BEFORE)
-        return {name: _field(before, name) for name in before.type.names}
+        return self._columns(_field(self._value, BEFORE) if self._is_envelope else self._value)
 
     def is_gone(self) -> pa.Array:
         """Return whether a change deletes its row."""
-        is_delete = pc.fill_null(pc.equal(self._op, _DELETE), False)
+        is_delete = pc.fill_null(pc.equal(self._op, DELETE), False)
+        if not self._is_envelope and DELETED in self._value.type.names:
+            said = _field(self._value, DELETED).cast(pa.string())
+            is_delete = pc.fill_null(pc.equal(said, "true"), False)
         return pc.or_(is_delete, self._value.is_null())
 
     def is_change(self) -> pa.Array:
         """Return whether a record is a change at all. Raises ChangeError: it is an unknown one."""
-        known = pa.array([*_WITH_ROW, _DELETE, *_IGNORED])
+        known = pa.array([*_WITH_ROW, DELETE, *_IGNORED])
         unknown = pc.and_(self._op.is_valid(), pc.invert(pc.is_in(self._op, known)))
         if pc.any(unknown).as_py():
             found = self._op.filter(unknown)[0].as_py()
@@ -163,16 +139,14 @@ class _Parts:
             )
         return pc.fill_null(pc.invert(pc.is_in(self._op, pa.array(_IGNORED))), True)
 
-    def _state(self, name: str) -> pa.Array:
-        found = _field(self._value, name)
-        if self._payload is None:
-            return found
-        return pc.if_else(self._in_payload, _field(self._payload, name), found)
+    @staticmethod
+    def _columns(rows: pa.Array) -> dict[str, pa.Array]:
+        return {name: _field(rows, name) for name in rows.type.names}
 
 
 def _is_envelope(value: pa.DataType) -> bool:
     names = value.names if pa.types.is_struct(value) else []
-    return _OP in names and _AFTER in names and pa.types.is_struct(value.field(_AFTER).type)
+    return OP in names and AFTER in names and pa.types.is_struct(value.field(AFTER).type)
 
 
 def _field(values: pa.Array, name: str) -> pa.Array:

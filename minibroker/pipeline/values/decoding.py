@@ -38,6 +38,8 @@ KINDS: Final = (AVRO, JSON, PROTOBUF)
 """Types of schemas, in the registry's words."""
 TYPED_JSON: Final = "typed JSON"
 """JSON of a type that the user gave: the text is Arrow's, see `of_type`."""
+JSON_EVENTS: Final = "JSON events"
+"""The same, and Debezium's events with rows of that type."""
 
 REASON: Final = "reason"
 """Column of a dead letter that the record does not have."""
@@ -157,14 +159,18 @@ def reader_of(schema: ValueSchema) -> ValueReader:
     from minibroker.pipeline.values.json_schemas import type_of  # noqa: PLC0415
     from minibroker.pipeline.values.json_values import JsonReader  # noqa: PLC0415
 
+    if schema.kind == JSON_EVENTS:
+        from minibroker.pipeline.values.json_events import EventReader  # noqa: PLC0415
+
+        return EventReader(_type_of(schema.text))
     if schema.kind == TYPED_JSON:
         return JsonReader(_type_of(schema.text))
     return JsonReader(type_of(schema.text, dict(schema.named)))
 
 
-def of_type(found: pa.DataType) -> ValueSchema:
-    """Return the schema of JSON values of a type."""
-    return ValueSchema(TYPED_JSON, _type_text(found))
+def of_type(found: pa.DataType, *, is_event: bool = False) -> ValueSchema:
+    """Return the schema of JSON values of a type, or of events with such rows, too."""
+    return ValueSchema(JSON_EVENTS if is_event else TYPED_JSON, _type_text(found))
 
 
 def to_json(columns: Sequence[ColumnDecoding]) -> str:

@@ -86,7 +86,10 @@ class JsonReader:
         found = json.loads(value.decode())
         if found is None:
             raise ValueError("it is null")
-        return self._convert(found, "value")
+        return self._converted(found)
+
+    def _converted(self, value: Any) -> Any:
+        return self._convert(value, "value")
 
 
 def table_type(found: pa.DataType) -> pa.DataType:

@@ -15,7 +15,7 @@ from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.tables.mirror import MirrorTable
 from minibroker.pipeline.tables.parquet_directory import ParquetDirectory
 from minibroker.pipeline.tables.table import BatchId
-from minibroker.pipeline.values.changes import envelope_of
+from minibroker.pipeline.values.json_events import event_type
 from minibroker.pipeline.verbs.archive import ArchivePlan
 from tests.pipeline.table_readers import TABLES
 from tests.unit.pipeline.tables.archives import QUERY, rows
@@ -42,8 +42,8 @@ def written(
     table: MirrorTable, batch: BatchId, row: pa.DataType, values: list[Any]
 ) -> list[DataFile]:
     """Write records with these values, one after the other in one partition."""
-    table.take_in({"value": envelope_of(row)})
-    value = pa.array(values, envelope_of(row))
+    table.take_in({"value": event_type(row)})
+    value = pa.array(values, event_type(row))
     records = rows(batch.number * 10, len(values)).set_column(1, "value", value)
     return write_files(table.layout(batch, 1 << 20), [records])
 
@@ -65,7 +65,7 @@ def test_batches_change_rows_once(file_format: str, tmp_path: Path) -> None:
     events = [
         change("d", before={"id": 1}),
         change("u", after={"id": 2, "name": "new", "tags": ["x"]}),
-        {"id": 9, "name": "a row"},
+        {"after": {"id": 9, "name": "a row"}},
         None,
     ]
     files = written(again, second, WIDE, events)

@@ -10,7 +10,6 @@ import pytest
 from minibroker.pipeline.values.changes import (
     ChangeError,
     changes_of,
-    envelope_of,
     key_columns,
     row_type,
 )
@@ -61,18 +60,27 @@ def test_events_of_a_registry() -> None:
     assert changes_of(backwards, ["id"]).rows.to_pylist() == ROWS
 
 
-@pytest.mark.parametrize("wraps", [True, False])
-def test_events_of_json_with_a_schema_and_without(*, wraps: bool) -> None:
-    values = [{"payload": event} if wraps and event else event for event in EVENTS]
-    found = changes_of(records(values, envelope_of(ROW)), ["id"])
-    assert (found.rows.to_pylist(), found.gone.to_pylist()) == (ROWS, [{"id": 2}])
-
-
 def test_rows_without_an_envelope() -> None:
     values = [row(1, "a"), row(1, "b"), row(2, "c")]
-    for found in (ROW, envelope_of(ROW)):
-        done = changes_of(records(values, found), ["id"])
+    for found, given in ((ROW, values), (ENVELOPE, [{"after": value} for value in values])):
+        done = changes_of(records(given, found), ["id"])
         assert (done.rows.to_pylist(), done.gone.num_rows) == (values[1:], 0)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.bool_()])
+def test_rows_that_say_whether_they_are_gone(kind: pa.DataType) -> None:
+    yes, no = ("true", "false") if pa.types.is_string(kind) else (True, False)
+    rewritten = pa.struct([*ROW, ("__deleted", kind)])
+    values = [
+        {**row(1, "a"), "__deleted": no},
+        {**row(2, "b"), "__deleted": no},
+        {**row(2, "b"), "__deleted": yes},
+        None,
+        {**row(3, "c"), "__deleted": None},
+    ]
+    found = changes_of(records(values, rewritten), ["id"])
+    assert found.rows.to_pylist() == [values[0], values[4]]
+    assert found.gone.to_pylist() == [{"id": 2}]
 
 
 def test_tombstones_by_the_key_of_the_record() -> None:
@@ -110,8 +118,6 @@ def test_other_records_are_named(values: Any, found: Any, by: str, sentence: str
 
 
 def test_types_of_rows() -> None:
-    assert row_type(ENVELOPE) == row_type(envelope_of(ROW)) == row_type(ROW) == ROW
+    assert row_type(ENVELOPE) == row_type(ROW) == ROW
     with pytest.raises(ValueError, match="a value is string and no record"):
         row_type(pa.string())
-    with pytest.raises(ValueError, match="cannot be named op"):
-        envelope_of(pa.struct([("op", pa.int32())]))
