@@ -2,7 +2,8 @@
 
 A field is a column. Enums are their names, timestamps are timestamps, `uint32` is int64 and
 `uint64` is a decimal of 20 digits. Fields of a oneof, and those with presence, are null if they are
-not set. A message that is inside itself has no columns.
+not set. Wrappers are what they wrap, durations are microseconds, Any is its `type_url` and `value`.
+`protobuf_json` has the fields that become text. A message that is inside itself has no columns.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pyarrow as pa
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
+from minibroker.pipeline.values.protobuf_json import changed, without_bytes
 from minibroker.pipeline.values.wire_format import FIRST_MESSAGE
 
 if TYPE_CHECKING:
@@ -42,23 +44,30 @@ class ProtobufReader:
         Raises ValueError: there is no such message, or no columns can hold it.
         """
         found = descriptor_pb2.FileDescriptorSet.FromString(base64.b64decode(files))
+        self._converts = changed(found)
         pool = descriptor_pool.DescriptorPool()
         for file in found.file:
             pool.Add(file)
         names = list(pool.FindFileByName(found.file[-1].name).message_types_by_name.values())
         descriptor = _message(names, message)
         _check(descriptor, ())
+        self._descriptor = descriptor
         self._message = message_factory.GetMessageClass(descriptor)
         self._handler = ptars.HandlerPool([descriptor.file], config=_CONFIG).get_for_message(
             descriptor
         )
-        own = self._handler.list_to_record_batch([]).schema
-        self.type = pa.struct([pa.field(field.name, _of_table(field.type)) for field in own])
+        self.type = _of_table(self._rows([]).type)
 
     def read(self, values: pa.Array) -> pa.Array:
-        batch = self._handler.list_to_record_batch(values.to_pylist())
+        return self._rows(values.to_pylist()).cast(self.type)
+
+    def _rows(self, values: list[bytes]) -> pa.Array:
+        batch = self._handler.list_to_record_batch(values)
         batch.validate(full=True)
-        return batch.to_struct_array().cast(self.type)
+        rows = batch.to_struct_array()
+        if not self._converts:
+            return rows
+        return without_bytes(rows, self._descriptor, self._converts)
 
     def read_alone(self, value: bytes) -> pa.Array:
         try:
@@ -93,13 +102,8 @@ def _check(descriptor: Any, around: tuple[str, ...]) -> None:
     if not descriptor.fields:
         raise ValueError(f"its message {descriptor.full_name} has no fields")
     for field in descriptor.fields:
-        if field.message_type is not None and field.message_type.file.package != "google.protobuf":
+        if field.message_type is not None:
             _check(field.message_type, (*around, descriptor.full_name))
-        elif field.message_type is not None and field.message_type.name in _WITHOUT_END:
-            raise ValueError(f"its field {field.full_name} is inside itself")
-
-
-_WITHOUT_END: Final = ("Struct", "Value", "ListValue")
 
 
 def _of_table(found: pa.DataType) -> pa.DataType:
