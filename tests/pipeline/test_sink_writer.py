@@ -436,8 +436,27 @@ def test_a_record_that_is_too_large_is_one_sentence(minibroker_address: str, top
     topics.create(minibroker_address, topic, 2)
     batches = iter([pa.record_batch({"value": pa.array([b"a" * 2_000_000])})])
 
-    with pytest.raises(PipelineError, match=r"too large .*kafka\.message\.max\.bytes"):
+    with pytest.raises(PipelineError, match=r"too large .*raise the topic's max\.message\.bytes"):
         write_rows(of(minibroker_address, topic), at(topic), batches)
+    small = of(minibroker_address, topic, kafka_message_max_bytes="5000")
+    batches = iter([pa.record_batch({"value": pa.array([b"a" * 6_000])})])
+    with pytest.raises(PipelineError, match=r"too large .*kafka\.message\.max\.bytes"):
+        write_rows(small, at(topic, batch=1), batches)
+
+
+@pytest.mark.parametrize("way", [{}, {"kafka_retries": "5"}])
+def test_a_topic_that_takes_large_records_gets_them(
+    minibroker_address: str, topic: str, way: dict[str, str]
+) -> None:
+    """The client has no lower limit of its own, and neither has librdkafka (`retries`)."""
+    topics.create(minibroker_address, topic, 1, {"max.message.bytes": "20000000"})
+    sent = [b"a" * 3_000_000, b"b", b"c" * 15_000_000]
+    write_rows(
+        of(minibroker_address, topic, **way),
+        at(topic),
+        iter([pa.record_batch({"value": pa.array(sent)})]),
+    )
+    assert values(minibroker_address, topic) == sent
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])

@@ -32,6 +32,12 @@ REFUSED: Final = {
 }
 """Settings that the sink sets itself → the reason."""
 
+RECORD_BYTES_MAX: Final = 100_000_000
+"""Bytes of a record where the user sets no `message.max.bytes`: the topic says whether it takes it.
+
+Brokers close a connection with a request of more than 104,857,600 bytes (socket.request.max.bytes).
+"""
+
 DEFAULTS: Final[Mapping[str, Any]] = {
     # As long as brokers allow by default. A task that is killed ends its transaction when it
     # runs again; this bounds how long readers wait for one that never does.

@@ -34,6 +34,7 @@ from minibroker.pipeline.client_settings import with_token
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.sink.columns import rows_of
 from minibroker.pipeline.sink.marker import Marker, parse_marker
+from minibroker.pipeline.sink.options import RECORD_BYTES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -79,7 +80,12 @@ class Transaction:
         self._position = position
         self._is_begun = False
         self._last_error = ""
-        settings = {**options.settings, "transactional.id": position.name, "logger": logger}
+        settings = {
+            "message.max.bytes": RECORD_BYTES_MAX,
+            **options.settings,
+            "transactional.id": position.name,
+            "logger": logger,
+        }
         try:
             self._producer = Producer(with_token({**settings, "error_cb": self._on_error}))
         except KafkaException as error:
@@ -301,8 +307,8 @@ def explain(error: Any, position: Position, options: SinkOptions, last_error: st
         )
     if code in {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.INVALID_MSG_SIZE}:
         return (
-            f"{position} has a record that is too large ({error.str()}): raise the option "
-            '"kafka.message.max.bytes" and the topic\'s max.message.bytes'
+            f"{position} has a record that is too large ({error.str()}): raise the topic's "
+            'max.message.bytes, and the option "kafka.message.max.bytes" where it is lower'
         )
     if code == KafkaError.INVALID_TRANSACTION_TIMEOUT:
         return (

@@ -3,7 +3,8 @@
     SinkOptions.settings ──producer_settings──► ProducerSettings ──► wire_transaction
                                    └──────────► UnservedError: librdkafka writes instead
 
-Each setting means what librdkafka's documentation says.
+Each setting means what librdkafka's documentation says. Without `message.max.bytes` the topic's own
+`max.message.bytes` bounds a record.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.pipeline.sink.encoding import RECORDS_MAX
+from minibroker.pipeline.sink.options import RECORD_BYTES_MAX
 from minibroker.pipeline.wire.produce_queue import IN_FLIGHT_MAX, ProduceLimits
 from minibroker.pipeline.wire.settings import UnservedError, WireSettings, wire_settings
 from minibroker.records.compression import CODEC_IDS, SNAPPY
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BYTES_MAX: Final = 1_000_000
-"""librdkafka's message.max.bytes and batch.size."""
+"""librdkafka's message.max.bytes and batch.size: bytes of a batch."""
 
 _WITHOUT_EFFECT: Final = frozenset(
     {
@@ -68,6 +70,7 @@ def producer_settings(settings: Mapping[str, Any]) -> ProducerSettings:
     transaction_ms = _number(own, ("transaction.timeout.ms",), 0)
     patience_ms = _number(own, ("message.timeout.ms", "delivery.timeout.ms"), 0) or transaction_ms
     request_bytes = _number(own, ("message.max.bytes",), BYTES_MAX)
+    record_bytes = _number(own, ("message.max.bytes",), RECORD_BYTES_MAX)
     in_flight = _number(
         own, ("max.in.flight", "max.in.flight.requests.per.connection"), IN_FLIGHT_MAX
     )
@@ -86,7 +89,7 @@ def producer_settings(settings: Mapping[str, Any]) -> ProducerSettings:
         level=_level(own, codec),
         batch_bytes=min(request_bytes, _number(own, ("batch.size",), BYTES_MAX)),
         batch_records=min(RECORDS_MAX, _number(own, ("batch.num.messages",), RECORDS_MAX)),
-        record_bytes=request_bytes,
+        record_bytes=record_bytes,
     )
 
 

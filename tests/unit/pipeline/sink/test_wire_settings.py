@@ -21,6 +21,7 @@ def test_the_defaults_are_those_of_librdkafka() -> None:
     assert (settings.codec, settings.level) == (NONE, None)
     assert (settings.batch_bytes, settings.batch_records) == (1_000_000, 10_000)
     assert (settings.limits.in_flight, settings.limits.patience_s) == (5, 900.0)
+    assert (settings.limits.request_bytes, settings.record_bytes) == (1_000_000, 100_000_000)
 
 
 def test_settings_of_java_and_of_librdkafka_are_taken() -> None:

@@ -68,7 +68,7 @@ def test_a_row_that_is_gone() -> None:
     assert read({"id": 1, "__deleted": "false"}) == event(after=FIRST)
 
 
-def test_what_is_neither_row_nor_event() -> None:
+def test_values_that_are_neither_row_nor_event_are_bad() -> None:
     values = [b"[]", b"{", b'{"id": "x"}', b'{"op": "c", "after": {"id": "x"}}', b'{"id": 1}']
     found = salvaged(READER, pa.array(values, pa.binary()))
     assert (
