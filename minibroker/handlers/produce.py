@@ -30,7 +30,7 @@ from minibroker.handlers.produce_checks import (
 )
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.partitions import verification
-from minibroker.partitions.cold_reads import warm
+from minibroker.partitions.cold_reads import ROUNDS_MAX, warm
 from minibroker.partitions.partition import ACKS_ALL
 from minibroker.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -94,7 +94,11 @@ async def _when_checked(
     cold: list[ColdError],
 ) -> ProduceResponse:
     services = context.services
-    await warm(cold)
+    for _ in range(ROUNDS_MAX):
+        if not cold:
+            break
+        await warm(cold)
+        cold = cold_producers(topics)
     await services.partitions.checker.check_large(large, services.clock.now_ms())
     outcome = _handle_checked(context, request, topics)
     return outcome if isinstance(outcome, ProduceResponse) else await outcome

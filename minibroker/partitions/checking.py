@@ -52,13 +52,13 @@ class ReceivedBatch:
 
     @property
     def cold_producers(self) -> ColdError | None:
-        """Return the work to be done before the append where the batch has a producer and the
-        producers of the log are on the disk only; else None.
+        """Return the work to be done before the append where the batch has a producer and needs
+        producers of the log that are on the disk only; else None.
         """
         if self.partition is None or self.header is None or self.header.producer_id < 0:
             return None
         try:
-            self.partition.require_producers()
+            self.partition.require_producers(self.header)
         except ColdError as cold:
             return cold
         except KafkaError:

@@ -404,10 +404,12 @@ class Partition:
         except StorageError as error:
             raise self._failed(error) from error
 
-    def require_producers(self) -> None:
-        """Raise ColdError while the producers of the log are on the disk only (`cold_reads`)."""
+    def require_producers(self, header: BatchHeader | None = None) -> None:
+        """Raise ColdError while the producers of the log are on the disk only (`cold_reads`), or
+        while a batch with this `header` may repeat one that is.
+        """
         try:
-            self.log.producers.require()
+            self.log.producers.require(header)
         except StorageError as error:
             raise self._failed(error) from error
 

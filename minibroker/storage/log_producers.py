@@ -8,16 +8,20 @@ Source: Kafka ProducerStateManager.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from minibroker.clock import Clock
 from minibroker.errors import CorruptionError
+from minibroker.records.batch import BatchHeader
 from minibroker.storage import producer_files
 from minibroker.storage.disk import Disk
 from minibroker.storage.partition_directory import PartitionDirectory
 from minibroker.storage.producer_state import ProducersAt, ProducerState, encode_snapshot
 from minibroker.storage.producers_load import ProducersLoad
 from minibroker.storage.segments import Segments
+
+if TYPE_CHECKING:
+    from minibroker.storage.earlier_batches_load import EarlierBatchesLoad
 
 
 class Extent(Protocol):
@@ -40,6 +44,7 @@ class LogProducers:
     __slots__ = (
         "_clock",
         "_disk",
+        "_earlier_load",
         "_extent",
         "_failure",
         "_load",
@@ -70,6 +75,8 @@ class LogProducers:
         self._extent = extent
         self._load: ProducersLoad | None = None
         # The task that is under way.
+        self._earlier_load: EarlierBatchesLoad | None = None
+        # The same for batches before the snapshot.
         self._failure: OSError | CorruptionError | None = None
         # The error of the last one, until somebody asks again.
         self.state: ProducerState | None = None
@@ -100,17 +107,67 @@ class LogProducers:
             assert self.state is not None
         return self.state
 
-    def require(self) -> None:
-        """Raise ColdError while they are on the disk only: its task loads them. Raises StorageError
-        where that went wrong.
+    def require(self, header: BatchHeader | None = None) -> None:
+        """Raise ColdError while they are on the disk only: its task loads them. Do the same while a
+        batch with this `header` may repeat one that was not read yet. Raises StorageError where a
+        load went wrong.
         """
-        if self.is_on_disk:
+        state = self.state
+        if state is not None and (header is None or not state.may_repeat_earlier(header)):
+            return
+        try:
+            self._check_failure()
+            if self.is_on_disk:
+                raise self._disk.cold(f"the producers of {self._place.name}", self.loading())
+            if state is not None and header is not None:
+                load = self._loading_earlier(state, header.producer_id)
+                raise self._disk.cold(f"earlier batches of {self._place.name}", load)
+        except (OSError, CorruptionError) as error:
+            raise self._place.failed("load the producers of", error) from error
+
+    def loaded_for(self, header: BatchHeader) -> ProducerState:
+        """Return the producers with all batches that one with this `header` may repeat. Where some
+        are on the disk only, this waits for it; `require` does not.
+        """
+        state = self.loaded()
+        while state.may_repeat_earlier(header):
             try:
                 self._check_failure()
-                load = self.loading()
+                load = self._loading_earlier(state, header.producer_id)
+                load()
+                load.apply()
+                self._check_failure()
             except (OSError, CorruptionError) as error:
                 raise self._place.failed("load the producers of", error) from error
-            raise self._disk.cold(f"the producers of {self._place.name}", load)
+        return state
+
+    def _loading_earlier(self, state: ProducerState, producer_id: int) -> "EarlierBatchesLoad":
+        """Return the task that reads earlier batches: the one that is under way, or a new one.
+        Raises OSError.
+        """
+        # Most starts need none of it.
+        from minibroker.storage.earlier_batches_load import EarlierBatchesLoad  # noqa: PLC0415
+
+        assert state.earlier is not None
+        if self._earlier_load is None:
+            self._earlier_load = EarlierBatchesLoad(
+                self._disk.files,
+                self._place.path,
+                self._segments,
+                earlier=state.earlier,
+                producer_id=producer_id,
+                now_ms=self._clock.now_ms(),
+                on_loaded=self._note_earlier,
+            )
+        return self._earlier_load
+
+    def _note_earlier(self, load: "EarlierBatchesLoad") -> None:
+        """Take earlier batches, but not where the log was truncated since."""
+        if self._earlier_load is load:
+            self._earlier_load = None
+            self._failure = load.failure
+            if load.failure is None:
+                load.earlier.note_read(load.start, load.header_count, load.batches)
 
     def _load_now(self) -> None:
         """Load them on this thread."""
@@ -186,7 +243,7 @@ class LogProducers:
         """
         kept_to = offset if offset > log_start_offset else -1
         files, directory = self._disk.files, self._place.path
-        self.state = self._load = self._failure = None
+        self.state = self._load = self._earlier_load = self._failure = None
         self.known_to = offset
         try:
             with self._disk.names_lock:

@@ -338,13 +338,10 @@ class PartitionLog:
         LargeBatchError, as `validate`, and ColdError, as `LogProducers.require`.
         """
         tail, producers = self._tail, self.producers
-        if (
-            is_bounded
-            and producers.state is None
-            and header is not None
-            and header.producer_id >= 0
-        ):
-            producers.require()
+        if is_bounded and header is not None and header.producer_id >= 0:
+            state = producers.state
+            if state is None or state.earlier is not None:
+                producers.require(header)
         if checked is None:
             records, header = validate(
                 records,
@@ -374,7 +371,10 @@ class PartitionLog:
                 entry = AppendInfo(header.base_offset, last_offset, -1, self.log_start_offset)
                 self._append_marker(records, header, entry, "coordinator")
                 return entry
-            repeated = (producers.state or producers.loaded()).append(header, origin)
+            state = producers.state or producers.loaded()
+            if state.earlier is not None and not is_bounded:
+                state = producers.loaded_for(header)
+            repeated = state.append(header, origin)
             if repeated is not None:
                 return self._repetition(repeated)
         append_time_ms = max_timestamp if self.rules.is_append_time else -1

@@ -9,6 +9,7 @@ Source: Kafka ProducerStateManager, UnifiedLog.rebuildProducerState; FORMAT.md s
 """
 
 import logging
+from typing import Final
 
 from minibroker.errors import CorruptionError
 from minibroker.records.batch import BatchHeader
@@ -24,6 +25,8 @@ from minibroker.storage.segment import Segment
 from minibroker.storage.segments import Segments
 
 logger = logging.getLogger(__name__)
+
+_NEVER_MS: Final = 1 << 62
 
 
 def snapshot_path(directory: str, offset: int) -> str:
@@ -85,8 +88,14 @@ def load_state(
 
     Where a snapshot is damaged, the one before it is taken. Nothing is changed on the disk, so any
     thread may call this with segments of its own.
+
+    A producer expires by the timestamps of its records. Those may be old in records that came just
+    now, and the producer may send them again. So none expires here while the log was written to
+    within `expiration_ms`: the next look at expired producers is after the start.
     """
     state.clear()
+    if now_ms - segments.last.modified_ms < expiration_ms:
+        expiration_ms = _NEVER_MS
     replay_from = log_start_offset
     for offset in reversed(snapshot_offsets(files, directory)):
         if offset > end_offset:
@@ -95,7 +104,7 @@ def load_state(
             break
         path = snapshot_path(directory, offset)
         try:
-            state.load_snapshot(files.read_all(path), now_ms, expiration_ms)
+            state.load_snapshot(files.read_all(path), offset, now_ms, expiration_ms)
         except FileNotFoundError:
             continue  # superseded by a newer one, and removed meanwhile
         except CorruptionError as error:

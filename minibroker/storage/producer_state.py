@@ -16,7 +16,8 @@ leave before that write succeeded, as with the batch itself.
 
 In a crash this memory is lost. It comes back from the newest `.snapshot` (only the last batch of
 each producer is in it, as in Kafka) and from the batches behind it, through `append` with origin
-"replication".
+"replication". The batches before that are read when one of them may be repeated
+(`earlier_batches`).
 
 Source: Kafka ProducerStateManager, ProducerAppendInfo, ProducerStateEntry, UnifiedLog; KIP-98,
 KIP-360. Differs from Kafka: snapshot entries are ordered by producer id (Kafka: by hash; readers do
@@ -33,15 +34,16 @@ from minibroker.ids import NO_PRODUCER_EPOCH, NO_SEQUENCE
 from minibroker.records.batch import SEQUENCE_MAX, BatchHeader, subtract_from_sequence
 from minibroker.records.control import TransactionMarker
 from minibroker.records.crc import crc32c
+from minibroker.storage.earlier_batches import BATCHES_KEPT, EarlierBatches
 
 Origin = Literal["client", "coordinator", "replication"]
 
-BATCHES_KEPT: Final = 5
-"""As many requests as an idempotent producer may have in flight."""
 NO_OFFSET: Final = -1
 
 _CHECKED_AT_ONCE: Final = 500
 """Producers in one step of a walk over all; a step takes some 0.1 ms."""
+_EARLIER_MAX: Final = 1 << 30
+"""A sequence so far before another is behind it, on the circle of sequences."""
 _SNAPSHOT_VERSION: Final = 1
 _SNAPSHOT_HEAD: Final = Struct(">hIi")
 """version, CRC-32C of everything behind the CRC, number of entries."""
@@ -66,6 +68,12 @@ class RecentBatch(NamedTuple):
     @property
     def first_offset(self) -> int:
         return self.last_offset - self.offset_delta
+
+    @classmethod
+    def of(cls, header: BatchHeader) -> "RecentBatch":
+        """Return the batch that has this header."""
+        delta = header.last_offset_delta
+        return cls(header.last_sequence, header.base_offset + delta, delta, header.max_timestamp)
 
 
 class ProducerEntry(NamedTuple):
@@ -119,10 +127,12 @@ _UNKNOWN: Final = ProducerEntry(NO_PRODUCER_EPOCH, -1, -1, NO_OFFSET, ())
 class ProducerState:
     """Producers and transactions of one partition. `partition` only names it in messages."""
 
-    __slots__ = ("_changes", "_ended", "_open", "_producers", "_replaced", "partition")
+    __slots__ = ("_changes", "_ended", "_open", "_producers", "_replaced", "earlier", "partition")
 
     def __init__(self, partition: object) -> None:
         self.partition = partition
+        self.earlier: EarlierBatches | None = None
+        """The batches before the snapshot that this began with; None: it began with none."""
         self._producers: dict[int, ProducerEntry] = {}
         self._open: dict[int, int] = {}
         """First offset → producer id, ascending: transactions begin at the end of the log."""
@@ -286,15 +296,16 @@ class ProducerState:
         self._producers = {}
         self._open = {}
         self._ended = {}
+        self.earlier = None
         self.commit()
 
     def to_snapshot(self) -> bytes:
         """Return the content of a `.snapshot` file."""
         return encode_snapshot(self._producers)
 
-    def load_snapshot(self, data: bytes, now_ms: int, expiration_ms: int) -> None:
-        """Replace everything by what a `.snapshot` file holds, without the producers that have
-        expired.
+    def load_snapshot(self, data: bytes, offset: int, now_ms: int, expiration_ms: int) -> None:
+        """Replace everything by what the `.snapshot` file of `offset` holds, without the producers
+        that have expired.
 
         Raises CorruptionError for another version, a wrong CRC or a wrong size; then nothing
         changed.
@@ -308,6 +319,30 @@ class ProducerState:
         }
         starts = [(entry.transaction_start, key) for key, entry in self._producers.items()]
         self._open = {start: key for start, key in sorted(starts) if start != NO_OFFSET}
+        self.earlier = EarlierBatches(offset)
+
+    def may_repeat_earlier(self, header: BatchHeader) -> bool:
+        """Return whether a batch may repeat one that is in the log, but was not read yet."""
+        earlier, first_sequence = self.earlier, header.base_sequence
+        entry = self._producers.get(header.producer_id)
+        if (
+            earlier is None
+            or entry is None
+            or not entry.batches
+            or entry.epoch != header.producer_epoch
+            or first_sequence == entry.last_sequence + 1
+            or first_sequence < 0
+        ):
+            return False
+        known = earlier.of(header.producer_id, entry)
+        distance = subtract_from_sequence(known[0].first_sequence, first_sequence)
+        return 0 < distance < _EARLIER_MAX and earlier.may_hold_more(header.producer_id, entry)
+
+    def _known_batches(self, producer_id: int, entry: ProducerEntry) -> tuple[RecentBatch, ...]:
+        """Return the last batches of a producer, as far as they were read."""
+        if self.earlier is None or len(entry.batches) >= BATCHES_KEPT:
+            return entry.batches
+        return self.earlier.of(producer_id, entry)
 
     def _check(
         self, header: BatchHeader, entry: ProducerEntry, origin: Origin
@@ -320,7 +355,7 @@ class ProducerState:
         """
         epoch = header.producer_epoch
         if origin == "client" and epoch == entry.epoch:
-            for batch in entry.batches:
+            for batch in self._known_batches(header.producer_id, entry):
                 if (
                     batch.last_sequence == header.last_sequence
                     and batch.first_sequence == header.base_sequence

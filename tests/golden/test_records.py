@@ -90,7 +90,7 @@ def test_snapshot_equals_the_one_kafka_wrote(path: Path) -> None:
     written = path.with_suffix(".snapshot").read_bytes()
     assert state.to_snapshot() == written
     loaded = ProducerState(path.stem)
-    loaded.load_snapshot(written, 0, LONG_MAX)
+    loaded.load_snapshot(written, 0, 0, LONG_MAX)
     assert loaded.to_snapshot() == written
     assert loaded.first_unstable_offset == (4 if path.stem.endswith("transactions") else None)
 

@@ -202,7 +202,7 @@ class ProducerStateMachine(RuleBasedStateMachine):
         self.high_watermark = self.model.end_offset
         snapshot = self.state.to_snapshot()
         self.state = ProducerState("topic-0")
-        self.state.load_snapshot(snapshot, 0, LONG_MAX)
+        self.state.load_snapshot(snapshot, 0, 0, LONG_MAX)
         assert self.state.to_snapshot() == snapshot
         producers = {
             key: known._replace(sent=known.sent[-1:]) for key, known in self.model.producers.items()

@@ -1,4 +1,5 @@
-"""A TCP proxy that answers one request with an error: shows a client's reaction beside any broker.
+"""A TCP proxy that answers one request with an error, or keeps answers to itself: shows a client's
+reaction beside any broker.
 
 It works before minibroker and before Apache Kafka. Clients stay with it, because answers that name
 the broker name the proxy instead. Each direction of a connection has a thread; requests pass on as
@@ -36,6 +37,8 @@ class AnsweringProxy:
         self._broker = (host, int(port))
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._rule: tuple[str, ErrorCode] | None = None
+        self.swallowed: str | None = None
+        """Answers to requests of this kind do not reach the client; None: all do."""
         self.asked_after: list[str] = []
         """Kinds of the requests since the error was answered."""
         self.has_refused = threading.Event()
@@ -71,7 +74,17 @@ class AnsweringProxy:
 
     def _serve(self, client: socket.socket) -> None:
         asked: dict[int, tuple[int, int]] = {}
-        with client, socket.create_connection(self._broker) as broker:
+        with client:
+            try:
+                broker = socket.create_connection(self._broker)
+            except OSError:
+                return  # it is down; the client finds its connection closed
+            self._carry(client, broker, asked)
+
+    def _carry(
+        self, client: socket.socket, broker: socket.socket, asked: dict[int, tuple[int, int]]
+    ) -> None:
+        with broker:
             back = threading.Thread(target=self._bring_back, args=(broker, client, asked))
             back.start()
             with contextlib.suppress(OSError):
@@ -99,6 +112,8 @@ class AnsweringProxy:
             while True:
                 answer = _receive(broker)
                 api_key, version = asked.pop(int.from_bytes(answer[:4], "big"))
+                if APIS[api_key].name == self.swallowed:
+                    continue
                 if api_key in (METADATA, FIND_COORDINATOR):
                     client.sendall(self._with_own_address(answer, api_key, version))
                 else:

@@ -426,7 +426,7 @@ def test_state_comes_back_from_a_snapshot() -> None:
     log.send(2, 3)
     log.send(0, producer=5, transactional=True)
     restored = Log()
-    restored.state.load_snapshot(log.state.to_snapshot(), 0, LONG_MAX)
+    restored.state.load_snapshot(log.state.to_snapshot(), 0, 0, LONG_MAX)
     restored.end_offset = log.end_offset
     assert restored.state.first_unstable_offset == 5
     assert restored.send(2, 3) == 2
@@ -439,7 +439,7 @@ def test_expired_producers_are_not_loaded() -> None:
     log = Log()
     log.send(0, producer=1, timestamp=1000)
     log.send(0, producer=2, timestamp=2000)
-    log.state.load_snapshot(log.state.to_snapshot(), 2000, 1000)
+    log.state.load_snapshot(log.state.to_snapshot(), 0, 2000, 1000)
     assert set(log.state.producers) == {2}
 
 
@@ -447,7 +447,7 @@ def test_loading_replaces_everything() -> None:
     log = Log()
     empty = log.state.to_snapshot()
     log.send(0, transactional=True)
-    log.state.load_snapshot(empty, 0, LONG_MAX)
+    log.state.load_snapshot(empty, 0, 0, LONG_MAX)
     log.state.rollback()
     assert log.state.producers == {}
     assert log.state.first_unstable_offset is None
@@ -468,7 +468,7 @@ def test_broken_snapshots_change_nothing() -> None:
     good = log.state.to_snapshot()
     for cut in range(len(good)):
         with pytest.raises(CorruptionError, match="producer snapshot"):
-            log.state.load_snapshot(good[:cut], 0, LONG_MAX)
+            log.state.load_snapshot(good[:cut], 0, 0, LONG_MAX)
     for position in range(len(good)):
         broken = bytearray(good)
         broken[position] ^= 0x40

@@ -1,0 +1,203 @@
+"""kill -9 while the answers to five batches of an idempotent producer are on their way.
+
+The producer sends all five again, as every client does. None of them may be in the log twice, none
+may be lost, and none may be refused. `MINIBROKER_CRASHES=200` does 200 kills.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+
+from minibroker.records.batch import iterate_headers
+from minibroker.records.record import decode_records
+from tests.support.answering_proxy import AnsweringProxy
+from tests.support.batches import batch
+from tests.support.broker import Minibroker
+from tests.support.codec import codec_of
+from tests.support.wire import WireClient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KILLS = int(os.environ.get("MINIBROKER_CRASHES", "6"))
+IN_FLIGHT = 5
+PRODUCERS = 3
+TOPIC = "t"
+PRODUCE_VERSION = 9
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Minibroker]:
+    made = Minibroker(tmp_path / "data", tmp_path / "broker.log", topics=[f"{TOPIC}:1"])
+    made.start()
+    yield made
+    made.kill()
+
+
+class RawProducer:
+    """An idempotent producer that numbers its records: the value is the sequence."""
+
+    def __init__(self, client: WireClient) -> None:
+        answer = client.call(
+            "init_producer_id", 4, transactional_id=None, transaction_timeout_ms=60_000
+        )
+        assert answer["error_code"] == 0
+        self.id = answer["producer_id"]
+        self.next_sequence = 0
+
+    def send(self, client: WireClient, sequence: int) -> int:
+        """Send one batch without waiting; return the correlation id."""
+        records = batch(
+            b"%d/%d" % (self.id, sequence),
+            producer_id=self.id,
+            producer_epoch=0,
+            sequence=sequence,
+        )
+        partition = {"index": 0, "records": records}
+        return client.send(
+            "produce",
+            PRODUCE_VERSION,
+            transactional_id=None,
+            acks=-1,
+            timeout_ms=60_000,
+            topic_data=[{"name": TOPIC, "partition_data": [partition]}],
+        )
+
+
+def receive(client: WireClient, correlation_id: int) -> int:
+    """Return the base offset of an answer without an error."""
+    answer = client.receive(codec_of("produce"), PRODUCE_VERSION, correlation_id)
+    (topic,) = answer["responses"]
+    (partition,) = topic["partition_responses"]
+    assert partition["error_code"] == 0
+    return int(partition["base_offset"])
+
+
+def end_offset(client: WireClient) -> int:
+    partition = {"partition_index": 0, "timestamp": -1}
+    topics = [{"name": TOPIC, "partitions": [partition]}]
+    answer = client.call("list_offsets", 4, replica_id=-1, isolation_level=0, topics=topics)
+    return int(answer["topics"][0]["partitions"][0]["offset"])
+
+
+def values(client: WireClient) -> list[bytes | None]:
+    """Return the values of all records, in log order."""
+    found: list[bytes | None] = []
+    end = end_offset(client)
+    while len(found) < end:
+        partition = {
+            "partition": 0,
+            "fetch_offset": len(found),
+            "partition_max_bytes": 8 << 20,
+        }
+        answer = client.call(
+            "fetch",
+            11,
+            replica_id=-1,
+            max_wait_ms=0,
+            min_bytes=0,
+            max_bytes=8 << 20,
+            session_id=0,
+            session_epoch=-1,
+            topics=[{"topic": TOPIC, "partitions": [partition]}],
+        )
+        records = answer["responses"][0]["partitions"][0]["records"]
+        for position, _ in iterate_headers(records):
+            found += [record.value for record in decode_records(memoryview(records)[position:])]
+    return found
+
+
+def stop(broker: Minibroker, chance: random.Random) -> None:
+    """Kill the broker, or stop it: answers may be lost in both."""
+    if chance.random() < 0.8:
+        broker.kill()
+    else:
+        broker.stop()
+
+
+@pytest.mark.parametrize("seed", range(max(1, KILLS // 6)))
+def test_five_batches_that_are_sent_again_are_there_once(broker: Minibroker, seed: int) -> None:
+    chance = random.Random(seed)
+    with WireClient(broker.host, broker.port) as client:
+        producers = [RawProducer(client) for _ in range(PRODUCERS)]
+    for _ in range(6):
+        with (
+            WireClient(broker.host, broker.port) as client,
+            WireClient(broker.host, broker.port) as other,
+        ):
+            for _ in range(chance.randrange(20)):
+                producer = chance.choice(producers)
+                receive(client, producer.send(client, producer.next_sequence))
+                producer.next_sequence += 1
+            before = end_offset(other)
+            sent = 0
+            for producer in producers:
+                for sequence in range(IN_FLIGHT):
+                    producer.send(client, producer.next_sequence + sequence)
+                    sent += 1
+            wanted = before + chance.randrange(sent + 1)
+            while end_offset(other) < wanted:
+                pass  # each question waits for its answer
+            stop(broker, chance)
+        broker.start()
+        with WireClient(broker.host, broker.port) as client:
+            for producer in chance.sample(producers, PRODUCERS):
+                for _ in range(IN_FLIGHT):
+                    receive(client, producer.send(client, producer.next_sequence))
+                    producer.next_sequence += 1
+    with WireClient(broker.host, broker.port) as client:
+        found = values(client)
+    for producer in producers:
+        mine = [value for value in found if value and value.startswith(b"%d/" % producer.id)]
+        assert mine == [b"%d/%d" % (producer.id, n) for n in range(producer.next_sequence)]
+    assert len(found) == sum(producer.next_sequence for producer in producers)
+
+
+def test_librdkafka_loses_no_record_and_repeats_none(broker: Minibroker) -> None:
+    """Its answers are swallowed, then the broker is killed, again and again."""
+    proxy = AnsweringProxy(broker.address)
+    producer = Producer(
+        {
+            "bootstrap.servers": proxy.address,
+            "enable.idempotence": True,
+            "linger.ms": 0,
+            "batch.num.messages": 1,
+            "reconnect.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 100,
+        }
+    )
+    delivered: list[str | None] = []
+    count = 0
+
+    def note(error: object, _message: object) -> None:
+        delivered.append(None if error is None else str(error))
+
+    for _ in range(KILLS // 2):
+        for _ in range(10):
+            producer.produce(TOPIC, b"%d" % count, on_delivery=note)
+            count += 1
+        assert producer.flush(60) == 0
+        proxy.swallowed = "Produce"
+        with WireClient(broker.host, broker.port) as client:
+            for _ in range(IN_FLIGHT):
+                producer.produce(TOPIC, b"%d" % count, on_delivery=note)
+                count += 1
+            while end_offset(client) < count:
+                producer.poll(0)
+            broker.kill()
+        proxy.swallowed = None
+        broker.start()
+        assert producer.flush(60) == 0
+    assert delivered == [None] * count
+    with WireClient(broker.host, broker.port) as client:
+        assert values(client) == [b"%d" % number for number in range(count)]
+    del producer
+    with contextlib.suppress(OSError):
+        proxy.close()
