@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ IN_FLIGHT = 5
 PRODUCERS = 3
 TOPIC = "t"
 PRODUCE_VERSION = 9
+LONG_AGO_MS = 1_600_000_000_000
 
 
 @pytest.fixture
@@ -44,7 +46,9 @@ def broker(tmp_path: Path) -> Iterator[Minibroker]:
 class RawProducer:
     """An idempotent producer that numbers its records: the value is the sequence."""
 
-    def __init__(self, client: WireClient) -> None:
+    def __init__(self, client: WireClient, timestamp_ms: int) -> None:
+        """`timestamp_ms`: of its records. If it is old, so is the producer by Kafka's reckoning."""
+        self.timestamp_ms = timestamp_ms
         answer = client.call(
             "init_producer_id", 4, transactional_id=None, transaction_timeout_ms=60_000
         )
@@ -56,6 +60,7 @@ class RawProducer:
         """Send one batch without waiting; return the correlation id."""
         records = batch(
             b"%d/%d" % (self.id, sequence),
+            timestamp_ms=self.timestamp_ms,
             producer_id=self.id,
             producer_epoch=0,
             sequence=sequence,
@@ -115,8 +120,8 @@ def values(client: WireClient) -> list[bytes | None]:
 
 
 def stop(broker: Minibroker, chance: random.Random) -> None:
-    """Kill the broker, or stop it: answers may be lost in both."""
-    if chance.random() < 0.8:
+    """Kill the broker, or stop it: answers may be lost in both, and a stop writes a snapshot."""
+    if chance.random() < 0.7:
         broker.kill()
     else:
         broker.stop()
@@ -126,7 +131,8 @@ def stop(broker: Minibroker, chance: random.Random) -> None:
 def test_five_batches_that_are_sent_again_are_there_once(broker: Minibroker, seed: int) -> None:
     chance = random.Random(seed)
     with WireClient(broker.host, broker.port) as client:
-        producers = [RawProducer(client) for _ in range(PRODUCERS)]
+        times = [time.time_ns() // 1_000_000] * (PRODUCERS - 1)
+        producers = [RawProducer(client, timestamp_ms) for timestamp_ms in [LONG_AGO_MS, *times]]
     for _ in range(6):
         with (
             WireClient(broker.host, broker.port) as client,
@@ -161,7 +167,8 @@ def test_five_batches_that_are_sent_again_are_there_once(broker: Minibroker, see
 
 
 def test_librdkafka_loses_no_record_and_repeats_none(broker: Minibroker) -> None:
-    """Its answers are swallowed, then the broker is killed, again and again."""
+    """Its answers are swallowed, then the broker stops or is killed, again and again."""
+    chance = random.Random(1)
     proxy = AnsweringProxy(broker.address)
     producer = Producer(
         {
@@ -191,7 +198,7 @@ def test_librdkafka_loses_no_record_and_repeats_none(broker: Minibroker) -> None
                 count += 1
             while end_offset(client) < count:
                 producer.poll(0)
-            broker.kill()
+            stop(broker, chance)
         proxy.swallowed = None
         broker.start()
         assert producer.flush(60) == 0
