@@ -139,7 +139,7 @@ class Checker:
         outcome: list[CheckedRecords | Exception] = []
 
         def task() -> None:
-            from minibroker.storage.compaction.pace import quick_switches  # noqa: PLC0415
+            from minibroker.storage.switching import quick_switches  # noqa: PLC0415
 
             try:
                 with quick_switches():

@@ -50,7 +50,7 @@ class Decoder:
         failed: list[Exception] = []
 
         def task() -> None:
-            from minibroker.storage.compaction.pace import quick_switches  # noqa: PLC0415
+            from minibroker.storage.switching import quick_switches  # noqa: PLC0415
 
             try:
                 with quick_switches():

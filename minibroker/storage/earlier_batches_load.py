@@ -15,18 +15,18 @@ from minibroker.errors import CorruptionError
 from minibroker.records.batch import CONTROL_FLAG
 from minibroker.storage import names
 from minibroker.storage.checked_batches import Fields, checked_batches, header_of
-from minibroker.storage.compaction.pace import quick_switches
 from minibroker.storage.disk import Disk
-from minibroker.storage.earlier_batches import (
+from minibroker.storage.files import Files
+from minibroker.storage.producer_batches import (
     BATCHES_KEPT,
     BatchesOf,
     EarlierBatches,
     EpochBatches,
+    RecentBatch,
 )
-from minibroker.storage.files import Files
-from minibroker.storage.producer_state import RecentBatch
 from minibroker.storage.segment import Segment
 from minibroker.storage.segments import Segments
+from minibroker.storage.switching import quick_switches
 
 logger = logging.getLogger(__name__)
 

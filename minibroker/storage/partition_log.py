@@ -47,7 +47,7 @@ from minibroker.storage.index_file import TAIL_ENTRIES
 from minibroker.storage.log_epochs import LogEpochs
 from minibroker.storage.log_producers import LogProducers
 from minibroker.storage.partition_directory import PartitionDirectory
-from minibroker.storage.producer_state import RecentBatch
+from minibroker.storage.producer_batches import RecentBatch
 from minibroker.storage.segment import Segment, roll_jitter_ms
 from minibroker.storage.segments import Segments
 from minibroker.storage.tail import ALWAYS_ASK, AppendInfo, Tail

@@ -17,7 +17,7 @@ leave before that write succeeded, as with the batch itself.
 In a crash this memory is lost. It comes back from the newest `.snapshot` (only the last batch of
 each producer is in it, as in Kafka) and from the batches behind it, through `append` with origin
 "replication". The batches before that are read when one of them may be repeated
-(`earlier_batches`).
+(`producer_batches`).
 
 Source: Kafka ProducerStateManager, ProducerAppendInfo, ProducerStateEntry, UnifiedLog; KIP-98,
 KIP-360. Differs from Kafka: snapshot entries are ordered by producer id (Kafka: by hash; readers do
@@ -34,7 +34,7 @@ from minibroker.ids import NO_PRODUCER_EPOCH, NO_SEQUENCE
 from minibroker.records.batch import SEQUENCE_MAX, BatchHeader, subtract_from_sequence
 from minibroker.records.control import TransactionMarker
 from minibroker.records.crc import crc32c
-from minibroker.storage.earlier_batches import BATCHES_KEPT, EarlierBatches
+from minibroker.storage.producer_batches import BATCHES_KEPT, EarlierBatches, RecentBatch
 
 Origin = Literal["client", "coordinator", "replication"]
 
@@ -51,29 +51,6 @@ _SNAPSHOT_CRC_END: Final = 6
 _SNAPSHOT_ENTRY: Final = Struct(">qhiqiqiq")
 """producer id, epoch, last sequence, last offset, offset delta, timestamp (ms), coordinator epoch,
 first offset of the open transaction (-1: none)."""
-
-
-class RecentBatch(NamedTuple):
-    """One appended batch; `timestamp` is its largest, in ms. First and last are inclusive."""
-
-    last_sequence: int
-    last_offset: int
-    offset_delta: int
-    timestamp: int
-
-    @property
-    def first_sequence(self) -> int:
-        return subtract_from_sequence(self.last_sequence, self.offset_delta)
-
-    @property
-    def first_offset(self) -> int:
-        return self.last_offset - self.offset_delta
-
-    @classmethod
-    def of(cls, header: BatchHeader) -> "RecentBatch":
-        """Return the batch that has this header."""
-        delta = header.last_offset_delta
-        return cls(header.last_sequence, header.base_offset + delta, delta, header.max_timestamp)
 
 
 class ProducerEntry(NamedTuple):
@@ -334,15 +311,17 @@ class ProducerState:
             or first_sequence < 0
         ):
             return False
-        known = earlier.of(header.producer_id, entry)
+        known = earlier.of(header.producer_id, entry.epoch, entry.batches)
         distance = subtract_from_sequence(known[0].first_sequence, first_sequence)
-        return 0 < distance < _EARLIER_MAX and earlier.may_hold_more(header.producer_id, entry)
+        return 0 < distance < _EARLIER_MAX and earlier.may_hold_more(
+            header.producer_id, entry.epoch, entry.batches
+        )
 
     def _known_batches(self, producer_id: int, entry: ProducerEntry) -> tuple[RecentBatch, ...]:
         """Return the last batches of a producer, as far as they were read."""
         if self.earlier is None or len(entry.batches) >= BATCHES_KEPT:
             return entry.batches
-        return self.earlier.of(producer_id, entry)
+        return self.earlier.of(producer_id, entry.epoch, entry.batches)
 
     def _check(
         self, header: BatchHeader, entry: ProducerEntry, origin: Origin

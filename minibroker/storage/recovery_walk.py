@@ -24,8 +24,8 @@ from minibroker.records.batch import CONTROL_FLAG, LENGTH_FIELD_END, TRANSACTION
 from minibroker.storage import producer_files
 from minibroker.storage.checked_batches import Fields, checked_batches, header_of
 from minibroker.storage.disk import Disk
-from minibroker.storage.earlier_batches import BATCHES_KEPT
 from minibroker.storage.epochs import LeaderEpochs
+from minibroker.storage.producer_batches import BATCHES_KEPT
 from minibroker.storage.producer_state import ProducerState
 from minibroker.storage.segment import Segment
 from minibroker.storage.segments import Segments

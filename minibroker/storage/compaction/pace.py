@@ -4,7 +4,7 @@ The thread that compacts shares the interpreter with the loop that serves client
 Python at a time, and Python takes it from one that does not let go after 5 ms only. So this one
 lets go by itself every `SLICE_S`, for as long as the shortest wait of the system takes (some 60
 µs), and a client waits less than that. For what takes longer between two naps (a batch of thousands
-of records) Python is told to switch after `SWITCH_S`.
+of records) Python is told to switch sooner (`switching`).
 
 Measured with a client that sends one request after the other, beside a thread that walks batches:
 its 95th percentile rose from 0.1 to 0.3 ms this way, to 1.2 ms with rests of a millisecond and
@@ -14,9 +14,7 @@ interpreter in the middle of its work.
 Source: Kafka Throttler, which counts what is read and what is written.
 """
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import Lock
 from typing import Final
 
@@ -24,7 +22,6 @@ SLICE_S: Final = 50e-6
 """Worked between two naps."""
 NAP_S: Final = 1e-6
 """Asked for; the system's timers make it some 60 µs."""
-SWITCH_S: Final = 0.0005
 
 
 class BoundedPace:
@@ -83,23 +80,3 @@ def napper() -> Callable[[], object]:
     never = Lock()
     never.acquire()
     return lambda: never.acquire(timeout=NAP_S)
-
-
-_switching = Lock()
-_usual_s: list[float] = []
-"""The switch interval to go back to, once for every thread that compacts."""
-
-
-@contextmanager
-def quick_switches() -> Iterator[None]:
-    """Threads that wait for the interpreter get it within `SWITCH_S` while this is open."""
-    with _switching:
-        _usual_s.append(sys.getswitchinterval())
-        sys.setswitchinterval(SWITCH_S)
-    try:
-        yield
-    finally:
-        with _switching:
-            before_s = _usual_s.pop()
-            if not _usual_s:
-                sys.setswitchinterval(before_s)

@@ -15,9 +15,10 @@ from minibroker.errors import StorageError
 from minibroker.storage.compaction.cleaner_settings import CleanerSettings
 from minibroker.storage.compaction.cleaning import Cleaning, CleaningAborted, Round, RoundStats
 from minibroker.storage.compaction.offset_map import OffsetMap
-from minibroker.storage.compaction.pace import BoundedPace, napper, quick_switches
+from minibroker.storage.compaction.pace import BoundedPace, napper
 from minibroker.storage.files import Files
 from minibroker.storage.segment import Segment
+from minibroker.storage.switching import quick_switches
 from minibroker.storage.windows import RunLater
 
 logger = logging.getLogger(__name__)

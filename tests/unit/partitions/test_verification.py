@@ -12,7 +12,8 @@ from minibroker.errors import KafkaError
 from minibroker.partitions import verification
 from minibroker.partitions.partition import VerificationGuard
 from minibroker.partitions.verification import PENDING_MAX
-from minibroker.storage.producer_state import ProducerEntry, RecentBatch
+from minibroker.storage.producer_batches import RecentBatch
+from minibroker.storage.producer_state import ProducerEntry
 
 ID = 5
 

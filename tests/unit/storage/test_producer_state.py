@@ -14,11 +14,11 @@ from minibroker.errors import CorruptionError, KafkaError
 from minibroker.records.batch import SEQUENCE_MAX, BatchHeader, read_header
 from minibroker.records.control import TransactionMarker, build_marker
 from minibroker.records.crc import crc32c
+from minibroker.storage.producer_batches import RecentBatch
 from minibroker.storage.producer_state import (
     BATCHES_KEPT,
     Origin,
     ProducerState,
-    RecentBatch,
     parse_snapshot,
 )
 from tests.support import java

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from minibroker.storage.compaction.pace import (
     SLICE_S,
-    SWITCH_S,
     BoundedPace,
     napper,
-    quick_switches,
 )
 
 
@@ -94,13 +90,3 @@ def test_a_stop_ends_the_round() -> None:
     world.is_stopping = True
     with pytest.raises(Stopped):
         pace.spent(1)
-
-
-def test_threads_switch_quickly_during_a_compaction() -> None:
-    before_s = sys.getswitchinterval()
-    with quick_switches():
-        assert sys.getswitchinterval() == pytest.approx(SWITCH_S)
-        with quick_switches():
-            assert sys.getswitchinterval() == pytest.approx(SWITCH_S)
-        assert sys.getswitchinterval() == pytest.approx(SWITCH_S)
-    assert sys.getswitchinterval() == pytest.approx(before_s)

@@ -10,7 +10,7 @@ import pytest
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
 from minibroker.records.batch import read_header
-from minibroker.storage import earlier_batches
+from minibroker.storage import producer_batches
 from minibroker.storage.cold import ColdError
 from minibroker.storage.files import Files
 from tests.support.logs import (
@@ -161,7 +161,7 @@ def test_a_start_reads_none_of_them(manager: LogManager, log: PartitionLog) -> N
     produce(log, 8)
     earlier = log.producers.loaded().earlier
     assert earlier is not None
-    assert (earlier.start, earlier.left) == (8, earlier_batches.BATCHES_MAX)
+    assert (earlier.start, earlier.left) == (8, producer_batches.BATCHES_MAX)
 
 
 def test_one_walk_serves_all_producers(manager: LogManager, log: PartitionLog) -> None:
@@ -201,7 +201,7 @@ def test_the_headers_that_are_read_are_bounded(
     manager: LogManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A producer that claims what nobody sent costs one walk, and no second one."""
-    monkeypatch.setattr(earlier_batches, "BATCHES_MAX", 20)
+    monkeypatch.setattr(producer_batches, "BATCHES_MAX", 20)
     monkeypatch.setattr("minibroker.storage.earlier_batches_load._PART_OFFSETS", 8)
     log = manager.create_log("t", 0, TOPIC_ID, config(index_interval_bytes=1))
     for sequence in range(3):

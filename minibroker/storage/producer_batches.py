@@ -1,4 +1,5 @@
-"""The batches of producers that stand in the log before the snapshot that a start began with.
+"""The last batches of producers: those in memory, and those in the log before the snapshot that a
+start began with.
 
 A snapshot has the last batch of each producer, as Kafka's has. An idempotent producer may have five
 in flight. If a kill takes their answers, it sends all five again, and each must be known. The four
@@ -13,10 +14,9 @@ to their repetition.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from minibroker.storage.producer_state import ProducerEntry, RecentBatch
+from minibroker.records.batch import BatchHeader, subtract_from_sequence
 
 BATCHES_KEPT: Final = 5
 """As many requests as an idempotent producer may have in flight."""
@@ -25,11 +25,34 @@ BATCHES_MAX: Final = 1_000_000
 back is refused, as Kafka refuses it."""
 
 
+class RecentBatch(NamedTuple):
+    """One appended batch; `timestamp` is its largest, in ms. First and last are inclusive."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp: int
+
+    @property
+    def first_sequence(self) -> int:
+        return subtract_from_sequence(self.last_sequence, self.offset_delta)
+
+    @property
+    def first_offset(self) -> int:
+        return self.last_offset - self.offset_delta
+
+    @classmethod
+    def of(cls, header: BatchHeader) -> "RecentBatch":
+        """Return the batch that has this header."""
+        delta = header.last_offset_delta
+        return cls(header.last_sequence, header.base_offset + delta, delta, header.max_timestamp)
+
+
 class EpochBatches(NamedTuple):
     """The last batches of one producer in its last epoch, at most five, in log order."""
 
     epoch: int
-    batches: "tuple[RecentBatch, ...]"
+    batches: tuple[RecentBatch, ...]
 
     @property
     def is_complete(self) -> bool:
@@ -62,23 +85,23 @@ class EarlierBatches:
         self.batches: BatchesOf = {}
         """The batches from `start` to the snapshot."""
 
-    def of(self, producer_id: int, entry: "ProducerEntry") -> "tuple[RecentBatch, ...]":
-        """Return the batches of a producer that are known, as many as count: those of `entry`, and
-        before them those that were read.
+    def of(
+        self, producer_id: int, epoch: int, kept: tuple[RecentBatch, ...]
+    ) -> tuple[RecentBatch, ...]:
+        """Return the batches of a producer that are known, as many as count: `kept`, which are in
+        memory, and before them those that were read.
         """
-        kept = entry.batches
         found = self.batches.get(producer_id)
-        if not kept or found is None or found.epoch != entry.epoch:
+        if not kept or found is None or found.epoch != epoch:
             return kept
         first_offset = kept[0].first_offset
         earlier = (batch for batch in found.batches if batch.last_offset < first_offset)
         return (*earlier, *kept)[-BATCHES_KEPT:]
 
-    def may_hold_more(self, producer_id: int, entry: "ProducerEntry") -> bool:
-        """Return whether batches of a producer before those of `entry` may count, and were not
-        read.
+    def may_hold_more(self, producer_id: int, epoch: int, kept: tuple[RecentBatch, ...]) -> bool:
+        """Return whether batches of a producer before those in memory, `kept`, may count, and were
+        not read.
         """
-        kept = entry.batches
         if (
             len(kept) >= BATCHES_KEPT
             or kept[0].last_offset >= self.snapshot_offset  # the snapshot did not have it
@@ -88,7 +111,7 @@ class EarlierBatches:
         ):
             return False
         found = self.batches.get(producer_id)
-        return found is None or (found.epoch == entry.epoch and not found.is_complete)
+        return found is None or (found.epoch == epoch and not found.is_complete)
 
     def note_read(self, start: int, header_count: int, batches: BatchesOf) -> None:
         """Take the result of a load: `batches` are those from `start` to the snapshot now."""
