@@ -141,7 +141,9 @@ def test_they_are_found_in_segments_that_were_closed(manager: LogManager) -> Non
         assert produce(log, sequence).first_offset == 21 * sequence
 
 
-def test_what_retention_took_is_out_of_order(manager: LogManager, log: PartitionLog) -> None:
+def test_a_batch_that_retention_took_is_out_of_order(
+    manager: LogManager, log: PartitionLog
+) -> None:
     for sequence in range(6):
         produce(log, sequence)
         log.roll()

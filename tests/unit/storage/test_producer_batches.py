@@ -1,4 +1,4 @@
-"""Which earlier batches of a producer count, and which have to be read first."""
+"""The batches of a producer before those in memory: some count, and some have to be read first."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_batches_of_another_epoch_or_producer_do_not_count() -> None:
     assert earlier.of(2, 0, batches(20, 20)) == batches(20, 20)
 
 
-def test_what_stands_before_is_put_in_front() -> None:
+def test_earlier_batches_are_put_in_front() -> None:
     late = EpochBatches(1, batches(7, 8))
     assert late.behind(EpochBatches(1, batches(1, 5))) == EpochBatches(1, batches(3, 5) + late[1])
     assert late.behind(EpochBatches(0, batches(1, 5))) == late
