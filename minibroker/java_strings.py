@@ -16,22 +16,30 @@ if TYPE_CHECKING:
 
 HASHES_KEPT: Final = 1 << 14
 """Cached hash codes: ids and topic names repeat, and Python computes a hash code slowly."""
+HASHED_LENGTH_MAX: Final = 256
+"""The hash code of a longer text is not kept: the text would be kept with it."""
 _MASK: Final = 0xFFFFFFFF
 _SMALLEST: Final = 1 << 31
 _SMALL_TABLE: Final = 16
 """Places of a HashSet that holds at most twelve texts."""
 
 
-@lru_cache(HASHES_KEPT)
 def string_hash(text: str) -> int:
     """Return Java's String.hashCode as an unsigned 32-bit number, over UTF-16 units.
     A half of a surrogate pair counts as a unit.
     """
+    return _kept_hash(text) if len(text) <= HASHED_LENGTH_MAX else _hash(text)
+
+
+def _hash(text: str) -> int:
     data = text.encode("utf-16-be", "surrogatepass")
     result = 0
     for unit in unpack(f">{len(data) // 2}H", data):
         result = (result * 31 + unit) & _MASK
     return result
+
+
+_kept_hash = lru_cache(HASHES_KEPT)(_hash)
 
 
 def partition_for(key: str, partition_count: int) -> int:

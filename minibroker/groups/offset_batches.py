@@ -34,6 +34,8 @@ OFFSETS_MAX: Final = 64
 """In one template: up to here every offset delta is one byte, so all records have one length."""
 TEMPLATES_KEPT: Final = 1024
 """A template has about 100 bytes for each offset."""
+GROUP_ID_LENGTH_MAX: Final = 256
+"""A template of a longer group id is not kept: each of its offsets has the group id."""
 
 _BASE_TIMESTAMP_AT: Final = 27
 _TIMES: Final = Struct(">qq")
@@ -85,7 +87,11 @@ class CommitTemplate:
         return batch
 
 
-@lru_cache(TEMPLATES_KEPT)
 def template_of(group_id: str, topic: str, topic_id: bytes, count: int) -> CommitTemplate:
-    """Return a `CommitTemplate`; the ones used last are kept."""
-    return CommitTemplate(group_id, topic, topic_id, count)
+    """Return a `CommitTemplate`; the ones used last are kept, but not that of a long group id."""
+    if len(group_id) > GROUP_ID_LENGTH_MAX:
+        return CommitTemplate(group_id, topic, topic_id, count)
+    return _kept_template(group_id, topic, topic_id, count)
+
+
+_kept_template = lru_cache(TEMPLATES_KEPT)(CommitTemplate)

@@ -57,6 +57,8 @@ TOPIC_ID_VERSION: Final = 4
 _LEADER_EPOCHS_SINCE: Final = (2, 1)
 
 PREFIXES_KEPT: Final = 1024
+PREFIX_BYTES_MAX: Final = 1024
+"""The names of longer bytes are not kept: they and the bytes would be kept together."""
 
 _SHORT: Final = Struct(">h")
 _INT: Final = Struct(">i")
@@ -132,12 +134,15 @@ def _offset_key(key: bytes) -> OffsetKey:
     return group_id, topic, int.from_bytes(key[-_INT.size :], "big", signed=True)
 
 
-@lru_cache(PREFIXES_KEPT)
 def group_and_topic(data: bytes) -> tuple[str, str]:
     """(group id, topic) of a key, without its partition: the same for all partitions of a topic.
 
     Raises CorruptionError.
     """
+    return _kept_names(data) if len(data) <= PREFIX_BYTES_MAX else _names(data)
+
+
+def _names(data: bytes) -> tuple[str, str]:
     try:
         end = 4 + _SHORT.unpack_from(data, 2)[0]
         topic_end = end + 2 + _SHORT.unpack_from(data, end)[0]
@@ -146,6 +151,9 @@ def group_and_topic(data: bytes) -> tuple[str, str]:
     except (struct_error, UnicodeDecodeError) as error:
         raise CorruptionError(f"key of a committed offset {data.hex()}…: {error}") from error
     raise CorruptionError(f"key of a committed offset {data.hex()}…: its lengths do not fit it")
+
+
+_kept_names = lru_cache(PREFIXES_KEPT)(_names)
 
 
 def _offset_value(value: bytes | None, record_offset: int) -> CommittedOffset | None:

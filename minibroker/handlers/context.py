@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 PERMITTED_MAX = 1_000
 """Topics that a client may read, or write to, are forgotten all at once beyond this."""
+PERMITTED_LENGTH_MAX = 249
+"""A longer name is no topic's, and is not remembered."""
 
 
 class Services:
@@ -256,7 +258,7 @@ class RequestContext:
             return True
         if not self.authorize(operation, resource_type, name, is_filter=is_filter):
             return False
-        if not authorizer.logs_all:
+        if not authorizer.logs_all and len(name) <= PERMITTED_LENGTH_MAX:
             if len(permitted) >= PERMITTED_MAX:
                 permitted.clear()
             permitted.add(name)

@@ -26,6 +26,8 @@ _VERSIONS: Final = 4
 """7-10."""
 _ROUTES_MAX: Final = 5_000
 """Known requests are forgotten all at once beyond this: one costs about 1 KB."""
+_KEY_BYTES_MAX: Final = 1_024
+"""The bytes of a longer beginning are not remembered: group and member may have 32 KB each."""
 _SHORT: Final = Struct(">h")
 
 
@@ -85,7 +87,9 @@ class CommitRoutes:
         return self._by_version[version - FIRST_VERSION]
 
     def add(self, version: int, key: bytes, route: Route) -> None:
-        """Remember one more."""
+        """Remember one more, unless it has names of unusual length."""
+        if len(key) > _KEY_BYTES_MAX:
+            return
         routes = self.of_version(version)
         if len(routes) >= _ROUTES_MAX:
             routes.clear()

@@ -55,6 +55,8 @@ SWEEP_MS: Final = 60_000
 """Interval of the check for unused sensors, while requests come."""
 _CLIENTS_MAX: Final = 10_000
 """Clients are forgotten all at once beyond this, and looked up again."""
+_CLIENT_LENGTH_MAX: Final = 512
+"""A client whose principal and client id are longer together is looked up each time."""
 _NS_TO_PERCENT: Final = 100.0 / 1e9
 logger = logging.getLogger(__name__)
 
@@ -113,9 +115,10 @@ class _Quota:
             if sensor is None:
                 sensor = _Sensor(self.limits.limit(tags), is_bucket=self._is_bucket)
                 self._sensors[tags] = sensor
-            if len(self._known) >= _CLIENTS_MAX:
-                self._known.clear()
-            self._known[client] = sensor
+            if len(client[0]) + len(client[1]) <= _CLIENT_LENGTH_MAX:
+                if len(self._known) >= _CLIENTS_MAX:
+                    self._known.clear()
+                self._known[client] = sensor
         sensor.last_used_ms = now_ms
         return sensor
 

@@ -15,6 +15,7 @@ Source: Kafka Authorizer, AclAuthorizer, StandardAuthorizer, AclControlManager, 
 from __future__ import annotations
 
 import logging
+from sys import getsizeof
 from typing import TYPE_CHECKING, Final, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -50,8 +51,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-DECISIONS_MAX: Final = 20_000
-"""Decisions are forgotten all at once beyond this: one costs about 400 bytes."""
+DECISIONS_BYTES_MAX: Final = 8 * 1024 * 1024
+"""Decisions are forgotten all at once beyond this."""
+DECISION_BYTES: Final = 400
+"""The memory of one decision, without the name and the principal that it is about."""
 
 
 class Authorizer:
@@ -64,6 +67,8 @@ class Authorizer:
         kind = StandardRules if self.is_standard else Rules
         self._rules = kind(settings.super_users, allows_unlisted=settings.allows_unlisted)
         self._decisions: dict[Question, Decision] = {}
+        self._decision_bytes = 0
+        """The memory of these decisions, about."""
         self._permitted: WeakValueDictionary[tuple[str, str, int], set[str]]
         self._permitted = WeakValueDictionary()
         """Principal, host and operation → topics, while a connection has the set."""
@@ -78,7 +83,7 @@ class Authorizer:
     def put(self, pattern: Pattern, entries: frozenset[Entry]) -> None:
         """Take in the ACLs that a pattern has now. The next request is decided by them."""
         self._rules.put(pattern, entries)
-        self._decisions.clear()
+        self._forget_decisions()
         for permitted in self._permitted.values():
             permitted.clear()
         self.changes += 1
@@ -155,9 +160,15 @@ class Authorizer:
         return decision
 
     def _keep(self, question: Question, decision: Decision) -> None:
-        if len(self._decisions) >= DECISIONS_MAX:
-            self._decisions.clear()
+        size_bytes = DECISION_BYTES + getsizeof(question[0]) + getsizeof(question[4])
+        if self._decision_bytes + size_bytes > DECISIONS_BYTES_MAX:
+            self._forget_decisions()
         self._decisions[question] = decision
+        self._decision_bytes += size_bytes
+
+    def _forget_decisions(self) -> None:
+        self._decisions.clear()
+        self._decision_bytes = 0
 
     @staticmethod
     def _log(level: int, question: Question, decision: Decision, api_key: int) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from minibroker.security.acls import (
@@ -57,16 +58,29 @@ class Rules:
         self._super_users = frozenset(super_users)
         self._allows_unlisted = allows_unlisted
         self._entries: dict[Pattern, frozenset[Entry]] = {}
+        self._prefix_lengths: dict[ResourceType, Counter[int]] = {}
+        """Type → length of a prefix in characters → how many prefixed patterns have that length.
+        A name of any length is compared with these prefixes only.
+        """
 
     # ACLs
 
     def put(self, pattern: Pattern, entries: Iterable[Entry]) -> None:
         """Replace the ACLs of a pattern; none removes it."""
         kept = frozenset(entries)
+        had_entries = pattern in self._entries
         if kept:
             self._entries[pattern] = kept
         else:
             self._entries.pop(pattern, None)
+        if pattern.pattern_type is PatternType.PREFIXED and bool(kept) is not had_entries:
+            self._count_prefix(pattern, 1 if kept else -1)
+
+    def _count_prefix(self, pattern: Pattern, change: int) -> None:
+        lengths = self._prefix_lengths.setdefault(pattern.resource_type, Counter())
+        lengths[len(pattern.name)] += change
+        if not lengths[len(pattern.name)]:
+            del lengths[len(pattern.name)]
 
     def entries_of(self, pattern: Pattern) -> frozenset[Entry]:
         """Return the ACLs of a pattern, empty if there are none."""
@@ -173,8 +187,9 @@ class Rules:
     def _about(self, resource_type: ResourceType, name: str) -> Iterator[Acl]:
         """Yield every ACL about a resource: of its prefixes, of all names, of its name."""
         patterns = [
-            Pattern(resource_type, name[:end], PatternType.PREFIXED)
-            for end in range(1, len(name) + 1)
+            Pattern(resource_type, name[:length], PatternType.PREFIXED)
+            for length in sorted(self._prefix_lengths.get(resource_type, ()))
+            if 0 < length <= len(name)
         ]
         patterns.append(Pattern(resource_type, WILDCARD, PatternType.LITERAL))
         if name != WILDCARD:

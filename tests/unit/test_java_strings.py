@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from minibroker.java_strings import host_address, partition_for, small_set_order, string_hash
@@ -47,3 +49,13 @@ def test_a_small_set_is_in_the_order_of_its_places() -> None:
     """jshell: new HashSet<>(List.of("SCRAM-SHA-256", "PLAIN", "SCRAM-SHA-512", "PLAIN"))."""
     found = small_set_order(["SCRAM-SHA-256", "PLAIN", "SCRAM-SHA-512", "PLAIN"])
     assert found == ["PLAIN", "SCRAM-SHA-512", "SCRAM-SHA-256"]
+
+
+def test_long_texts_are_not_kept() -> None:
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            string_hash(f"{number}" + "x" * 2_000)
+        assert tracemalloc.get_traced_memory()[0] < 200_000
+    finally:
+        tracemalloc.stop()

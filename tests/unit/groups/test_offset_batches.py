@@ -57,3 +57,9 @@ def test_a_template_is_not_changed_by_being_filled(count: int) -> None:
     template.fill(second, 2_000)
     assert template.fill(first, 1_000) == once
     assert bytes(once) == general("g" * 200, "t" * 249, ZERO_TOPIC_ID, first, 1_000)
+
+
+def test_a_template_of_a_long_group_id_is_not_kept() -> None:
+    long = "g" * 32_000
+    assert template_of("g", "t", ZERO_TOPIC_ID, 1) is template_of("g", "t", ZERO_TOPIC_ID, 1)
+    assert template_of(long, "t", ZERO_TOPIC_ID, 1) is not template_of(long, "t", ZERO_TOPIC_ID, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from minibroker.errors import CorruptionError
@@ -129,3 +131,13 @@ def test_a_malformed_record_is_corrupt(key: bytes | None, value: bytes | None) -
 )
 def test_old_brokers_can_read_what_is_written_beside_them(inter_broker: str, version: int) -> None:
     assert offset_version_for(inter_broker) == version
+
+
+def test_long_names_are_not_kept() -> None:
+    tracemalloc.start()
+    try:
+        for number in range(200):
+            decode_record(encode_offset_key(f"{number}" + "x" * 2_000, "t", 0), None)
+        assert tracemalloc.get_traced_memory()[0] < 200_000
+    finally:
+        tracemalloc.stop()

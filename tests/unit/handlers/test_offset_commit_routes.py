@@ -45,3 +45,9 @@ def test_they_do_not_grow_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> No
     for number in range(10):
         routes.add(8, b"%d" % number, cast("Route", object()))
         assert 1 <= len(routes) <= 3
+
+
+def test_names_of_unusual_length_are_not_remembered() -> None:
+    routes = CommitRoutes(cast("GroupCoordinator", _Coordinator()))
+    routes.add(7, b"g" * 32_000, cast("Route", object()))
+    assert len(routes) == 0

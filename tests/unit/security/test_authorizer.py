@@ -91,12 +91,15 @@ def test_a_resource_without_a_name_is_not_any_resource() -> None:
     assert not authorizer.allows(*question, "", PRODUCE)
 
 
-def test_decisions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "DECISIONS_MAX", 3)
+def test_decisions_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "DECISIONS_BYTES_MAX", 100_000)
     authorizer, _ = new_authorizer()
-    for number in range(10):
+    for number in range(1_000):
         may_write(authorizer, f"User:{number}")
-        assert len(authorizer._decisions) <= 3
+        assert len(authorizer._decisions) <= 250
+    for number in range(10):
+        may_write(authorizer, f"User:{number}" + "x" * 32_000)
+        assert sum(len(principal) for principal, *_ in authorizer._decisions) <= 100_000
 
 
 def test_operations_are_a_bit_field() -> None:

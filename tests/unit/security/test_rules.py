@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -216,3 +218,25 @@ def test_decisions_are_those_of_the_model(  # noqa: PLR0917  what Hypothesis giv
         decision = rules.decide(principal, host, operation, resource_type, name)
         assert decision.is_allowed is expected
         assert decision.reason
+
+
+@pytest.mark.parametrize("kind", [Rules, StandardRules])
+def test_a_long_name_costs_no_more_than_the_prefixes_that_have_acls(kind: type[Rules]) -> None:
+    prefixes = ["x", "xx", "y" * 100]
+    rules = rules_of(*(acl(name, pattern_type=PREFIXED) for name in prefixes), kind=kind)
+    tracemalloc.start()
+    try:
+        assert may(rules, name="x" * 32_000)
+        assert not may(rules, name="z" * 32_000)
+        assert tracemalloc.get_traced_memory()[1] < 200_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_prefix_without_acls_is_not_asked_about_any_more() -> None:
+    rules = rules_of(acl("or", pattern_type=PREFIXED), acl("xy", pattern_type=PREFIXED))
+    rules.put(Pattern(TOPIC, "xy", PREFIXED), ())
+    rules.put(Pattern(TOPIC, "xy", PREFIXED), ())
+    assert may(rules, name="orders")
+    rules.put(Pattern(TOPIC, "or", PREFIXED), ())
+    assert not may(rules, name="orders")
