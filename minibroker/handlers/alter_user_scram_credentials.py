@@ -11,7 +11,7 @@ so does this broker where `minibroker.advertised.kafka.version` is 4.0 or newer.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.cluster.paths import sanitize
 from minibroker.error_codes import ErrorCode
@@ -29,6 +29,7 @@ from minibroker.security.sasl.scram_credentials import (
     MECHANISMS,
     credential,
 )
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
@@ -41,28 +42,39 @@ async def handle(
     if not context.services.cluster.is_controller:
         return error_response(request, context.version, ErrorCode.NOT_CONTROLLER, None)
     response = AlterUserScramCredentialsResponse()
-    for name in _users(request):
+    turn = TimeSlice()
+    for name, changes in _changes_of_users(request).items():
         result = AlterUserScramCredentialsResult(user=name, error_message="")
         response.results.append(result)
         try:
-            await _alter(context, request, name)
+            await _alter(context, name, changes)
         except Exception as error:
             result.error_code, result.error_message = as_answer(error, f"credentials of {name}")
+        if turn.is_over:
+            await turn.pause()
     return response
 
 
-def _users(request: AlterUserScramCredentialsRequest) -> list[str]:
-    upserted = [upsertion.name for upsertion in request.upsertions]
-    deleted = [deletion.name for deletion in request.deletions]
-    return list(dict.fromkeys(upserted + deleted))
+class _Changes(NamedTuple):
+    """The changes of one user, in the order of the request."""
+
+    upsertions: list[ScramCredentialUpsertion]
+    deletions: list[ScramCredentialDeletion]
 
 
-async def _alter(
-    context: RequestContext, request: AlterUserScramCredentialsRequest, name: str
-) -> None:
+def _changes_of_users(request: AlterUserScramCredentialsRequest) -> dict[str, _Changes]:
+    """Return user → its changes. Users with an upsertion come first."""
+    changes: dict[str, _Changes] = {}
+    for upsertion in request.upsertions:
+        changes.setdefault(upsertion.name, _Changes([], [])).upsertions.append(upsertion)
+    for deletion in request.deletions:
+        changes.setdefault(deletion.name, _Changes([], [])).deletions.append(deletion)
+    return changes
+
+
+async def _alter(context: RequestContext, name: str, asked_changes: _Changes) -> None:
     """Make all changes of one user. Raises KafkaError for the first change that is refused."""
-    upsertions = [change for change in request.upsertions if change.name == name]
-    deletions = [change for change in request.deletions if change.name == name]
+    upsertions, deletions = asked_changes
     # Kafka reports the fault that it finds last, and it looks at upsertions last.
     wanted: list[ScramCredentialUpsertion | ScramCredentialDeletion] = [*deletions, *upsertions]
     for change in reversed(wanted):
@@ -116,6 +128,6 @@ def error_response(
     return AlterUserScramCredentialsResponse(
         results=[
             AlterUserScramCredentialsResult(user=name, error_code=int(code), error_message=detail)
-            for name in _users(request)
+            for name in _changes_of_users(request)
         ]
     )

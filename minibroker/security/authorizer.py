@@ -35,6 +35,7 @@ from minibroker.security.acls import (
     ResourceType,
 )
 from minibroker.security.rules import Decision, Rules, StandardRules, parse_network
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -228,10 +229,19 @@ class Authorizer:
         StandardAuthorizer to each of them.
         """
         results: list[Deleted] = [[] for _ in filters]
-        for pattern in sorted({*self._rules.patterns, *_named_patterns(filters)}):
-            asked = [i for i, wanted in enumerate(filters) if wanted.matches_pattern(pattern)]
+        turn = TimeSlice()
+        by_name, general = _split_filters(filters)
+        with_acls = frozenset(self._rules.patterns)
+        for pattern in sorted(with_acls | _named_patterns(filters)):
+            # Only a filter with its name finds a pattern whose ACLs were not read yet.
+            candidates = by_name.get(pattern.name, [])
+            if pattern in with_acls:
+                candidates = sorted(candidates + general)
+            asked = [index for index in candidates if filters[index].matches_pattern(pattern)]
             if asked:
                 await self._delete_from(pattern, filters, asked, results)
+            if turn.is_over:
+                await turn.pause()
         return results
 
     async def _delete_from(
@@ -267,6 +277,18 @@ class Authorizer:
             logger.warning("the ACLs of %s are not changed: %s", pattern, error)
             return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         return None
+
+
+def _split_filters(filters: Sequence[AclFilter]) -> tuple[dict[str, list[int]], list[int]]:
+    """Return name → indexes of the filters for exactly this name, and the indexes of the others."""
+    by_name: dict[str, list[int]] = {}
+    general: list[int] = []
+    for index, wanted in enumerate(filters):
+        if wanted.name is None or wanted.pattern_type is PatternType.MATCH:
+            general.append(index)
+        else:
+            by_name.setdefault(wanted.name, []).append(index)
+    return by_name, general
 
 
 def _named_patterns(filters: Iterable[AclFilter]) -> set[Pattern]:

@@ -12,6 +12,7 @@ from minibroker.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from tests.support.counted_work import CountedWork
 from tests.support.in_process import InProcessBroker
 
 if TYPE_CHECKING:
@@ -64,3 +65,16 @@ async def test_a_user_has_two_changes_in_a_request_before_kafka_4(
         )
     assert [result.error_code for result in answer.results] == [code]
     assert [result.error_code for result in single.results] == [ErrorCode.NONE]
+
+
+async def test_the_work_grows_as_the_number_of_users(client: RawClient) -> None:
+    async def count_calls(user_count: int) -> int:
+        deletions = [
+            ScramCredentialDeletion(name=f"u{number}", mechanism=1) for number in range(user_count)
+        ]
+        with CountedWork() as work:
+            await client.call(AlterUserScramCredentialsRequest(deletions=deletions), 0)
+        return work.lines
+
+    small = await count_calls(500)
+    assert await count_calls(2_000) < 5 * small

@@ -27,6 +27,7 @@ from minibroker.security.acls import (
     ResourceType,
 )
 from minibroker.security.authorizer import Authorizer
+from tests.support.counted_work import CountedWork
 
 if TYPE_CHECKING:
     from minibroker.security.authorizer import Edit
@@ -217,3 +218,21 @@ async def test_a_lost_tree_is_an_error_of_each_acl() -> None:
     (((acl, error),),) = await authorizer.delete([EVERYTHING])
     assert acl == Acl(TOPIC, WRITE)
     assert error is not None
+
+
+@pytest.mark.parametrize("class_name", [ACL_AUTHORIZER, STANDARD_AUTHORIZER])
+async def test_the_work_of_a_deletion_grows_as_the_number_of_filters(class_name: str) -> None:
+    async def count_lines(filter_count: int) -> int:
+        authorizer, _ = new_authorizer(class_name)
+        authorizer.put(TOPIC, frozenset({WRITE}))
+        named = EVERYTHING._replace(resource_type=ResourceType.TOPIC)
+        filters = [
+            named._replace(name=f"t{number}") if number % 2 else named._replace(principal="User:x")
+            for number in range(filter_count)
+        ]
+        with CountedWork() as work:
+            await authorizer.delete(filters)
+        return work.lines
+
+    small = await count_lines(250)
+    assert await count_lines(1_000) < 5 * small
