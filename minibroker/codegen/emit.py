@@ -116,7 +116,7 @@ class StructEmitter:
         if not tagged:
             lines = ["reader.skip_tagged_fields()"]
         else:
-            lines = ["for _ in range(reader.uvarint()):"]
+            lines = ["for _ in range(reader.tag_count()):"]
             loop = ["tag = reader.uvarint()", "end = reader.tag_end()"]
             for number, field in enumerate(tagged):
                 word = "elif" if number else "if"

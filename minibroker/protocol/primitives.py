@@ -28,6 +28,8 @@ __all__ = ("ZERO_UUID", "Buffer", "Reader", "Writer")
 
 ZERO_UUID = bytes(16)
 """The uuid that means "none"."""
+TAGS_MAX = 128
+"""Tagged fields that a struct may have. Kafka has no such limit; no message has ten of them."""
 
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
@@ -307,9 +309,18 @@ class Reader:
         if position < self.end and not self.buffer[position]:
             self.position = position + 1
             return
-        for _ in range(self.uvarint()):
+        for _ in range(self.tag_count()):
             self.uvarint()
             self.take(self.uvarint())
+
+    def tag_count(self) -> int:
+        """Read the number of tagged fields of a struct; refused is one above TAGS_MAX."""
+        count = self.uvarint()
+        if count > TAGS_MAX:
+            raise ProtocolError(
+                f"{count} tagged fields before byte {self.position}, expected {TAGS_MAX} at most"
+            )
+        return count
 
     def tag_end(self) -> int:
         """Read the size of a tagged field; return the position of its end."""

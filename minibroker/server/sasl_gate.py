@@ -7,6 +7,9 @@ A failed login is one line in the log. Its answer leaves after
 `connection.failed.authentication.delay.ms`, then the connection is closed (KAFKA-7290). A session
 that has ended (KIP-368) may only be renewed: any other request closes the connection.
 
+Differs from Kafka: a request that comes in the place of a token is answered only if it is short
+(`REFUSED_BYTES_MAX`). Either way the connection ends.
+
 Source: Kafka KafkaChannel (maybeBeginServerReauthentication), SocketServer.
 """
 
@@ -43,6 +46,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+REFUSED_BYTES_MAX: Final = 4 * 1024
+"""A longer request in the place of a token gets no answer. Kafka reads a request of any length and
+repeats its parts in the answer, which costs far more than sending it does."""
 AGAIN_AFTER_S: Final = 1.0
 """A client may authenticate again once in so many seconds, as in Kafka."""
 REASON_MAX: Final = 300
@@ -296,7 +302,9 @@ class SaslGate:
         return b"".join(answer.encode(0)), not response.error_code
 
     def refuse(self, header: Header, frame: memoryview) -> bytes:
-        """Answer any request with ILLEGAL_SASL_STATE. Raises ProtocolError."""
+        """Answer any short request with ILLEGAL_SASL_STATE. Raises ProtocolError."""
+        if len(frame) > REFUSED_BYTES_MAX:
+            raise ProtocolError(f"a request of {len(frame)} bytes came in the place of a token")
         context = self._context
         services = context.services
         versions = services.supported_apis.get(header.api_key)

@@ -238,7 +238,7 @@ class ApiVersionsResponse(Message):
         self.finalized_features = []
         self.zk_migration_ready = False
         if version >= 3:
-            for _ in range(reader.uvarint()):
+            for _ in range(reader.tag_count()):
                 tag = reader.uvarint()
                 end = reader.tag_end()
                 if tag == 0:

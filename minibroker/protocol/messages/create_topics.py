@@ -352,7 +352,7 @@ class CreatableTopicResult(Message):
             self.configs = []
         self.topic_config_error_code = 0
         if version >= 5:
-            for _ in range(reader.uvarint()):
+            for _ in range(reader.tag_count()):
                 tag = reader.uvarint()
                 end = reader.tag_end()
                 if tag == 0:

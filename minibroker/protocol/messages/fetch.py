@@ -151,7 +151,7 @@ class FetchPartition(Message):
         self.replica_directory_id = ZERO_UUID
         self.high_watermark = 9223372036854775807
         if version >= 12:
-            for _ in range(reader.uvarint()):
+            for _ in range(reader.tag_count()):
                 tag = reader.uvarint()
                 end = reader.tag_end()
                 if tag == 0 and version >= 17:
@@ -464,7 +464,7 @@ class FetchRequest(Message):
         self.cluster_id = None
         self.replica_state = None
         if version >= 12:
-            for _ in range(reader.uvarint()):
+            for _ in range(reader.tag_count()):
                 tag = reader.uvarint()
                 end = reader.tag_end()
                 if tag == 0:
@@ -759,7 +759,7 @@ class PartitionData(Message):
         self.current_leader = None
         self.snapshot_id = None
         if version >= 12:
-            for _ in range(reader.uvarint()):
+            for _ in range(reader.tag_count()):
                 tag = reader.uvarint()
                 end = reader.tag_end()
                 if tag == 0:
@@ -988,7 +988,7 @@ class FetchResponse(Message):
         self.responses = responses
         self.node_endpoints = []
         if version >= 12:
-            for _ in range(reader.uvarint()):
+            for _ in range(reader.tag_count()):
                 tag = reader.uvarint()
                 end = reader.tag_end()
                 if tag == 0 and version >= 16:

@@ -343,7 +343,7 @@ class PartitionProduceResponse(Message):
             self.error_message = None
         self.current_leader = None
         if version >= 9:
-            for _ in range(reader.uvarint()):
+            for _ in range(reader.tag_count()):
                 tag = reader.uvarint()
                 end = reader.tag_end()
                 if tag == 0 and version >= 10:
@@ -541,7 +541,7 @@ class ProduceResponse(Message):
             self.throttle_time_ms = 0
         self.node_endpoints = []
         if version >= 9:
-            for _ in range(reader.uvarint()):
+            for _ in range(reader.tag_count()):
                 tag = reader.uvarint()
                 end = reader.tag_end()
                 if tag == 0 and version >= 10:

@@ -408,7 +408,7 @@ class UpdateMetadataRequest(Message):
         self.live_brokers = live_brokers
         self.type = 0
         if version >= 6:
-            for _ in range(reader.uvarint()):
+            for _ in range(reader.tag_count()):
                 tag = reader.uvarint()
                 end = reader.tag_end()
                 if tag == 0 and version >= 8:

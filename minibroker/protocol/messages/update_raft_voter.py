@@ -202,7 +202,7 @@ class UpdateRaftVoterResponse(Message):
         self = cls.__new__(cls)
         self.throttle_time_ms, self.error_code = reader.fixed(_IH)
         self.current_leader = None
-        for _ in range(reader.uvarint()):
+        for _ in range(reader.tag_count()):
             tag = reader.uvarint()
             end = reader.tag_end()
             if tag == 0:

@@ -70,7 +70,7 @@ class TopicPartitions(Message):
         count = reader.compact_array_count()
         self.partitions = reader.numbers(count, "i")
         self.assignment_epochs = []
-        for _ in range(reader.uvarint()):
+        for _ in range(reader.tag_count()):
             tag = reader.uvarint()
             end = reader.tag_end()
             if tag == 0:

@@ -161,7 +161,7 @@ class ConsumerGroupMemberMetadataValue(VersionedMessage):
         self.rebalance_timeout_ms = reader.int32()
         self.server_assignor = reader.compact_nullable_string()
         self.classic_member_metadata = ClassicMemberMetadata()
-        for _ in range(reader.uvarint()):
+        for _ in range(reader.tag_count()):
             tag = reader.uvarint()
             end = reader.tag_end()
             if tag == 0:

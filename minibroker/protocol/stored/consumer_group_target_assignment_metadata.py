@@ -57,7 +57,7 @@ class ConsumerGroupTargetAssignmentMetadataValue(VersionedMessage):
         self = cls.__new__(cls)
         self.assignment_epoch = reader.int32()
         self.assignment_timestamp = 0
-        for _ in range(reader.uvarint()):
+        for _ in range(reader.tag_count()):
             tag = reader.uvarint()
             end = reader.tag_end()
             if tag == 0:

@@ -108,7 +108,7 @@ class OffsetCommitValue(VersionedMessage):
             self.expire_timestamp = -1
         self.topic_id = ZERO_UUID
         if version >= 4:
-            for _ in range(reader.uvarint()):
+            for _ in range(reader.tag_count()):
                 tag = reader.uvarint()
                 end = reader.tag_end()
                 if tag == 0:

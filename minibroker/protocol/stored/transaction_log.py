@@ -161,7 +161,7 @@ class TransactionLogValue(VersionedMessage):
         self.client_transaction_version = 0
         self.next_producer_epoch = -1
         if version >= 1:
-            for _ in range(reader.uvarint()):
+            for _ in range(reader.tag_count()):
                 tag = reader.uvarint()
                 end = reader.tag_end()
                 if tag == 0:

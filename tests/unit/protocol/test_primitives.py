@@ -181,3 +181,17 @@ def test_read_records_are_a_slice_of_the_callers_buffer() -> None:
     assert records is not None
     buffer[4] = ord("X")
     assert records.tobytes() == b"Xbc"
+
+
+def test_tags_are_counted_before_they_are_skipped() -> None:
+    tags = b"\x05\x00" * 200_000
+    reader = Reader(b"\xc0\x9a\x0c" + tags)
+    with pytest.raises(ProtocolError, match="200000 tagged fields"):
+        reader.skip_tagged_fields()
+    assert reader.position == 3
+
+
+def test_a_struct_may_have_some_unknown_tags() -> None:
+    reader = Reader(b"\x80\x01" + b"\x05\x00" * 128)
+    reader.skip_tagged_fields()
+    assert not reader.remaining

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.protocol.messages.api_versions import ApiVersionsRequest
-from minibroker.protocol.messages.metadata import MetadataRequest
+from minibroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from minibroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from minibroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from minibroker.security.sasl.mechanisms import Mechanisms
@@ -249,3 +249,22 @@ async def test_a_mistake_of_a_worker_ends_the_connection(
         clock.advance(1000)
         with pytest.raises(ConnectionError):
             await client.receive()
+
+
+async def test_a_long_request_in_the_place_of_a_token_gets_no_answer(
+    running: InProcessBroker, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[None] = []
+    monkeypatch.setattr(MetadataRequest, "read", lambda *_: read.append(None))
+    names = [MetadataRequestTopic(name=f"t{number}") for number in range(10_000)]
+    async with await running.connect() as client:
+        await client.call(HANDSHAKE, 1)
+        client.send(MetadataRequest(topics=names), 9)
+        await eventually(
+            lambda: any(
+                c.connection.state is ConnectionState.REFUSED for c in running.server.connections
+            )
+        )
+        clock.advance(1_000)
+        assert await client.is_closed_by_broker()
+    assert not read
