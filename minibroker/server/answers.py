@@ -31,6 +31,7 @@ class Answer:
 
     __slots__ = (
         "_close_connection",
+        "_frame_parts",
         "correlation_id",
         "handler",
         "response",
@@ -43,6 +44,8 @@ class Answer:
         self.version = version
         self.correlation_id = correlation_id
         self._close_connection: Callable[[str], None] | None = None
+        self._frame_parts: list[Any] | None = None
+        """The buffers of the frame, once they are made."""
 
     @property
     def is_silent(self) -> bool:
@@ -66,12 +69,21 @@ class Answer:
         if self._close_connection is not None:
             self._close_if_failed()  # the write to disk may have
             return []
+        if self._frame_parts is not None:
+            return self._frame_parts
         if throttle_time_ms and "throttle_time_ms" in self.response.__slots__:
             self.response.throttle_time_ms = throttle_time_ms
         writer = Writer()
         writer.append(response_header(self.handler.api_key, self.version, self.correlation_id))
         self.response.write(writer, self.version)
         return writer.frame_parts()
+
+    def make_frame(self, throttle_time_ms: int = 0) -> int:
+        """Encode now what `encode` returns later; return its size in bytes. The delay of the client
+        is known, and the answer depends on no write to disk.
+        """
+        self._frame_parts = self.encode(throttle_time_ms)
+        return sum(map(len, self._frame_parts))
 
     def _close_if_failed(self) -> None:
         has_failed = self.handler.has_failed
@@ -133,6 +145,7 @@ class Run:
     """
 
     __slots__ = (
+        "answer_bytes",
         "answers",
         "calls",
         "delay_ms",
@@ -146,6 +159,8 @@ class Run:
 
     def __init__(self, started_ns: int, remote_ns: int = 0) -> None:
         self.answers: list[AnyAnswer] = []
+        self.answer_bytes = 0
+        """Bytes of the answers that were encoded while requests were taken."""
         self.calls: list[Call] | None = None
         """One for each answer while an interceptor looks on."""
         self.waiting: Waiting | None = None
@@ -166,6 +181,10 @@ class Run:
         waiting.started_ns = self.started_ns
         waiting.request_bytes, self.request_bytes = self.request_bytes, 0
         self.waiting = waiting
+
+    def encode(self, answer: Answer) -> None:
+        """Encode an answer of this run at once, and count its bytes."""
+        self.answer_bytes += answer.make_frame()
 
     def note(self, call: Call) -> None:
         """Remember what an interceptor was asked about, for the answer that comes next."""

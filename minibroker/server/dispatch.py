@@ -62,6 +62,10 @@ CONTROL_APIS: Final = frozenset({LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA})
 """Only a controller sends these."""
 RUN_REQUESTS_MAX: Final = 256
 """Answers collected before they are sent: bounds what one read can pile up in memory."""
+RUN_BYTES_MAX: Final = 256 * 1024
+"""Bytes of collected answers with which a run ends, for the same reason."""
+RUN_NS: Final = 500_000
+"""Time after which a run takes no further request; a run of Produce ends with its number."""
 
 
 class Dispatcher:
@@ -108,10 +112,13 @@ class Dispatcher:
                     run.wait_for(outcome)
                     break
                 if outcome is not None:
-                    answers.append(outcome)  # type: ignore[arg-type]
                     api_key = context.api_key
                     # A fetch answer is large and holds maps of segments: it is sent before the next
-                    if api_key == FETCH or len(answers) == answers_max:
+                    is_last = api_key == FETCH or len(answers) + 1 == answers_max
+                    if not is_last and received.start != received.filled and api_key != PRODUCE:
+                        is_last = self._is_enough(run, outcome)  # type: ignore[arg-type]
+                    answers.append(outcome)  # type: ignore[arg-type]
+                    if is_last:
                         break
                 if received.start == received.filled:
                     break  # most often: the client waits for this answer
@@ -121,6 +128,14 @@ class Dispatcher:
         except Exception:
             _fail(connection, context, "a request")
         return run
+
+    def _is_enough(self, run: Run, answer: AnyAnswer) -> bool:
+        """Return whether the run ends with this answer though more requests are here. It is encoded
+        for that, so it must depend on no write to disk.
+        """
+        if answer.__class__ is Answer and self.interceptor is None:
+            run.encode(answer)
+        return run.answer_bytes >= RUN_BYTES_MAX or perf_counter_ns() - run.started_ns >= RUN_NS
 
     def dispatch(
         self, run: Run, context: RequestContext, frame: memoryview

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 WRITE_HIGH_WATER_BYTES: Final = 1024 * 1024
+TURN_NS: Final = 1_000_000
+"""After so long a connection begins no further run before the loop has looked at its sockets."""
 
 
 class ClientTransport(asyncio.BufferedProtocol):
@@ -212,6 +214,7 @@ class ClientTransport(asyncio.BufferedProtocol):
         connection = self.connection
         received = connection.received
         gate = self._gate
+        ends_ns = 0
         while received.start != received.filled:
             if self._turns.controllers and not self.is_control and self._gives_way():
                 return
@@ -221,6 +224,11 @@ class ClientTransport(asyncio.BufferedProtocol):
             if run is None:
                 break
             self._complete(run)
+            ends_ns = ends_ns or run.started_ns + TURN_NS
+            if run.handled_ns > ends_ns and connection.state is ConnectionState.OPEN:
+                self._hold_back()
+                self._connections.loop.call_soon(self._go_on)
+                return
         waiting = self._waiting
         wants_bytes = connection.prepare_to_read(
             keeps_frame=waiting is not None and waiting.keeps_frame
@@ -235,10 +243,14 @@ class ClientTransport(asyncio.BufferedProtocol):
         is_open = self.connection.state is ConnectionState.OPEN
         if not is_open or self._turns.may_run(self._go_on):
             return False
+        self._hold_back()
+        return True
+
+    def _hold_back(self) -> None:
+        """Keep the requests that are here for a later turn, and do not read the socket before."""
         self.connection.received.keep()
         if self._transport.is_reading():
             self._read(wants_bytes=False)
-        return True
 
     def _go_first(self) -> None:
         """Handle the requests of this connection before those of others, and read it always: the

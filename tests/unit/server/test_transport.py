@@ -20,13 +20,14 @@ from minibroker.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from minibroker.protocol.messages.metadata import MetadataRequest
+from minibroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from minibroker.protocol.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     TopicProduceData,
 )
+from minibroker.server import dispatch as dispatch_module
 from minibroker.server import outgoing as outgoing_module
 from minibroker.server import transport as transport_module
 from minibroker.server.request_memory import BUFFER_BYTES
@@ -248,7 +249,55 @@ async def test_nothing_is_handled_behind_a_failed_produce_without_acks(serve: Se
     assert running.partitions.get("t", 0).log_end_offset == 1
 
 
+async def test_pipelined_requests_give_way_when_their_turn_is_over(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport_module, "TURN_NS", -1)
+    monkeypatch.setattr(dispatch_module, "RUN_NS", -1)
+    held_back: list[None] = []
+    hold_back = transport_module.ClientTransport._hold_back
+
+    def noted(self: transport_module.ClientTransport) -> None:
+        held_back.append(None)
+        hold_back(self)
+
+    monkeypatch.setattr(transport_module.ClientTransport, "_hold_back", noted)
+    running = await serve()
+    async with await running.connect() as client:
+        for _ in range(20):
+            client.send(MetadataRequest(topics=[]), 9)
+        for _ in range(20):
+            assert (await client.receive()).brokers
+        assert (await client.call(VERSIONS, 0)).error_code == 0
+    assert len(held_back) >= 20
+
+
 # Back-pressure.
+
+
+async def test_pipelined_requests_pile_up_no_more_than_the_bytes_of_a_run(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    finish = dispatch_module.Dispatcher.finish
+
+    def noted(self: dispatch_module.Dispatcher, *arguments: Any) -> list[Any]:
+        parts = finish(self, *arguments)
+        sizes.append(sum(map(len, parts)))
+        return parts
+
+    monkeypatch.setattr(dispatch_module.Dispatcher, "finish", noted)
+    monkeypatch.setattr(dispatch_module, "RUN_NS", 10**18)
+    running = await serve()
+    await running.create_topic("t", 500)
+    asked = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
+    async with await running.connect() as client:
+        client.writer.write(b"".join(request_frame(asked, 1, n) for n in range(100)))
+        for number in range(100):
+            client.expect(3, 1, number)
+            assert len((await client.receive()).topics[0].partitions) == 500
+    assert sum(sizes) > 4 * dispatch_module.RUN_BYTES_MAX
+    assert max(sizes) < dispatch_module.RUN_BYTES_MAX + sum(sizes) / 100
 
 
 async def test_a_peer_that_does_not_read_is_not_read_either(serve: Serve) -> None:
