@@ -55,24 +55,24 @@ async def handle(
     return response
 
 
-class _Changes(NamedTuple):
+class _UserChanges(NamedTuple):
     """The changes of one user, in the order of the request."""
 
     upsertions: list[ScramCredentialUpsertion]
     deletions: list[ScramCredentialDeletion]
 
 
-def _changes_of_users(request: AlterUserScramCredentialsRequest) -> dict[str, _Changes]:
+def _changes_of_users(request: AlterUserScramCredentialsRequest) -> dict[str, _UserChanges]:
     """Return user → its changes. Users with an upsertion come first."""
-    changes: dict[str, _Changes] = {}
+    changes: dict[str, _UserChanges] = {}
     for upsertion in request.upsertions:
-        changes.setdefault(upsertion.name, _Changes([], [])).upsertions.append(upsertion)
+        changes.setdefault(upsertion.name, _UserChanges([], [])).upsertions.append(upsertion)
     for deletion in request.deletions:
-        changes.setdefault(deletion.name, _Changes([], [])).deletions.append(deletion)
+        changes.setdefault(deletion.name, _UserChanges([], [])).deletions.append(deletion)
     return changes
 
 
-async def _alter(context: RequestContext, name: str, asked_changes: _Changes) -> None:
+async def _alter(context: RequestContext, name: str, asked_changes: _UserChanges) -> None:
     """Make all changes of one user. Raises KafkaError for the first change that is refused."""
     upsertions, deletions = asked_changes
     # Kafka reports the fault that it finds last, and it looks at upsertions last.
