@@ -15,7 +15,6 @@ Spark's.
 | batchPause | ours, streams: time without a batch once one reached the end, as 1m; 0s |
 | minPartitions, maxRecordsPerPartition | about how many tasks at least; offsets of a task at most |
 | minRecordsPerPartition | ours: no task is made with fewer offsets; 1 |
-| stopTimestamp | ours, streams: read up to the first record at these milliseconds or later |
 | maxPartitions | ours: tasks at most; one reads several partitions then, in their order |
 | joinPartitions | ours, batches: small partitions share tasks, if so many tasks are left |
 | maxBytesPerTrigger | ours, streams: bytes of keys, values and headers of a batch, about |
@@ -69,7 +68,6 @@ _KNOWN: Final = (
     "minPartitions",
     "maxRecordsPerPartition",
     "minRecordsPerPartition",
-    "stopTimestamp",
     "maxPartitions",
     "joinPartitions",
     "maxBytesPerTrigger",
@@ -122,7 +120,6 @@ class SourceOptions(NamedTuple):
     start: Bound
     end: Bound
     latest_when_no_timestamp: bool
-    stop_ms: int | None
     """Timestamp at whose first record a stream's batches end, None to read on."""
     max_offsets_per_trigger: int
     min_offsets_per_trigger: int
@@ -207,7 +204,6 @@ def parse(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
             found, "startingOffsetsByTimestampStrategy", ("error", "latest")
         )
         == "latest",
-        stop_ms=_stop_ms(found, streaming=streaming),
         max_offsets_per_trigger=_number(found, "maxOffsetsPerTrigger", 0, least=1),
         min_offsets_per_trigger=_min_offsets(found),
         max_trigger_delay_ms=_delay_ms(found, "maxTriggerDelay", "15m"),
@@ -400,14 +396,6 @@ def _check_bounds_of_a_batch(start: Bound, end: Bound) -> None:
             "option endingOffsets is earliest (-2), which a batch cannot end at: there is "
             "nothing before it; say latest or offsets"
         )
-
-
-def _stop_ms(found: Mapping[str, str], *, streaming: bool) -> int | None:
-    if "stoptimestamp" not in found:
-        return None
-    if not streaming:
-        raise PipelineError("option stopTimestamp is for streams: a batch has endingTimestamp")
-    return _number(found, "stopTimestamp", 0, least=0)
 
 
 def _min_offsets(found: Mapping[str, str]) -> int:

@@ -96,7 +96,7 @@ def opened(
         "subscribe": topic,
         "startingOffsets": "earliest",
         "includeHeaders": str(wanted.rules.headers or wanted.operations.is_used).lower(),
-        **source_options(wanted.operations, streaming=False),
+        **source_options(wanted.operations),
     }
     given = sources.in_parallel(spark, given)
     parsed = options.parse(given, streaming=False)

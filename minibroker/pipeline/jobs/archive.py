@@ -249,5 +249,5 @@ def reader_options(plan: ArchivePlan) -> dict[str, str]:
         **sources.limits(plan.batch_rows, plan.batch_bytes or DEFAULT_BATCH_BYTES, plan.max_rate),
         **pause_option(plan.trigger_ms),
         "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
-        **source_options(plan.operations, streaming=True),
+        **source_options(plan.operations),
     }

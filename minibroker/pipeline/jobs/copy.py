@@ -244,7 +244,7 @@ def reader_options(plan: CopyPlan) -> dict[str, str]:
         **rated,
         **pause_option(plan.every_ms),
         "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
-        **source_options(plan.operations, streaming=True),
+        **source_options(plan.operations),
     }
 
 

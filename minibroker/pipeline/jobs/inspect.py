@@ -165,7 +165,7 @@ def _tally(spark: SparkSession, plan: InspectPlan) -> Tally:
             "subscribe": ",".join(plan.topics),
             "startingOffsets": "earliest",
             "includeHeaders": str(operations.is_used).lower(),
-            **source_options(operations, streaming=False),
+            **source_options(operations),
         }
         if plan.kafka.source == "minibroker" and not operations.is_used:
             return tally_source.of_topics(spark, options)

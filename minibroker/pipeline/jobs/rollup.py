@@ -160,7 +160,7 @@ def reader_options(plan: RollupPlan) -> dict[str, str]:
         "maxOffsetsPerTrigger": str(plan.batch_rows),
         **pause_option(plan.every_ms),
         "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
-        **source_options(plan.operations, streaming=True),
+        **source_options(plan.operations),
     }
 
 

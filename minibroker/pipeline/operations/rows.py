@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError, PipelineError
 from minibroker.pipeline.operations.mask_rules import KEYED
-from minibroker.pipeline.quantities import duration, moment
+from minibroker.pipeline.quantities import moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,9 +34,6 @@ BY_RECORD: Final = "record"
 BY_KEY: Final = "key"
 SAMPLE_BY: Final = (BY_RECORD, BY_KEY)
 
-DEFAULT_LATE_MS: Final = 600_000
-"""How much earlier than a record before it a record's timestamp may be, for the end of a read."""
-
 METRIC: Final = "row_operations"
 ROWS: Final = "written_rows"
 UNMASKABLE: Final = "unmaskable_rows"
@@ -44,7 +41,7 @@ FOUND: Final = "found_places"
 SET_ASIDE: Final = "set_aside_rows"
 """Names of the metrics in a query's progress."""
 
-IDENTITY: Final = ("since", "until", "late", "where", "sample", "mask", "select")
+IDENTITY: Final = ("since", "until", "where", "sample", "mask", "select")
 """Names in the identity of a job; one that is missing there means none.
 
 The reaction to a record that cannot be masked is not among them: a run may leave out the record
@@ -63,8 +60,6 @@ class RowOperations(NamedTuple):
     """Records from this moment on, by their timestamps."""
     until: Moment | None = None
     """Records before this moment."""
-    late_ms: int | None = None
-    """How far behind the first record at `until` earlier ones are looked for; None: 10 minutes."""
     where: str | None = None
     """SQL condition over the columns of `transforms.operated.CONDITION_COLUMNS`."""
     value_schema: str | None = None
@@ -110,16 +105,6 @@ class RowOperations(NamedTuple):
         return self._replace(rules=(), fields=())
 
     @property
-    def until_bound_ms(self) -> int | None:
-        """Return the moment at whose first record reading ends, None to read everything."""
-        return None if self.until is None else self.until.ms + self.late_or_default_ms
-
-    @property
-    def late_or_default_ms(self) -> int:
-        """Return how far behind the first record at `until` earlier ones are looked for."""
-        return DEFAULT_LATE_MS if self.late_ms is None else self.late_ms
-
-    @property
     def skips(self) -> bool:
         """Return whether a record that cannot be masked is left out; otherwise it ends the job."""
         return self.unmaskable == SKIP
@@ -153,8 +138,6 @@ def identity_of(operations: RowOperations, secret: bytes | None = None) -> dict[
         for name, when in (("since", operations.since), ("until", operations.until))
         if when is not None
     }
-    if operations.until is not None:
-        found["late"] = f"{operations.late_or_default_ms} ms"
     if operations.where is not None:
         found["where"] = operations.where
         if operations.value_schema is not None:
@@ -175,19 +158,19 @@ def fingerprint(secret: bytes) -> str:
     return hashlib.sha256(b"minibroker mask secret\0" + secret).hexdigest()[:8]
 
 
-def source_options(operations: RowOperations, *, streaming: bool) -> dict[str, str]:
-    """Return the options of a source that bound its offsets by the moments.
+def source_options(operations: RowOperations) -> dict[str, str]:
+    """Return the options of a source that begins at `since`.
 
-    The bound of a beginning is exact: Kafka finds the first record at that moment or later. Behind
-    the first record at the end there can be earlier ones, so reading goes on for `late_ms`.
+    That bound is exact: before the first record at a moment or later there is none so late. An end
+    by time would not be exact. A record's time is a claim of its producer: behind one of the year
+    58879 there can be any number of good ones. So `until` only filters, and all is read.
     """
-    found = {}
-    if operations.since is not None:
-        found["startingTimestamp"] = str(operations.since.ms)
-        found["startingOffsetsByTimestampStrategy"] = "latest"
-    if (end_ms := operations.until_bound_ms) is not None:
-        found["stopTimestamp" if streaming else "endingTimestamp"] = str(end_ms)
-    return found
+    if operations.since is None:
+        return {}
+    return {
+        "startingTimestamp": str(operations.since.ms),
+        "startingOffsetsByTimestampStrategy": "latest",
+    }
 
 
 def settled(operations: RowOperations, job: Mapping[str, str]) -> RowOperations:
@@ -237,13 +220,7 @@ def told(operations: RowOperations) -> list[tuple[str, str]]:
     if since is not None:
         lines.append(("since", f"{moment(since.ms)} UTC, by the records' timestamps"))
     if until is not None:
-        lines.append(
-            (
-                "until",
-                f"before {moment(until.ms)} UTC; records up to "
-                f"{duration(operations.late_or_default_ms)} late are found",
-            )
-        )
+        lines.append(("until", f"before {moment(until.ms)} UTC, by the records' timestamps"))
     if operations.where is not None:
         lines.append(("where", operations.where))
     if operations.sample is not None:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 _OURS_ALONE: Final = (
     "minRecordsPerPartition",
     "batchPause",
-    "stopTimestamp",
     "maxPartitions",
     "joinPartitions",
     "maxBytesPerTrigger",

@@ -26,7 +26,6 @@ from pyspark.sql.streaming.datasource import (
 from minibroker.pipeline import offsets, options
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import LATEST, Offsets, TopicPartition
-from minibroker.pipeline.options import Bound
 from minibroker.pipeline.source.batch import RangePartition, tasks_of
 from minibroker.pipeline.source.sizes import RecordSizes
 from minibroker.pipeline.source.topics import TopicOffsets
@@ -54,8 +53,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """First offsets of partitions that appeared while the query runs."""
         self._ids = {topic: told for topic, told in self._options.topic_ids.items() if told}
         """Topic → id that it had when this query first saw it."""
-        self._stops: Offsets = {}
-        """Partition → first offset at `stopTimestamp` or later, where there is one."""
         self._last_batch_s = time.monotonic()
         self._reached_end_s: float | None = None
         """Start of the last batch if that took all there was, None if more waits."""
@@ -173,24 +170,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
         self._check_recreated()
         ends = self._topics.latest(partitions, known=known)
-        if self._options.stop_ms is not None:
-            self._note_stops(self._options.stop_ms, ends)
-            ends = {
-                partition: min(end, self._stops.get(partition, end))
-                for partition, end in ends.items()
-            }
         self._known = ends
         return dict(ends)
-
-    def _note_stops(self, stop_ms: int, ends: Mapping[TopicPartition, int]) -> None:
-        """Ask where partitions reach `stop_ms`, once: with retention the answer moves on."""
-        unknown = [partition for partition in ends if partition not in self._stops]
-        if unknown:
-            bound = Bound(timestamp_ms=stop_ms)
-            found = self._topics.at(bound, unknown, side="ending", where_none=LATEST)
-            self._stops |= {
-                partition: stop for partition, stop in found.items() if stop < ends[partition]
-            }
 
     def _check_recreated(self) -> None:
         """Raise PipelineError if a topic was made anew: its first records would be skipped."""

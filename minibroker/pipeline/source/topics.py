@@ -209,19 +209,21 @@ class TopicOffsets:
     def _at_timestamps(
         self, stamps_ms: Mapping[TopicPartition, int], name: str, where_none: int
     ) -> Offsets:
+        # Asked first: a record that comes between the two questions is not skipped.
+        ends = self._asked(dict.fromkeys(stamps_ms, OffsetSpec.latest())) if where_none else {}
         found = self._asked(
             {partition: OffsetSpec.for_timestamp(stamp) for partition, stamp in stamps_ms.items()}
         )
         missing = [partition for partition, offset in found.items() if offset == _NONE_SO_LATE]
         if not missing:
             return found
-        if where_none != LATEST:
+        if not ends:
             partition = missing[0]
             raise PipelineError(
                 f"option {name} is {stamps_ms[partition]}, and {partition} has no record at that"
                 " time or later; set startingOffsetsByTimestampStrategy=latest to start at its end"
             )
-        return found | self._asked(dict.fromkeys(missing, OffsetSpec.latest()))
+        return found | {partition: ends[partition] for partition in missing}
 
     def _check_named(
         self, named: Mapping[TopicPartition, int], partitions: list[TopicPartition], name: str

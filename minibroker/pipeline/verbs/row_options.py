@@ -16,7 +16,6 @@ from minibroker.pipeline.operations.mask_rules import (
 )
 from minibroker.pipeline.operations.moments import Moment, moment_of
 from minibroker.pipeline.operations.rows import (
-    DEFAULT_LATE_MS,
     FAIL,
     ON_UNMASKABLE,
     SAMPLE_BY,
@@ -26,13 +25,11 @@ from minibroker.pipeline.operations.rows import (
 from minibroker.pipeline.values.schema_text import schema_text
 from minibroker.pipeline.verbs.declaration import Option, Part
 from minibroker.pipeline.verbs.kinds import (
-    DURATION,
     EXPRESSION,
     FILE,
     Kind,
     Many,
     choice,
-    duration_text,
 )
 from minibroker.pipeline.verbs.shared import RECORDS
 
@@ -76,18 +73,12 @@ class RowOptions(NamedTuple):
         ),
     ] = None
     until: Annotated[
-        Moment | None, Option("--until", MOMENT, "only records before this moment", RECORDS)
-    ] = None
-    late_ms: Annotated[
-        int | None,
+        Moment | None,
         Option(
-            "--late",
-            DURATION,
-            "with --until, how much later than its neighbours a record may be written and is still "
-            "found",
+            "--until",
+            MOMENT,
+            "only records before this moment, by their timestamps; all are read up to the end",
             RECORDS,
-            name="late",
-            default=duration_text(DEFAULT_LATE_MS),
         ),
     ] = None
     where: Annotated[
@@ -177,7 +168,6 @@ class RowOptions(NamedTuple):
         return RowOperations(
             since=self.since,
             until=self.until,
-            late_ms=self.late_ms,
             where=self.where,
             value_schema=None
             if self.where_schema is None
@@ -212,7 +202,6 @@ def check(operations: RowOperations, names: Names, *, follows: bool = False) -> 
             "is between them"
         )
     for name, is_given, needed, is_there in (
-        ("late_ms", operations.late_ms is not None, "until", until is not None),
         ("where_schema", operations.value_schema is not None, "where", bool(operations.where)),
         ("sample_by", operations.sample_by is not None, "sample", operations.sample is not None),
         ("unmaskable", operations.unmaskable is not None, "mask", operations.changes),

@@ -28,7 +28,6 @@ DAY_MS = 86_400_000
 ALL = {
     "since": "-2h",
     "until": "now",
-    "late": "1m",
     "where": "partition = 0",
     "sample": "1%",
     "sample_by": "key",
@@ -71,7 +70,6 @@ def test_everything_is_in_the_identity() -> None:
     assert identity_of(operations(**ALL), b"secret") == {
         "since": f"-2h ({NOW_MS - 7_200_000} ms)",
         "until": f"now ({NOW_MS} ms)",
-        "late": "60000 ms",
         "where": "partition = 0",
         "sample": "0.01 by key",
         "mask": "email=hash, card=last4",
@@ -114,16 +112,21 @@ def test_another_secret_is_refused() -> None:
         check_same("/dir", {"job": "replay", **first}, second)
 
 
-def test_moments_bound_the_offsets() -> None:
-    found = operations(**ALL)
-    start = {
+def test_a_moment_bounds_the_begin_of_a_read_and_never_its_end() -> None:
+    """Behind a record of `until` or later there can be any number of earlier ones."""
+    assert source_options(operations(**ALL)) == {
         "startingTimestamp": str(NOW_MS - 7_200_000),
         "startingOffsetsByTimestampStrategy": "latest",
     }
-    end = str(NOW_MS + 60_000)
-    assert source_options(found, streaming=True) == {**start, "stopTimestamp": end}
-    assert source_options(found, streaming=False) == {**start, "endingTimestamp": end}
-    assert source_options(NONE, streaming=True) == {}
+    assert source_options(operations(until=ALL["until"])) == {}
+    assert source_options(NONE) == {}
+
+
+def test_a_job_that_an_earlier_version_began_goes_on() -> None:
+    """It wrote how far behind `until` it read, which changes no row any more."""
+    first = operations(**ALL)
+    job = {"job": "archive", **identity_of(first), "late": "600000 ms"}
+    check_same("/dir", job, identity_of(settled(operations(**ALL), job)))
 
 
 def test_the_order_is_told() -> None:

@@ -13,14 +13,13 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.offsets import LATEST, Offsets, TopicPartition
+from minibroker.pipeline.offsets import Offsets, TopicPartition
 from minibroker.pipeline.source import stream as source_stream
 from minibroker.pipeline.source.stream import StreamReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from minibroker.pipeline.options import Bound
     from minibroker.pipeline.source.batch import RangePartition
     from minibroker.pipeline.source.sizes import RecordSizes
     from minibroker.pipeline.source.topics import TopicOffsets
@@ -51,13 +50,6 @@ class ToldTopics:
     ) -> Offsets:
         assert known is not None
         return {partition: self.ends[partition] for partition in partitions}
-
-    def at(
-        self, bound: Bound, partitions: list[TopicPartition], *, side: str, where_none: int
-    ) -> Offsets:
-        assert (side, where_none) == ("ending", LATEST)
-        assert bound.timestamp_ms is not None
-        return {where: min(bound.timestamp_ms, self.ends[where]) for where in partitions}
 
 
 def stream(topics: ToldTopics, **more: str) -> StreamReader:
@@ -144,15 +136,6 @@ def test_available_now_freezes_the_end_and_waits_for_no_minimum() -> None:
 
     assert reader.latestOffset({"a": {"0": 0}}, ReadMinRows(10)) == {"a": {"0": 5}}
     assert reader.latestOffset({"a": {"0": 5}}, ReadMinRows(10)) == {"a": {"0": 5}}
-
-
-def test_a_stop_by_time_is_the_end_and_no_lag() -> None:
-    """In these topics an offset is a timestamp; the second one ends before the stop."""
-    reader = stream(ToldTopics({A: 50, B: 3}), stopTimestamp="20")
-    end = reader.latestOffset({"a": {"0": 2}, "b": {"0": 0}}, ReadAllAvailable())
-    assert end == {"a": {"0": 20}, "b": {"0": 3}}
-    assert reader.reportLatestOffset() == end
-    assert reader.latestOffset(end, ReadAllAvailable()) == end
 
 
 def test_a_newcomer_is_read_from_its_first_record_within_the_limit() -> None:

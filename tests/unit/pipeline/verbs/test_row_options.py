@@ -42,7 +42,6 @@ def test_both_ways_in_give_the_same() -> None:
     given = {
         "since": "2026-11-24",
         "until": "2026-11-25T00:00+01:00",
-        "late": "1m",
         "where": "value.a > 1",
         "where_schema": "a INT",
         "sample": "1%",
@@ -53,7 +52,7 @@ def test_both_ways_in_give_the_same() -> None:
     found = in_words(f"{WORDS} --mask a=hash --mask b.c=drop,key=hash", **given).operations
     assert found == in_python(mask=["a=hash", "b.c=drop,key=hash"], **given).operations
     assert [str(rule) for rule in found.rules] == ["a=hash", "b.c=drop", "key=hash"]
-    assert (found.late_ms, found.sample, found.sample_by) == (60_000, 0.01, "key")
+    assert (found.sample, found.sample_by) == (0.01, "key")
     assert found.skips
 
 
@@ -73,7 +72,6 @@ def test_a_moment_before_now_stands_behind_its_flag() -> None:
         ({"mask": ""}, "mask '' is empty: give a value, or leave the option out"),
         ({"select": " , "}, "select ' , ' is empty"),
         ({"since": "now", "until": "-1h"}, "since now is not before until -1h"),
-        ({"late": "1m"}, "late has no effect without until"),
         ({"where_schema": "a INT"}, "where_schema has no effect without where"),
         ({"sample_by": "key"}, "sample_by has no effect without sample"),
         ({"sample": "1%", "sample_by": "topic"}, "sample_by 'topic': expected record or key"),
@@ -99,5 +97,5 @@ def test_a_setting_without_effect_is_refused(given: dict[str, Any], sentence: st
 
 
 def test_the_command_line_names_its_flags() -> None:
-    with pytest.raises(JobUsageError, match="--late has no effect without --until"):
-        in_words(WORDS, late="1m")
+    with pytest.raises(JobUsageError, match="--sample-by has no effect without --sample"):
+        in_words(WORDS, sample_by="key")
