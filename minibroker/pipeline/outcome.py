@@ -21,6 +21,9 @@ class Outcome(NamedTuple):
     """Bits of the rules and selected fields that a record had, see `operations.masking`."""
     missed: tuple[str, ...] = ()
     """Rules of `mask` and fields of `select` that no record had: perhaps a wrong name."""
+    skipped_offsets: int = 0
+    """Offsets, at least, whose records were removed before they were read, where that is allowed.
+    """
     late_rows: int = 0
     final_windows: int = 0
     """Windows of a rollup (one for each group) that this run has written for good."""

@@ -173,6 +173,8 @@ def last_sentence(plan: StreamPlan, outcome: Outcome) -> str:
         told.append(f"{counted(outcome.bad_records, 'bad record')} set aside")
     if outcome.late_rows:
         told.append(f"{outcome.late_rows:,} too late and left out")
+    if outcome.skipped_offsets:
+        told.append(f"{counted(outcome.skipped_offsets, 'offset')} skipped")
     return "; ".join(told)
 
 

@@ -40,6 +40,7 @@ from minibroker.pipeline.sink import frames as sinks
 from minibroker.pipeline.source import frames as sources
 from minibroker.pipeline.state import job_directory, topic_identity
 from minibroker.pipeline.state.checkpoint_files import start_query, timed
+from minibroker.pipeline.state.skipped_offsets import SkippedOffsets, noting_skips
 from minibroker.pipeline.state.topic_identity import Place
 from minibroker.pipeline.tables.choice import check as check_table
 from minibroker.pipeline.tables.choice import open_table
@@ -121,6 +122,9 @@ def run(
         place = Place(files, plan.to, plan.checkpoint)
         job_directory.write_job(files, plan.to, {**job_of(plan), **settled.identity})
         topic_identity.begin(plan, place, ids)
+        skipped = SkippedOffsets()
+        if not plan.fail_on_data_loss:
+            progress = noting_skips(plan.kafka, place, skipped, note, progress)
         if plan.pattern is not None:
             progress = topic_identity.noting(plan, place, ids, progress)
 
@@ -144,7 +148,8 @@ def run(
                 secret=settled.secret,
                 held=held,
             )
-            return settled.told(run_started(lambda: start(progress), stop))
+            outcome = settled.told(run_started(lambda: start(progress), stop))
+            return outcome._replace(skipped_offsets=skipped.offsets)
     except Exception as error:
         raise explained(error) from error
 

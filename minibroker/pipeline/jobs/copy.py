@@ -36,6 +36,7 @@ from minibroker.pipeline.source import frames as sources
 from minibroker.pipeline.source.frames import RATED_BATCH_S
 from minibroker.pipeline.state import job_directory, topic_identity
 from minibroker.pipeline.state.checkpoint_files import start_query, timed
+from minibroker.pipeline.state.skipped_offsets import SkippedOffsets, noting_skips
 from minibroker.pipeline.state.topic_identity import Place
 from minibroker.pipeline.transforms.operated import check_condition
 from minibroker.pipeline.verbs.shared import pause_option, trigger_of
@@ -184,6 +185,9 @@ def run(
             writer = ChosenBatchWriter(plan, targets, name, settled.secret)
         else:
             writer = CopyBatchWriter(plan, options, targets, places, name)
+        skipped = SkippedOffsets()
+        if not plan.fail_on_data_loss:
+            progress = noting_skips(plan.kafka, place, skipped, note, progress)
         if plan.pattern is not None:
             progress = topic_identity.noting(plan, place, ids, progress)
         with _groups_meanwhile(plan, target, places.map, tell):
@@ -191,7 +195,7 @@ def run(
             outcome = run_started(lambda: _start(spark, plan, options, writer, progress), stop)
         for told in let_follow(plan, target, places.map) if plan.has_groups else ():
             tell(told)
-        return settled.told(outcome)
+        return settled.told(outcome._replace(skipped_offsets=skipped.offsets))
     except Exception as error:
         raise explained(error) from error
 

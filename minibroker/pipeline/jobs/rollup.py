@@ -28,6 +28,7 @@ from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.sink import frames as sinks
 from minibroker.pipeline.source import frames as sources
 from minibroker.pipeline.state import job_directory, topic_identity
+from minibroker.pipeline.state.skipped_offsets import SkippedOffsets, noting_skips
 from minibroker.pipeline.state.topic_identity import Place
 from minibroker.pipeline.transforms import json_values, windows
 from minibroker.pipeline.transforms.operated import operated
@@ -128,7 +129,11 @@ def run(
         rows = _rows(spark, plan, ids, schema, settled.secret)
         result = _windows(plan, _good(plan, rows))
         job_directory.write_job(files, owner, {**job_of(plan, schema), **settled.identity})
-        topic_identity.begin(plan, Place(files, owner, plan.checkpoint), ids)
+        place = Place(files, owner, plan.checkpoint)
+        topic_identity.begin(plan, place, ids)
+        skipped = SkippedOffsets()
+        if not plan.fail_on_data_loss:
+            progress = noting_skips(plan.kafka, place, skipped, note, progress)
         used = result
         if plan.bad_records is not None:
             aside = bad_records.BadRecords(spark, plan, plan.bad_records)
@@ -138,10 +143,12 @@ def run(
         def start() -> Watch:
             return Watch(_start(plan, used), progress)
 
-        if plan.to_topic is not None:
-            return settled.told(run_started(start, stop))
-        provisional_windows.remove(spark, plan)
+        if plan.to_topic is None:
+            provisional_windows.remove(spark, plan)
         outcome = settled.told(run_started(start, stop))
+        outcome = outcome._replace(skipped_offsets=skipped.offsets)
+        if plan.to_topic is not None:
+            return outcome
         if plan.follow or (outcome.batches and not outcome.open_windows):
             return outcome
         count = provisional_windows.write(spark, plan, result)

@@ -27,7 +27,7 @@ from minibroker.pipeline.task_process import prepare_for_tasks
 from minibroker.pipeline.wire import range_losses
 from minibroker.pipeline.wire.client import WireClient
 from minibroker.pipeline.wire.first_answers import first_answers
-from minibroker.pipeline.wire.reader import MADE_ANEW, read_span
+from minibroker.pipeline.wire.reader import read_span
 from minibroker.pipeline.wire.settings import UnservedError, wire_settings
 
 if TYPE_CHECKING:
@@ -116,11 +116,10 @@ def read_range(options: SourceOptions, span: OffsetRange) -> Iterator[pa.RecordB
 
 def _check_same_topics(options: SourceOptions, spans: Sequence[OffsetRange]) -> None:
     """Raise PipelineError if a topic was made anew while librdkafka read it: it knows no ids."""
-    if options.fail_on_data_loss:
-        anew = made_anew(options, {span.topic for span in spans})
-        for span in spans:
-            if span.topic in anew:
-                raise PipelineError(range_losses.gone(span, span.start, MADE_ANEW))
+    anew = made_anew(options, {span.topic for span in spans})
+    for span in spans:
+        if span.topic in anew:
+            raise PipelineError(range_losses.made_anew(span, span.start))
 
 
 def _wire_settings(options: SourceOptions) -> WireSettings | None:

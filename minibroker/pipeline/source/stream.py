@@ -174,14 +174,21 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return dict(ends)
 
     def _check_recreated(self) -> None:
-        """Raise PipelineError if a topic was made anew: its first records would be skipped."""
+        """Raise PipelineError if a topic was made anew: its first records would be skipped.
+
+        A topic whose id the options name has to be that one, also if records may be lost.
+        """
         for topic, topic_id in self._topics.ids.items():
-            if self._ids.setdefault(topic, topic_id) != topic_id:
-                self._ids[topic] = topic_id
-                self._lost(
-                    f"topic {topic!r} was made anew since the stream began: the records before "
-                    "the position of the stream would be skipped"
-                )
+            if self._ids.setdefault(topic, topic_id) == topic_id:
+                continue
+            sentence = (
+                f"topic {topic!r} was made anew since the stream began: the records before the "
+                "position of the stream would be skipped"
+            )
+            if topic in self._options.topic_ids:
+                raise PipelineError(f"{sentence}; give the same command again, which says more")
+            self._ids[topic] = topic_id
+            self._lost(sentence)
 
     def _note_new(self, begun: Offsets, end: Offsets) -> None:
         """Record partitions that appeared: they are read from their beginning."""

@@ -89,7 +89,8 @@ def check(
     """Check that a query can go on from the progress in `place`.
 
     Args:
-        plan: of the job; little is checked with `--on-data-loss continue`.
+        plan: of the job. `--on-data-loss continue` is about records that were removed: it lets no
+            topic pass that was made anew.
         place: of the query.
         there: the topics of the cluster.
         topics: that the query reads.
@@ -109,15 +110,15 @@ def check(
             f"topic {anew[0]!r} was made anew, and the last batch of {directory} is not done: its "
             "records are gone; give another directory"
         )
-    if not plan.fail_on_data_loss:
-        return
-    job_directory.check_topics(directory, reached, names)
     if anew and plan.on_recreated != READ:
         raise PipelineError(
             f"topic {anew[0]!r} was made anew since the last run into {directory}, which has "
             "offsets of the old one: give another directory, or --on-recreated read to read the "
             "new one from its start"
         )
+    if not plan.fail_on_data_loss:
+        return
+    job_directory.check_topics(directory, reached, names)
     known = {partition: end for partition, end in reached.items() if partition.topic not in anew}
     ends = preflight.end_offsets(plan.kafka, there, names)
     job_directory.check_not_ahead(directory, known, ends)

@@ -22,6 +22,14 @@ def gone(span: OffsetRange, position: int, said: str) -> str:
     )
 
 
+def made_anew(span: OffsetRange, position: int) -> str:
+    """Return the sentence for a topic that has another id than the one that the job reads."""
+    return (
+        f"records of {where(span, position)} are gone: the topic was made anew; give the same "
+        "command again, which says how to go on"
+    )
+
+
 def silent(span: OffsetRange, position: int, silent_s: float, said: str) -> str:
     """Return the sentence for a broker that sends nothing; `said`: the last error, or nothing."""
     why = f"; the client's last word: {said}" if said else ""

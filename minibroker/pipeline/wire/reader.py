@@ -161,14 +161,11 @@ def newest_for(leader: PartitionLeader) -> int:
 
 
 def is_made_anew(options: SourceOptions, topic: str, leader: PartitionLeader) -> bool:
-    """Return whether a topic has another id than the one that the range was planned for.
-
-    A job that goes on without records that are gone reads what there is.
-    """
+    """Return whether a topic has another id than the one that the options name."""
     # librdkafka writes ids in the usual base64, Kafka in the one for URLs.
     wanted = options.topic_ids.get(topic, "").replace("+", "-").replace("/", "_")
     is_known = bool(wanted) and leader.topic_id != ZERO_UUID
-    return is_known and options.fail_on_data_loss and topic_id_to_text(leader.topic_id) != wanted
+    return is_known and topic_id_to_text(leader.topic_id) != wanted
 
 
 class _SpanReader:
@@ -271,6 +268,9 @@ class _SpanReader:
             if self._position < self._range.end:
                 self._send()
         except _MadeAnewError:
+            if self._options.topic_ids.get(self._range.topic):
+                sentence = range_losses.made_anew(self._range, self._position)
+                raise PipelineError(sentence) from None
             self._lose(MADE_ANEW)
             self._position = self._range.end
         except KafkaError as error:

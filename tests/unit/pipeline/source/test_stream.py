@@ -198,6 +198,15 @@ def test_a_topic_with_another_id_stops_the_stream_unless_allowed() -> None:
             assert running.latestOffset(position, ReadAllAvailable()) == {"a": {"0": 9}}
 
 
+def test_an_id_that_the_options_name_is_no_matter_of_lost_records() -> None:
+    """A job decides by `--on-recreated`, whatever it does about records that were removed."""
+    told = ToldTopics({A: 9})
+    told.ids = {"a": "2"}
+    running = stream(told, failOnDataLoss="false", topicIds='{"a": "1"}')
+    with pytest.raises(PipelineError, match="topic 'a' was made anew since the stream"):
+        running.latestOffset({"a": {"0": 5}}, ReadAllAvailable())
+
+
 class ToldSizes:
     """Records of 1,024 bytes; keeps what was asked."""
 
