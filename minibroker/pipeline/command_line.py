@@ -15,13 +15,14 @@ import sys
 from typing import TYPE_CHECKING, Final, TextIO
 
 from minibroker.pipeline.commands.exits import (
+    EXIT_BAD_RECORD,
     EXIT_FAILED,
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_USAGE,
 )
 from minibroker.pipeline.commands.starting import announce
-from minibroker.pipeline.errors import JobUsageError, PipelineError
+from minibroker.pipeline.errors import BadRecordError, JobUsageError, PipelineError
 from minibroker.pipeline.verbs.kinds import near
 from minibroker.pipeline.verbs.parser import help_of, overview, parse
 from minibroker.pipeline.verbs.table import VERBS
@@ -67,7 +68,7 @@ def run_words(words: Sequence[str], out: TextIO, errors: TextIO) -> int:
         return EXIT_USAGE
     except PipelineError as error:
         errors.write(f"{said}: {error}\n")
-        return EXIT_FAILED
+        return EXIT_BAD_RECORD if isinstance(error, BadRecordError) else EXIT_FAILED
     except KeyboardInterrupt:
         errors.write(f"{said}: interrupted; nothing was written\n")
         return EXIT_INTERRUPTED

@@ -1,4 +1,4 @@
-"""The errors that a person can mend; `minibroker pipeline` prints them and exits with 1 or 2."""
+"""The errors that a person can mend; `minibroker pipeline` prints them (`commands.exits`)."""
 
 from __future__ import annotations
 
@@ -12,3 +12,10 @@ class PipelineError(Exception):
 
 class JobUsageError(PipelineError):
     """An error in the arguments of a job; the command line exits with 2."""
+
+
+class BadRecordError(PipelineError):
+    """A record that cannot be used ended the job; the command line exits with 4.
+
+    The same command again ends at the same record: it needs a place for such records.
+    """

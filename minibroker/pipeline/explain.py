@@ -10,14 +10,17 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.errors import BadRecordError, JobUsageError, PipelineError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_OURS: Final = re.compile(r"PipelineError: (.+)")
+_CLASSES: Final = {kind.__name__: kind for kind in (PipelineError, JobUsageError, BadRecordError)}
+_OURS: Final = re.compile(rf"\b({'|'.join(_CLASSES)}): (.+)")
 _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (.+)")
-"""Errors that `raise_error` raises in a transform, which cannot raise Python's exceptions."""
+"""Errors that `raise_error` raises in a transform, which cannot raise Python's exceptions. Each of
+them is about a record.
+"""
 _SPARK_CLASS: Final = re.compile(r"^\[([A-Z_0-9.]+)\]\s*(.*)", re.DOTALL)
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+.*")
 _OWN_COLUMN: Final = re.compile(r"(?<=\[)`__\w+`, |, `__\w+`")
@@ -100,12 +103,27 @@ _KNOWN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
 
 def sentence_of(error: BaseException) -> str:
     """Return the best sentence for `error`; without one, the innermost message cut to a line."""
+    return str(explained(error))
+
+
+def explained(error: BaseException) -> PipelineError:
+    """Return `error` as the PipelineError that the command line prints.
+
+    An error of ours that Spark carried as text has its class again.
+    """
     if isinstance(error, PipelineError):
-        return str(error)
+        return error
     text = _text_of(error)
-    ours = _RAISED.findall(text) or _OURS.findall(text)
-    if ours:
-        return _STATE.sub("", ours[-1]).strip()
+    if raised := _RAISED.findall(text):
+        return BadRecordError(_STATE.sub("", raised[-1]).strip())
+    if ours := _OURS.findall(text):
+        name, sentence = ours[-1]
+        return _CLASSES[name](_STATE.sub("", sentence).strip())
+    return PipelineError(_foreign_sentence(error, text))
+
+
+def _foreign_sentence(error: BaseException, text: str) -> str:
+    """Return the sentence for an error that is not ours; `text` is that of its causes, too."""
     for pattern, sentence in _KNOWN:
         if found := pattern.search(text):
             return sentence if isinstance(sentence, str) else sentence(found)
@@ -131,11 +149,6 @@ def start_sentence(error: PipelineError, log: str) -> str:
     if said := _SAID_LAST.findall(log):
         return f"{error}; it said: {said[-1].strip()}"
     return f"{error}; it said:\n{log.strip()}" if log.strip() else str(error)
-
-
-def explained(error: BaseException) -> PipelineError:
-    """Return `error` as the PipelineError that the command line prints."""
-    return error if isinstance(error, PipelineError) else PipelineError(sentence_of(error))
 
 
 def analysis_sentence(error: BaseException) -> str:

@@ -185,7 +185,7 @@ def _rollup(plan: RollupPlan) -> Lines:
         ("computes", ", ".join(plan.aggregates)),
         ("late", f"records more than {duration(plan.watermark_ms)} behind the latest are left out"),
         ("values", plan.schema or f"as in {plan.example}"),
-        ("bad", f"to {plan.bad_records}" if plan.bad_records else "the first one ends the job"),
+        ("bad", f"to {plan.dead_letters}" if plan.dead_letters else "the first one ends the job"),
         ("to", f"topic {plan.to_topic}" if plan.to_topic else f"{plan.to}, {plan.format} files"),
         ("open", _open_windows(plan)),
         ("progress", plan.checkpoint),

@@ -50,16 +50,15 @@ class Watch:
             progress: called with each batch, None for no reports.
             rows_of: returns the rows of a batch from its progress; the default is the rows of the
                 source.
-            metrics_of: returns the metrics of `operations.rows` from a batch's progress; the
-            default
-                are those that the query itself has observed. Their rows win over `rows_of`.
+            metrics_of: returns metrics of `operations.rows` from a batch's progress, beside those
+                that the query itself has observed. Their rows win over `rows_of`.
             is_done: returns whether a batch was the last one, for a query that does not end by
                 itself.
         """
         self._query = query
         self._progress = progress
         self._rows_of = rows_of or _input_rows
-        self._metrics_of = metrics_of or _of_operations
+        self._metrics_of = metrics_of or _none
         self._is_done = is_done or _never
         self._last_number = -1
         self._began_ms: int | None = None
@@ -129,7 +128,8 @@ class Watch:
         took_ms = found["durationMs"]["triggerExecution"]
         if self._began_ms is None:
             self._began_ms = began_ms
-        metrics, read = self._metrics_of(found), self._rows_of(found)
+        metrics = {**_of_operations(found), **self._metrics_of(found)}
+        read = self._rows_of(found)
         before, rows = self.outcome, int(metrics.get(ROWS, read))
         states = found.get("stateOperators") or ()
         self.outcome = before._replace(
@@ -210,6 +210,10 @@ def _input_rows(progress: Mapping[str, Any]) -> int:
 
 def _never(progress: Mapping[str, Any]) -> bool:
     return False
+
+
+def _none(progress: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {}
 
 
 def _has_observed(progress: Mapping[str, Any]) -> bool:

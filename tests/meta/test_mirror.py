@@ -31,6 +31,7 @@ TESTED_ELSEWHERE = {
             "archives/dead_letters",
             "archives/decoded",
             "archives/decoded_sink",
+            "transforms/dated_ahead",
             "transforms/dead_letters",
             "copies/writer",
             "jobs/archive",
@@ -78,7 +79,6 @@ TESTED_ELSEWHERE = {
     "minibroker/pipeline/tables/delta.py": "tables/test_iceberg: the same tests for both",
     "minibroker/security/sasl/client_exchange.py": "test_client: both sides of a login",
     "minibroker/pipeline/rollups/committed_files.py": "tests/pipeline/test_rollup: Spark",
-    "minibroker/pipeline/source/topics.py": "tests/pipeline/test_source_rows.py: real brokers",
     "minibroker/pipeline/source/frames.py": "tests/pipeline/test_source_rows: with the connector",
     **{
         f"minibroker/groups/classic/{name}.py": "tests/scenario/test_classic_groups.py: transcripts"

@@ -259,7 +259,7 @@ def test_rollup_killed_anywhere(
     directory, bad = tmp_path / "windows", tmp_path / "bad"
     command = ["minibroker", "pipeline", "rollup", "--topic", "source", "--to", str(directory)]
     command += ["--window", "1m", "--schema", "minute INT", "--agg", "count(*) AS records"]
-    command += ["--by", "minute", "--bad-records", str(bad)]
+    command += ["--by", "minute", "--dead-letters", str(bad)]
     command += ["--bootstrap", broker.address, *COMMAND_LINE]
     job = Job([*command, "--batch-rows", str(BATCH_ROWS)], tmp_path / "job.log")
     made: set[str] = set()
@@ -282,7 +282,7 @@ def test_rollup_killed_anywhere(
         )
         job.kill_driver()
         common: dict[str, Any] = {"bootstrap": broker.address, "spark": spark, "by": "minute"}
-        common |= {"agg": "count(*) AS records", "schema": "minute INT", "bad_records": bad}
+        common |= {"agg": "count(*) AS records", "schema": "minute INT", "dead_letters": bad}
         finish(lambda: rollup("source", window="1m", to=directory, **common))
     finally:
         job.close()

@@ -205,11 +205,11 @@ def test_bad_records_are_set_aside_and_counted(
     }
     with pytest.raises(
         PipelineError,
-        match=rf"record {topic}-0 offset 1 cannot be used: its value is not JSON .* --bad-records",
+        match=rf"record {topic}-0 offset 1 cannot be used: its value is not JSON .* --dead-letters",
     ):
         rollup(topic, **common)
     told: list[Batch] = []
-    outcome = rollup(topic, bad_records=tmp_path / "bad", progress=told.append, **common)
+    outcome = rollup(topic, dead_letters=tmp_path / "bad", progress=told.append, **common)
     assert outcome.bad_records == len(bad)
     assert max(batch.bad_records or 0 for batch in told) == len(bad)
     assert windows_in(spark, tmp_path / "out") == [(0, 2), (60, 1)]
@@ -253,8 +253,8 @@ def test_runs_that_end_at_the_commit_of_a_batch(
         here, bad = tmp_path / f"out-{is_behind}", tmp_path / f"bad-{is_behind}"
         ended.clear()
         with pytest.raises(PipelineError, match="it ends here"):
-            rollup(topic, to=here, bad_records=bad, **common)
-        rollup(topic, to=here, bad_records=bad, **common)
+            rollup(topic, to=here, dead_letters=bad, **common)
+        rollup(topic, to=here, dead_letters=bad, **common)
         assert windows_in(spark, here) == [(0, 1), (60, 1)]
         lines = [
             line

@@ -59,6 +59,13 @@ def delete(address: str, topic: str) -> None:
     wait_until(lambda: topic not in client.list_topics(timeout=SECONDS).topics, f"{topic} is gone")
 
 
+def delete_records(address: str, topic: str, before: int) -> None:
+    """Remove the records of partition 0 before an offset."""
+    client = AdminClient({"bootstrap.servers": address})
+    (done,) = client.delete_records([TopicPartition(topic, 0, before)]).values()
+    done.result(SECONDS)
+
+
 def producer(address: str, **settings: str) -> Producer:
     """Return a producer that sends at once; underscores in `settings` stand for dots."""
     given = {name.replace("_", "."): value for name, value in settings.items()}

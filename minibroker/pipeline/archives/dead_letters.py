@@ -1,19 +1,24 @@
-"""Dead letters: records that a job cannot decode, in a topic or in a directory.
+"""Dead letters: records that a job cannot use, in a topic or in a directory. One way for all verbs.
 
 The tasks that decode a batch also write its dead letters, into files of the batch. The driver
 publishes them under the number of the batch: into a topic by the exactly-once sink, into a
 directory by a list of its own. An archive does so before the batch is committed, a rollup behind
-that (`rollups.bad_records`). A batch that is repeated publishes the same files again, which changes
-nothing. So the topic is read once, and each dead letter is there once.
+that (`rollups.bad_records`). A job whose records are Spark's rows publishes a frame of them
+(`BadDates`). A batch that is repeated publishes the same records again, which changes nothing. So
+each dead letter is there once.
 
-    DIR/topic=…/date=…/part-….json     one line for each record, with the reason
+    DIR/topic=…/date=…/part-….json     one line for each record, with the reason and its position
+
+A job that masks keeps only the reason and the position: the letter would have what a mask hides.
 """
 
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Final, Protocol
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
 
 from minibroker.pipeline import preflight
@@ -25,6 +30,8 @@ from minibroker.pipeline.sink import frames as sinks
 from minibroker.pipeline.state import job_directory
 from minibroker.pipeline.state.query_identity import check_owner
 from minibroker.pipeline.tables.file_archive import FileArchive
+from minibroker.pipeline.transforms import dated_ahead
+from minibroker.pipeline.transforms.dated_ahead import WithoutBad
 from minibroker.pipeline.transforms.dead_letters import REASON, to_records, to_rows
 from minibroker.pipeline.verbs.kinds import is_path
 
@@ -39,16 +46,24 @@ if TYPE_CHECKING:
     from minibroker.pipeline.tables.table import BatchId
 
 JOB: Final[Mapping[str, str]] = {"job": "dead letters"}
+_CONTENT: Final = ("key", "value", "headers")
 
 
-class DeadLetters(Protocol):
-    """The place of the dead letters of one archive; used by the driver alone."""
+class DeadLetters(ABC):
+    """The place of the dead letters of one job; used by the driver alone."""
 
     def publish(self, spark: SparkSession, batch: BatchId, paths: Sequence[str]) -> None:
         """Publish the records in files of `decoded_sink.DEAD_LETTER`, once for each batch."""
+        if paths:
+            schema = StructType([*ARCHIVE.fields, StructField(REASON, StringType())])
+            self.publish_rows(batch, spark.read.schema(schema).parquet(*paths))
+
+    @abstractmethod
+    def publish_rows(self, batch: BatchId, records: DataFrame) -> None:
+        """Publish records with the columns of `schemas.ARCHIVE` and `reason`, as `publish`."""
 
 
-class DeadLetterTopic:
+class DeadLetterTopic(DeadLetters):
     """Dead letters in a topic."""
 
     def __init__(self, options: Mapping[str, str], topic: str) -> None:
@@ -56,13 +71,12 @@ class DeadLetterTopic:
         self._options = {**options, "topic": topic, "tasks": "1"}
         self._run = str(uuid.uuid4())
 
-    def publish(self, spark: SparkSession, batch: BatchId, paths: Sequence[str]) -> None:
-        if not paths:
-            return
+    def publish_rows(self, batch: BatchId, records: DataFrame) -> None:
+        spark = records.sparkSession
         spark.dataSource.register(ReplaySource)
         spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would choose the tasks anew
         replay_writer.write_once(
-            to_records(_read(spark, paths)),
+            to_records(records),
             self._options,
             name=f"dead-letters-{batch.query}",
             run=self._run,
@@ -70,7 +84,7 @@ class DeadLetterTopic:
         )
 
 
-class DeadLetterDirectory:
+class DeadLetterDirectory(DeadLetters):
     """Dead letters in a directory of JSON lines."""
 
     def __init__(self, files: FileSystem, directory: str) -> None:
@@ -78,15 +92,13 @@ class DeadLetterDirectory:
         self._archive = FileArchive(files, directory)
         self._directory = directory
 
-    def publish(self, spark: SparkSession, batch: BatchId, paths: Sequence[str]) -> None:
-        if not paths:
-            return
+    def publish_rows(self, batch: BatchId, records: DataFrame) -> None:
         check_owner(self._files, self._directory, batch.query)
         if self._archive.has(batch):
             return
         stage = self._archive.new_stage(batch)
         sinks.write_files(
-            to_rows(_read(spark, paths)),
+            to_rows(records),
             stage,
             file_format="json",
             partition_by=ARCHIVE_PARTITION_COLUMNS,
@@ -129,6 +141,65 @@ def open_place(place: str | None, kafka: Kafka, spark: SparkSession) -> DeadLett
     return DeadLetterDirectory(files, place)
 
 
-def _read(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    schema = StructType([*ARCHIVE.fields, StructField(REASON, StringType())])
-    return spark.read.schema(schema).parquet(*paths)
+class BadDates:
+    """The records of Spark's rows with a bad date (`operations.dated_ahead`), and their place."""
+
+    def __init__(
+        self, place: DeadLetters, files: FileSystem, checkpoint: str, *, hides: bool
+    ) -> None:
+        """Args:
+        place: of the records.
+        files: of the checkpoint.
+        checkpoint: of the query, which has the times of its batches.
+        hides: whether keys, values and headers are left out: the job masks them.
+        """
+        self._place = place
+        self._files = files
+        self._checkpoint = checkpoint
+        self._hides = hides
+
+    def now_ms(self, number: int) -> int:
+        """Return the time of a batch. Raises PipelineError."""
+        return job_directory.batch_time_ms(self._files, self._checkpoint, number)
+
+    def without(self, rows: DataFrame, batch: BatchId) -> WithoutBad:
+        """Publish the bad records of a batch, and return the good ones.
+
+        Args:
+            rows: with the columns of `schemas.RECORD_WITH_HEADERS`, and perhaps more. They are read
+                twice, or three times if some are bad.
+            batch: the one that they belong to.
+        """
+        named = dated_ahead.judged(rows, self.now_ms(batch.number))
+        [counts] = named.agg(f.count(f.lit(1)), f.count(REASON)).collect()
+        good = named.where(f.col(REASON).isNull()).drop(REASON)
+        if counts[1]:
+            bad = named.where(f.col(REASON).isNotNull())
+            letters = bad.withColumn("date", f.to_date("timestamp")).select(*ARCHIVE.names, REASON)
+            for name in _CONTENT if self._hides else ():
+                letters = letters.withColumn(name, f.lit(None).cast(ARCHIVE[name].dataType))
+            self._place.publish_rows(batch, letters)
+        return WithoutBad(good, counts[0] - counts[1], counts[1])
+
+
+def bad_dates(
+    spark: SparkSession,
+    place: str | None,
+    kafka: Kafka,
+    *,
+    files: FileSystem,
+    checkpoint: str,
+    hides: bool,
+) -> BadDates | None:
+    """Return the bad dates of a job with a place for them, None if it has none.
+
+    Args:
+        spark: of the job.
+        place: a topic of `kafka`, a directory, or None.
+        kafka: the cluster.
+        files: as of `BadDates`, with the arguments behind it.
+    """
+    opened = open_place(place, kafka, spark)
+    if opened is None:
+        return None
+    return BadDates(opened, files, checkpoint, hides=hides)

@@ -1,4 +1,4 @@
-"""An archive whose values are columns: what it needs, what it remembers, and its writer."""
+"""An archive whose values are columns, or a table: its needs, its identity and its writer."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from minibroker.pipeline.archives.decoded_sink import RecordRules
     from minibroker.pipeline.archives.decoded_writer import DecodedBatchWriter, GrowingTable
     from minibroker.pipeline.archives.decodings import DecodedColumn
     from minibroker.pipeline.files import FileSystem
@@ -106,7 +107,7 @@ def columns_writer(
             has_bounds=plan.is_table,
         )
         decodings.begin(topics)
-        place = dead_letters.open_place(plan.dead_letters, plan.kafka, spark)
+        place = dead_letters.open_place(plan.dead_letter_place, plan.kafka, spark)
     except BaseException as error:
         if registry is not None:
             registry.close()
@@ -121,8 +122,24 @@ def columns_writer(
         plan,
         decodings=decodings,
         dead_letters=place,
+        rules=_rules(plan),
         masks=_masks(plan, secret),
         task=task,
+    )
+
+
+def _rules(plan: ArchivePlan) -> RecordRules:
+    """Return what becomes of records that cannot be used.
+
+    A table of rows does not have the dates of records, and so does not judge them.
+    """
+    from minibroker.pipeline.archives.decoded_sink import RecordRules  # noqa: PLC0415  PyArrow
+
+    judges_dates = plan.dead_letter_place is not None and not plan.upsert_by
+    return RecordRules(
+        last_ms=0 if judges_dates else None,
+        fails=plan.dead_letters is None,
+        by=plan.upsert_by,
     )
 
 

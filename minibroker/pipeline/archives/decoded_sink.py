@@ -1,10 +1,10 @@
 """A data source whose tasks decode the rows of a batch and write them: `minibroker-decoded`.
 
-    rows ─► values.decoding ─┬─► masks ─► data_files: decoded rows, where the table's files are
-                             ├─► data_files: dead letters, in a directory of the batch
-                             └─► schemas that the driver has not told: then no file counts
+    rows ─► date ─► values.decoding ─┬─► masks ─► data_files: rows, where the table's files are
+             └───────────────────────┼─► data_files: dead letters, in a directory of the batch
+                                     └─► schemas that the driver has not told: no file counts
 
-With masks there are no dead letters: a record that cannot be decoded cannot be masked either.
+With masks a dead letter has its position and no content: what cannot be decoded cannot be masked.
 Like `table_sink` it commits nothing. The driver reads the facts of all files from a file.
 """
 
@@ -24,7 +24,10 @@ from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterComm
 
 from minibroker.pipeline.archives import table_sink
 from minibroker.pipeline.archives import task as archive_task
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.errors import BadRecordError
+from minibroker.pipeline.operations import dated_ahead
+from minibroker.pipeline.operations.dated_ahead import Judged
+from minibroker.pipeline.operations.masked_columns import NOT_DECODED
 from minibroker.pipeline.tables.data_files import RECORD, DataFile, FileWriter, Layout
 from minibroker.pipeline.values import decoding
 from minibroker.pipeline.values.decoding import REASON, SchemaKey, decoded
@@ -89,15 +92,19 @@ class DecodedFilesWriter(DataSourceArrowWriter):
         self._columns = options["decoding"]
         self._masks = options.get(_MASKS)
         self._dead = options.get("dead", "")
+        self._rules = RecordRules(*json.loads(options["rules"]))
         self._result = options["result"]
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> DecodedFiles:
         """Decode and write the rows of a task, in a worker."""
-        rows = iterator if self._task is None else self._task.rows(iterator)
+        rows = iterator
+        if self._task is not None:
+            rows = self._task.rows(iterator, self._rules.last_ms)
         decoder = RecordDecoder(
             decoding.from_json(self._columns),
             # Made by `options_of` in the driver, which sends its code to the workers in this way.
             None if self._masks is None else pickle.loads(base64.b64decode(self._masks)),
+            self._rules,
         )
         good = FileWriter(self._layout)
         dead = FileWriter(dead_layout(self._dead, self._layout)) if self._dead else None
@@ -129,12 +136,29 @@ class DecodedFilesWriter(DataSourceArrowWriter):
         Path(self._result).write_text(json.dumps(told), encoding="utf-8")
 
 
+class RecordRules(NamedTuple):
+    """The rules of an archive about records that it cannot use."""
+
+    last_ms: int | None = None
+    """The last moment that a record may be dated, see `operations.dated_ahead`; None: any."""
+    fails: bool = False
+    """True if a record that cannot be decoded ends the job."""
+    by: Sequence[str] = ()
+    """Key of the rows that the records change (`values.changes`); empty: records are rows."""
+
+
 class RecordDecoder:
     """Decodes and masks the rows of a task."""
 
-    def __init__(self, columns: Sequence[ColumnDecoding], masks: ColumnMasks | None) -> None:
+    def __init__(
+        self,
+        columns: Sequence[ColumnDecoding],
+        masks: ColumnMasks | None,
+        rules: RecordRules,
+    ) -> None:
         self._columns = columns
         self._masks = masks
+        self._rules = rules
         self.unmaskable = 0
         self.found = 0
 
@@ -148,24 +172,57 @@ class RecordDecoder:
         """
         unseen: dict[tuple[str, SchemaKey], None] = {}
         for batch in batches:
-            found = decoded(batch, self._columns)
+            judged = self._judged(batch)
+            found = decoded(judged.good, self._columns)
             unseen.update(dict.fromkeys(found.unseen))
             if unseen:
                 continue  # the batch runs again: go on only to meet the other new schemas
-            if found.dead is not None and self._masks is None:
+            if judged.bad is not None:
                 if dead is None:
-                    raise _dead_letter(found.dead)
-                dead.add(found.dead)
-            good.add(found.rows if self._masks is None else self._masked(found, self._masks))
+                    raise _dead_letter(judged.bad)
+                dead.add(judged.bad if self._masks is None else without_content(judged.bad))
+            if self._masks is None:
+                self._set_aside(found.dead, dead)
+                good.add(found.rows)
+            else:
+                good.add(self._masked(found, self._masks, dead))
         return list(unseen)[: decoding.UNSEEN_MAX]
 
-    def _masked(self, records: DecodedRecords, masks: ColumnMasks) -> pa.RecordBatch:
-        if records.dead is not None:
+    def _set_aside(self, records: pa.RecordBatch | None, dead: FileWriter | None) -> None:
+        """Write records that cannot be decoded. Raises BadRecordError: they have no place."""
+        if records is None:
+            return
+        if dead is None or self._rules.fails:
+            raise _dead_letter(records)
+        dead.add(records)
+
+    def _judged(self, batch: pa.RecordBatch) -> Judged:
+        last_ms = self._rules.last_ms
+        return Judged(batch, None) if last_ms is None else dated_ahead.judged(batch, last_ms)
+
+    def _masked(
+        self, records: DecodedRecords, masks: ColumnMasks, dead: FileWriter | None
+    ) -> pa.RecordBatch:
+        """Return the masked rows. A reason may have a part of the value in it, so it goes, too."""
+        if records.dead is not None and dead is not None and not self._rules.fails:
+            at = records.dead.schema.get_field_index(REASON)
+            why = pa.repeat(NOT_DECODED, records.dead.num_rows)
+            dead.add(without_content(records.dead.set_column(at, REASON, why)))
+        elif records.dead is not None:
             self.unmaskable += masks.left_out(records.dead)
         result = masks.of(records.rows)
         self.unmaskable += result.unmaskable
         self.found |= result.found
         return result.rows
+
+
+def without_content(records: pa.RecordBatch) -> pa.RecordBatch:
+    """Return dead letters with their reasons and positions alone."""
+    for name in ("key", "value", "headers"):
+        at = records.schema.get_field_index(name)
+        empty = pa.nulls(records.num_rows, records.schema.field(at).type)
+        records = records.set_column(at, name, empty)
+    return records
 
 
 def dead_layout(directory: str, layout: Layout) -> Layout:
@@ -178,10 +235,16 @@ def options_of(
     columns: Sequence[ColumnDecoding],
     dead: str | None,
     result: Path,
+    *,
+    rules: RecordRules,
     masks: ColumnMasks | None = None,
 ) -> dict[str, str]:
     """Return the options for a batch; `dead` is the directory of its dead letters."""
-    found = {**table_sink.options_of(layout, result), "decoding": decoding.to_json(columns)}
+    found = {
+        **table_sink.options_of(layout, result),
+        "decoding": decoding.to_json(columns),
+        "rules": json.dumps(rules),
+    }
     if dead is not None:
         found["dead"] = dead
     if masks is not None:
@@ -201,9 +264,9 @@ def written_in(result: Path) -> DecodedBatch:
     )
 
 
-def _dead_letter(dead: pa.RecordBatch) -> PipelineError:
+def _dead_letter(dead: pa.RecordBatch) -> BadRecordError:
     record = dead.slice(0, 1).select(["topic", "partition", "offset", REASON]).to_pylist()[0]
-    return PipelineError(
+    return BadRecordError(
         f"record {record['topic']}-{record['partition']} offset {record['offset']} cannot be "
         f"decoded: {record[REASON]}; give --dead-letters TOPIC or DIR to set such records aside, "
         "or correct the schema"

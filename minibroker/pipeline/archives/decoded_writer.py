@@ -1,4 +1,4 @@
-"""A batch of an archive whose values become columns: decoded and written once, then committed.
+"""A batch of an archive with records that may be bad: decoded and written once, then committed.
 
     rows ─► tasks: decoded_sink ─┬─► a schema is new ─► registry, columns of the table ─► once more
                                  └─► all known ─► decision ─► dead letters ─► table.commit
@@ -25,8 +25,10 @@ from minibroker.pipeline.archives import decoded_sink
 from minibroker.pipeline.archives.decoded_sink import DecodedSink
 from minibroker.pipeline.archives.table_writer import ArchiveBatchWriter, few_tasks
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.operations.dated_ahead import latest_ms
 from minibroker.pipeline.operations.rows import FOUND, ROWS, SET_ASIDE, UNMASKABLE
 from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, join
+from minibroker.pipeline.state.job_directory import batch_time_ms
 from minibroker.pipeline.tables.data_files import DataFile
 from minibroker.pipeline.tables.table import is_repeated
 from minibroker.pipeline.values.decoding import bytes_column
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from minibroker.pipeline.archives.dead_letters import DeadLetters
-    from minibroker.pipeline.archives.decoded_sink import DecodedBatch
+    from minibroker.pipeline.archives.decoded_sink import DecodedBatch, RecordRules
     from minibroker.pipeline.archives.decodings import Decodings
     from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.operations.masked_columns import ColumnMasks
@@ -78,7 +80,7 @@ class BatchFiles(NamedTuple):
 
 
 class DecodedBatchWriter(ArchiveBatchWriter):
-    """Writes into a table, with decoded columns."""
+    """Writes into a table, with decoded columns if there are any, and with dead letters."""
 
     def __init__(
         self,
@@ -88,6 +90,7 @@ class DecodedBatchWriter(ArchiveBatchWriter):
         *,
         decodings: Decodings,
         dead_letters: DeadLetters | None,
+        rules: RecordRules,
         masks: ColumnMasks | None = None,
         task: Mapping[str, str] | None = None,
     ) -> None:
@@ -96,14 +99,14 @@ class DecodedBatchWriter(ArchiveBatchWriter):
         files: of the directory of the archive.
         plan: of the archive.
         decodings: of the archive's columns; begun.
-        dead_letters: place of records that cannot be decoded; None: they fail the batch.
+        dead_letters: place of records that cannot be used; None: they fail the batch.
+        rules: about such records; the last moment of dates is that of each batch.
         masks: of the decoded columns; None: they are written as they are.
         task: of `task.options_of`, for batches of ranges; None: they have rows.
         """
         super().__init__(files, plan)
-        self.metrics: dict[int, dict[str, int]] = {}
-        """Number of a batch → its metrics of `operations.rows`, until the caller removes it."""
         self._masks = masks
+        self._rules = rules
         self._table = table
         self._decodings = decodings
         self._dead_letters = dead_letters
@@ -120,13 +123,10 @@ class DecodedBatchWriter(ArchiveBatchWriter):
         self._table.commit(identity, decision.files)
         if self._task is not None:
             self.rows[identity.number] = decision.rows
-        if self._masks is not None or self._dead_letters is not None:
-            self.metrics[identity.number] = {
-                ROWS: decision.rows - decision.set_aside,
-                SET_ASIDE: decision.set_aside,
-                UNMASKABLE: decision.unmaskable,
-                FOUND: decision.found,
-            }
+        metrics = {ROWS: decision.rows - decision.set_aside, SET_ASIDE: decision.set_aside}
+        if self._masks is not None:
+            metrics |= {UNMASKABLE: decision.unmaskable, FOUND: decision.found}
+        self.metrics[identity.number] = metrics
         self._forget(identity)
 
     def close(self) -> None:
@@ -140,7 +140,7 @@ class DecodedBatchWriter(ArchiveBatchWriter):
             if self._masks is not None:
                 self._masks.check(self._decodings.types())
             layout = self._table.layout(identity, self._plan.target_bytes)
-            written = self._written(batch, layout, stage)
+            written = self._written(batch, identity, layout, stage)
             if not written.unseen:
                 dead = [join(stage, file.path) for file in written.dead]
                 set_aside = sum(file.rows for file in written.dead)
@@ -172,13 +172,19 @@ class DecodedBatchWriter(ArchiveBatchWriter):
             self._table.take_in(wanted)
             self._decodings.note_taken_in()
 
-    def _written(self, batch: DataFrame, layout: Layout, stage: str) -> DecodedBatch:
+    def _written(
+        self, batch: DataFrame, identity: BatchId, layout: Layout, stage: str
+    ) -> DecodedBatch:
+        rules = self._rules
+        if rules.last_ms is not None:
+            now_ms = batch_time_ms(self._files, self._plan.checkpoint, identity.number)
+            rules = rules._replace(last_ms=latest_ms(now_ms))
         batch.sparkSession.dataSource.register(DecodedSink)
         with tempfile.TemporaryDirectory(prefix="minibroker-archive-") as directory:
             result = Path(directory, "files.json")
             dead = None if self._dead_letters is None else stage
             options = decoded_sink.options_of(
-                layout, self._decodings.columns(), dead, result, self._masks
+                layout, self._decodings.columns(), dead, result, rules=rules, masks=self._masks
             )
             rows = few_tasks(batch) if self._task is None else batch
             writer = rows.write.format(decoded_sink.FORMAT).options(**options, **(self._task or {}))

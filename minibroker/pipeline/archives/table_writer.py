@@ -4,13 +4,12 @@ Spark calls the driver with each batch (`foreachBatch`). The tasks write the fil
 facts, and the driver commits them with the identity of the batch. After a kill Spark runs the batch
 again, under the same number and with the same offsets. If it was committed, nothing is written.
 
-    ranges ─► tasks: task, data_files ─────────► facts of the files ─► table.commit(query, batch)
-       │                                                          └──► file_archive.commit(…)
-    records ─► tasks: data_files ──────────────► facts of the files ─► table.commit(query, batch)
-       └─────► tasks: Spark's files of a stage ──────────────────────► file_archive.commit(…)
+    ranges ─► tasks: task, data_files ─────────► facts of the files ─► file_archive.commit(…)
+    records ─► tasks: Spark's files of a stage ──────────────────────► file_archive.commit(…)
 
-Ranges of offsets are the quick way: the records do not cross to the JVM and back. The other way is
-for what needs Spark: its connector, its writers of JSON and CSV, directories that are URLs.
+Tables, decoded columns and dead letters are written in the same way by `decoded_writer`. Ranges of
+offsets are the quick way: the records do not cross to the JVM and back. The other way is for what
+needs Spark: its connector, its writers of JSON and CSV, directories that are URLs.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from pyspark.sql.types import StructType
 from minibroker.pipeline.archives import table_sink
 from minibroker.pipeline.archives.table_sink import TableSink
 from minibroker.pipeline.files import local
+from minibroker.pipeline.operations.rows import ROWS, SET_ASIDE
 from minibroker.pipeline.schemas import ARCHIVE, ARCHIVE_PARTITION_COLUMNS, to_arrow
 from minibroker.pipeline.sink import frames as sinks
 from minibroker.pipeline.state.query_identity import begin_batch
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from minibroker.pipeline.archives.dead_letters import BadDates
     from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.tables.data_files import DataFile
     from minibroker.pipeline.tables.file_archive import FileArchive
-    from minibroker.pipeline.tables.table import Table
     from minibroker.pipeline.verbs.archive import ArchivePlan
 
 
@@ -70,6 +70,8 @@ class ArchiveBatchWriter(ABC):
         self._plan = plan
         self.rows: dict[int, int] = {}
         """Number of a batch of ranges → its records, until the caller removes the entry."""
+        self.metrics: dict[int, dict[str, int]] = {}
+        """Number of a batch → its metrics of `operations.rows`, until the caller removes it."""
 
     def write(self, batch: DataFrame, number: int) -> None:
         """Write and commit a batch: rows with the columns of an archive, or ranges of offsets.
@@ -86,38 +88,6 @@ class ArchiveBatchWriter(ABC):
     @abstractmethod
     def store(self, batch: DataFrame, identity: BatchId) -> None:
         """Write and commit a batch, unless it is committed already."""
-
-
-class TableBatchWriter(ArchiveBatchWriter):
-    """Writes into a table of Iceberg or Delta."""
-
-    def __init__(
-        self,
-        table: Table,
-        files: FileSystem,
-        plan: ArchivePlan,
-        task: Mapping[str, str] | None = None,
-    ) -> None:
-        """Args:
-        table: what is written.
-        files: of its directory.
-        plan: of the archive.
-        task: of `task.options_of`, for a batch of ranges; None: it has rows.
-        """
-        super().__init__(files, plan)
-        self._table = table
-        self._task = task
-
-    def store(self, batch: DataFrame, identity: BatchId) -> None:
-        if is_repeated(self._table, identity):
-            return
-        layout = self._table.layout(identity, self._plan.target_bytes)
-        if self._task is None:
-            files = write_data_files(few_tasks(batch), layout, {})
-        else:
-            files = write_data_files(batch, layout, self._task)
-            self.rows[identity.number] = sum(file.rows for file in files)
-        self._table.commit(identity, files)
 
 
 class ParquetBatchWriter(ArchiveBatchWriter):
@@ -152,21 +122,39 @@ class ParquetBatchWriter(ArchiveBatchWriter):
 class FileBatchWriter(ArchiveBatchWriter):
     """Writes Parquet, JSON or CSV files with Spark's own writers."""
 
-    def __init__(self, archive: FileArchive, files: FileSystem, plan: ArchivePlan) -> None:
+    def __init__(
+        self,
+        archive: FileArchive,
+        files: FileSystem,
+        plan: ArchivePlan,
+        bad_dates: BadDates | None,
+    ) -> None:
+        """Take `bad_dates` of `dead_letters.bad_dates`; None: all stay, whatever their date."""
         super().__init__(files, plan)
         self._archive = archive
+        self._bad_dates = bad_dates
 
     def store(self, batch: DataFrame, identity: BatchId) -> None:
         if is_repeated(self._archive, identity):
             return
         stage = self._archive.new_stage(identity)
+        if self._bad_dates is None:
+            self._write(batch, stage)
+        else:
+            batch.persist()  # it is looked at before it is written, and counts its rows once
+            good = self._bad_dates.without(batch, identity)
+            self.metrics[identity.number] = {ROWS: good.written, SET_ASIDE: good.bad}
+            self._write(good.rows, stage)
+            batch.unpersist()
+        self._archive.commit(identity, stage)
+
+    def _write(self, rows: DataFrame, stage: str) -> None:
         sinks.write_files(
-            few_tasks(to_text(batch) if self._plan.format == "csv" else batch),
+            few_tasks(to_text(rows) if self._plan.format == "csv" else rows),
             stage,
             file_format=self._plan.format,
             partition_by=ARCHIVE_PARTITION_COLUMNS,
         )
-        self._archive.commit(identity, stage)
 
 
 def write_data_files(

@@ -20,6 +20,8 @@ import pyarrow as pa
 
 from minibroker.pipeline import options as source_options
 from minibroker.pipeline.offsets import OffsetRange
+from minibroker.pipeline.operations import dated_ahead
+from minibroker.pipeline.operations.dated_ahead import Judged
 from minibroker.pipeline.source.reader import read_ranges
 
 if TYPE_CHECKING:
@@ -40,12 +42,23 @@ class ArchiveTask(NamedTuple):
     options: SourceOptions
     stations: tuple[Station, ...]
 
-    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of these ranges in order, with their `date`. Raises PipelineError."""
+    def rows(
+        self, batches: Iterable[pa.RecordBatch], last_ms: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of these ranges in order, with their `date`. Raises PipelineError.
+
+        Records that are dated behind `last_ms` pass no station: they will be dead letters, and
+        nobody knows whether they are in a range of time. None: all pass.
+        """
         for batch in batches:
             ranges = [OffsetRange(**row) for row in batch.to_pylist()]
             for records in read_ranges(self.options, ranges):
-                yield with_date(self._through(records))
+                judged = Judged(records, None)
+                if last_ms is not None:
+                    judged = dated_ahead.judged(records, last_ms)
+                yield with_date(self._through(judged.good))
+                if judged.bad is not None:
+                    yield with_date(judged.bad.select(records.schema.names))
 
     def _through(self, records: pa.RecordBatch) -> pa.RecordBatch:
         for station in self.stations:

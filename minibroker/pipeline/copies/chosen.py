@@ -11,13 +11,15 @@ import uuid
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Observation
+from pyspark.sql import functions as f
 
 from minibroker.pipeline import schemas
 from minibroker.pipeline.copies.task import whole_ranges
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.replays.source import ReplaySource
-from minibroker.pipeline.replays.writer import write_once
+from minibroker.pipeline.replays.writer import aside_metrics, write_once
 from minibroker.pipeline.source.fixed_ranges import read_fixed
+from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.transforms import operated, replayed
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from minibroker.pipeline.archives.dead_letters import BadDates
     from minibroker.pipeline.copies.targets import CopyTargets
     from minibroker.pipeline.verbs.copy import CopyPlan
 
@@ -32,13 +35,23 @@ if TYPE_CHECKING:
 class ChosenBatchWriter:
     """The function that Spark calls with each batch of ranges."""
 
-    def __init__(self, plan: CopyPlan, targets: CopyTargets, name: str, secret: bytes) -> None:
+    def __init__(
+        self,
+        plan: CopyPlan,
+        targets: CopyTargets,
+        name: str,
+        *,
+        secret: bytes,
+        bad_dates: BadDates | None,
+    ) -> None:
         """Args:
         plan: of the job, with the operations of its first run.
         targets: the topics to write to.
         name: of this copy, the same after a restart: the sink's markers are under it.
         secret: of the hashes of masks.
+        bad_dates: of `dead_letters.bad_dates`; None: records are copied, whatever their date.
         """
+        self._bad_dates = bad_dates
         self._plan = plan
         self._sink = plan.target.writer_options()
         self._targets = targets
@@ -68,7 +81,13 @@ class ChosenBatchWriter:
         counted = Observation()
         wanted = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
         writers = replayed.writers_of(ranges)
-        placed = replayed.within(operated.chosen(read, plan.operations), wanted, writers)
+        bad_dates, set_aside = self._bad_dates, 0
+        now = None if bad_dates is None else f.timestamp_millis(f.lit(bad_dates.now_ms(number)))
+        chosen = operated.chosen(read, plan.operations, now=now)
+        placed = replayed.within(chosen, wanted, writers)
+        if bad_dates is not None:
+            good = bad_dates.without(placed, BatchId(self._name, number))
+            placed, set_aside = good.rows, good.bad
         rows = operated.changed(placed, plan.operations, self._secret, counted)
         written = replayed.to_write(
             rows, keep_timestamps=True, keep_partitions=plan.keeps_partitions, renamed=names
@@ -82,4 +101,4 @@ class ChosenBatchWriter:
             number=number,
             max_rate=plan.max_rate,
         )
-        self.metrics[number] = counted.get
+        self.metrics[number] = {**counted.get, **aside_metrics(bad_dates, set_aside)}

@@ -13,6 +13,8 @@ import json
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from pyspark.sql.functions import current_timestamp
+
 from minibroker.pipeline import preflight
 from minibroker.pipeline.archives import dead_letters
 from minibroker.pipeline.archives import task as archive_task
@@ -25,7 +27,6 @@ from minibroker.pipeline.archives.decoded import (
 from minibroker.pipeline.archives.table_writer import (
     FileBatchWriter,
     ParquetBatchWriter,
-    TableBatchWriter,
     compression_of,
 )
 from minibroker.pipeline.explain import explained
@@ -43,7 +44,6 @@ from minibroker.pipeline.state.checkpoint_files import start_query, timed
 from minibroker.pipeline.state.skipped_offsets import SkippedOffsets, noting_skips
 from minibroker.pipeline.state.topic_identity import Place
 from minibroker.pipeline.tables.choice import check as check_table
-from minibroker.pipeline.tables.choice import open_table
 from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.transforms.archived import to_archive, to_text
 from minibroker.pipeline.transforms.operated import check_condition, operated
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
+    from minibroker.pipeline.archives.dead_letters import BadDates
     from minibroker.pipeline.archives.table_writer import ArchiveBatchWriter
     from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.progress import Note, Progress
@@ -135,7 +136,8 @@ def run(
                 operations = operations.without_changes
             if operations.value_schema is None:
                 operations = operations._replace(value_schema=fields)
-            return to_archive(operated(read, operations, settled.secret))
+            now = None if plan.dead_letter_place is None else current_timestamp()
+            return to_archive(operated(read, operations, settled.secret, now=now))
 
         with ExitStack() as held:
             start = _start_of(
@@ -185,19 +187,13 @@ def _start_of(
     if reads_in_tasks(spark, plan):
         task = archive_task.options_of(options, stations_of(plan.operations))
     writer: ArchiveBatchWriter
-    metrics_of = None
-    if plan.decoded_columns:
+    if archive is None or plan.decoded_columns or (task is not None and plan.dead_letters):
         writer = columns_writer(spark, plan, files, topics, task, secret=secret)
         held.callback(writer.close)
-        if plan.masks_columns or plan.dead_letters is not None:
-            metrics = writer.metrics
-            metrics_of = lambda found: metrics.pop(found["batchId"], {})  # noqa: E731
-    elif archive is None:
-        writer = TableBatchWriter(open_table(plan), files, plan, task)
     elif task is not None:
         writer = ParquetBatchWriter(archive, files, plan, task)
     else:
-        writer = FileBatchWriter(archive, files, plan)
+        writer = FileBatchWriter(archive, files, plan, _bad_dates(spark, plan, files))
     is_ranges = task is not None
     batches = sources.stream_ranges(spark, options) if is_ranges else records()
 
@@ -209,6 +205,7 @@ def _start_of(
         )
         query = start_query(spark, stream, plan.checkpoint)
         rows_of = (lambda found: writer.rows.pop(found["batchId"], 0)) if is_ranges else None
+        metrics_of = lambda found: writer.metrics.pop(found["batchId"], {})  # noqa: E731
         return Watch(query, progress, rows_of=rows_of, metrics_of=metrics_of)
 
     return start
@@ -228,6 +225,18 @@ def reads_in_tasks(spark: SparkSession, plan: ArchivePlan) -> bool:
         plan.is_table
         or bool(plan.decoded_columns)
         or (is_parquet_here and compression_of(spark) is not None)
+    )
+
+
+def _bad_dates(spark: SparkSession, plan: ArchivePlan, files: FileSystem) -> BadDates | None:
+    """Return what takes records with a bad date out of Spark's rows, which are masked already."""
+    return dead_letters.bad_dates(
+        spark,
+        plan.dead_letters,
+        plan.kafka,
+        files=files,
+        checkpoint=plan.checkpoint,
+        hides=False,
     )
 
 

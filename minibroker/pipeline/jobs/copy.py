@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from minibroker.pipeline import preflight
+from minibroker.pipeline.archives import dead_letters
 from minibroker.pipeline.copies.chosen import ChosenBatchWriter
 from minibroker.pipeline.copies.groups import let_follow
 from minibroker.pipeline.copies.offset_map import OffsetMapFiles
@@ -86,6 +87,7 @@ def check(plan: CopyPlan, spark: SparkSession | None = None) -> list[str]:
         check_operations(plan.operations, plan.checkpoint_directory, found, in_result=False)
         topic_identity.check(plan, _place(plan, files), here, topics)
         _check_targets(plan, files, there, topics)
+    dead_letters.check(plan.dead_letters, there, spark)
     return topics
 
 
@@ -181,8 +183,18 @@ def run(
         places = OffsetMapFiles(files, directory)
         options = {**reader_options(plan), "topicIds": json.dumps(ids)}
         writer: CopyBatchWriter | ChosenBatchWriter
-        if plan.operations.is_used:
-            writer = ChosenBatchWriter(plan, targets, name, settled.secret)
+        if plan.chooses:
+            bad_dates = dead_letters.bad_dates(
+                spark,
+                plan.dead_letters,
+                plan.target,
+                files=files,
+                checkpoint=plan.checkpoint,
+                hides=plan.operations.changes,
+            )
+            writer = ChosenBatchWriter(
+                plan, targets, name, secret=settled.secret, bad_dates=bad_dates
+            )
         else:
             writer = CopyBatchWriter(plan, options, targets, places, name)
         skipped = SkippedOffsets()

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minibroker.pipeline import offsets, preflight
+from minibroker.pipeline.archives import dead_letters
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files import files_of, files_with
@@ -60,7 +61,9 @@ def check(plan: ReplayPlan, spark: SparkSession | None = None) -> ReplayTarget:
         PipelineError: no broker, no archive; the checkpoint of another replay, or of records of
             another topic of that name.
     """
-    there = preflight.ask(plan.kafka).partitions.get(plan.to_topic)
+    cluster = preflight.ask(plan.kafka)
+    there = cluster.partitions.get(plan.to_topic)
+    dead_letters.check(plan.dead_letters, cluster, spark)
     files, checkpoints = files_of(plan.archive, spark), files_of(plan.checkpoint, spark)
     if files is not None:
         archived_files.format_of(files, plan.archive)
@@ -124,7 +127,15 @@ def run(
         check_not_older(
             plan.kafka.writer_options(), name, checkpoints, join(plan.checkpoint, "checkpoint")
         )
-        writer = archive.writer(plan, name, settled.secret)
+        bad_dates = dead_letters.bad_dates(
+            spark,
+            plan.dead_letters,
+            plan.kafka,
+            files=checkpoints,
+            checkpoint=join(plan.checkpoint, "checkpoint"),
+            hides=plan.operations.changes,
+        )
+        writer = archive.writer(plan, name, settled.secret, bad_dates)
         with tempfile.TemporaryDirectory(prefix="minibroker-replay-") as directory:
             index_file = Path(directory, "index.json")
             index_file.write_text(archive.replay_index.to_json(), encoding="utf-8")

@@ -64,7 +64,7 @@ def check(plan: RollupPlan, spark: SparkSession | None = None) -> None:
     preflight.check_topic_exists(there, plan.topic)
     if plan.to_topic is not None:
         preflight.check_topic_exists(there, plan.to_topic)
-    owner = _owner(plan)
+    owner = plan.owner
     files = files_of(owner, spark)
     if files is not None:
         found = job_directory.read_job(files, owner)
@@ -113,7 +113,7 @@ def run(
         PipelineError: it cannot be done.
     """
     check(plan, spark)
-    owner = _owner(plan)
+    owner = plan.owner
     files = files_with(spark, owner)
     try:
         ids = preflight.topic_ids(plan.kafka, [plan.topic])
@@ -135,8 +135,8 @@ def run(
         if not plan.fail_on_data_loss:
             progress = noting_skips(plan.kafka, place, skipped, note, progress)
         used = result
-        if plan.bad_records is not None:
-            aside = bad_records.BadRecords(spark, plan, plan.bad_records)
+        if plan.dead_letters is not None:
+            aside = bad_records.BadRecords(spark, plan, plan.dead_letters)
             used = _windows(plan, aside.set_aside(bad_records.counted(rows)))
             progress = aside.noting(progress)
 
@@ -186,7 +186,9 @@ def _rows(
     operations = plan.operations
     if operations.value_schema is None:
         operations = operations._replace(value_schema=schema.json())
-    records = operated(read, operations, secret)
+    # By another time than the record's, a record of a bad date may be a good one.
+    now = f.current_timestamp() if plan.time is None else None
+    records = operated(read, operations, secret, now=now)
     if plan.time is None:
         return json_values.parsed(records, schema)
     try:
@@ -204,8 +206,8 @@ def _rows(
 
 
 def _good(plan: RollupPlan, rows: DataFrame) -> DataFrame:
-    """Return the good rows; the first bad one fails the task if there is no place for it."""
-    used = json_values.good if plan.bad_records is not None else json_values.good_or_fail
+    """Return the good rows; the first bad value fails the task if there is no place for it."""
+    used = json_values.good if plan.dead_letters is not None else json_values.good_or_fail
     return used(bad_records.counted(rows))
 
 
@@ -255,11 +257,6 @@ def _start(plan: RollupPlan, result: DataFrame) -> StreamingQuery:
         available_now=not plan.follow,
         trigger=plan.trigger,
     )
-
-
-def _owner(plan: RollupPlan) -> str:
-    """Return the directory that holds the identity of the job."""
-    return plan.checkpoint if plan.to_topic is not None else plan.to
 
 
 def _no_expression(flag: str, expression: str, error: PySparkException) -> PipelineError:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.errors import BadRecordError, PipelineError
 from minibroker.pipeline.operations.mask_methods import ExactNumber
 from minibroker.pipeline.operations.mask_rules import FIXED, VALUE
 from minibroker.pipeline.operations.masked_rows import masked_rows
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.operations.masking import Masker, PlaceNode
 
 _HASH_BITS: Final = 53
-_NOT_DECODED: Final = "it cannot be decoded, and so it cannot be masked"
+NOT_DECODED: Final = "it cannot be decoded, and so it cannot be masked"
 
 
 class MaskedRecords(NamedTuple):
@@ -91,14 +91,14 @@ class ColumnMasks:
 
         Raises PipelineError if they end the job.
         """
-        self._check_skipped(records, _NOT_DECODED)
+        self._check_skipped(records, NOT_DECODED)
         return int(records.num_rows)
 
     def _check_skipped(self, records: pa.RecordBatch, reason: str) -> None:
         """Raise PipelineError about the first of these records if such records end the job."""
         if not self._skips:
             named = records.slice(0, 1).select(["topic", "partition", "offset"]).to_pylist()[0]
-            raise PipelineError(
+            raise BadRecordError(
                 f"record {named['topic']}-{named['partition']} offset {named['offset']}"
                 f"{NOT_WRITTEN}{reason}{WAY_OUT}"
             )

@@ -51,6 +51,8 @@ class Chosen(NamedTuple):
     """First time in milliseconds since 1970, None: no bound."""
     until_ms: int | None = None
     """First time that does not count."""
+    last_ms: int | None = None
+    """As of `in_range`."""
 
     @property
     def is_timed(self) -> bool:
@@ -132,7 +134,9 @@ def _by_columns(file: pq.ParquetFile, chosen: Chosen) -> list[tuple[int, int, in
     names = ["partition", "offset", *(_TIMES if chosen.is_timed else ())]
     grouped: dict[int, tuple[int, int, int]] = {}
     for batch in file.iter_batches(columns=names):
-        rows = in_range(chosen.since_ms, chosen.until_ms, batch) if chosen.is_timed else batch
+        rows = batch
+        if chosen.is_timed:
+            rows = in_range(chosen.since_ms, chosen.until_ms, batch, chosen.last_ms)
         table = pa.table({"partition": rows["partition"], "offset": rows["offset"]})
         told = table.group_by("partition").aggregate(
             [("offset", "min"), ("offset", "max"), ("offset", "count")]

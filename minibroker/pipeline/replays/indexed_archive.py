@@ -11,9 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark import StorageLevel
+from pyspark.sql import functions as f
 
+from minibroker.clock import SystemClock
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import TopicPartition
+from minibroker.pipeline.operations.dated_ahead import latest_ms
 from minibroker.pipeline.plan import is_remote
 from minibroker.pipeline.replays.file_contents import Chosen, contents_of
 from minibroker.pipeline.replays.index import STRETCHES_MAX, Knot, ReplayIndex, Stretch, knot_ms
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.replays.writer import DatedAhead
     from minibroker.pipeline.verbs.replay import ReplayPlan
 
 UNKNOWN_BYTES: Final = 1_000.0
@@ -54,10 +58,18 @@ class IndexedArchive(NamedTuple):
     found: FoundFiles
     replay_index: ReplayIndex
 
-    def writer(self, plan: ReplayPlan, name: str, secret: bytes) -> ReplayBatchWriter:
+    def writer(
+        self, plan: ReplayPlan, name: str, secret: bytes, bad_dates: DatedAhead | None
+    ) -> ReplayBatchWriter:
         """Return the writer of its batches; arguments as of `ReplayBatchWriter`."""
         return ReplayBatchWriter(
-            plan, self.file_format, self.found.files, name, renamed=self.renamed, secret=secret
+            plan,
+            self.file_format,
+            self.found.files,
+            name,
+            renamed=self.renamed,
+            secret=secret,
+            bad_dates=bad_dates,
         )
 
 
@@ -81,12 +93,15 @@ def find_files(
     Raises PipelineError.
     """
 
+    now_ms = None if plan.dead_letters is None else SystemClock().now_ms()
+    now = None if now_ms is None else f.timestamp_millis(f.lit(now_ms))
+
     def chosen() -> Iterator[DataFrame]:
         for rows in archived_files.rows_in_parts(spark, plan.archive, file_format):
             of_topics = rows.where(rows["topic"].isin(*plan.topics)) if plan.topics else rows
-            yield in_time(of_topics, plan.operations)
+            yield in_time(of_topics, plan.operations, now)
 
-    contents = _contents(spark, plan, file_format)
+    contents = _contents(spark, plan, file_format, now_ms)
     if contents is None:
         contents = map(replayed.files_of, chosen())
     files = None
@@ -103,9 +118,12 @@ def find_files(
 
 
 def _contents(
-    spark: SparkSession, plan: ReplayPlan, file_format: str
+    spark: SparkSession, plan: ReplayPlan, file_format: str, now_ms: int | None
 ) -> Iterator[DataFrame] | None:
-    """Return what tasks find in Parquet files themselves, in parts; None where only Spark reads."""
+    """Return what tasks find in Parquet files themselves, in parts; None where only Spark reads.
+
+    `now_ms` is given for a job that sets aside records which are dated far ahead of it.
+    """
     if file_format in ("json", "csv") or is_remote(plan.archive):
         return None
     parts = archived_files.paths_in_parts(spark, plan.archive, file_format)
@@ -113,7 +131,10 @@ def _contents(
         return None
     since, until = plan.operations.since, plan.operations.until
     wanted = Chosen(
-        plan.topics, None if since is None else since.ms, None if until is None else until.ms
+        plan.topics,
+        None if since is None else since.ms,
+        None if until is None else until.ms,
+        None if now_ms is None else latest_ms(now_ms),
     )
     return (contents_of(spark, part, wanted) for part in parts if part)
 

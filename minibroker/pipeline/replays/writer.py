@@ -9,19 +9,22 @@ tasks carry that number, like those of a stream (`sink.writers`).
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from pyspark import TaskContext
 from pyspark.sql import Observation
+from pyspark.sql import functions as f
 from pyspark.sql.datasource import DataSourceArrowWriter
 
 from minibroker.pipeline import schemas
 from minibroker.pipeline.offsets import OffsetRange
+from minibroker.pipeline.operations.rows import SET_ASIDE
 from minibroker.pipeline.pacing import paced, share_of_task
 from minibroker.pipeline.sink import writers as sink
 from minibroker.pipeline.sink.marker import Position
 from minibroker.pipeline.sink.options import parse_options
 from minibroker.pipeline.tables import archived_files
+from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.transforms import operated, replayed
 from minibroker.pipeline.transforms.handed_over import without_null_headers
 
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    from minibroker.pipeline.transforms.dated_ahead import WithoutBad
     from minibroker.pipeline.verbs.replay import ReplayPlan
 
 FORMAT: Final = "minibroker-replay"
@@ -39,6 +43,16 @@ _NAME: Final = "replay.name"
 _RUN: Final = "replay.run"
 _BATCH: Final = "replay.batch"
 _RATE: Final = "replay.rate"
+
+
+class DatedAhead(Protocol):
+    """The place of records that are dated far ahead; see `archives.dead_letters`."""
+
+    def now_ms(self, number: int) -> int:
+        """Return the time of a batch. Raises PipelineError."""
+
+    def without(self, rows: DataFrame, batch: BatchId) -> WithoutBad:
+        """Publish the bad records of a batch, and return the good ones."""
 
 
 class ReplayBatchWriter:
@@ -53,6 +67,7 @@ class ReplayBatchWriter:
         *,
         renamed: Mapping[str, str],
         secret: bytes = b"",
+        bad_dates: DatedAhead | None = None,
     ) -> None:
         """Args:
         plan: what the job is to do.
@@ -61,7 +76,9 @@ class ReplayBatchWriter:
         name: of this replay, the same after a restart: the sink's markers are under it.
         secret: of the hashes of masks.
         renamed: as of `tables.archived_files.kept_bytes`.
+        bad_dates: of `dead_letters.bad_dates`; None: records are written, whatever their date.
         """
+        self._bad_dates = bad_dates
         self._renamed = renamed
         self._plan = plan
         self._format = file_format
@@ -86,7 +103,12 @@ class ReplayBatchWriter:
         counted = Observation()
         operations = self._plan.operations
         writers = replayed.writers_of(ranges)
-        sorted_rows = replayed.within(operated.chosen(rows, operations), wanted, writers)
+        bad_dates, set_aside = self._bad_dates, 0
+        now = None if bad_dates is None else f.timestamp_millis(f.lit(bad_dates.now_ms(number)))
+        sorted_rows = replayed.within(operated.chosen(rows, operations, now=now), wanted, writers)
+        if bad_dates is not None:
+            good = bad_dates.without(sorted_rows, BatchId(self._name, number))
+            sorted_rows, set_aside = good.rows, good.bad
         chosen = replayed.to_write(
             operated.changed(sorted_rows, operations, self._secret, counted),
             keep_timestamps=self._plan.keep_timestamps,
@@ -105,7 +127,12 @@ class ReplayBatchWriter:
             number=number,
             max_rate=self._plan.max_rate,
         )
-        self.metrics[number] = counted.get
+        self.metrics[number] = {**counted.get, **aside_metrics(bad_dates, set_aside)}
+
+
+def aside_metrics(bad_dates: DatedAhead | None, count: int) -> Mapping[str, int]:
+    """Return the metrics about records that were set aside, none for a job that sets none aside."""
+    return {} if bad_dates is None else {SET_ASIDE: count}
 
 
 def write_once(

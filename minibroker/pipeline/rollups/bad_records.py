@@ -1,4 +1,4 @@
-"""The records that a rollup cannot use, each with the reason, in a directory of JSON lines.
+"""The records that a rollup cannot use, each with the reason: its dead letters.
 
 The tasks that parse a batch also write its bad records, into files of the batch. Once Spark has
 committed the batch, the driver publishes these files under the batch's number, as an archive
@@ -11,9 +11,10 @@ A batch that is repeated after a kill writes its files anew, in a directory of t
 killed run had committed and not published, the next run publishes before its first batch. A bad
 record is never seen before its batch is committed, and after each run all of them are there.
 
-    DIR/topic=…/date=…/part-….json      one line for each record
     DIR/_minibroker/bad/BATCH-RUN/…     files of batches that are not published yet
     DIR/_minibroker/run                 the last run: the only one whose files may be published
+
+DIR is that of the dead letters, or of the job's progress where they go to a topic.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.transforms import json_values
 from minibroker.pipeline.transforms.dead_letters import REASON
 from minibroker.pipeline.transforms.handed_over import listed
+from minibroker.pipeline.verbs.kinds import is_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,14 +62,20 @@ _FILE_BYTES: Final = 128 << 20
 
 def check(plan: RollupPlan, there: ClusterTopics, spark: SparkSession | None = None) -> None:
     """Raise PipelineError if the plan's directory cannot have its bad records."""
-    if plan.bad_records is None:
+    place = plan.dead_letters
+    if place is None:
         return
-    if is_remote(plan.bad_records):
+    if is_remote(_home(plan, place)):
         raise PipelineError(
-            f"bad records cannot be written to {plan.bad_records}: give a path of a file system "
+            f"dead letters cannot be written to {_home(plan, place)}: give a path of a file system "
             "that all workers share"
         )
-    dead_letters.check(plan.bad_records, there, spark)
+    dead_letters.check(place, there, spark)
+
+
+def _home(plan: RollupPlan, place: str) -> str:
+    """Return the directory of files that are not published yet."""
+    return place if is_path(place) else plan.owner
 
 
 def counted(rows: DataFrame) -> DataFrame:
@@ -78,14 +86,15 @@ def counted(rows: DataFrame) -> DataFrame:
 class BadRecords:
     """The bad records of one run of a rollup; used by the driver alone."""
 
-    def __init__(self, spark: SparkSession, plan: RollupPlan, directory: str) -> None:
+    def __init__(self, spark: SparkSession, plan: RollupPlan, place: str) -> None:
         """Take the place of the records, and publish what an earlier run left.
 
         Raises PipelineError: the files cannot be published.
         """
         self._spark = spark
         self._plan = plan
-        self._place = dead_letters.open_place(directory, plan.kafka, spark)
+        directory = _home(plan, place)
+        self._place = dead_letters.open_place(place, plan.kafka, spark)
         self._files = files_with(spark, directory)
         self._checkpoints = files_with(spark, plan.checkpoint)
         self._stages = absolute(join(directory, JOB_DIRECTORY, _STAGES))

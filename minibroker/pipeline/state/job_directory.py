@@ -123,6 +123,22 @@ def end_of_batch(files: FileSystem, checkpoint: str, number: int) -> offsets.Off
     return offsets.from_json(lines[_OFFSETS_LINE], where=path)
 
 
+def batch_time_ms(files: FileSystem, checkpoint: str, number: int) -> int:
+    """Return when Spark planned a batch that was begun, in ms since 1970.
+
+    A batch that is repeated after a kill has the time of its first attempt: what is judged by it
+    stays the same. Raises PipelineError if the checkpoint does not say.
+    """
+    path = join(checkpoint, "offsets", str(number))
+    lines = (files.read(path) or "").splitlines()
+    try:
+        return int(json.loads(lines[_OFFSETS_LINE - 1])["batchTimestampMs"])
+    except (IndexError, ValueError, KeyError, TypeError) as error:
+        raise PipelineError(
+            f"{path} has no time of its batch ({error}): begin anew in another directory"
+        ) from error
+
+
 def replace_progress(files: FileSystem, checkpoint: str, position: str) -> None:
     """Replace the end of the last batch, which must be committed: the next batch begins there.
 

@@ -181,5 +181,5 @@ def unknown_time(topic: str) -> PipelineError:
     """Return the error for a record of `topic` whose time the libraries of tables do not know."""
     return PipelineError(
         f"topic {topic!r} has a record that is dated outside of the years 1 to 9999, which a table "
-        "cannot keep: leave it out with --until 9999-12-31, or archive with --format parquet"
+        "cannot keep: an earlier version wrote its file; begin anew in another directory"
     )

@@ -1,7 +1,9 @@
 """Records that cannot be used: as rows for people, and as records for a topic.
 
 The headers of a record in a topic are those of Kafka Connect's dead letter queues, so that tools
-for them know these, too: `__connect.errors.topic`, `.partition`, `.offset`, `.exception.message`.
+for them know these, too: `__connect.errors.topic`, `.partition`, `.offset`, `.exception.message`;
+`.timestamp` is the record's own time in ms. A letter itself has the time when it is written: the
+topic's retention counts by it, and a broker may refuse one that is far ahead.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ _HEADERS: Final = {
     "offset": "__connect.errors.offset",
     REASON: "__connect.errors.exception.message",
 }
+_TIME: Final = "__connect.errors.timestamp"
 
 
 def to_rows(records: DataFrame) -> DataFrame:
@@ -46,12 +49,12 @@ def to_records(records: DataFrame) -> DataFrame:
     Args:
         records: with the columns of `schemas.ARCHIVE` and `reason`.
     """
+    time_ms = f.when(f.col("timestampType") >= 0, f.unix_millis("timestamp"))
+    facts = {header: f.col(name) for name, header in _HEADERS.items()} | {_TIME: time_ms}
     told = f.array(
         *(
-            f.struct(
-                f.lit(header).alias("key"), f.col(name).cast("string").cast("binary").alias("value")
-            )
-            for name, header in _HEADERS.items()
+            f.struct(f.lit(header).alias("key"), fact.cast("string").cast("binary").alias("value"))
+            for header, fact in facts.items()
         )
     )
     ordered = records.coalesce(1).sortWithinPartitions("topic", "partition", "offset")
@@ -59,7 +62,6 @@ def to_records(records: DataFrame) -> DataFrame:
         "key",
         "value",
         f.concat(f.coalesce("headers", f.array().cast(told_type(records))), told).alias("headers"),
-        f.when(f.col("timestampType") >= 0, f.col("timestamp")).alias("timestamp"),
     )
 
 

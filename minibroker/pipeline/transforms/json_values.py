@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysis_sentence
+from minibroker.pipeline.operations.dated_ahead import SAID
+from minibroker.pipeline.transforms.dated_ahead import bad_date
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -89,8 +91,11 @@ def parsed(records: DataFrame, schema: StructType, time: Column | None = None) -
     found = rows.select(*fields, RECORD, reason.alias("__reason"))
     when = f.col("record.timestamp") if time is None else time
     timed = found.select("*", when.alias(TIME))
-    no_time = f.when(f.col(TIME).isNull(), NO_TIME)
-    return timed.select(*schema.names, RECORD, TIME, f.coalesce("__reason", no_time).alias(BAD))
+    reasons = [f.col("__reason"), f.when(f.col(TIME).isNull(), NO_TIME)]
+    if isinstance(timed.schema[TIME].dataType, TimestampType):  # the caller refuses another type
+        # Spark's time of a batch stays the same if the batch is repeated.
+        reasons.append(bad_date(f.col(TIME), f.current_timestamp()))
+    return timed.select(*schema.names, RECORD, TIME, f.coalesce(*reasons).alias(BAD))
 
 
 def good(rows: DataFrame) -> DataFrame:
@@ -99,7 +104,10 @@ def good(rows: DataFrame) -> DataFrame:
 
 
 def good_or_fail(rows: DataFrame) -> DataFrame:
-    """Return the good rows; the first bad row fails the task with a sentence."""
+    """Return the good rows; the first bad value fails the task with a sentence.
+
+    A row with a bad date is left out, like one that is too late: a producer's clock ends no job.
+    """
     sentence = f.concat(
         f.lit("record "),
         f.concat_ws("-", "record.topic", "record.partition"),
@@ -107,9 +115,12 @@ def good_or_fail(rows: DataFrame) -> DataFrame:
         f.col("record.offset").cast("string"),
         f.lit(" cannot be used: "),
         f.col(BAD),
-        f.lit("; give --bad-records DIR to set such records aside, or correct the schema"),
+        f.lit("; give --dead-letters TOPIC or DIR to set such records aside, or correct the "),
+        f.lit("schema"),
     )
-    is_good = f.when(f.col(BAD).isNull(), f.lit(True)).otherwise(
-        f.raise_error(sentence).cast("boolean")
+    is_good = (
+        f.when(f.col(BAD).isNull(), f.lit(True))
+        .when(f.startswith(BAD, f.lit(SAID[0])), f.lit(False))
+        .otherwise(f.raise_error(sentence).cast("boolean"))
     )
     return rows.where(is_good).drop(BAD)

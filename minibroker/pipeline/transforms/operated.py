@@ -25,6 +25,7 @@ from minibroker.pipeline.operations.mask_rules import HEADERS
 from minibroker.pipeline.operations.masked_rows import masked_rows
 from minibroker.pipeline.operations.masking import NOT_WRITTEN, WAY_OUT, Masker
 from minibroker.pipeline.operations.rows import BY_KEY, FOUND, METRIC, ROWS, UNMASKABLE
+from minibroker.pipeline.transforms.dated_ahead import last_date
 from minibroker.pipeline.transforms.handed_over import listed
 from minibroker.pipeline.transforms.json_values import parsed_schema
 
@@ -52,7 +53,12 @@ _SPARK_TYPES: Final = {
 
 
 def operated(
-    rows: DataFrame, operations: RowOperations, secret: bytes, metric: str = METRIC
+    rows: DataFrame,
+    operations: RowOperations,
+    secret: bytes,
+    metric: str = METRIC,
+    *,
+    now: Column | None = None,
 ) -> DataFrame:
     """Return the rows of `operations`, with the same columns; without operations `rows` itself.
 
@@ -61,19 +67,20 @@ def operated(
         operations: of the job.
         secret: of the hashes.
         metric: the name of the metrics; two frames in one query need two.
+        now: as of `in_time`.
 
     Raises:
         PipelineError: the condition is none.
     """
-    return changed(chosen(rows, operations), operations, secret, metric)
+    return changed(chosen(rows, operations, now=now), operations, secret, metric)
 
 
-def chosen(rows: DataFrame, operations: RowOperations) -> DataFrame:
+def chosen(rows: DataFrame, operations: RowOperations, *, now: Column | None = None) -> DataFrame:
     """Return the rows that are neither outside the time, nor left out by condition or sample.
 
-    Raises PipelineError.
+    `now` is as of `in_time`. Raises PipelineError.
     """
-    rows = in_time(rows, operations)
+    rows = in_time(rows, operations, now)
     if operations.where is not None:
         rows = _where(rows, operations.where, operations.value_schema)
     if operations.sample is not None and operations.sample < 1:
@@ -98,10 +105,16 @@ def check_condition(
         _where(none, operations.where, operations.value_schema or value_schema)
 
 
-def in_time(rows: DataFrame, operations: RowOperations) -> DataFrame:
+def in_time(rows: DataFrame, operations: RowOperations, now: Column | None = None) -> DataFrame:
     """Return the rows from `since` on and before `until`; a record without a time is in no range.
 
     Directories of an archive with other dates are not read.
+
+    Args:
+        rows: with the columns of `schemas.RECORD`, and perhaps `date`.
+        operations: of the job.
+        now: for a job that sets aside records which are dated far ahead of it (`dated_ahead`):
+            nobody knows whether these are in the range, so they stay. None: they do not.
     """
     since, until = operations.since, operations.until
     if since is not None or until is not None:
@@ -113,9 +126,10 @@ def in_time(rows: DataFrame, operations: RowOperations) -> DataFrame:
             rows = rows.where(f.col("date") >= f.to_date(begin))
     if until is not None:
         end = f.timestamp_millis(f.lit(until.ms))
-        rows = rows.where(f.col("timestamp") < end)
-        if "date" in rows.columns:
+        is_far = f.lit(False) if now is None else f.col("timestamp") > last_date(now)
+        if "date" in rows.columns and now is None:
             rows = rows.where(f.col("date") <= f.to_date(end))
+        rows = rows.where((f.col("timestamp") < end) | is_far)
     return rows
 
 

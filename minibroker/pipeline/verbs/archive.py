@@ -43,6 +43,7 @@ from minibroker.pipeline.verbs.shared import (
     MAX_RATE,
     ON_DATA_LOSS,
     ON_RECREATED,
+    REACTIONS,
     TABLE,
     TARGET_FILE_SIZE,
     VALUES,
@@ -141,9 +142,11 @@ class ArchivePlan(NamedTuple):
         Option(
             "--dead-letters",
             DIRECTORY_OR_TOPIC,
-            "topic or directory for records that cannot be decoded, with the reason; without it "
-            "the first such record ends the job",
-            VALUES,
+            "topic or directory for records that cannot be used, with the reason and position: "
+            "values that cannot be decoded, rows without a key, dates more than a day ahead; "
+            "without it the first such value ends the job, and a table keeps those dates apart in "
+            "DIR/_minibroker/bad-dates",
+            REACTIONS,
         ),
     ] = None
 
@@ -164,6 +167,13 @@ class ArchivePlan(NamedTuple):
         if self.registry_url is None and self.schema is None:
             return ()
         return ("key", "value") if self.decode_keys else ("value",)
+
+    @property
+    def dead_letter_place(self) -> str | None:
+        """Return the place of records that cannot be used, None if files keep all as they are."""
+        if self.dead_letters is None and self.is_table and not self.upsert_by:
+            return join(self.to, JOB_DIRECTORY, "bad-dates")
+        return self.dead_letters
 
     @property
     def masks_columns(self) -> bool:
@@ -217,7 +227,7 @@ def check(plan: ArchivePlan, names: Names) -> None:
 
 def _check_decoding(plan: ArchivePlan, names: Names) -> None:
     if not plan.decoded_columns:
-        for field in ("decode_keys", "keep_bytes", "dead_letters", "upsert_by"):
+        for field in ("decode_keys", "keep_bytes", "upsert_by"):
             if getattr(plan, field):
                 raise JobUsageError(
                     f"{names[field]} is for values that become columns: give "
@@ -236,16 +246,11 @@ def _check_decoding(plan: ArchivePlan, names: Names) -> None:
         raise JobUsageError(f"{names['keep_bytes']} is for records, not for {names['upsert_by']}")
     if plan.masks_columns:
         given = names["mask" if plan.operations.rules else "select"]
-        for field, is_given in (
-            ("keep_bytes", plan.keep_bytes),
-            ("dead_letters", plan.dead_letters is not None),
-        ):
-            if is_given:
-                raise JobUsageError(
-                    f"{names[field]} keeps bytes as they came, and {given} hides a part of them: "
-                    f"leave {names[field]} out; {names['unmaskable']} skip leaves out what cannot "
-                    "be decoded"
-                )
+        if plan.keep_bytes:
+            raise JobUsageError(
+                f"{names['keep_bytes']} keeps bytes as they came, and {given} hides a part of "
+                f"them: leave {names['keep_bytes']} out"
+            )
     if plan.format not in (*TABLE_FORMATS, FORMATS[0]):
         raise JobUsageError(
             f"{plan.format} files hold bytes: values become columns with {names['format']} "

@@ -12,11 +12,12 @@ from minibroker.pipeline.plan import Kafka, join
 from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Part, Verb
-from minibroker.pipeline.verbs.kinds import DIRECTORY, SWITCH, TOPIC, TOPICS, Kind, Many
+from minibroker.pipeline.verbs.kinds import DIRECTORY, SWITCH, TOPIC, TOPICS, Kind, Many, is_path
 from minibroker.pipeline.verbs.row_options import ROW_OPTIONS
 from minibroker.pipeline.verbs.shared import (
     BATCH_ROWS,
     BOOTSTRAP,
+    DEAD_LETTERS,
     EVERY,
     FAIL,
     FOLLOW,
@@ -129,6 +130,14 @@ class CopyPlan(NamedTuple):
     """Bytes that are written in a second, at most; None: no limit."""
     fail_on_data_loss: Annotated[bool, ON_DATA_LOSS] = True
     operations: Annotated[RowOperations, ROW_OPTIONS] = NONE
+    dead_letters: Annotated[
+        str | None,
+        DEAD_LETTERS._replace(
+            help="topic of the target, or directory, for records that cannot be used, with the "
+            "reason and position: those that are dated more than a day ahead of now; without it "
+            "they are copied as they are"
+        ),
+    ] = None
 
     @property
     def on_recreated(self) -> str:
@@ -156,9 +165,15 @@ class CopyPlan(NamedTuple):
         return join(self.checkpoint_directory, "checkpoint")
 
     @property
+    def chooses(self) -> bool:
+        """Return whether records may be left out or changed, so that no offset is translated."""
+        return self.operations.is_used or self.dead_letters is not None
+
+    @property
     def shared_paths(self) -> list[str]:
-        """Return the directories that the workers use: none."""
-        return []
+        """Return the directories that the workers use."""
+        dead = self.dead_letters
+        return [dead] if dead is not None and is_path(dead) else []
 
     def target_of(self, topic: str) -> str:
         """Return the name of the copy of a topic."""
@@ -181,10 +196,10 @@ def check(plan: CopyPlan, names: Names) -> None:
         )
     check_every(plan, names)
     row_options.check(plan.operations, names, follows=plan.follow)
-    if plan.operations.is_used and plan.has_groups:
+    if plan.chooses and plan.has_groups:
         raise JobUsageError(
             f"{names['groups']} need a copy of all records as they are: leave out --since to "
-            "--select, or the groups"
+            f"--select and {names['dead_letters']}, or the groups"
         )
     for name in ("pattern", "groups_pattern"):
         try:

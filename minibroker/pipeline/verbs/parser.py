@@ -33,7 +33,8 @@ without "batch" is a note, for instance about a new topic or about open windows.
 after the running batch.
 """
 _EXITS: Final = (
-    "Exit codes: 0; 1 for an error, with one sentence that says why; 2 for wrong usage; 130 after "
+    "Exit codes: 0; 1 for an error, with one sentence that says why; 2 for wrong usage; 4 for a "
+    "record that cannot be used and has no place (--dead-letters); 130 after "
     "Ctrl-C."
 )
 

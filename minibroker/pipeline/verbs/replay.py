@@ -16,6 +16,7 @@ from minibroker.pipeline.verbs.kinds import (
     TOPIC,
     TOPICS,
     Kind,
+    is_path,
     speed_of,
 )
 from minibroker.pipeline.verbs.row_options import ROW_OPTIONS
@@ -23,6 +24,7 @@ from minibroker.pipeline.verbs.shared import (
     BATCH_BYTES,
     BATCH_ROWS,
     CHECKPOINT,
+    DEAD_LETTERS,
     DEFAULT_BATCH_BYTES,
     MAX_RATE,
     OWN_SOURCE,
@@ -100,6 +102,7 @@ class ReplayPlan(NamedTuple):
         str | None, CHECKPOINT._replace(default="FROM/_minibroker/replays/TOPIC")
     ] = None
     operations: Annotated[RowOperations, ROW_OPTIONS] = NONE
+    dead_letters: Annotated[str | None, DEAD_LETTERS] = None
 
     @property
     def checkpoint(self) -> str:
@@ -114,7 +117,8 @@ class ReplayPlan(NamedTuple):
     @property
     def shared_paths(self) -> list[str]:
         """Return the directories that the driver and the workers use."""
-        return [self.archive]
+        dead = self.dead_letters
+        return [self.archive, dead] if dead is not None and is_path(dead) else [self.archive]
 
 
 def check(plan: ReplayPlan, names: Names) -> None:

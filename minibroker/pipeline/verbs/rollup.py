@@ -12,7 +12,6 @@ from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.verbs import row_options
 from minibroker.pipeline.verbs.declaration import Names, Option, Verb
 from minibroker.pipeline.verbs.kinds import (
-    DIRECTORY,
     DIRECTORY_OR_TOPIC,
     DURATION,
     EXPRESSION,
@@ -34,6 +33,7 @@ from minibroker.pipeline.verbs.shared import (
     FORMAT_OF_FILES,
     ON_DATA_LOSS,
     ON_RECREATED,
+    REACTIONS,
     Engine,
     check_every,
     trigger_of,
@@ -125,13 +125,15 @@ class RollupPlan(NamedTuple):
         str | None,
         Option("--example", FILE, "or example values, one JSON object on each line"),
     ] = None
-    bad_records: Annotated[
+    dead_letters: Annotated[
         str | None,
         Option(
-            "--bad-records",
-            DIRECTORY,
-            "directory for values that do not fit the schema; without it the first such value ends "
-            "the job",
+            "--dead-letters",
+            DIRECTORY_OR_TOPIC,
+            "topic or directory for records that cannot be used, with the reason and position: "
+            "values that do not fit the schema, times more than a day ahead of now; without it the "
+            "first such value ends the job, and records of such times are left out and counted",
+            REACTIONS,
         ),
     ] = None
     format: Annotated[str, FORMAT_OF_FILES] = FILE_FORMATS[0]
@@ -165,11 +167,17 @@ class RollupPlan(NamedTuple):
         return self.checkpoint_directory or join(self.to, JOB_DIRECTORY, "checkpoint")
 
     @property
+    def owner(self) -> str:
+        """Return the directory that holds the identity of the job."""
+        return self.checkpoint if self.to_topic is not None else self.to
+
+    @property
     def shared_paths(self) -> list[str]:
         """Return the directories that the driver and the workers use."""
         found = [self.checkpoint]  # workers write the open windows there
         found += [] if self.to_topic else [self.to]
-        return found + ([self.bad_records] if self.bad_records else [])
+        dead = self.dead_letters
+        return [*found, dead] if dead is not None and is_path(dead) else found
 
 
 def check(plan: RollupPlan, names: Names) -> None:

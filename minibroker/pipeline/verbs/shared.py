@@ -15,6 +15,7 @@ from minibroker.pipeline.verbs.declaration import Names, Option, Part
 from minibroker.pipeline.verbs.kinds import (
     COUNT,
     DIRECTORY,
+    DIRECTORY_OR_TOPIC,
     DURATION,
     PAIRS,
     RATE,
@@ -101,6 +102,13 @@ ON_RECREATED: Final = Option(
     choice(FAIL, READ),
     "reaction if a topic was deleted and made again since the last run; read: read it from its "
     "start",
+    REACTIONS,
+)
+DEAD_LETTERS: Final = Option(
+    "--dead-letters",
+    DIRECTORY_OR_TOPIC,
+    "topic or directory for records that cannot be used, with the reason and position: those that "
+    "are dated more than a day ahead of now; without it they are written as they are",
     REACTIONS,
 )
 FORMAT_OF_FILES: Final = Option("--format", choice(*FILE_FORMATS), "format of files")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.errors import BadRecordError, JobUsageError, PipelineError
 from minibroker.pipeline.explain import analysis_sentence, explained, sentence_of, start_sentence
 
 
@@ -24,6 +24,15 @@ def test_our_own_sentence_is_found_in_whatever_wraps_it() -> None:
 def test_an_error_of_a_transform_has_no_sqlstate() -> None:
     text = "[USER_RAISED_EXCEPTION] record t-0 offset 5 is bad SQLSTATE: P0001"
     assert sentence_of(RuntimeError(text)) == "record t-0 offset 5 is bad"
+    assert isinstance(explained(RuntimeError(text)), BadRecordError)
+
+
+@pytest.mark.parametrize("kind", [PipelineError, JobUsageError, BadRecordError])
+def test_an_error_of_ours_keeps_its_class(kind: type[PipelineError]) -> None:
+    """The exit code hangs on it, and Spark carries only the text."""
+    text = f"[STREAM_FAILED] ...\nminibroker.pipeline.errors.{kind.__name__}: do this\n\tat org"
+    found = explained(RuntimeError(text))
+    assert (type(found), str(found)) == (kind, "do this")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ SITE = f"""<?xml version="1.0"?>
 
 def rollup(to: str) -> RollupPlan:
     return RollupPlan(
-        Kafka(), "t", 1000, ["count(*)"], to, bad_records="bad", checkpoint_directory="/c"
+        Kafka(), "t", 1000, ["count(*)"], to, dead_letters="./bad", checkpoint_directory="/c"
     )
 
 
@@ -68,8 +68,8 @@ def test_on_this_machine_paths_become_absolute(
     monkeypatch.chdir(tmp_path)
     plan = places.placed(rollup("./out"), places.HERE)
     assert isinstance(plan, RollupPlan)
-    assert (plan.to, plan.bad_records) == (str(tmp_path / "out"), str(tmp_path / "bad"))
-    assert plan.shared_paths == ["/c", plan.to, plan.bad_records]
+    assert (plan.to, plan.dead_letters) == (str(tmp_path / "out"), str(tmp_path / "bad"))
+    assert plan.shared_paths == ["/c", plan.to, plan.dead_letters]
     topic = places.placed(rollup("totals"), places.HERE)
     assert isinstance(topic, RollupPlan)
     assert topic.to == "totals"
@@ -77,5 +77,5 @@ def test_on_this_machine_paths_become_absolute(
 
 
 def test_a_relative_path_elsewhere_is_refused() -> None:
-    with pytest.raises(PipelineError, match=f"^bad is a relative path, .* {NAMENODE}: give"):
+    with pytest.raises(PipelineError, match=rf"^\./bad is a relative path, .* {NAMENODE}: give"):
         places.placed(rollup("/lake/windows"), NAMENODE)

@@ -94,3 +94,15 @@ def test_progress_of_other_topics_and_of_an_earlier_topic_of_that_name() -> None
         job_directory.check_not_ahead("d", reached, {"a": {0: 5}, "b": {0: 6}})
     with pytest.raises(PipelineError, match="but this partition is not there"):
         job_directory.check_not_ahead("d", reached, {"a": {0: 5}})
+
+
+def test_the_time_of_a_batch_is_that_of_its_first_attempt(tmp_path: Path) -> None:
+    """Spark writes it before the batch runs, and leaves it when the batch is repeated."""
+    (tmp_path / "offsets").mkdir()
+    told = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": 1795500000123, "conf": {}})
+    (tmp_path / "offsets" / "3").write_text(f"v1\n{told}\n{{}}")
+    assert job_directory.batch_time_ms(FILES, str(tmp_path), 3) == 1_795_500_000_123
+    (tmp_path / "offsets" / "4").write_text("v1\n{}\n{}")
+    for number in (4, 5):
+        with pytest.raises(PipelineError, match=rf"offsets/{number} has no time of its batch"):
+            job_directory.batch_time_ms(FILES, str(tmp_path), number)

@@ -147,7 +147,7 @@ def test_rollup() -> None:
     words = [
         *("--topic", "t", "--window", "1m", "--slide", "30s", "--by", "a", "--by", "lower(b) AS b"),
         *("--agg", "sum(x) AS s", "--agg", "count(*)", "--watermark", "5s", "--time", "at"),
-        *("--example", "e.json", "--to", "out", "--checkpoint", "c", "--bad-records", "bad"),
+        *("--example", "e.json", "--to", "out", "--checkpoint", "c", "--dead-letters", "bad"),
     ]
     assert parse("rollup", words).plan == RollupPlan(
         kafka=Kafka(),
@@ -160,7 +160,7 @@ def test_rollup() -> None:
         watermark_ms=5_000,
         time="at",
         example="e.json",
-        bad_records="bad",
+        dead_letters="bad",
         checkpoint_directory="c",
     )
 

@@ -84,10 +84,6 @@ def test_a_moment_before_now_stands_behind_its_flag() -> None:
             {"mask": "a=drop", "schema_registry": "http://x", "keep_bytes": True},
             "keep_bytes keeps bytes as they came, and mask hides a part of them",
         ),
-        (
-            {"select": "a", "schema_registry": "http://x", "dead_letters": "dead"},
-            "dead_letters keeps bytes as they came, and select hides",
-        ),
         (SHARES, "mask and select have more than 60 places together"),
     ],
 )

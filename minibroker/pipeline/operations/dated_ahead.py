@@ -1,0 +1,69 @@
+"""The one bound for the dates of records: more than a day ahead of now is a bad record. Pure.
+
+A record's timestamp is a claim of its producer. One that gives microseconds as milliseconds dates a
+record in the year 58879, and such a date may neither end a job nor move a watermark. So it is bad
+like a value that cannot be decoded, and goes where such records go (`--dead-letters`). A date
+before the year 1 is bad, too: no table knows it.
+
+`now` is the time of the batch in Spark's checkpoint (`state.job_directory.batch_time_ms`), so that
+a batch that is repeated has the same bad records. `transforms.dated_ahead` has the same bound for
+Spark's columns.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+AHEAD_MS: Final = 24 * 60 * 60 * 1000
+"""How far ahead of now a date may be: clocks and zones differ by less."""
+FIRST_MS: Final = -62_135_596_800_000
+"""The first moment of the year 1."""
+REASON: Final = "reason"
+
+SAID: Final = (
+    "it is dated ",
+    " ms since 1970, which is more than a day ahead, or before the year 1: its producer gave "
+    "another unit, or has a wrong clock",
+)
+"""The reason, before and behind the number."""
+
+_TIME: Final = pa.timestamp("ms", "UTC")
+
+
+class Judged(NamedTuple):
+    """The records of a batch, by their dates."""
+
+    good: pa.RecordBatch
+    bad: pa.RecordBatch | None
+    """With the column `reason`; None: there is no bad record."""
+
+
+def latest_ms(now_ms: int) -> int:
+    """Return the last moment, in ms since 1970, that a record may be dated."""
+    return now_ms + AHEAD_MS
+
+
+def judged(records: pa.RecordBatch, last_ms: int) -> Judged:
+    """Return the records with a good date and those with a bad one, each in their order.
+
+    Args:
+        records: with the columns `timestamp` and `timestampType`; one without a time is good.
+        last_ms: of `latest_ms`.
+    """
+    times = records["timestamp"]
+    is_outside = pc.or_(pc.greater(times, _moment(last_ms)), pc.less(times, _moment(FIRST_MS)))
+    is_bad = pc.and_(pc.greater_equal(records["timestampType"], 0), is_outside)
+    if not pc.any(is_bad).as_py():
+        return Judged(records, None)
+    bad = records.filter(is_bad)
+    numbers = bad["timestamp"].cast(_TIME, safe=False).cast(pa.int64()).cast(pa.string())
+    before, behind = SAID
+    reasons = pc.binary_join_element_wise(before, numbers, behind, "")
+    return Judged(records.filter(pc.invert(is_bad)), bad.append_column(REASON, reasons))
+
+
+def _moment(ms: int) -> pa.Scalar:
+    return pa.scalar(ms, _TIME)

@@ -1,0 +1,161 @@
+"""A record is a claim: its time, its schema and its key end no job, and lose no other record."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.pipeline import PipelineError, archive, copy, replay, rollup
+from tests.pipeline import topics
+from tests.pipeline.committed import records
+from tests.pipeline.table_readers import READERS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
+
+GOOD = 100
+YEAR_58879 = 1_796_000_000_000_000
+"""Microseconds of 2026, given as milliseconds."""
+BAD_OFFSET = GOOD
+SCHEMA = "n INT"
+BEGIN_MS = 1_795_262_400_000  # 2026-11-21 12:00:00 UTC, in front of a window
+UNTIL = (None, "9999-12-31")
+
+
+def send_around_a_bad_date(address: str, topic: str) -> None:
+    """Send 100 good records, one of the year 58879, 100 good ones."""
+    topics.create(address, topic, 1, {"retention.ms": "-1"})
+    client = topics.producer(address)
+    for number in range(2 * GOOD + 1):
+        is_bad = number == BAD_OFFSET
+        at_ms = YEAR_58879 if is_bad else BEGIN_MS + number * 1000
+        client.produce(topic, b'{"n": %d}' % number, b"k", timestamp=at_ms, partition=0)
+    assert client.flush(topics.SECONDS) == 0
+
+
+def letters_in(directory: Path) -> list[dict[str, Any]]:
+    """Return the dead letters in a directory."""
+    return [
+        json.loads(line)
+        for file in directory.glob("topic=*/date=*/*.json")
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
+
+
+def assert_one_letter(directory: Path) -> None:
+    (letter,) = letters_in(directory)
+    assert letter["offset"] == BAD_OFFSET
+    assert letter["value"] == '{"n": 100}'
+    assert letter["reason"].startswith(f"it is dated {YEAR_58879} ms since 1970, which is more")
+
+
+@pytest.mark.parametrize("until", UNTIL)
+def test_a_record_of_the_year_58879_is_one_dead_letter_of_an_archive(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path, until: str | None
+) -> None:
+    """In each format; a table has a place of its own for it, files without a place keep it."""
+    address = minibroker_address
+    send_around_a_bad_date(address, topic)
+    common = {"bootstrap": address, "spark": spark, "until": until}
+    wanted = [offset for offset in range(2 * GOOD + 1) if offset != BAD_OFFSET]
+    for file_format in ("parquet", "iceberg", "delta"):
+        here, dead = tmp_path / file_format, tmp_path / f"dead-{file_format}"
+        places = {} if file_format != "parquet" else {"dead_letters": f"{dead}/"}
+        outcome = archive(topic, to=here, format=file_format, **places, **common)
+        assert (outcome.rows, outcome.bad_records) == (2 * GOOD, 1)
+        for read in READERS[file_format]:
+            assert [row[2] for row in read(here)] == wanted, read
+        assert_one_letter(dead if places else here / "_minibroker" / "bad-dates")
+    kept = archive(topic, to=tmp_path / "files", **common)
+    assert kept.rows == (2 * GOOD + 1 if until is None else 2 * GOOD)
+    dead = tmp_path / "dead-json"
+    outcome = archive(topic, to=tmp_path / "json", format="json", dead_letters=f"{dead}/", **common)
+    assert (outcome.rows, outcome.bad_records) == (2 * GOOD, 1)
+    lines = [path.read_text() for path in tmp_path.glob("json/topic=*/date=*/*.json")]
+    assert sum(text.count("\n") for text in lines) == 2 * GOOD
+
+
+def test_it_is_one_dead_letter_of_a_replay_and_of_a_copy(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """Without a place they write it as it is."""
+    address = minibroker_address
+    send_around_a_bad_date(address, topic)
+    topics.create(address, f"{topic}-dead", 1)
+    common: dict[str, Any] = {"bootstrap": address, "spark": spark}
+    archive(topic, to=tmp_path / "files", **common)
+    given = {"keep_timestamps": True, "dead_letters": f"{tmp_path}/dead/", **common}
+    given["until"] = "9999-12-31"
+    outcome = replay(tmp_path / "files", to_topic=f"{topic}-replayed", **given)
+    assert (outcome.rows, outcome.bad_records) == (2 * GOOD, 1)
+    assert_one_letter(tmp_path / "dead")
+    given = {"checkpoint": tmp_path / "copied", "dead_letters": f"{topic}-dead", **common}
+    given["until"] = "9999-12-31"
+    outcome = copy(topic, to_topic=f"{topic}-copied", **given)
+    assert (outcome.rows, outcome.bad_records) == (2 * GOOD, 1)
+    for name in ("replayed", "copied"):
+        assert len(records(address, f"{topic}-{name}")[0]) == 2 * GOOD
+    (letter,) = records(address, f"{topic}-dead")[0]
+    told = dict(letter.headers or [])
+    assert told["__connect.errors.offset"] == b"100"
+    assert told["__connect.errors.timestamp"] == str(YEAR_58879).encode()
+    assert letter.timestamp_ms < YEAR_58879
+    whole = copy(topic, to_topic=f"{topic}-whole", checkpoint=tmp_path / "whole", **common)
+    assert whole.rows == 2 * GOOD + 1
+    assert records(address, f"{topic}-whole") == records(address, topic)
+    masked = replay(
+        tmp_path / "files",
+        to_topic=f"{topic}-masked",
+        mask="n=fixed:1",
+        checkpoint=tmp_path / "masked",
+        keep_timestamps=True,
+        dead_letters=f"{tmp_path}/dead-masked/",
+        **common,
+    )
+    assert (masked.rows, masked.bad_records) == (2 * GOOD, 1)
+    (hidden,) = letters_in(tmp_path / "dead-masked")
+    assert (hidden["offset"], hidden.get("value"), hidden.get("key")) == (BAD_OFFSET, None, None)
+
+
+@pytest.mark.parametrize("until", UNTIL)
+def test_it_ends_no_window_of_a_rollup(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path, until: str | None
+) -> None:
+    """Two runs: the second one has records that an end of all windows would have lost."""
+    address = minibroker_address
+    send_around_a_bad_date(address, topic)
+    common: dict[str, Any] = {"bootstrap": address, "spark": spark, "window": "1m"}
+    common |= {"agg": "count(*) AS records", "schema": SCHEMA, "until": until}
+    for name, place in (("with", {"dead_letters": f"{tmp_path}/dead/"}), ("without", {})):
+        here = tmp_path / name
+        outcome = rollup(topic, to=here, batch_rows=GOOD + 1, **place, **common)
+        assert (outcome.bad_records, outcome.late_rows) == (1, 0)
+        found = spark.read.parquet(str(here)).groupBy().sum("records").collect()
+        assert found[0][0] == 2 * GOOD
+    assert_one_letter(tmp_path / "dead")
+
+
+def test_lost_records_are_named_and_a_new_topic_is_not_the_old_one(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """`--on-data-loss continue` is about records that were removed, and counts them."""
+    address, here = minibroker_address, tmp_path / "archive"
+    topics.create(address, topic)
+    topics.send(address, topic, 10)
+    common: dict[str, Any] = {"bootstrap": address, "spark": spark, "fail_on_data_loss": False}
+    archive(topic, to=here, **common)
+    topics.send(address, topic, 60)
+    topics.delete_records(address, topic, 60)
+    outcome = archive(topic, to=here, **common)
+    assert (outcome.rows, outcome.skipped_offsets) == (10, 50)
+    topics.delete(address, topic)
+    topics.create(address, topic)
+    topics.send(address, topic, 100)
+    with pytest.raises(PipelineError, match=r"was made anew since the last run .*--on-recreated"):
+        archive(topic, to=here, **common)
