@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.tree import Tree
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.options import TopicToCreate
+    from minibroker.evidence import DeletionEvidence
     from minibroker.ids import TopicPartition
     from minibroker.replication.outboxes import Outboxes
     from minibroker.server.interceptor import Interceptor, LoginInterceptor
@@ -422,9 +423,9 @@ class Broker:
         if values.unclean_leader_election_enable and self.cluster.is_controller:
             self._run_beside(self.cluster.leadership.allow_unclean(topic))
 
-    async def _delete_logs(self, topic: TopicImage) -> None:
+    async def _delete_logs(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
         """Take away the logs of a topic that is deleted. Raises StorageError."""
-        await self.partitions.delete_logs(topic)
+        await self.partitions.delete_logs(topic, evidence)
 
     # Disks that fail.
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.image import TopicImage
     from minibroker.config.dynamic import DynamicConfig
+    from minibroker.evidence import DeletionEvidence
     from minibroker.quotas.manager import QuotaManager
     from minibroker.resolver import Resolver
     from minibroker.security.stored_passwords import StoredPasswords
@@ -46,7 +47,10 @@ class ConfigFollower:
     def on_topic_created(self, topic: TopicImage) -> None:
         self._dynamic.set_topic(topic.name, self._cluster.config_of("topics", topic.name))
 
-    def on_topic_deleted(self, topic: TopicImage) -> None:
+    def on_topic_missing(self, topic: TopicImage) -> None:
+        """Do nothing: its logs stay, and so does their configuration until it comes back."""
+
+    def on_topic_deleted(self, topic: TopicImage, _evidence: DeletionEvidence) -> None:
         self._dynamic.set_topic(topic.name, {})
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.image import TopicImage
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.dynamic import DynamicConfig
+    from minibroker.evidence import DeletionEvidence
     from minibroker.groups.coordinator import GroupCoordinator
     from minibroker.partitions.manager import PartitionManager
     from minibroker.peers.client import PeerClient
@@ -149,8 +150,11 @@ class Coordinators:
         """Resume the coordinators, like `on_topic_created`."""
         self.on_topic_created(topic)
 
-    def on_topic_deleted(self, topic: TopicImage) -> None:
+    def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
         """Do nothing: a coordinator that was made stays."""
+
+    def on_topic_missing(self, topic: TopicImage) -> None:
+        """Do nothing, like `on_topic_deleted`."""
 
     def on_config_changed(self, entity_type: str, entity_name: str) -> None:
         """Do nothing: no configuration matters here."""

@@ -25,6 +25,7 @@ from minibroker.cluster.codecs import PartitionState, decode_large_topic
 from minibroker.cluster.image import NO_LEADER, TopicImage
 from minibroker.cluster.tree import Delete, NoNode, NotEmpty
 from minibroker.errors import CoordinationError, MinibrokerError, StorageError
+from minibroker.evidence import marked_topic
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.slices import TimeSlice, collect
 
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
     from minibroker.cluster.election import Election
     from minibroker.cluster.image import PartitionImage
     from minibroker.cluster.partition_states import PartitionStates
+    from minibroker.evidence import DeletionEvidence
 
-    DeleteLogs = Callable[[TopicImage], Awaitable[None]]
+    DeleteLogs = Callable[[TopicImage, DeletionEvidence], Awaitable[None]]
     """Takes away this broker's logs of a topic, durably. Raises StorageError."""
     AskBroker = Callable[[int, TopicImage], "asyncio.Future[bool] | None"]
     """(broker, topic) → the future of whether the broker has deleted its replicas; it is cancelled
@@ -187,7 +189,7 @@ class Deletions:
             if self._election.guard():
                 await self._states.multi([])  # only the controller goes on
             deletion = self._under_way[name] = Deletion(topic, self._context.broker_id)
-            self._context.updater.begin_deletion(topic)
+            self._context.updater.begin_deletion(topic, _mark_of(name))
             if self._context.tree.is_shared and topic.topic_id != ZERO_TOPIC_ID:
                 await self._states.change(topic, partial(_last_state, self._election.epoch))
         self._go_on(deletion)
@@ -260,7 +262,7 @@ class Deletions:
 
         A broker that stands alone lets go of those: the name is free again, as with Kafka 4.
         """
-        await self._delete_logs(topic)
+        await self._delete_logs(topic, _mark_of(topic.name))
         own = self._context.broker_id
         if not self._context.tree.is_shared:
             return True
@@ -273,7 +275,7 @@ class Deletions:
             if self._under_way.get(name) is not deletion:
                 return
             await self._delete_nodes(name)
-            self._context.updater.remove_topic(name)
+            self._context.updater.delete_topic(name, _mark_of(name))
             del self._under_way[name]
             deletion.failure = None
 
@@ -307,6 +309,10 @@ class Deletions:
         self._under_way.clear()
 
 
+def _mark_of(name: str) -> DeletionEvidence:
+    return marked_topic(paths.delete_topic(name))
+
+
 def _last_state(controller_epoch: int, partition: PartitionImage) -> PartitionState | None:
     """Return the state of a partition that is being deleted; None: as it is.
 
@@ -325,7 +331,7 @@ def _last_state(controller_epoch: int, partition: PartitionImage) -> PartitionSt
     )
 
 
-async def _have_no_logs(_topic: TopicImage) -> None:
+async def _have_no_logs(_topic: TopicImage, _evidence: DeletionEvidence) -> None:
     """Take no log away: there is no storage."""
 
 

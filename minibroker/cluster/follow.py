@@ -2,7 +2,7 @@
 
 Where brokers are processes of their own, the controller alone watches the topics and the states of
 their partitions. It tells the others (`replication.outboxes`, `requests`), and they watch only the
-list of topics, so that none stays that is gone. A broker that becomes the controller reads and
+list of topics, so that none is served that is gone. A broker that becomes the controller reads and
 watches everything before it decides.
 
 Watches only say "look again at X". X goes into a set, one task takes things out and reads them
@@ -457,8 +457,11 @@ class TreeFollower:
             await self._deletions.resume()
 
     async def _read_topics(self) -> None:
-        """Find out which topics there are; read the new ones, drop those that are gone. A broker
-        that the controller tells of new ones only drops.
+        """Find out which topics there are; read the new ones, withdraw those that are gone. A
+        broker that the controller tells of new ones only withdraws.
+
+        A topic that is not there is not served. Its logs are kept: they go on evidence only
+        (`minibroker.evidence`), which comes with the mark and with requests of the controller.
 
         A topic that this broker made itself is in the image and not yet watched: read again too.
         """
@@ -466,7 +469,7 @@ class TreeFollower:
         names = set(await self._context.tree.children(paths.TOPICS))
         for name in [known for known in image.topics if known not in names]:
             self._unwatch(name)
-            self._context.updater.remove_topic(name)
+            self._context.updater.withdraw_topic(name)
         for name in [leaving for leaving in image.leaving if leaving not in names]:
             self._context.updater.show(name)
         if self._task is not None and not self._watches_topics:
@@ -494,7 +497,7 @@ class TreeFollower:
         for name, value in zip(names, found, strict=True):
             if value is None:
                 self._unwatch(name)
-                updater.remove_topic(name)
+                updater.withdraw_topic(name)
             else:
                 topics[name] = await decode_large_topic(paths.topic(name), value[0])
                 found_versions[name] = value[1].version
@@ -548,7 +551,7 @@ class TreeFollower:
         if known is not None and topic_id is not None:
             if known.topic_id in (topic_id, ZERO_TOPIC_ID):
                 return
-            self._context.updater.remove_topic(name)  # deleted and made again in between
+            self._context.updater.withdraw_topic(name)  # another topic has its name now
         if self._task is not None:
             await self._configs.refresh("topics", name)
 

@@ -26,6 +26,7 @@ from minibroker.cluster.image import NO_CONTROLLER
 from minibroker.cluster.updates import STATES_PER_STEP, SentState
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
+from minibroker.evidence import EvidenceKind, deletion_request
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.slices import TimeSlice
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.context import ClusterContext
     from minibroker.cluster.follow import TreeFollower
     from minibroker.cluster.registration import Registration
+    from minibroker.evidence import DeletionEvidence
     from minibroker.ids import TopicId, TopicPartition
 
 LEADER_DURING_DELETE: Final = -2
@@ -175,11 +177,14 @@ class ControllerRequests:
                 )
             if set(broker_ids) != image.brokers.keys():
                 self._follower.look_at_brokers()
-            self._begin_deletions(topics)
+            evidence = deletion_request(
+                EvidenceKind.LEADER_DURING_DELETE, controller_id, controller_epoch
+            )
+            self._begin_deletions(topics, evidence)
             await self._apply(topics)
             self.updated_at_ms = self._context.clock.now_ms()
 
-    def _begin_deletions(self, topics: Iterable[SentTopic]) -> None:
+    def _begin_deletions(self, topics: Iterable[SentTopic], evidence: DeletionEvidence) -> None:
         """Take the topics out of the image whose every partition is being deleted. A large topic
         comes in several requests.
         """
@@ -191,7 +196,7 @@ class ControllerRequests:
             topic_id, before = self._going.pop(topic.name, (known.topic_id, set()))
             going = topic.going if topic_id != known.topic_id else topic.going | before
             if all(index in going for index in range(len(known.partitions))):
-                updater.begin_deletion(known)
+                updater.begin_deletion(known, evidence)
             else:
                 self._going[topic.name] = known.topic_id, going
 

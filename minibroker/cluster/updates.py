@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from minibroker.cluster.codecs import PartitionState, TopicAssignment
     from minibroker.cluster.image import BrokerInfo
+    from minibroker.evidence import DeletionEvidence
     from minibroker.ids import TopicId, TopicPartition
 
     _Waiting = tuple[str, Callable[[TopicImage | None], bool], asyncio.Future[None]]
@@ -57,8 +58,13 @@ class ClusterListener(Protocol):
     def on_topic_created(self, topic: TopicImage) -> None:
         """Hear that a topic appeared; at start, once for every topic found."""
 
-    def on_topic_deleted(self, topic: TopicImage) -> None:
-        """Hear that a topic is gone; its name may come back with another id."""
+    def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
+        """Hear that a topic is deleted; its name may come back with another id."""
+
+    def on_topic_missing(self, topic: TopicImage) -> None:
+        """Hear that a topic is not in the metadata any more, and that nothing says that it was
+        deleted. It is not served, and everything that was stored for it is kept: it may come back.
+        """
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
         """Hear that the partitions `old_count` and above are new."""
@@ -229,11 +235,11 @@ class ImageUpdater:
         """
         await self._refresh_offline(self.failed_replicas.forget_brokers(broker_ids))
 
-    def begin_deletion(self, topic: TopicImage) -> None:
+    def begin_deletion(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
         """Take a topic out of the image that the controller deletes. It stays out, though its nodes
         are there until every broker has deleted its logs.
         """
-        self.remove_topic(topic.name)
+        self.delete_topic(topic.name, evidence)
         self.hide(topic.name, topic.topic_id)
 
     def hide(self, name: str, topic_id: TopicId) -> None:
@@ -302,7 +308,7 @@ class ImageUpdater:
         image.leaving.pop(topic.name, None)
         known = image.topics.get(topic.name)
         if known is not None and not _is_same(known, topic):
-            self.remove_topic(topic.name)  # deleted and created again while we looked elsewhere
+            self.withdraw_topic(topic.name)  # another topic has its name now
             known = None
         image.topics[topic.name] = topic
         if topic.topic_id != ZERO_TOPIC_ID:
@@ -322,12 +328,31 @@ class ImageUpdater:
         for listener in self.listeners:
             _tell(listener.on_leadership, topic, index)
 
-    def remove_topic(self, name: str) -> None:
-        """Take a topic out of the image, its config too."""
+    def delete_topic(self, name: str, evidence: DeletionEvidence) -> None:
+        """Take a topic out of the image that is deleted; listeners delete what they have of it."""
+        topic = self._take_out(name)
+        if topic is not None:
+            for listener in self.listeners:
+                _tell(listener.on_topic_deleted, topic, evidence)
+            self._wake(name)
+
+    def withdraw_topic(self, name: str) -> None:
+        """Take a topic out of the image that the tree does not have, or that has another id there.
+
+        That is no evidence of a deletion: listeners keep what they have of it.
+        """
+        topic = self._take_out(name)
+        if topic is not None:
+            for listener in self.listeners:
+                _tell(listener.on_topic_missing, topic)
+            self._wake(name)
+
+    def _take_out(self, name: str) -> TopicImage | None:
+        """Take a topic out of the image, its config too; return it, None if it is not there."""
         self.image.leaving.pop(name, None)
         topic = self.image.topics.pop(name, None)
         if topic is None:
-            return
+            return None
         self.image.topic_by_id.pop(topic.topic_id, None)
         self.failed_replicas.forget_topic(name)
         same = self._by_metric_name[metric_name(name)]
@@ -335,9 +360,7 @@ class ImageUpdater:
         if not same:
             del self._by_metric_name[metric_name(name)]
         self.image.configs.get("topics", {}).pop(name, None)
-        for listener in self.listeners:
-            _tell(listener.on_topic_deleted, topic)
-        self._wake(name)
+        return topic
 
     def colliding_with(self, name: str) -> list[str]:
         """Return the known topics (of another name) whose metrics would have the same name."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.image import TopicImage
     from minibroker.config.broker import BrokerConfig
+    from minibroker.evidence import DeletionEvidence
     from minibroker.groups.classic.membership import ClassicMembership
     from minibroker.groups.consumer.membership import ConsumerMembership
     from minibroker.groups.group import Group
@@ -271,22 +272,32 @@ class GroupCoordinator:
 
     # The cluster (`ClusterListener`).
 
-    def on_topic_deleted(self, topic: TopicImage) -> None:
+    def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
         """Delete what was committed for the topic, in slices."""
         self._forget_routes()
         if topic.name != OFFSETS_TOPIC:
             self.journal.flush()
-            run_in_slices(self._forget_topic(topic))
+            run_in_slices(self._forget_topic(topic, evidence))
 
-    def _forget_topic(self, topic: TopicImage) -> Iterator[None]:
+    def _forget_topic(self, topic: TopicImage, evidence: DeletionEvidence) -> Iterator[None]:
         steps = [shard.forget_topic(topic.name, topic.topic_id) for shard in self.active_shards()]
+        count = 0
         for of_shard in steps:
             try:
-                for _ in of_shard:
+                for deleted in of_shard:
+                    count += deleted
                     yield
                     self.journal.flush()  # a step has to know every accepted commit
             except KafkaError as error:  # they expire
                 logger.warning("cannot delete offsets of topic %s: %s", topic.name, error)
+        if count:
+            logger.info(
+                "%d committed offsets of topic %s are deleted: %s", count, topic.name, evidence
+            )
+
+    def on_topic_missing(self, topic: TopicImage) -> None:
+        """Forget the routes. What was committed for the topic stays: it may come back."""
+        self._forget_routes()
 
     def on_topic_created(self, topic: TopicImage) -> None:
         """Do nothing: nothing is committed for it yet."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.evidence import EvidenceKind, deletion_request
 from minibroker.protocol.messages.stop_replica import (
     StopReplicaPartitionError,
     StopReplicaRequest,
@@ -68,8 +69,12 @@ async def handle(context: RequestContext, request: StopReplicaRequest) -> StopRe
         results[item] = _stop(partitions, item)
         if item.is_deleted and not results[item]:
             deleted.setdefault(item.topic, []).append(item)
+    evidence = deletion_request(
+        EvidenceKind.STOP_REPLICA, request.controller_id, request.controller_epoch
+    )
     for topic, items in deleted.items():
-        errors = await partitions.delete_replicas(topic, [item.partition for item in items])
+        indexes = [item.partition for item in items]
+        errors = await partitions.delete_replicas(topic, indexes, evidence)
         for item in items:
             if errors[item.partition] is not None:
                 results[item] = ErrorCode.KAFKA_STORAGE_ERROR

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.image import TopicImage
     from minibroker.config.broker import BrokerConfig
+    from minibroker.evidence import DeletionEvidence
     from minibroker.partitions.journal_partition import DecodeBatch
     from minibroker.partitions.manager import PartitionManager
     from minibroker.records.batch import BatchHeader
@@ -349,8 +350,12 @@ class Journal:
         if topic.name == self.topic:
             self._follow(partition)
 
-    def on_topic_deleted(self, topic: TopicImage) -> None:
+    def on_topic_deleted(self, topic: TopicImage, _evidence: DeletionEvidence) -> None:
         """Unload everything: the journal is gone."""
+        self.on_topic_missing(topic)
+
+    def on_topic_missing(self, topic: TopicImage) -> None:
+        """Unload everything: the journal is not served."""
         if topic.name == self.topic:
             for index in list(self._partitions):
                 self._unload(index)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from minibroker.cluster.image import TopicImage
     from minibroker.errors import MinibrokerError
+    from minibroker.evidence import DeletionEvidence
     from minibroker.ids import TopicPartition
     from minibroker.partitions.flushing import RunThen
     from minibroker.partitions.partition import Partition
@@ -37,6 +38,7 @@ class LogDeletion:
 
     __slots__ = (
         "_delay_ms",
+        "_evidence",
         "_indexes",
         "_left",
         "_logs",
@@ -54,6 +56,7 @@ class LogDeletion:
         topic: TopicImage,
         partitions: Mapping[int, Partition],
         indexes: Sequence[int],
+        evidence: DeletionEvidence,
         *,
         logs: LogManager,
         delay_ms: int,
@@ -68,6 +71,7 @@ class LogDeletion:
         self._topic_id = topic.topic_id
         self._indexes = indexes
         self._partitions = partitions
+        self._evidence = evidence
         self._logs = logs
         self._delay_ms = delay_ms
         self._on_failed = on_failed
@@ -86,11 +90,8 @@ class LogDeletion:
         for index in self._indexes:
             partition = self._partitions.get(index)
             if partition is not None:
-                partition.wake()
-                if partition.replicas is not None:
-                    partition.replicas.refuse_waiting(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 # An answer of its leader may be on its way: nothing is written to files that go.
-                partition.take_role(go_offline(partition.role, OfflineReason.DELETED))
+                give_up(partition, OfflineReason.DELETED)
             self._take_out(index)
             yield
         for path in list(self._tasks):
@@ -102,7 +103,7 @@ class LogDeletion:
             log = self._logs.get(self._topic, index)
             if log is None or log.place.is_of_other_topic(self._topic_id):
                 return
-            task = self._logs.delete(self._topic, index)
+            task = self._logs.delete(self._topic, index, self._evidence)
         except StorageError as error:
             self._note_failure(f"partition {self._topic}-{index}", error)
             return
@@ -140,6 +141,16 @@ class LogDeletion:
     def _note_failure(self, subject: str, error: StorageError) -> None:
         self.failure = self.failure or error
         self._on_failed(subject, error)
+
+
+def give_up(partition: Partition, reason: OfflineReason) -> None:
+    """Serve a partition no more that nobody finds any more: those who wait hear that there is no
+    such partition.
+    """
+    partition.wake()
+    if partition.replicas is not None:
+        partition.replicas.refuse_waiting(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    partition.take_role(go_offline(partition.role, reason))
 
 
 def _run_all(tasks: list[Task]) -> None:

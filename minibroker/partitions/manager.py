@@ -5,7 +5,8 @@ Handlers ask here for a partition, and get those that this broker leads. Metadat
 
 A partition with a replica on this broker has a log here, as a leader's or a follower's. Fetchers
 bring a follower's log to where its leader's is (`replication.fetcher`). Logs of topics that are
-deleted, and of replicas that move away, leave by `pending_deletions`.
+deleted, and of replicas that move away, leave by `pending_deletions`. Those of topics that are
+missing in the metadata are kept (`ownerless`).
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from typing import TYPE_CHECKING, Final
 from minibroker.cluster.image import NO_LEADER
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, StorageError
+from minibroker.evidence import moved_replica
 from minibroker.ids import ZERO_TOPIC_ID, TopicPartition
 from minibroker.partitions.append_queue import AppendQueue
 from minibroker.partitions.checking import Checker
 from minibroker.partitions.flushing import run_now, run_now_of
 from minibroker.partitions.log_directory_view import LogDirectoryView
-from minibroker.partitions.ownerless import keep_ownerless
+from minibroker.partitions.ownerless import keep_missing, keep_ownerless
 from minibroker.partitions.partition import Partition
 from minibroker.partitions.pending_deletions import PendingDeletions
 from minibroker.partitions.replicas import FollowerId, ReplicaRules
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.image import MetadataImage, PartitionImage, TopicImage
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.dynamic import DynamicConfig
+    from minibroker.evidence import DeletionEvidence
     from minibroker.partitions.flushing import RunThen
     from minibroker.storage.log_manager import LogManager
     from minibroker.storage.partition_log import PartitionLog
@@ -50,7 +53,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DELETED_AT_ONCE: Final = 10
-"""A topic that another broker deleted leaves in one turn if it has at most so many partitions."""
+"""A topic that leaves the metadata does so in one turn if it has at most so many partitions."""
 
 
 def _ignore(_error: StorageError) -> None:
@@ -371,7 +374,15 @@ class PartitionManager:
         """Make the partitions of a new topic that are here."""
         self.deletions.finish(topic.name)
         self.deletions.forget_errors(topic.name)
+        self._forget_lost_of_others(topic)
         self.on_partitions_added(topic, 0)
+
+    def _forget_lost_of_others(self, topic: TopicImage) -> None:
+        """Forget the partitions in offline directories that an earlier topic of this name has."""
+        hosted = self._topics.get(topic.name, {})
+        for index, partition in list(hosted.items()):
+            if partition.topic_id not in (topic.topic_id, ZERO_TOPIC_ID):
+                del hosted[index]
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
         """Make those of the added partitions that are here."""
@@ -379,7 +390,7 @@ class PartitionManager:
             if topic.partitions[index].leader != NO_LEADER:
                 self._follow_image(topic, index)
 
-    async def delete_logs(self, topic: TopicImage) -> None:
+    async def delete_logs(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
         """Take the logs of a topic out of service that has left the metadata.
 
         Their new names are durable when this returns; their files go on a worker, after
@@ -389,25 +400,50 @@ class PartitionManager:
         Source: Kafka ReplicaManager.stopReplicas, LogManager.asyncDelete.
         """
         if not self.deletions.is_under_way(topic.name):
-            run_in_slices(self._deletion_steps(topic))  # a start found the mark
+            run_in_slices(self._deletion_steps(topic, evidence))  # a start found the mark
         await self.deletions.settled(topic.name)
         self.deletions.check_refused(topic.name)
 
-    def on_topic_deleted(self, topic: TopicImage) -> None:
+    def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
         """Forget the topic's partitions, and delete their logs, a few at a time."""
         self.deletions.forget_errors(topic.name)
-        steps = self._deletion_steps(topic)
+        self._run_steps(topic, self._deletion_steps(topic, evidence))
+
+    def on_topic_missing(self, topic: TopicImage) -> None:
+        """Forget the topic's partitions, and keep their logs, which are served again when the topic
+        comes back. One in an offline directory stays as it is: it must not be begun anew elsewhere.
+        """
+        gone = self._give_up(topic.name)
+        lost = {index: partition for index, partition in gone.items() if partition.is_lost}
+        if lost:
+            self._topics[topic.name] = lost
+        kept = [partition for partition in gone.values() if partition.has_log]
+        if kept:
+            logger.warning(
+                "topic %s is not in the metadata any more, and nothing says that it was deleted: "
+                "%d logs of it are kept and not served",
+                *(topic.name, len(kept)),
+            )
+        steps = keep_missing(self._logs, kept, self._dynamic.topic_default)
+        self._run_steps(topic, self.deletions.begin_keeping(topic.name, steps))
+
+    def _deletion_steps(self, topic: TopicImage, evidence: DeletionEvidence) -> Generator[None]:
+        """Take the topic's partitions out of service; return the steps that delete their logs."""
+        return self.deletions.begin(topic, self._give_up(topic.name), evidence)
+
+    def _give_up(self, topic: str) -> dict[int, Partition]:
+        """Return the partitions of a topic, which nobody finds any more; nothing is staged."""
+        self.deletions.finish(topic)
+        self.commit()
+        self._tell_roles_change()
+        return self._topics.pop(topic, {})
+
+    def _run_steps(self, topic: TopicImage, steps: Generator[None]) -> None:
+        """Take these steps of `deletions`, those of a small topic at once."""
         if len(topic.partitions) <= DELETED_AT_ONCE:
             self.deletions.finish(topic.name)
         else:
             run_in_slices(steps)
-
-    def _deletion_steps(self, topic: TopicImage) -> Generator[None]:
-        """Take the topic's partitions out of service; return the steps that delete their logs."""
-        self.deletions.finish(topic.name)
-        self.commit()
-        self._tell_roles_change()
-        return self.deletions.begin(topic, self._topics.pop(topic.name, {}))
 
     def begin(self) -> None:
         """Make new partitions from now on: the image is complete. Name the logs that it knows no
@@ -459,7 +495,8 @@ class PartitionManager:
             return
         self.commit()
         del self._topics[topic.name][index]
-        self.deletions.delete(topic, {index: partition}, index)
+        evidence = moved_replica(state.replicas, state.leader_epoch)
+        self.deletions.delete(topic, {index: partition}, index, evidence)
 
     # A controller's StopReplica requests (`handlers.stop_replica`).
 
@@ -483,7 +520,7 @@ class PartitionManager:
             self._follow_image(topic, partition.index)
 
     async def delete_replicas(
-        self, topic: str, indexes: Collection[int]
+        self, topic: str, indexes: Collection[int], evidence: DeletionEvidence
     ) -> dict[int, StorageError | None]:
         """Delete the logs of these replicas, where there are any, known to the metadata or not.
 
@@ -495,7 +532,7 @@ class PartitionManager:
         self._tell_roles_change()
         hosted = self._topics.get(topic, {})
         return await self.deletions.delete_replicas(
-            topic, indexes, lambda index: hosted.pop(index, None)
+            topic, indexes, lambda index: hosted.pop(index, None), evidence
         )
 
     def _lead(self, partition: Partition, topic: TopicImage, state: PartitionImage) -> None:

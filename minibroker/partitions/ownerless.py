@@ -1,10 +1,12 @@
-"""Logs that a start finds and that no topic of the metadata image owns.
+"""Logs that no topic of the metadata image owns: a start finds them, or their topic has gone
+missing.
 
 A topic was deleted while this broker was down, or the metadata are other ones than those that the
-logs were written with: nobody here knows. So nothing is deleted, moved or shortened. The logs are
-named, not served, and kept whole: retention leaves them alone, though it does not know what their
-topics asked for. When a topic of that name is made, `LogManager.create_log` marks the old log as
-stray and keeps it.
+logs were written with: ZooKeeper came back empty, say. Nobody here knows. So nothing is deleted,
+moved or shortened. The logs are named, not served, and kept whole: retention leaves them alone,
+though it does not know what their topics asked for. When the topic comes back they are served
+again. When another topic of that name is made, `LogManager.create_log` marks the old log as stray
+and keeps it.
 
 Source: Kafka 3.9 with ZooKeeper leaves such logs where they are. Kafka 4 marks them all as stray
 (LogManager.isStrayReplica): a Kafka that starts later on the right metadata finds empty logs then.
@@ -16,11 +18,16 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from minibroker.config.topic import topic_config
+from minibroker.partitions.log_deletion import give_up
+from minibroker.partitions.role import OfflineReason
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
     from minibroker.cluster.image import MetadataImage
     from minibroker.config.topic import TopicConfig
     from minibroker.ids import TopicPartition
+    from minibroker.partitions.partition import Partition
     from minibroker.storage.log_manager import LogManager
 
 logger = logging.getLogger(__name__)
@@ -58,6 +65,22 @@ def keep_ownerless(
         len(ownerless),
         ", ".join(named),
     )
+
+
+def keep_missing(
+    logs: LogManager, partitions: Collection[Partition], defaults: TopicConfig
+) -> Iterator[None]:
+    """Take the partitions of a missing topic out of service, one with each step, and keep their
+    logs whole. They have been given up: nobody finds them any more.
+    """
+    config = topic_config(_KEEP_EVERYTHING, defaults)
+    for partition in partitions:
+        log = logs.get(partition.topic, partition.index)
+        give_up(partition, OfflineReason.MISSING)
+        if log is not None:
+            logs.high_watermarks[log.name] = log.high_watermark
+            log.update_config(config, logs.rules_of(config))
+        yield
 
 
 def _replicas_of(image: MetadataImage, name: TopicPartition) -> list[int]:

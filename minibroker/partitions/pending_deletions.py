@@ -1,7 +1,7 @@
 """The deletions of logs that are under way on this broker, and those that a disk refused.
 
-The partition manager gives up the partitions of a topic that has left the metadata, or of a replica
-that was moved away. Then this module deletes their logs (`log_deletion`). A request that asked for
+The partition manager gives up the partitions of a topic that is deleted, or of a replica that was
+moved away. Then this module deletes their logs (`log_deletion`). A request that asked for
 it waits here until that is durable.
 
 Source: Kafka ReplicaManager.stopReplicas, LogManager.asyncDelete.
@@ -20,10 +20,11 @@ from minibroker.partitions.log_deletion import LogDeletion
 from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 
     from minibroker.cluster.image import MetadataImage
     from minibroker.config.dynamic import DynamicConfig
+    from minibroker.evidence import DeletionEvidence
     from minibroker.partitions.flushing import RunThen
     from minibroker.partitions.partition import Partition
     from minibroker.storage.log_manager import LogManager
@@ -64,7 +65,8 @@ class PendingDeletions:
         self._on_failed = on_failed
         # Changed by the methods.
         self._steps: dict[str, Generator[None]] = {}
-        """Topic that is gone from the metadata → the rest of its deletion."""
+        """Topic that is gone from the metadata → the rest of the steps by which its logs leave
+        service."""
         self._settling: dict[str, list[LogDeletion]] = {}
         """Topic → deletions of logs that are under way, or whose new names are not durable yet."""
         self._refused: dict[str, StorageError] = {}
@@ -73,7 +75,12 @@ class PendingDeletions:
         self._lost_with_topic: dict[str, set[int]] = {}
         """Topic that is gone from the metadata → its partitions in offline log directories."""
 
-    def begin(self, topic: TopicImage, partitions: Mapping[int, Partition]) -> Generator[None]:
+    def begin(
+        self,
+        topic: TopicImage,
+        partitions: Mapping[int, Partition],
+        evidence: DeletionEvidence,
+    ) -> Generator[None]:
         """Return the steps that delete the logs of a topic, a log with each. `partitions` are those
         of the topic, which nobody finds any more. Nothing may be staged for their logs.
         """
@@ -81,7 +88,7 @@ class PendingDeletions:
         lost = {index for index, partition in partitions.items() if partition.is_lost}
         if lost:
             self._lost_with_topic[name] = lost
-        deletion = self._new(topic, partitions, range(len(topic.partitions)))
+        deletion = self._new(topic, partitions, range(len(topic.partitions)), evidence)
 
         def take() -> Generator[None]:
             yield from deletion.steps()
@@ -91,20 +98,40 @@ class PendingDeletions:
         steps = self._steps[name] = take()
         return steps
 
+    def begin_keeping(self, topic: str, steps: Iterator[None]) -> Generator[None]:
+        """Return these steps, by which the logs of a topic leave service and are kept. `finish`
+        takes those that are left.
+        """
+
+        def take() -> Generator[None]:
+            yield from steps
+            self._steps.pop(topic, None)
+
+        taken = self._steps[topic] = take()
+        return taken
+
     def delete(
-        self, topic: TopicImage, partitions: Mapping[int, Partition], index: int
+        self,
+        topic: TopicImage,
+        partitions: Mapping[int, Partition],
+        index: int,
+        evidence: DeletionEvidence,
     ) -> LogDeletion:
         """Delete one log at once; return its deletion, which is not durable yet. Nothing may be
         staged for the log.
         """
-        deletion = self._new(topic, partitions, [index])
+        deletion = self._new(topic, partitions, [index], evidence)
         for _ in deletion.steps():
             pass
         self._settle(topic.name, deletion)
         return deletion
 
     async def delete_replicas(
-        self, topic: str, indexes: Collection[int], take: Callable[[int], Partition | None]
+        self,
+        topic: str,
+        indexes: Collection[int],
+        take: Callable[[int], Partition | None],
+        evidence: DeletionEvidence,
     ) -> dict[int, StorageError | None]:
         """Delete the logs of these replicas. `take` gives up a partition, if there is one.
 
@@ -118,7 +145,8 @@ class PendingDeletions:
         for index in indexes:
             partition = take(index)
             image = TopicImage(topic, ZERO_TOPIC_ID, [])  # whatever id the directory has
-            deletion = self.delete(image, {index: partition} if partition else {}, index)
+            partitions = {index: partition} if partition else {}
+            deletion = self.delete(image, partitions, index, evidence)
             errors[index] = deletion.failure or refused
             if index in lost and errors[index] is None:
                 errors[index] = StorageError(
@@ -154,7 +182,7 @@ class PendingDeletions:
         self._lost_with_topic.pop(topic, None)
 
     def finish(self, topic: str) -> None:
-        """Take out of service the logs that a deleted topic of this name still has."""
+        """Take out of service the logs that an earlier topic of this name still has."""
         for _ in self._steps.pop(topic, ()):
             pass
 
@@ -169,13 +197,18 @@ class PendingDeletions:
                 steps.close()
 
     def _new(
-        self, topic: TopicImage, partitions: Mapping[int, Partition], indexes: Sequence[int]
+        self,
+        topic: TopicImage,
+        partitions: Mapping[int, Partition],
+        indexes: Sequence[int],
+        evidence: DeletionEvidence,
     ) -> LogDeletion:
         """Return a deletion that counts as under way."""
         deletion = LogDeletion(
             topic,
             partitions,
             indexes,
+            evidence,
             logs=self._logs,
             # As Kafka: the broker's delay, whatever the topic's own `file.delete.delay.ms`.
             delay_ms=self._dynamic.topic_default.file_delete_delay_ms,

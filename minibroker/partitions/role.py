@@ -43,6 +43,7 @@ class OfflineReason(Enum):
     LOG_FAILED = "its log cannot be made or opened"
     DIRECTORY_FAILED = "its log directory failed"
     DELETED = "its log is deleted; nobody finds the partition any more"
+    MISSING = "its topic is not in the metadata; its log is kept, and nobody finds the partition"
 
 
 class Leader(NamedTuple):

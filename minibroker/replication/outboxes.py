@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.image import BrokerInfo, TopicImage
     from minibroker.config.broker import BrokerConfig
+    from minibroker.evidence import DeletionEvidence
 
 logger = logging.getLogger(__name__)
 
@@ -267,8 +268,12 @@ class Outboxes:
         elif before is None or not had or before.leader_epoch != now.leader_epoch:
             outbox.tell_role(name, is_new=not had)
 
-    def on_topic_deleted(self, topic: TopicImage) -> None:
+    def on_topic_deleted(self, topic: TopicImage, _evidence: DeletionEvidence) -> None:
         """Forget it. What a broker has to delete, `delete` says."""
+        self.on_topic_missing(topic)
+
+    def on_topic_missing(self, topic: TopicImage) -> None:
+        """Forget it: when it comes back it is told as a new one."""
         self._known.pop(topic.name, None)
         self._owned.discard(topic.name)
 

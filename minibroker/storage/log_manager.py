@@ -36,6 +36,7 @@ from minibroker.storage.tasks import RemoveCopyTask, RemoveDirectoryTask
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig
+    from minibroker.evidence import DeletionEvidence
     from minibroker.storage.log_move import LogMove
 
 logger = logging.getLogger(__name__)
@@ -543,15 +544,22 @@ class LogManager:
         self.logs[TopicPartition(topic, partition)].truncate_fully_and_start_at(offset)
         self.checkpoint_now()
 
-    def delete(self, topic: str, partition: int) -> Callable[[], None] | None:
+    def delete(
+        self, topic: str, partition: int, evidence: "DeletionEvidence"
+    ) -> Callable[[], None] | None:
         """Take the partition out of service and rename its directory; the returned task removes it,
-        on any thread. None where there is no such log.
+        on any thread. None where there is no such log. The evidence is named in one log line.
 
         The new name is durable after `settle_deletion`. Raises StorageError, which takes the
         directory offline: the log is out of service and has its name, until a start finds it.
         """
         log = self.logs.get(TopicPartition(topic, partition))
-        return None if log is None else self._take_out(log, names.DELETE_DIRECTORY)
+        if log is None:
+            return None
+        directory = log.directory
+        task = self._take_out(log, names.DELETE_DIRECTORY)
+        logger.info("log %s is deleted: %s", directory, evidence)
+        return task
 
     def _take_out(self, log: PartitionLog, mark: str) -> Callable[[], None]:
         """Rename a log's directory and forget it; a task removes it. Raises StorageError."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from minibroker.app import Broker
     from minibroker.cluster.image import TopicImage
     from minibroker.config.options import TopicToCreate
+    from minibroker.evidence import DeletionEvidence
     from minibroker.partitions.partition import Partition
     from minibroker.records.record import Header
     from minibroker.security.authorizer import Authorizer
@@ -72,7 +73,10 @@ class _Progress:
     def on_topic_created(self, topic: TopicImage) -> None:
         self.event.set()
 
-    def on_topic_deleted(self, topic: TopicImage) -> None:
+    def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
+        self.event.set()
+
+    def on_topic_missing(self, topic: TopicImage) -> None:
         self.event.set()
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from minibroker.cluster.cluster import Cluster as Metadata
     from minibroker.cluster.image import PartitionImage, TopicImage
+    from minibroker.evidence import DeletionEvidence
     from minibroker.security.acls import Acl
     from minibroker.testing.inspector import Inspector
     from minibroker.testing.node import Node
@@ -280,7 +281,11 @@ class _Changes:
         """Tell who waits."""
         self._tell()
 
-    def on_topic_deleted(self, topic: TopicImage) -> None:
+    def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
+        """Tell who waits."""
+        self._tell()
+
+    def on_topic_missing(self, topic: TopicImage) -> None:
         """Tell who waits."""
         self._tell()
 

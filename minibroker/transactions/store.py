@@ -243,6 +243,12 @@ class TransactionStore:
 
         tombstones = [(encode_key(name), None) for name in names]
         self._runtime.write(shard.index, tombstones, replay=replay, then=_nothing)
+        for name in names:
+            logger.info("transactional id %r is deleted: %s", name, _UNUSED)
+
+
+_UNUSED: Final = "nobody used it for transactional.id.expiration.ms"
+"""The evidence for the deletion of a transactional id's state, for the log."""
 
 
 def _nothing() -> None:

@@ -12,6 +12,7 @@ import pytest
 from minibroker.groups.offsets import CommittedOffset
 from minibroker.records.batch import iterate_headers
 from tests.support.cold_files import ColdFiles
+from tests.support.evidence import MARKED
 from tests.support.in_process import InProcessBroker, RawClient, batch_of
 from tests.support.record_requests import asking, first, part, produce
 from tests.support.waiting import eventually
@@ -141,7 +142,7 @@ async def test_a_coordinator_loads_what_is_not_in_memory_and_the_loop_waits_for_
         )
     groups.journal.flush()
     files.drop(running.partitions.get(topic.name, index).log.directory)
-    groups.journal.on_topic_deleted(topic)
+    groups.journal.on_topic_deleted(topic, MARKED)
     groups.journal.on_topic_created(topic)
     await eventually(lambda: groups.journal.is_active(index))
     assert groups.shard("g").offsets.committed_count == 200

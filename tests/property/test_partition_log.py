@@ -23,6 +23,7 @@ from minibroker.storage import log_reads, lookups, retention
 from minibroker.storage.log_directory import LogDirectory
 from tests.support.check import broken_things
 from tests.support.compaction import compact
+from tests.support.evidence import MARKED
 from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, abandon, config, flush, open_manager
 
@@ -220,7 +221,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule()
     def make_again(self) -> None:
         """Delete the log and make one of its name, which must know nothing of the old one."""
-        task = self.manager.delete("t", 0)
+        task = self.manager.delete("t", 0, MARKED)
         assert task is not None
         task()
         self.log = self.manager.create_log("t", 0, TOPIC_ID, SETTINGS)

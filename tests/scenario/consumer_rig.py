@@ -51,6 +51,7 @@ from minibroker.protocol.stored.consumer_protocol_subscription import (
 )
 from tests.scenario.surroundings import ListCluster, ListRuntime, ManualTimers
 from tests.scenario.transcripts import words_of
+from tests.support.evidence import MARKED
 from tests.support.in_process import ManualClock
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ class ConsumerRig:
     def on_drop(self, words: list[str], named: dict[str, str]) -> None:
         topic = self.cluster.image.topics.pop(words[0])
         del self.cluster.image.topic_by_id[topic.topic_id]
-        self.consumer.on_topic_deleted(topic)
+        self.consumer.on_topic_deleted(topic, MARKED)
 
     def on_advance(self, words: list[str], named: dict[str, str]) -> None:
         self.timers.run_until(self.clock.ms + int(words[0]))

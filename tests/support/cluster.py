@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.tree import Tree
     from minibroker.error_codes import ErrorCode
     from minibroker.errors import KafkaError
+    from minibroker.evidence import DeletionEvidence
 
 
 class Recorder:
@@ -35,8 +36,11 @@ class Recorder:
     def on_topic_created(self, topic: TopicImage) -> None:
         self.events.append(("created", topic.name, len(topic.partitions)))
 
-    def on_topic_deleted(self, topic: TopicImage) -> None:
-        self.events.append(("deleted", topic.name))
+    def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
+        self.events.append(("deleted", topic.name, evidence.kind))
+
+    def on_topic_missing(self, topic: TopicImage) -> None:
+        self.events.append(("missing", topic.name))
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
         self.events.append(("added", topic.name, old_count, len(topic.partitions)))

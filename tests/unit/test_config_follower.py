@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from minibroker.config_follower import ConfigFollower
+from tests.support.evidence import MARKED
 
 
 class Told:
@@ -56,5 +57,5 @@ def test_a_topic_comes_with_its_configuration_and_goes_without() -> None:
     follower = ConfigFollower(told, told, told, told, told)  # type: ignore[arg-type]
     topic: Any = SimpleNamespace(name="t")
     follower.on_topic_created(topic)
-    follower.on_topic_deleted(topic)
+    follower.on_topic_deleted(topic, MARKED)
     assert told.calls == [("set_topic", "t", {"of": "topics/t"}), ("set_topic", "t", {})]

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.image import TopicImage
     from minibroker.config.broker import BrokerConfig
+    from minibroker.evidence import DeletionEvidence
     from minibroker.groups.classic.membership import ClassicMembership
     from minibroker.groups.consumer.heartbeat import Heartbeat
     from minibroker.groups.member_requests import (
@@ -296,8 +297,12 @@ class ConsumerMembership:
         """Note it: a group may subscribe to it, or have a pattern that matches it."""
         self.topics.note_created()
 
-    def on_topic_deleted(self, topic: TopicImage) -> None:
+    def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
         """Forget it: no member has its partitions any more."""
+        self.on_topic_missing(topic)
+
+    def on_topic_missing(self, topic: TopicImage) -> None:
+        """Forget it, like a deleted one."""
         self.topics.forget(topic.name)
         self.topics.note_changed()
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.tree import Operation, Tree
+    from minibroker.evidence import DeletionEvidence
 
 MARK = "/admin/delete_topics/t"
 
@@ -113,7 +114,7 @@ async def test_deletion_that_broke_off_is_finished_at_start(new_tree: Callable[[
     await first.close()
     deleted = []
 
-    async def delete_logs(topic: TopicImage) -> None:
+    async def delete_logs(topic: TopicImage, _evidence: DeletionEvidence) -> None:
         deleted.append(topic.name)
 
     tree = new_tree()
@@ -131,7 +132,7 @@ async def test_logs_go_before_the_topic_does_and_behind_a_durable_mark(
     tree = new_tree()
     steps: list[object] = []
 
-    async def delete_logs(topic: TopicImage) -> None:
+    async def delete_logs(topic: TopicImage, _evidence: DeletionEvidence) -> None:
         assert topic.name == "t"
         assert cluster.image.topics == {}
         steps.append(await nodes_of_topic(tree))
@@ -156,7 +157,7 @@ async def test_a_topic_whose_log_the_disk_keeps_stays_marked(
 ) -> None:
     refusals = [StorageError("refused")] * 2
 
-    async def delete_logs(_topic: TopicImage) -> None:
+    async def delete_logs(_topic: TopicImage, _evidence: DeletionEvidence) -> None:
         if refusals:
             raise refusals.pop()
 

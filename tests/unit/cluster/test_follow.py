@@ -26,11 +26,12 @@ from minibroker.cluster.controller import new_topic_id
 from minibroker.cluster.embedded import EmbeddedTree
 from minibroker.cluster.image import NO_LEADER, BrokerInfo, Endpoint
 from minibroker.cluster.internal_topics import NewTopic
-from minibroker.cluster.tree import SessionEvent
+from minibroker.cluster.tree import Create, Delete, SessionEvent
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
 from minibroker.ids import TopicPartition
 from tests.support.cluster import Recorder, add_topic_of_kafka, stop_following
+from tests.support.evidence import MARKED
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ async def pair(
     second, second_heard = await started(shared, 2)
 
     def delete(_broker_id: int, topic: TopicImage) -> asyncio.Future[bool]:
-        second._updater.begin_deletion(topic)  # as a request of the controller does
+        second._updater.begin_deletion(topic, MARKED)  # as a request of the controller does
         done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         done.set_result(True)
         return done
@@ -344,6 +345,33 @@ async def test_topic_made_again_by_others_is_another_topic(pair: Pair, shared: S
     await heard.wait_until(lambda: new_id in first.image.topic_by_id)
     assert old.topic_id not in first.image.topic_by_id
     assert first.config_of("topics", "t") == {"a": "new"}
+
+
+async def remove_by_hand(tree: SharedTree, name: str) -> list[Create]:
+    """Delete a topic's nodes as a user does; return what makes them again."""
+    found = await tree.subtree(paths.topic(name))
+    made = [Create(path, (await tree.get(path))[0]) for path in found]
+    await tree.multi([Delete(path) for path in reversed(found)])
+    return made
+
+
+async def test_a_topic_that_is_missing_in_the_tree_is_not_served_and_not_deleted(
+    pair: Pair, shared: SharedTree
+) -> None:
+    first, heard, second, others = pair
+    topic = await first.create_topic("t")
+    await others.wait_until(lambda: "t" in second.image.topics)
+    heard.take()
+    nodes = await remove_by_hand(shared, "t")
+    await heard.wait_until(lambda: "t" not in first.image.topics)
+    await others.wait_until(lambda: "t" not in second.image.topics)
+    for recorder in (heard, others):
+        assert ("missing", "t") in recorder.events
+        assert "deleted" not in [event[0] for event in recorder.events]
+    heard.take()
+    await shared.multi(nodes)
+    await heard.wait_until(lambda: topic.topic_id in first.image.topic_by_id)
+    assert ("created", "t", 1) in heard.take()
 
 
 async def test_renewed_session_registers_and_reads_again(shared: SharedTree) -> None:

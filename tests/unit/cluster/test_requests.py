@@ -16,6 +16,7 @@ from minibroker.cluster.tree import Create, Delete, Set
 from minibroker.cluster.updates import SentState
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.evidence import EvidenceKind
 from minibroker.ids import ZERO_TOPIC_ID, TopicId
 from tests.support.cluster import Recorder, add_broker, new_cluster, stop_following
 from tests.support.in_process import ManualClock
@@ -160,7 +161,7 @@ async def test_a_topic_that_is_deleted_stays_out_until_another_one_has_its_name(
 ) -> None:
     topic_id = cluster.image.topics["t"].topic_id
     await update(cluster, {0: sent(LEADER_DURING_DELETE, -2, 0)})
-    assert heard.take() == [("deleted", "t")]
+    assert heard.take() == [("deleted", "t", EvidenceKind.LEADER_DURING_DELETE)]
     await read(cluster)
     await update(cluster, {0: sent(1, 9, 9)}, topic_id=topic_id)
     assert "t" not in cluster.image.topics

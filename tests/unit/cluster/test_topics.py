@@ -14,6 +14,7 @@ from minibroker.cluster.image import TopicImage
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from tests.support.cluster import add_broker, code_of
+from tests.support.evidence import MARKED
 from tests.support.turns import Turns
 
 if TYPE_CHECKING:
@@ -342,7 +343,7 @@ async def test_delete_topic_removes_all_and_tells(
     topic = await cluster.create_topic("t", 3, configs={"a": "b"})
     heard.take()
     await cluster.delete_topic("t")
-    assert heard.take() == [("deleted", "t")]
+    assert heard.take() == [("deleted", "t", MARKED.kind)]
     assert cluster.image.topics == {}
     assert topic.topic_id not in cluster.image.topic_by_id
     assert cluster.config_of("topics", "t") == {}

@@ -12,6 +12,7 @@ from minibroker.cluster.image import NO_LEADER, BrokerInfo, MetadataImage, Topic
 from minibroker.cluster.updates import STATES_PER_STEP, ImageUpdater, replace_partition
 from minibroker.ids import ZERO_TOPIC_ID, TopicId
 from tests.support.cluster import Recorder
+from tests.support.evidence import MARKED
 from tests.support.turns import Turns
 from tests.support.waiting import eventually
 
@@ -98,7 +99,7 @@ async def test_only_partitions_that_changed_are_told(
 async def test_another_id_is_another_topic(updater: ImageUpdater, heard: Recorder) -> None:
     await updater.apply_topic(topic(updater, ID_A, 1))
     await updater.apply_topic(topic(updater, ID_B, 1))
-    assert heard.take() == [("created", "t", 1), ("deleted", "t"), ("created", "t", 1)]
+    assert heard.take() == [("created", "t", 1), ("missing", "t"), ("created", "t", 1)]
     assert set(updater.image.topic_by_id) == {ID_B}
 
 
@@ -114,11 +115,15 @@ async def test_topic_that_gets_its_id_stays_the_same(
 
 
 async def test_removal_takes_the_config_along(updater: ImageUpdater, heard: Recorder) -> None:
-    updater.remove_topic("t")
+    updater.delete_topic("t", MARKED)
     await updater.apply_topic(topic(updater, ID_A, 1))
     updater.apply_config("topics", "t", {"a": "b"})
-    updater.remove_topic("t")
-    assert heard.take() == [("created", "t", 1), ("config", "topics", "t"), ("deleted", "t")]
+    updater.delete_topic("t", MARKED)
+    assert heard.take() == [
+        ("created", "t", 1),
+        ("config", "topics", "t"),
+        ("deleted", "t", MARKED.kind),
+    ]
     assert updater.image.configs == {"topics": {}}
 
 
@@ -182,9 +187,9 @@ async def test_names_that_collide_in_metrics_are_known(updater: ImageUpdater) ->
         await updater.apply_topic(TopicImage(name, ZERO_TOPIC_ID, []))
     assert updater.colliding_with("a.b") == ["a_b"]
     assert updater.colliding_with("ab") == []
-    updater.remove_topic("a_b")
+    updater.delete_topic("a_b", MARKED)
     assert updater.colliding_with("a.b") == []
-    updater.remove_topic("a.b")
+    updater.delete_topic("a.b", MARKED)
     assert updater.colliding_with("a_b") == []
 
 
@@ -205,7 +210,7 @@ async def test_waiting_for_a_topic(updater: ImageUpdater) -> None:
     await led
     gone = asyncio.ensure_future(updater.wait_for_topic("t", lambda found: found is None, 10))
     await asyncio.sleep(0)
-    updater.remove_topic("t")
+    updater.delete_topic("t", MARKED)
     await gone
     with pytest.raises(TimeoutError):
         await updater.wait_for_topic("t", lambda found: found is not None, 0.01)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,7 @@ from minibroker.errors import KafkaError
 from minibroker.groups.offsets import CommittedOffset
 from minibroker.groups.records import encode_offset_key
 from minibroker.records.control import TransactionMarker, build_marker
+from tests.support.evidence import MARKED
 from tests.support.in_process import InProcessBroker, ManualClock
 from tests.support.turns import Turns
 from tests.support.waiting import eventually
@@ -229,6 +231,20 @@ async def test_others_have_the_loop_while_a_deleted_topic_is_forgotten(
     monkeypatch.setattr(slices, "SLICE_S", 0.0)
     topic = running.broker.services.cluster.image.topics["t"]
     turns = Turns()
-    groups_of(running).on_topic_deleted(topic)
+    groups_of(running).on_topic_deleted(topic, MARKED)
     await eventually(lambda: all(offset_of(running, group_id) is None for group_id in groups))
     assert turns.stop() >= len(groups)
+
+
+async def test_offsets_of_a_missing_topic_stay_and_those_of_a_deleted_one_go_with_a_line(
+    running: InProcessBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    commit(running, "g", 5)
+    topic = running.broker.services.cluster.image.topics["t"]
+    groups_of(running).on_topic_missing(topic)
+    await asyncio.sleep(0)
+    assert offset_of(running, "g") == 5
+    groups_of(running).on_topic_deleted(topic, MARKED)
+    await eventually(lambda: offset_of(running, "g") is None)
+    await eventually(lambda: f"1 committed offsets of topic t are deleted: {MARKED}" in caplog.text)

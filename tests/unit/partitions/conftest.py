@@ -15,6 +15,7 @@ from minibroker.partitions.manager import PartitionManager
 from minibroker.partitions.partition import Partition
 from minibroker.storage.disk import Disk
 from minibroker.storage.log_manager import LogManager
+from tests.support.evidence import MARKED
 from tests.support.faulty_files import FaultyFiles
 from tests.support.in_process import ManualClock, batch_of
 
@@ -112,7 +113,7 @@ class World:
     def delete(self, name: str) -> None:
         topic = self.image.topics.pop(name)
         del self.image.topic_by_id[topic.topic_id]
-        self.manager.on_topic_deleted(topic)
+        self.manager.on_topic_deleted(topic, MARKED)
 
     def partition(self, name: str = "t", index: int = 0) -> Partition:
         return self.manager.get(name, index)

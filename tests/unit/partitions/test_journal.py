@@ -15,6 +15,7 @@ from minibroker.partitions.journal_partition import RECORDS_AT_ONCE, coordinator
 from minibroker.records.batch import read_header
 from minibroker.records.control import TransactionMarker, build_marker
 from minibroker.records.record import Record, decode_records
+from tests.support.evidence import MARKED
 from tests.support.message_sets import message
 from tests.support.turns import Turns
 from tests.support.waiting import eventually
@@ -361,7 +362,7 @@ async def test_a_partition_that_goes_between_two_steps_of_its_load_is_dropped(
     await eventually(lambda: bool(bench.listener.batches))
     replayed = len(bench.listener.batches)
     assert replayed < 3
-    bench.journal.on_topic_deleted(topic)
+    bench.journal.on_topic_deleted(topic, MARKED)
     turns = Turns()
     await eventually(lambda: turns.taken >= 3)
     turns.stop()
@@ -408,7 +409,7 @@ def test_a_deleted_topic_is_unloaded_and_comes_back_empty(world: World) -> None:
     bench.journal.start()
     bench.append(0, [(b"k", b"v")])
     world.delete(TOPIC)
-    bench.journal.on_topic_deleted(topic)
+    bench.journal.on_topic_deleted(topic, MARKED)
     assert bench.listener.events == ["loaded 0", "unloaded 0"]
     assert bench.journal.state_of(0) is None
     bench.journal.on_topic_created(world.create(TOPIC))
@@ -441,7 +442,7 @@ def test_added_partitions_are_served_and_other_topics_do_not_matter(world: World
     bench.journal.on_topic_created(other)
     bench.journal.on_leadership(other, 0)
     bench.journal.on_partitions_added(other, 0)
-    bench.journal.on_topic_deleted(other)
+    bench.journal.on_topic_deleted(other, MARKED)
     bench.journal.on_config_changed("topics", TOPIC)
     grown = TopicImage(TOPIC, topic.topic_id, [*topic.partitions, partition_image()])
     world.image.topics[TOPIC] = grown

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from minibroker.errors import StorageError
 from minibroker.partitions.flushing import run_now_of
 from minibroker.partitions.log_deletion import REMOVED_AT_ONCE, LogDeletion
+from tests.support.evidence import MARKED
 from tests.unit.partitions.conftest import partition_image
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ def deletion_of(world: World, count: int) -> LogDeletion:
         topic,
         world.manager.of_topic("t"),
         range(len(topic.partitions)),
+        MARKED,
         logs=world.logs,
         delay_ms=5,
         on_failed=lambda _subject, _error: None,
@@ -68,6 +70,7 @@ def test_a_topic_without_logs_here_has_nothing_to_settle(world: World) -> None:
         topic,
         {},
         range(len(topic.partitions)),
+        MARKED,
         logs=world.logs,
         delay_ms=5,
         on_failed=lambda _subject, _error: None,

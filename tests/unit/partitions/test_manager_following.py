@@ -12,6 +12,7 @@ from minibroker.partitions.role import OfflineReason, go_offline
 from minibroker.records.batch import iterate_headers
 from minibroker.storage import log_reads
 from minibroker.storage.follower_records import UnexpectedOffsetError
+from tests.support.evidence import MARKED
 from tests.support.in_process import batch_of
 from tests.unit.partitions.conftest import partition_image
 
@@ -208,7 +209,7 @@ async def test_an_answer_that_comes_behind_the_deletion_writes_nothing(
     world: World, led: Partition, follower: Partition
 ) -> None:
     lead(world, b"a")
-    await world.manager.delete_replicas("t", [follower.index])
+    await world.manager.delete_replicas("t", [follower.index], MARKED)
     with pytest.raises(KafkaError) as caught:
         replicate(world, led, follower)
     assert caught.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -1,4 +1,4 @@
-"""Logs that a start finds and no topic owns: named, kept whole, and never in a new topic's way."""
+"""Logs that no topic owns, at a start or later: named, kept whole, never in a new topic's way."""
 
 from __future__ import annotations
 
@@ -6,17 +6,27 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker import slices
 from minibroker.app import Broker
 from minibroker.cluster.codecs import encode_topic
 from minibroker.cluster.controller import new_topic_id
 from minibroker.cluster.embedded import EmbeddedTree
+from minibroker.cluster.image import TopicImage
 from minibroker.cluster.tree import Delete
+from minibroker.error_codes import ErrorCode
+from minibroker.ids import TopicId, TopicPartition
+from minibroker.partitions.manager import DELETED_AT_ONCE
 from minibroker.storage import retention
 from tests.support.in_process import InProcessBroker, ManualClock, batch_of
 from tests.support.logs import values_of
+from tests.support.turns import Turns
+from tests.support.waiting import eventually
+from tests.unit.partitions.conftest import code_of, partition_image
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.unit.partitions.conftest import World
 
 DAY_MS = 86_400_000
 SETTINGS = {"log.segment.bytes": "1048576"}
@@ -111,3 +121,102 @@ async def test_a_topic_that_was_made_again_meanwhile_serves_from_the_start(
         append(running.broker, "known", b"new")
     (stray,) = (forgotten / "data").glob("known-0.*-stray")
     assert b"old" in (stray / "00000000000000000000.log").read_bytes()
+
+
+def withdraw(world: World, name: str = "t") -> TopicImage:
+    """Let the metadata have a topic no more, and say nothing of a deletion."""
+    topic = world.image.topics.pop(name)
+    del world.image.topic_by_id[topic.topic_id]
+    world.manager.on_topic_missing(topic)
+    return topic
+
+
+def test_the_log_of_a_missing_topic_is_kept_and_not_served(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.create("t")
+    world.append(b"x")
+    world.manager.commit()
+    directory = world.partition().log.directory
+    withdraw(world)
+    assert code_of(world, "t", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert world.files.exists(directory)
+    assert world.later == []
+    assert "topic t is not in the metadata any more" in caplog.text
+    log = world.logs.get("t", 0)
+    assert log is not None
+    log.roll()
+    world.clock.advance(30 * DAY_MS)
+    retention.delete_old_segments(log, log.log_end_offset, world.clock.now_ms())
+    assert values_of(log) == [b"x"]
+
+
+def test_a_topic_that_comes_back_is_served_from_its_log(world: World) -> None:
+    world.create("t", partition_image(replicas=(0, 1), isr=(0,)))
+    world.append(b"x")
+    world.manager.commit()
+    before = world.partition()
+    before.advance_high_watermark(1)
+    rules = before.log.config
+    topic = withdraw(world)
+    assert not before.has_log
+    assert world.logs.get("t", 0).config is not rules  # type: ignore[union-attr]
+    world.image.topics["t"] = world.image.topic_by_id[topic.topic_id] = topic
+    world.manager.on_topic_created(topic)
+    after = world.partition()
+    assert values_of(after.log) == [b"x"]
+    assert after.high_watermark == 1
+    assert after.log.config.retention_ms == rules.retention_ms
+    world.append(b"y")
+    world.manager.commit()
+    assert values_of(after.log) == [b"x", b"y"]
+
+
+async def test_a_large_topic_goes_missing_in_slices_and_may_come_back_before_the_last(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    count = 5 * DELETED_AT_ONCE
+    world.create("t", *[partition_image()] * count)
+    before = list(world.manager.of_topic("t").values())
+    turns = Turns()
+    topic = withdraw(world)
+    assert any(partition.has_log for partition in before)
+    await eventually(lambda: not any(partition.has_log for partition in before))
+    assert turns.stop() >= count - 1
+    world.create("t", *[partition_image()] * count)
+    before = list(world.manager.of_topic("t").values())
+    withdraw(world)
+    world.image.topics["t"] = world.image.topic_by_id[topic.topic_id] = topic
+    world.manager.on_topic_created(topic)
+    assert not any(partition.has_log for partition in before)
+    assert all(partition.has_log for partition in world.manager.of_topic("t").values())
+    assert len(world.logs.logs) == count
+
+
+def test_another_topic_of_the_name_moves_the_log_of_the_missing_one_aside(world: World) -> None:
+    world.create("t")
+    world.append(b"x")
+    world.manager.commit()
+    withdraw(world)
+    other = TopicImage("t", TopicId(b"\2" * 16), [partition_image()])
+    world.image.topics["t"] = world.image.topic_by_id[other.topic_id] = other
+    world.manager.on_topic_created(other)
+    assert values_of(world.partition().log) == []
+    names = world.files.list_directories(world.logs.directories[0].path)
+    assert sorted(name.rpartition("-")[2] for name in names) == ["0", "stray"]
+
+
+def test_a_lost_partition_stays_lost_while_its_topic_is_missing(world: World) -> None:
+    """Its log may be in the offline directory: it must not begin anew in another one."""
+    world.create("t")
+    world.manager.take_offline([TopicPartition("t", 0)])
+    topic = withdraw(world)
+    world.image.topics["t"] = world.image.topic_by_id[topic.topic_id] = topic
+    world.manager.on_topic_created(topic)
+    assert code_of(world, "t", 0) == ErrorCode.KAFKA_STORAGE_ERROR
+    withdraw(world)
+    other = TopicImage("t", TopicId(b"\2" * 16), [partition_image()])
+    world.image.topics["t"] = world.image.topic_by_id[other.topic_id] = other
+    world.manager.on_topic_created(other)
+    assert world.partition().is_leader

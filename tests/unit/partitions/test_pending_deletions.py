@@ -13,11 +13,24 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import StorageError
 from minibroker.ids import TopicId, TopicPartition
 from minibroker.partitions.log_deletion import REMOVED_AT_ONCE
+from tests.support.evidence import MARKED
 from tests.support.turns import Turns
 from tests.unit.partitions.conftest import code_of, partition_image
 
 if TYPE_CHECKING:
     from tests.unit.partitions.conftest import World
+
+
+def test_each_deletion_of_a_log_is_a_line_that_names_the_evidence(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    world.create("t", partition_image(), partition_image())
+    directories = [world.partition("t", index).log.directory for index in range(2)]
+    world.delete("t")
+    assert [record.getMessage() for record in caplog.records] == [
+        f"log {directory} is deleted: {MARKED}" for directory in directories
+    ]
 
 
 def test_a_deleted_topic_is_gone_at_once_and_its_files_later(world: World) -> None:
@@ -42,7 +55,7 @@ async def test_the_logs_of_a_topic_that_has_left_go_durably(world: World) -> Non
     for directory in world.logs.directories:
         world.logs.settle_deletion(directory.path, [])
     world.delete("t")
-    await world.manager.delete_logs(topic)
+    await world.manager.delete_logs(topic, MARKED)
     assert code_of(world, "t", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     ((delay_ms, remove),) = world.later
     assert delay_ms == 60_000
@@ -61,7 +74,7 @@ async def test_others_have_their_turn_while_the_logs_of_a_large_topic_go(
     monkeypatch.setattr(slices, "SLICE_S", 0.0)
     topic = world.create("t", *[partition_image()] * 100)
     turns = Turns()
-    await world.manager.delete_logs(topic)
+    await world.manager.delete_logs(topic, MARKED)
     assert turns.stop() >= 100
     assert world.logs.logs == {}
 
@@ -113,20 +126,20 @@ async def test_a_disk_that_does_not_let_go_of_a_log_keeps_the_topic_s_mark(
     world.delete("t")
     for _ in range(2):  # the next controller asks again
         with pytest.raises(StorageError):
-            await world.manager.delete_logs(topic)
+            await world.manager.delete_logs(topic, MARKED)
     (error,) = refused
     assert error.is_lasting
-    assert (await world.manager.delete_replicas("t", [1]))[1] is error
+    assert (await world.manager.delete_replicas("t", [1], MARKED))[1] is error
     world.create("t")
     world.delete("t")
-    await world.manager.delete_logs(topic)
+    await world.manager.delete_logs(topic, MARKED)
 
 
 async def test_a_replica_in_a_failed_directory_is_not_deleted(world: World) -> None:
     world.create("t", partition_image(), partition_image())
     world.manager.take_offline([TopicPartition("t", 1)])
     world.delete("t")
-    errors = await world.manager.delete_replicas("t", [0, 1])
+    errors = await world.manager.delete_replicas("t", [0, 1], MARKED)
     assert errors[0] is None
     assert isinstance(errors[1], StorageError)
 
@@ -143,7 +156,7 @@ def test_the_log_of_a_namesake_stays(world: World) -> None:
     world.create("t")
     world.change("t", 0, partition_image(leader=5))
     other = TopicImage("t", TopicId(bytes(15) + b"\7"), [partition_image(leader=5)])
-    world.manager.on_topic_deleted(other)
+    world.manager.on_topic_deleted(other, MARKED)
     assert list(world.logs.logs) == [("t", 0)]
 
 

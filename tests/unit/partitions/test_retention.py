@@ -14,6 +14,7 @@ from minibroker.ids import TopicPartition
 from minibroker.partitions import retention
 from minibroker.partitions.retention import RetentionCheck
 from minibroker.timers import Timers
+from tests.support.evidence import MARKED
 from tests.support.in_process import ManualClock
 from tests.support.logs import NOW_MS, TOPIC_ID, abandon, append, open_manager, values_of
 
@@ -172,7 +173,7 @@ async def test_cold_files_are_read_by_the_worker(rig: Rig) -> None:
     assert len(rig.work) == 2  # the read, and what follows it on the loop
     assert log.log_start_offset == 0
     assert not any(segment.is_surveyed for segment in log.segments)
-    rig.logs.delete("deleted meanwhile", 0)
+    rig.logs.delete("deleted meanwhile", 0, MARKED)
     await rig.do_work()
     assert log.log_start_offset == 3
     assert rig.errors == []

@@ -13,6 +13,7 @@ from minibroker.partitions import syncing
 from minibroker.partitions.syncing import SyncSchedule
 from minibroker.storage import durability
 from minibroker.timers import Timers
+from tests.support.evidence import MARKED
 from tests.support.faulty_files import FaultyFiles
 from tests.support.in_process import ManualClock
 from tests.support.logs import TOPIC_ID, abandon, append, config, open_manager, values_of
@@ -239,7 +240,7 @@ async def test_nothing_is_written_into_the_directory_of_a_namesake(rig: Rig) -> 
     log = rig.create("t")
     append(log, b"a", producer_id=4, producer_epoch=0, sequence=0)
     rig.clock.advance(INTERVAL_MS)
-    rig.logs.delete("t", 0)
+    rig.logs.delete("t", 0, MARKED)
     namesake = rig.create("t")
     assert namesake.directory == f"{rig.path}/t-0"
     rig.run_all()

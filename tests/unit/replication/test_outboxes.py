@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from minibroker.cluster.image import TopicImage
+    from minibroker.evidence import DeletionEvidence
     from tests.unit.replication.conftest import Pair
 
 KAFKA = 7
@@ -48,7 +49,7 @@ class Controlled:
         self.outboxes.begin()
         self.deleted: list[str] = []
 
-    async def _delete_logs(self, topic: TopicImage) -> None:
+    async def _delete_logs(self, topic: TopicImage, _evidence: DeletionEvidence) -> None:
         self.deleted.append(topic.name)
 
     @property

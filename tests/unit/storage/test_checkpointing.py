@@ -10,6 +10,7 @@ import pytest
 from minibroker.errors import StorageError
 from minibroker.ids import TopicPartition
 from minibroker.storage.files import Files
+from tests.support.evidence import MARKED
 from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import DEFAULTS, TOPIC_ID, append, flush, open_manager
 
@@ -28,7 +29,7 @@ def test_a_directory_knows_the_logs_that_its_files_may_name(tmp_path: Path) -> N
     assert directory.named == set()
     manager.checkpoint_now()
     assert directory.named == {A}
-    manager.delete(*A)
+    manager.delete(*A, MARKED)
     assert directory.named == {A}
     manager.create_log(*B, TOPIC_ID, DEFAULTS)
     assert directory.named == {A}
@@ -68,7 +69,7 @@ def test_one_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
     writer = Thread(target=manager.checkpoint_now)
     writer.start()
     assert files.arrived.wait(60)
-    manager.delete(*A)
+    manager.delete(*A, MARKED)
     files.may_go_on.set()
     manager.create_log(*A, TOPIC_ID, DEFAULTS)
     writer.join(60)
@@ -88,7 +89,7 @@ def test_a_round_of_compaction_writes_the_ends_of_compaction_alone(tmp_path: Pat
     path = tmp_path / "cleaner-offset-checkpoint"
     assert path.read_text().splitlines()[2:] == ["a 0 1", "b 0 2"]
     assert not (tmp_path / "recovery-point-offset-checkpoint").exists()
-    manager.delete(*A)
+    manager.delete(*A, MARKED)
     a.clean_offset = 2
     manager.checkpoint_cleaned_later(a)
     assert path.read_text().splitlines()[2:] == ["a 0 1", "b 0 2"]
@@ -105,7 +106,7 @@ def test_a_disk_that_refuses_makes_no_log(tmp_path: Path) -> None:
     manager = open_manager(str(tmp_path), files=files)
     manager.create_log(*A, TOPIC_ID, DEFAULTS)
     manager.checkpoint_now()
-    manager.delete(*A)
+    manager.delete(*A, MARKED)
     files.refuses = True
     with pytest.raises(StorageError, match="cannot be written"):
         manager.create_log(*A, TOPIC_ID, DEFAULTS)
@@ -132,7 +133,7 @@ def test_one_that_knows_a_log_without_a_name_is_waited_for(tmp_path: Path) -> No
     writer = Thread(target=manager.checkpoint_now)
     writer.start()
     assert files.arrived.wait(60)
-    manager.delete(*A)
+    manager.delete(*A, MARKED)
     files.may_go_on.set()
     namesake = manager.create_log(*A, TOPIC_ID, DEFAULTS)
     writer.join(60)
@@ -219,7 +220,7 @@ def test_a_sync_of_truncated_or_deleted_records_counts_for_nothing(tmp_path: Pat
         append(log, b"2")
         flush(log)
     manager.truncate(*A, 1)
-    manager.delete(*B)
+    manager.delete(*B, MARKED)
     manager.create_log(*B, TOPIC_ID, DEFAULTS)
     manager.checkpoint_synced([(log, 2) for log in logs])
     assert recovery_points(tmp_path) == {"a": 1}

@@ -20,6 +20,7 @@ from minibroker.storage.files import Files
 from minibroker.storage.index_file import TAIL_ENTRIES
 from minibroker.storage.log_manager import LogManager
 from minibroker.storage.partition_metadata import encode_metadata
+from tests.support.evidence import MARKED
 from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import (
     DEFAULTS,
@@ -355,7 +356,7 @@ def test_a_deletion_that_the_disk_refuses_takes_its_directory_offline(
     manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
     files.fail_at, files.fail_errno = files.call_count + 1, code
     with pytest.raises(StorageError, match="cannot delete t-0") as caught:
-        manager.delete("t", 0)
+        manager.delete("t", 0, MARKED)
     assert caught.value.is_lasting
     assert caught.value.log_directory == str(tmp_path)
     assert manager.fail_directory(str(tmp_path)) == [("t", 0)]
@@ -367,7 +368,7 @@ def test_a_deleted_partition_is_renamed_at_once_and_removed_by_the_task(tmp_path
     log = manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
     append(log, b"v" * 200_000)
     read = log_reads.read(log, 0, 10**6, end_offset=1, min_one_batch=True)
-    task = manager.delete("t", 0)
+    task = manager.delete("t", 0, MARKED)
     assert task is not None
     assert manager.get("t", 0) is None
     assert not (tmp_path / "t-0").exists()
@@ -376,7 +377,7 @@ def test_a_deleted_partition_is_renamed_at_once_and_removed_by_the_task(tmp_path
     task()
     assert not marked.exists()
     assert bytes(read.records[-100:-1]) == b"v" * 99
-    assert manager.delete("t", 0) is None
+    assert manager.delete("t", 0, MARKED) is None
     manager.create_log("t", 0, TopicId(bytes(range(1, 17))), DEFAULTS)
     manager.close()
 
@@ -384,7 +385,7 @@ def test_a_deleted_partition_is_renamed_at_once_and_removed_by_the_task(tmp_path
 def test_a_deletion_that_a_crash_interrupted_goes_on(tmp_path: Path) -> None:
     manager = open_manager(str(tmp_path))
     append(manager.create_log("t", 0, TOPIC_ID, DEFAULTS), b"v")
-    assert manager.delete("t", 0) is not None
+    assert manager.delete("t", 0, MARKED) is not None
     abandon(manager)
     manager = open_manager(str(tmp_path))
     assert list(tmp_path.glob("*-delete")) == []
@@ -497,7 +498,7 @@ def test_a_partition_that_is_made_again_is_not_taken_for_its_namesake(tmp_path: 
     log.advance_log_start(7)
     flush(log)
     manager.checkpoint_now()
-    task = manager.delete("t", 0)
+    task = manager.delete("t", 0, MARKED)
     assert task is not None
     task()
     again = manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
@@ -518,7 +519,7 @@ def test_a_namesake_of_an_earlier_run_is_forgotten_too(tmp_path: Path) -> None:
         append(log, b"old")
     log.advance_log_start(7)
     manager.checkpoint_now()
-    task = manager.delete("t", 0)
+    task = manager.delete("t", 0, MARKED)
     assert task is not None
     task()
     abandon(manager)
@@ -541,7 +542,7 @@ def test_a_namesake_is_not_taken_for_it_before_the_worker_has_written(tmp_path: 
         log.advance_log_start(7)
         flush(log)
     manager.checkpoint_now()
-    manager.delete("t", 0)
+    manager.delete("t", 0, MARKED)
     abandon(manager)
     tasks: list[Callable[[], None]] = []
     manager = open_manager(str(tmp_path), run_later=tasks.append)

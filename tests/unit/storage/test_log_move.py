@@ -11,6 +11,7 @@ from minibroker.errors import StorageError
 from minibroker.storage import log_manager, log_move
 from minibroker.storage.files import Files
 from minibroker.storage.log_move import LogMove
+from tests.support.evidence import MARKED
 from tests.support.logs import (
     TOPIC_ID,
     abandon,
@@ -276,7 +277,7 @@ def test_a_log_that_is_deleted_before_its_move_settled_goes_with_the_old_one(
     recovery_point = moving.move.finish()
     assert recovery_point is not None
     _, settle = moving.manager.complete_move(moving.move, recovery_point)
-    remove = moving.manager.delete("t", 0)
+    remove = moving.manager.delete("t", 0, MARKED)
     assert remove is not None
     remove()
     settle()

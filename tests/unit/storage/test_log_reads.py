@@ -12,6 +12,7 @@ from minibroker.errors import KafkaError, StorageError
 from minibroker.records.batch import read_header
 from minibroker.storage import log_reads
 from minibroker.storage.offset_index import OffsetIndex
+from tests.support.evidence import MARKED
 from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import (
     DEFAULTS,
@@ -166,7 +167,7 @@ def test_a_topic_id_that_cannot_be_written_is_the_disks_failure(tmp_path: Path) 
     with pytest.raises(StorageError, match=r"write partition\.metadata of t-0") as caught:
         write()
     assert caught.value.is_lasting
-    manager.delete("t", 0)
+    manager.delete("t", 0, MARKED)
     write()
     abandon(manager)
     files.forget_pins()

@@ -18,6 +18,7 @@ from minibroker.storage.tasks import (
     RemoveDirectoryTask,
     RemoveTask,
 )
+from tests.support.evidence import MARKED
 from tests.support.faulty_files import FaultyFiles, PowerCut
 from tests.support.logs import (
     NOW_MS,
@@ -86,7 +87,7 @@ def test_create_makes_nothing_in_a_namesake_of_its_partition(tmp_path: Path) -> 
     append(log, b"a")
     log.roll()
     directory = log.directory
-    manager.delete("t", 0)
+    manager.delete("t", 0, MARKED)
     namesake = manager.create_log("t", 0, TOPIC_ID, config())
     assert namesake.directory == directory
     for task in tasks:
@@ -231,7 +232,7 @@ def test_staged_records_of_a_deleted_log_are_not_written(tmp_path: Path) -> None
     for _ in range(3):
         append(log, b"x" * 5000)
     assert log.active_segment.unwritten_entry_count
-    manager.delete("t", 0)
+    manager.delete("t", 0, MARKED)
     log.durability.flush_task()()
     namesake = manager.create_log("t", 0, TOPIC_ID, config())
     log.durability.flush_task()()

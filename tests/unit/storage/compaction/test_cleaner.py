@@ -16,6 +16,7 @@ from minibroker.storage.compaction.cleaner import LogCleaner
 from minibroker.storage.compaction.cleaner_settings import CleanerSettings
 from minibroker.storage.compaction.round_thread import THREAD_NAME
 from tests.support.compaction import put
+from tests.support.evidence import MARKED
 from tests.support.logs import (
     NOW_MS,
     TOPIC_ID,
@@ -283,7 +284,7 @@ def test_a_damaged_log_is_set_aside_and_the_others_go_on(
     )
     assert dirty_bytes > 0
     assert world.cleaner.uncleanable() == {bad.log_directory: (1, dirty_bytes)}
-    deleted = world.manager.delete("bad", 0)
+    deleted = world.manager.delete("bad", 0, MARKED)
     assert deleted is not None
     world.look()
     assert list(world.cleaner.uncleanable().values()) == [(0, 0)]
@@ -310,7 +311,7 @@ def test_a_deleted_log_ends_its_round(world: World) -> None:
     fill(log)
     log.roll()
     world.cleaner.look()
-    task = world.manager.delete("t", 0)
+    task = world.manager.delete("t", 0, MARKED)
     world.turn_until_done()
     assert task is not None
     task()
@@ -405,7 +406,9 @@ def test_a_look_is_made_in_steps_of_one_log(tmp_path: Path) -> None:
     world.cleaner.look()
     assert world.steps is not None
     assert not world.cleaner.is_running
-    assert world.manager.delete("t0", 0) is not None  # it was looked at: as dirty as the others
+    assert (
+        world.manager.delete("t0", 0, MARKED) is not None
+    )  # it was looked at: as dirty as the others
     put(logs[1], (b"a", b"3"))
     world.cleaner.look()  # noted, for after this one
     steps, world.is_held = world.steps, False
