@@ -7,7 +7,8 @@ burst) fsyncs the write-ahead log on a worker thread, and so does the periodic c
 loop. Producer id blocks are flushed before the first id of a block is given out.
 
 One process at a time: a second one is refused by a file lock. Ephemeral nodes of an earlier process
-are removed at opening.
+are removed at opening. The file is readable by its owner only: without `password.encoder.secret`
+altered passwords stand in it as they are, as they do in KRaft.
 
 Table `node`, one row per node, primary key (parent, name): the children of a node are neighbours.
 A topic creation (five nodes) touches half a dozen pages, hence the small page size: with SQLite's
@@ -53,6 +54,8 @@ logger = logging.getLogger(__name__)
 
 SESSION_ID: Final = 1
 FLUSH_DELAY_S: Final = 1.0
+_PRIVATE: Final = 0o600
+_PERMISSIONS: Final = 0o777
 ZXID_BLOCK: Final = 1_000
 """Transaction numbers reserved by one write; a crash skips the rest of them."""
 CHECKPOINT_OPERATIONS: Final = 2_000
@@ -147,6 +150,7 @@ class EmbeddedTree:
         try:
             self._lock_fd = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT, 0o644)
             fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._take_from_others()
         except BlockingIOError:
             self._close_files()
             raise CoordinationError(
@@ -164,6 +168,35 @@ class EmbeddedTree:
             raise CoordinationError(
                 f"cannot open the metadata file {self._path}: {error}"
             ) from error
+
+    def _take_from_others(self) -> None:
+        """Make the file readable by its owner only, and create it where it is missing: it may hold
+        passwords, SCRAM credentials and delegation tokens. SQLite makes its other files with the
+        mode of this one. Raises OSError.
+        """
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE))
+        is_changed = False
+        for suffix in ("", "-wal", "-shm"):
+            path = self._path.with_name(f"{self._path.name}{suffix}")
+            if not path.exists() or not path.stat().st_mode & ~_PRIVATE & _PERMISSIONS:
+                continue
+            try:
+                path.chmod(_PRIVATE)
+            except OSError as error:  # of another owner, whose group we are in
+                logger.warning(
+                    "other users can read the metadata file %s, which may hold passwords, and its"
+                    " mode cannot be changed: %s",
+                    path,
+                    error.strerror,
+                )
+            else:
+                is_changed = True
+        if is_changed:
+            logger.warning(
+                "other users could read the metadata file %s, which may hold passwords: now it is"
+                " readable by its owner only",
+                self._path,
+            )
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)

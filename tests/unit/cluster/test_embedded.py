@@ -9,7 +9,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +18,6 @@ from minibroker.cluster import embedded
 from minibroker.cluster.embedded import EmbeddedTree
 from minibroker.cluster.tree import Create, NoNode
 from minibroker.errors import CoordinationError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _WRITER = """
 import asyncio, sys
@@ -72,6 +69,63 @@ async def test_acknowledged_nodes_survive_kill_9(tmp_path: Path) -> None:
     for number in range(acknowledged + 1):
         assert (await tree.get(f"/t{number}/state"))[0] == b"x" * 50
     assert await tree.exists("/me") is None
+    await tree.close()
+
+
+def modes_of(path: Path) -> dict[str, int]:
+    """Return the permissions of the files of a tree, by the end of their names."""
+    return {
+        suffix: path.with_name(f"{path.name}{suffix}").stat().st_mode & 0o777
+        for suffix in ("", "-wal", "-shm")
+    }
+
+
+async def test_the_file_is_this_users_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may hold passwords that were altered while the broker ran."""
+    path = tmp_path / "metadata.db"
+    tree = open_tree(path)
+    await tree.open()
+    await tree.create("/password", b"secret")
+    assert modes_of(path) == {"": 0o600, "-wal": 0o600, "-shm": 0o600}
+    assert caplog.messages == []
+    await tree.close()
+
+
+async def test_a_file_that_others_could_read_is_taken_away_from_them(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "metadata.db"
+    write_until_killed(path, 3)
+    for suffix in modes_of(path):
+        path.with_name(f"{path.name}{suffix}").chmod(0o644)
+    tree = open_tree(path)
+    await tree.open()
+    assert modes_of(path) == {"": 0o600, "-wal": 0o600, "-shm": 0o600}
+    assert caplog.messages == [
+        f"other users could read the metadata file {path}, which may hold passwords: now it is"
+        " readable by its owner only"
+    ]
+    await tree.close()
+
+
+async def test_a_file_of_another_owner_is_used_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "metadata.db"
+    path.touch(mode=0o664)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "chmod", refuse)
+    tree = open_tree(path)
+    await tree.open()
+    assert caplog.messages == [
+        f"other users can read the metadata file {path}, which may hold passwords, and its mode"
+        " cannot be changed: Operation not permitted"
+    ]
     await tree.close()
 
 
