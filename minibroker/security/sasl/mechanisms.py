@@ -6,6 +6,7 @@ Source: Kafka SaslChannelBuilder, ChannelBuilders.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -17,7 +18,7 @@ from minibroker.security.sasl import jaas_lines as jaas
 from minibroker.security.sasl.authenticator import GSSAPI
 from minibroker.security.sasl.oauth import MECHANISM as OAUTHBEARER
 from minibroker.security.sasl.oauth import OAuthExchange
-from minibroker.security.sasl.oauth_settings import OAuthSettings
+from minibroker.security.sasl.oauth_settings import HANDLER_KEY, OAuthSettings
 from minibroker.security.sasl.plain import MECHANISM as PLAIN
 from minibroker.security.sasl.plain import PlainExchange, users_of
 from minibroker.security.sasl.scram import Login, ScramExchange
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from minibroker.security.sasl.key_set import KeySet
     from minibroker.timers import Timers
 
+logger = logging.getLogger(__name__)
+
 SERVED: Final = (PLAIN, *CODES, OAUTHBEARER, GSSAPI)
 """The mechanisms that a listener may enable."""
 _NONCE_BYTES: Final = 16
@@ -45,7 +48,15 @@ KNOWN_MAX: Final = 1_000
 class Mechanisms:
     """The mechanisms of one listener. Constant after construction, but for the keys of tokens."""
 
-    __slots__ = ("_acceptor", "_keys", "_makers", "_session_ms", "names", "receive_bytes_max")
+    __slots__ = (
+        "_acceptor",
+        "_keys",
+        "_listener",
+        "_makers",
+        "_session_ms",
+        "names",
+        "receive_bytes_max",
+    )
 
     def __init__(
         self,
@@ -58,6 +69,7 @@ class Mechanisms:
         """Take `config_of_user`: user → the configuration in the tree, and `login_of_token`:
         mechanism, id of a delegation token → its login. Raises ConfigError.
         """
+        self._listener = listener.name
         settings = config.of_listener(listener.name)
         enabled = settings.words("sasl.enabled.mechanisms")
         for name in enabled:
@@ -98,7 +110,17 @@ class Mechanisms:
                 self._makers[name] = partial(ScramExchange, name, find, nonce)
 
     async def start(self, timers: Timers, clock: Clock) -> None:
-        """Read the keys: of signed tokens, until `close`, and of Kerberos. Raises ConfigError."""
+        """Read the keys: of signed tokens, until `close`, and of Kerberos. Log it where tokens need
+        no key. Raises ConfigError.
+        """
+        if OAUTHBEARER in self._makers and self._keys is None:
+            logger.warning(
+                "listener %s takes unsecured tokens of OAUTHBEARER: whoever knows the name of a user"
+                " gets in as this user. For signed tokens set listener.name.%s.oauthbearer.%s",
+                self._listener,
+                self._listener.lower(),
+                HANDLER_KEY,
+            )
         if self._acceptor is not None:
             await asyncio.to_thread(self._acceptor.check)
         if self._keys is not None:

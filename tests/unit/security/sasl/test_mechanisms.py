@@ -17,6 +17,8 @@ from minibroker.security.sasl.scram_credentials import (
     credential_of,
     salted_password,
 )
+from minibroker.timers import Timers
+from tests.support.in_process import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,6 +56,23 @@ def test_an_exchange_knows_the_users_of_the_listener() -> None:
     attempt = mechanisms(sasl__enabled__mechanisms="PLAIN", **{JAAS: LINE}).begin("PLAIN")
     attempt.respond(b"\0alice\0secret", 0)
     assert attempt.name == "alice"
+
+
+@pytest.mark.parametrize("enabled", ["OAUTHBEARER", "PLAIN"])
+async def test_tokens_that_nobody_signs_are_one_line_at_the_start(
+    enabled: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = ManualClock()
+    known = mechanisms(sasl__enabled__mechanisms=enabled, **{JAAS: LINE})
+    assert caplog.messages == []
+    await known.start(Timers(clock), clock)
+    expected = [
+        "listener SASL_PLAINTEXT takes unsecured tokens of OAUTHBEARER: whoever knows the name of a"
+        " user gets in as this user. For signed tokens set"
+        " listener.name.sasl_plaintext.oauthbearer.sasl.server.callback.handler.class"
+    ]
+    assert caplog.messages == (expected if enabled == "OAUTHBEARER" else [])
+    await known.close()
 
 
 def test_an_exchange_finds_the_credential_of_its_mechanism() -> None:
