@@ -444,8 +444,8 @@ def configure_logging(level: str) -> None:
     """Write each event as a line on stderr: time, level, logger, message."""
     import logging  # noqa: PLC0415  version and help do without
 
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=level.upper(),
-        format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
-    )
+    from minibroker.log_lines import LogLines  # noqa: PLC0415  as above
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LogLines())
+    logging.basicConfig(handlers=[handler], level=level.upper())

@@ -18,6 +18,7 @@ import pytest
 from tests.support.batches import batch
 from tests.support.codec import codec_of
 from tests.support.probe import METADATA_V1_NO_TOPICS, answers_metadata
+from tests.support.waiting import wait_until
 from tests.support.wire import WireClient, request_header
 
 if TYPE_CHECKING:
@@ -305,3 +306,41 @@ def test_unknown_settings_are_one_warning(new_broker: Callable[..., Minibroker])
     lines = [line for line in broker.log_path.read_text().splitlines() if "no.such.key" in line]
     assert len(lines) == 1
     assert "nor.this" in lines[0]
+
+
+HOSTILE = "g\n2026-11-29 12:00:00,000 ERROR   minibroker: all data are lost\x1b[2J\u202e"
+"""A name that would be a line of its own, and would clear a terminal."""
+
+
+def test_names_of_clients_stay_within_their_line_of_the_log(
+    new_broker: Callable[..., Minibroker],
+) -> None:
+    broker = new_broker()
+    names = [HOSTILE, "x" * 32_000]
+    with WireClient(broker.host, broker.port, client_id=HOSTILE) as client:
+        wait_until(
+            lambda: client.call("find_coordinator", 0, key="g")["error_code"] == 0, "a coordinator"
+        )
+        for group in names:
+            joined = client.call(
+                "join_group",
+                1,
+                group_id=group,
+                session_timeout_ms=10_000,
+                rebalance_timeout_ms=10_000,
+                member_id="",
+                protocol_type="consumer",
+                protocols=[{"name": HOSTILE, "metadata": b""}],
+            )
+            assert joined["error_code"] == 0
+            client.call("leave_group", 0, group_id=group, member_id=joined["member_id"])
+        client.send_bytes(framed(header(999, 0)))
+        assert client.is_closed_by_peer()
+    broker.stop()
+    lines = broker.log_path.read_text().split("\n")
+    assert [line for line in lines if "\\n2026-11-29" in line and "\\x1b[2J\\u202e" in line]
+    assert [line for line in lines if "characters more" in line]
+    for line in lines:
+        assert line.isprintable()
+        assert not line.startswith("2026-11-29 12:00:00,000 ERROR")
+        assert len(line) < 20_000

@@ -115,8 +115,8 @@ class Mechanisms:
         """
         if OAUTHBEARER in self._makers and self._keys is None:
             logger.warning(
-                "listener %s takes unsecured tokens of OAUTHBEARER: whoever knows the name of a user"
-                " gets in as this user. For signed tokens set listener.name.%s.oauthbearer.%s",
+                "listener %s takes unsecured tokens of OAUTHBEARER: whoever knows the name of a"
+                " user gets in as this user. For signed tokens set listener.name.%s.oauthbearer.%s",
                 self._listener,
                 self._listener.lower(),
                 HANDLER_KEY,

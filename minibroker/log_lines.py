@@ -1,0 +1,86 @@
+"""`LogLines`: how an event of the log becomes a line of text.
+
+Every line of a process goes through here (`cli.configure_logging`). Names of topics, groups and
+clients are foreign text: one may have 32,767 bytes, a newline with a made-up line behind it, or
+escape sequences that a terminal obeys. So no logger has to look at what it writes.
+
+    a value of the event     at most `VALUE_MAX` characters
+    a character that has no glyph: a control character, half a surrogate pair, a change of the
+    direction of writing     as an escape such as `\\n`, `\\x1b` or `\\u202e`
+    a traceback              indented, so that none of its lines looks like an event
+"""
+
+from __future__ import annotations
+
+import logging
+from copy import copy
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    ExceptionInfo = (
+        tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+    )
+
+FORMAT: Final = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+VALUE_MAX: Final = 2_000
+"""Characters of one value; lists of settings are the longest of our own."""
+
+
+class LogLines(logging.Formatter):
+    """Writes an event as a line: time, level, logger, message."""
+
+    def __init__(self) -> None:
+        super().__init__(FORMAT)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, and behind it the traceback that belongs to it."""
+        shown = copy(record)  # other handlers get the event as it is
+        if isinstance(shown.args, tuple):
+            shown.args = tuple(
+                value if isinstance(value, (int, float)) else _Value(value) for value in shown.args
+            )
+        return super().format(shown)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  the name of the base class
+        """Return the line, in characters that can be read."""
+        record.message = printable(record.message)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: ExceptionInfo) -> str:  # noqa: N802  as above
+        """Return the lines of a traceback, indented."""
+        lines = super().formatException(ei).split("\n")
+        return "\n".join(f"    {printable(shortened(line))}" for line in lines)
+
+
+class _Value:
+    """A value of an event; its text is made, and shortened, when the line is."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __str__(self) -> str:
+        return shortened(str(self._value))
+
+    def __repr__(self) -> str:
+        return shortened(repr(self._value))
+
+
+def printable(text: str) -> str:
+    """Return the text with an escape in place of each character that has no glyph."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+        for letter in text
+    )
+
+
+def shortened(text: str) -> str:
+    """Return the first `VALUE_MAX` characters of the text, and how many more there are."""
+    if len(text) <= VALUE_MAX:
+        return text
+    return f"{text[:VALUE_MAX]}… ({len(text) - VALUE_MAX} characters more)"
