@@ -45,7 +45,13 @@ JAVA_TIMEOUT_S: Final = 60
 SELECT_MAX: Final = 1024
 """Descriptors that `select()` can look at: FD_SETSIZE."""
 
+_OF_FILES: Final = {
+    # Spark's default is INT96, which has no zone and which other readers have given up.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+}
+"""Settings of the files that Spark's own writers write."""
 _DEFAULTS: Final = {
+    **_OF_FILES,
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -201,7 +207,7 @@ def beside(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[SparkSessio
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise PipelineError(_NO_CONNECT)
     own = spark.newSession()
-    told = {**spark.conf.getAll, "spark.sql.session.timeZone": "UTC", **conf}
+    told = {**_OF_FILES, **spark.conf.getAll, "spark.sql.session.timeZone": "UTC", **conf}
     for name, value in told.items():
         if own.conf.isModifiable(name) and own.conf.get(name, None) != value:
             own.conf.set(name, value)

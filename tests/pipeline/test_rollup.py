@@ -6,6 +6,7 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from pyarrow import dataset
 
@@ -50,11 +51,13 @@ def send_bytes(address: str, topic: str, *values: bytes | None) -> None:
 def windows_in(spark: SparkSession, directory: Path) -> list[tuple[Any, ...]]:
     """Return the windows of a rollup's files: seconds after noon, and the other columns.
 
-    Spark and Arrow find the same files.
+    Spark and Arrow find the same files. Their times are moments in UTC.
     """
     by_spark = spark.read.parquet(str(directory)).drop("date").toArrow().to_pylist()
     files = dataset.dataset(directory, format="parquet", partitioning="hive")
     by_arrow = files.to_table(columns=list(by_spark[0])).to_pylist() if by_spark else []
+    if by_spark:
+        assert files.schema.field("window_start").type == pa.timestamp("us", "UTC")
     found = [
         sorted(
             (round(row["window_start"].timestamp()) - NOON_MS // 1000, *list(row.values())[2:])

@@ -26,6 +26,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -100,6 +101,13 @@ def decimal_text(unscaled: bytes, scale: int) -> str:
         return sign + (digits + "0" * -scale if number else "0")
     digits = digits.rjust(scale + 1, "0")
     return f"{sign}{digits[:-scale]}.{digits[-scale:]}"
+
+
+def number_text(number: Decimal) -> str:
+    """Return a number without an exponent. Raises ValueError: it is none, or would be too long."""
+    if not number.is_finite() or abs(number.adjusted()) > _SCALE_MAX:
+        raise ValueError(f"is no decimal: {number}")
+    return f"{number:f}"
 
 
 def variable_scale_text(value: Any) -> str | None:

@@ -148,8 +148,8 @@ def reader_of(schema: ValueSchema) -> ValueReader:
     if schema.kind == AVRO:
         from minibroker.pipeline.values.avro_values import AvroReader  # noqa: PLC0415  an extra
 
-        named = tuple(text for _, text in schema.named)
-        return AvroReader(schema.text, named, as_numbers=schema.as_numbers)
+        texts = tuple(text for _, text in schema.named)
+        return AvroReader(schema.text, texts, as_numbers=schema.as_numbers)
     if schema.kind == PROTOBUF:
         from minibroker.pipeline.values.protobuf_values import (  # noqa: PLC0415  an extra
             ProtobufReader,
@@ -165,7 +165,8 @@ def reader_of(schema: ValueSchema) -> ValueReader:
         return EventReader(_type_of(schema.text))
     if schema.kind == TYPED_JSON:
         return JsonReader(_type_of(schema.text))
-    return JsonReader(type_of(schema.text, dict(schema.named)))
+    named = dict(schema.named)
+    return JsonReader(type_of(schema.text, named, as_numbers=schema.as_numbers))
 
 
 def of_type(found: pa.DataType, *, is_event: bool = False) -> ValueSchema:

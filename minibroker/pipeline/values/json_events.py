@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from minibroker.pipeline.values.changes import AFTER, BEFORE, DELETE, DELETED, OP, OPERATIONS
+from minibroker.pipeline.values.connect_json import PAYLOAD, SCHEMA, meant
 from minibroker.pipeline.values.json_values import JsonReader, converter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_PAYLOAD: Final = "payload"
-_SCHEMA: Final = "schema"
 _SOURCE: Final = "source"
 
 
@@ -57,11 +56,15 @@ class EventReader(JsonReader):
 
 
 def _without_schema(value: Any) -> Any:
-    """Return the payload of a value that has its schema beside it, and any other value as it is."""
-    if not isinstance(value, dict) or not isinstance(payload := value.get(_PAYLOAD), dict):
+    """Return the payload of a value that has its schema beside it, and any other value as it is.
+
+    Raises ValueError: the payload is none of its schema.
+    """
+    if not isinstance(value, dict) or not isinstance(payload := value.get(PAYLOAD), dict):
         return value
-    is_wrapped = value.keys() == {_SCHEMA, _PAYLOAD}
-    return payload if is_wrapped or (value.keys() == {_PAYLOAD} and _is_event(payload)) else value
+    if value.keys() == {SCHEMA, PAYLOAD}:
+        return meant(payload, value[SCHEMA])
+    return payload if value.keys() == {PAYLOAD} and _is_event(payload) else value
 
 
 def _is_event(value: Mapping[str, Any]) -> bool:

@@ -4,7 +4,7 @@
 is int64, `number` is float64, `string` is a string, whatever its `format`. A type that may also be
 null is that type. Any other schema (none, several types, `oneOf` of more than one) is text: the
 JSON of the value. Constraints (`minimum`, `pattern`, `required`) are the producer's: a value is
-checked against the types only.
+checked against the types only. What Connect names in `title` has the type of `connect_types`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from minibroker.pipeline.values.arrow_types import DEPTH_MAX
-from minibroker.pipeline.values.json_values import ANY
+from minibroker.pipeline.values.connect_types import (
+    DECIMAL,
+    MEANINGS,
+    TEXT,
+    VARIABLE_SCALE_DECIMAL,
+    WHOLE,
+    decimal_of,
+)
+from minibroker.pipeline.values.json_values import ANY, mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,13 +35,18 @@ _SIMPLE: Final = {
     "boolean": pa.bool_(),
 }
 
+_VALUES: Final = {"integer": WHOLE, "string": TEXT}
 
-def type_of(schema: str, named: Mapping[str, str] | None = None) -> pa.DataType:
+
+def type_of(
+    schema: str, named: Mapping[str, str] | None = None, *, as_numbers: bool = False
+) -> pa.DataType:
     """Return the type of the values of a JSON Schema.
 
     Args:
         schema: JSON.
         named: name of a reference → text of the schema that it means.
+        as_numbers: whether what Connect names stays numbers and text.
 
     Raises ValueError: it is no JSON Schema, or no columns can hold its values.
     """
@@ -42,7 +55,7 @@ def type_of(schema: str, named: Mapping[str, str] | None = None) -> pa.DataType:
         others = {name: json.loads(text) for name, text in (named or {}).items()}
     except json.JSONDecodeError as error:
         raise ValueError(f"it is no JSON ({error})") from error
-    field = _Schemas(plain, others).field("value", plain, 0)
+    field = _Schemas(plain, others, as_numbers=as_numbers).field("value", plain, 0)
     if not pa.types.is_struct(field.type):
         raise ValueError("it is no schema of an object with properties")
     return field.type
@@ -51,8 +64,9 @@ def type_of(schema: str, named: Mapping[str, str] | None = None) -> pa.DataType:
 class _Schemas:
     """A schema, and those that it refers to."""
 
-    def __init__(self, root: Any, named: Mapping[str, Any]) -> None:
+    def __init__(self, root: Any, named: Mapping[str, Any], *, as_numbers: bool) -> None:
         self._root = root
+        self._as_numbers = as_numbers
         self._named = named
 
     def field(self, name: str, schema: Any, depth: int) -> pa.Field:
@@ -67,6 +81,8 @@ class _Schemas:
         for key in ("allOf", "oneOf", "anyOf"):
             if len(schema.get(key) or ()) == 1 and "type" not in schema:
                 return self.field(name, schema[key][0], depth + 1)
+        if not self._as_numbers and (meant := _meant(name, schema)) is not None:
+            return meant
         kind = schema.get("type")
         if kind is None and isinstance(schema.get("properties"), dict):
             kind = "object"
@@ -101,6 +117,27 @@ class _Schemas:
         if found is None:
             raise ValueError(f"it refers to {reference}, which is not there")
         return found
+
+
+def _meant(name: str, schema: Mapping[str, Any]) -> pa.Field | None:
+    """Return the column of a schema that Connect names, None if it names none."""
+    title = schema.get("title")
+    if title == VARIABLE_SCALE_DECIMAL:
+        return pa.field(name, pa.string(), metadata=mark_of(title))
+    if title == DECIMAL:
+        parameters = schema.get("connect.parameters") or {}
+        try:
+            digits = parameters.get("connect.decimal.precision")
+            scale = int(parameters.get("scale", 0))
+            found = decimal_of(None if digits is None else int(digits), scale)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ValueError(f"its field {name} is no decimal of Connect ({error})") from error
+        return pa.field(name, found, metadata=mark_of(title, scale))
+    if not isinstance(title, str) or (meaning := MEANINGS.get(title)) is None:
+        return None
+    if _VALUES.get(str(schema.get("type"))) != meaning.of:
+        return None
+    return pa.field(name, meaning.type, metadata=mark_of(title))
 
 
 def _any(name: str) -> pa.Field:

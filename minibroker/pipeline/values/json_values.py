@@ -7,7 +7,10 @@ for a part of another one. Maps, and fields whose schema has no type, are read b
     {"i":0,"v":<value>}
     {"i":1,"v":<value>}
 
-A field that the type does not have is left out. A missing field is null.
+A field that the type does not have is left out. A missing field is null. A decimal is a number or
+the text of one. It has to fit its column without a digit lost.
+
+A value may know more than its JSON says (`connect_json`): then a column of its meaning gets that.
 """
 
 from __future__ import annotations
@@ -15,23 +18,64 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from datetime import UTC, date, datetime
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from minibroker.pipeline.values.connect_types import (
+    DECIMAL,
+    DECIMAL_DIGITS_MAX,
+    MEANINGS,
+    VARIABLE_SCALE_DECIMAL,
+    decimal_text,
+    number_text,
+    variable_scale_text,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 ANY: Final = {b"minibroker.json": b"any"}
 """Metadata of a text field that holds the JSON of any value."""
+_MARK: Final = b"minibroker.json"
+_SCALE: Final = b"minibroker.scale"
 
 _OPENINGS_MAX: Final = 1000
 """Braces and brackets of a value that PyArrow reads: its parser calls itself for each level."""
 _LONG_BITS: Final = 64
+_DECIMAL: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_EXACT: Final = Context(prec=DECIMAL_DIGITS_MAX, traps=[Inexact, InvalidOperation])
 _INT: Final = {pa.int32(): (-(2**31), 2**31 - 1), pa.int64(): (-(2**63), 2**63 - 1)}
+
+
+def mark_of(name: str, scale: int = 0) -> dict[bytes, bytes]:
+    """Return the metadata of a field whose values have a meaning by name (`connect_types`)."""
+    return {_MARK: name.encode(), _SCALE: str(scale).encode()}
+
+
+class MeantNumber(int):
+    """A whole number that is a date or a time."""
+
+    meaning: pa.DataType
+    moment: Any
+    """For Arrow, in a column of that type."""
+
+
+class MeantText(str):
+    """A text of bytes that are a decimal."""
+
+    number: str
+
+
+class MeantRow(dict[str, Any]):
+    """An object that is a decimal."""
+
+    number: str
 
 
 class JsonReader:
@@ -41,6 +85,7 @@ class JsonReader:
         """Take the type of the values; text fields with the metadata `ANY` take any JSON."""
         self.type = found
         self._convert = converter(found)
+        self._number = Decimal if _has_decimals(pa.field("value", found)) else None
         self._quick: pa.Schema | None = None
         if pa.types.is_struct(found) and _is_quick(found):
             self._quick = pa.schema([("i", pa.int64()), ("v", found)])
@@ -68,6 +113,8 @@ class JsonReader:
         found = table["v"].combine_chunks()
         if found.null_count:
             raise ValueError("a value is null")
+        if self._number is not None:
+            found.validate(full=True)  # PyArrow reads a decimal of more digits than its column has
         return found
 
     def read_alone(self, value: bytes) -> pa.Array:
@@ -83,7 +130,7 @@ class JsonReader:
             raise ValueError(f"does not match its schema: {error}") from error
 
     def _one(self, value: bytes) -> Any:
-        found = json.loads(value.decode())
+        found = json.loads(value.decode(), parse_float=self._number)
         if found is None:
             raise ValueError("it is null")
         return self._converted(found)
@@ -105,48 +152,89 @@ def table_type(found: pa.DataType) -> pa.DataType:
     if found.equals(pa.timestamp("us")):
         raise ValueError("a TIMESTAMP_NTZ is no JSON value: expected TIMESTAMP")
     simple = (pa.types.is_floating, pa.types.is_string, pa.types.is_boolean, pa.types.is_binary)
-    if any(is_of(found) for is_of in (*simple, pa.types.is_date, pa.types.is_timestamp)):
+    others = (pa.types.is_date, pa.types.is_timestamp, pa.types.is_decimal128)
+    if any(is_of(found) for is_of in (*simple, *others)):
         return found
     raise ValueError(f"{found} is no type of a JSON value here")
 
 
-def converter(found: pa.DataType, *, is_any: bool = False) -> Callable[[Any, str], Any]:
+def converter(found: pa.DataType, field: pa.Field | None = None) -> Callable[[Any, str], Any]:
     """Return the function from parsed JSON and its name to what Arrow takes for this type.
+
+    Args:
+        found: the type.
+        field: of the type, whose metadata may say more of the values.
 
     The function raises ValueError for JSON of another type.
     """
-    if is_any:
-        return lambda value, where: None if value is None else json.dumps(value)
+    if field is not None and (mark := _mark(field)):
+        return _of_any if mark == ANY[_MARK] else _of_meaning(mark.decode(), field)
     if pa.types.is_struct(found):
         return _of_struct(found)
     if pa.types.is_list(found):
-        item = converter(found.value_type, is_any=_is_any(found.value_field))
-        return _of_list(item)
+        return _of_list(converter(found.value_type, found.value_field))
     if pa.types.is_map(found):
-        return _of_map(converter(found.item_type, is_any=_is_any(found.item_field)))
+        return _of_map(converter(found.item_type, found.item_field))
     if found in _INT:
         return _of_int(found)
     if pa.types.is_floating(found):
-        return lambda value, where: None if value is None else float(_checked(value, where, found))
+        return lambda value, where: None if value is None else float(_checked(value, where))
+    if pa.types.is_decimal(found):
+        return _of_decimal(found)
     return lambda value, where: None if value is None else _scalar(value, where, found)
 
 
 def _is_quick(found: pa.DataType) -> bool:
     if pa.types.is_struct(found):
         return found.num_fields > 0 and all(
-            not _is_any(field) and _is_quick(field.type) for field in found
+            not _mark(field) and _is_quick(field.type) for field in found
         )
     if pa.types.is_list(found):
-        return not _is_any(found.value_field) and _is_quick(found.value_type)
-    return found in _INT or found in (pa.float32(), pa.float64(), pa.string(), pa.bool_())
+        return not _mark(found.value_field) and _is_quick(found.value_type)
+    simple = (pa.float32(), pa.float64(), pa.string(), pa.bool_())
+    return found in _INT or found in simple or pa.types.is_decimal(found)
 
 
-def _is_any(field: pa.Field) -> bool:
-    return bool(field.metadata and field.metadata.get(b"minibroker.json") == b"any")
+def _has_decimals(field: pa.Field) -> bool:
+    found = field.type
+    if pa.types.is_struct(found):
+        return any(map(_has_decimals, found))
+    if pa.types.is_list(found):
+        return _has_decimals(found.value_field)
+    if pa.types.is_map(found):
+        return _has_decimals(found.item_field)
+    return pa.types.is_decimal(found) or _mark(field) == DECIMAL.encode()
+
+
+def _mark(field: pa.Field) -> bytes:
+    return bytes((field.metadata or {}).get(_MARK, b""))
+
+
+def _of_any(value: Any, where: str) -> Any:
+    return None if value is None else json.dumps(value, default=float)
+
+
+def _of_meaning(name: str, field: pa.Field) -> Callable[[Any, str], Any]:
+    """Return the function for values that a JSON Schema of Connect names."""
+    plain = converter(field.type)
+    scale = int(field.metadata[_SCALE])
+
+    def convert(value: Any, where: str) -> Any:
+        if name == VARIABLE_SCALE_DECIMAL:
+            return variable_scale_text(value)
+        if name == DECIMAL and isinstance(value, str):
+            value = decimal_text(base64.b64decode(value, validate=True), scale)
+        elif name == DECIMAL and pa.types.is_string(field.type) and value is not None:
+            value = number_text(Decimal(_checked(value, where)))
+        elif (meaning := MEANINGS.get(name)) is not None and type(value) is int:
+            return meaning.convert(value)
+        return plain(value, where)
+
+    return convert
 
 
 def _of_struct(found: pa.DataType) -> Callable[[Any, str], Any]:
-    fields = {field.name: converter(field.type, is_any=_is_any(field)) for field in found}
+    fields = {field.name: converter(field.type, field) for field in found}
 
     def convert(value: Any, where: str) -> Any:
         if value is None:
@@ -199,8 +287,31 @@ def _of_int(found: pa.DataType) -> Callable[[Any, str], Any]:
     return convert
 
 
-def _checked(value: Any, where: str, found: pa.DataType) -> Any:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+def _of_decimal(found: pa.DataType) -> Callable[[Any, str], Any]:
+    places = Decimal((0, (1,), -found.scale))
+
+    def convert(value: Any, where: str) -> Any:
+        if value is None:
+            return None
+        number = value if type(value) is str else _checked(value, where)
+        if isinstance(number, str) and not _DECIMAL.fullmatch(number):
+            raise ValueError(f"{where} is {number[:40]!r}, which is no {found}")
+        try:
+            exact = Decimal(number).quantize(places, context=_EXACT)
+        except ArithmeticError as error:
+            raise ValueError(f"{where} is {str(value)[:40]}, which is no {found}") from error
+        if exact and exact.adjusted() >= found.precision - found.scale:
+            raise ValueError(f"{where} is {str(value)[:40]}, which is no {found}")
+        return exact
+
+    return convert
+
+
+def _checked(value: Any, where: str) -> Any:
+    """Return a number, or the text of a decimal."""
+    if isinstance(value, MeantText | MeantRow):
+        return value.number
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
         raise ValueError(f"{where} is {_kind(value)} and has to be a number")
     return value
 
@@ -211,6 +322,10 @@ def _scalar(value: Any, where: str, found: pa.DataType) -> Any:
         if not isinstance(value, bool):
             raise ValueError(f"{where} is {_kind(value)} and has to be true or false")
         return value
+    if isinstance(value, MeantNumber) and value.meaning.id == found.id:
+        return value.moment
+    if isinstance(value, MeantText | MeantRow) and pa.types.is_string(found):
+        return value.number
     if not isinstance(value, str):
         raise ValueError(f"{where} is {_kind(value)} and has to be a string")
     if pa.types.is_string(found):
@@ -232,5 +347,7 @@ def _scalar(value: Any, where: str, found: pa.DataType) -> Any:
 def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "true or false"
-    names = {dict: "an object", list: "an array", str: "a string", type(None): "null"}
-    return names.get(type(value), "a number")
+    if value is None:
+        return "null"
+    names = ((dict, "an object"), (list, "an array"), (str, "a string"))
+    return next((name for kind, name in names if isinstance(value, kind)), "a number")

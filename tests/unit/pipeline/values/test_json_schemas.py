@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from minibroker.pipeline.values.json_schemas import type_of
-from minibroker.pipeline.values.json_values import ANY
+from minibroker.pipeline.values.json_values import ANY, JsonReader
 
 
 def found(properties: dict[str, Any], **more: Any) -> pa.DataType:
@@ -72,3 +74,47 @@ def test_a_reference_to_another_schema() -> None:
 def test_schemas_without_columns_are_refused(schema: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         type_of(schema)
+
+
+DECIMAL_NAME = "org.apache.kafka.connect.data.Decimal"
+
+
+def decimal(kind: str, **parameters: str) -> dict[str, Any]:
+    return {"type": kind, "title": DECIMAL_NAME, "connect.parameters": parameters}
+
+
+CONNECT = {
+    "at": {"type": "integer", "title": "io.debezium.time.Timestamp", "connect.type": "int64"},
+    "day": {"oneOf": [{"type": "null"}, {"type": "integer", "title": "io.debezium.time.Date"}]},
+    "zoned": {"type": "string", "title": "io.debezium.time.ZonedTimestamp"},
+    "small": decimal("string", **{"scale": "2", "connect.decimal.precision": "5"}),
+    "number": decimal("number", **{"scale": "2", "connect.decimal.precision": "5"}),
+    "unknown": decimal("number", scale="2"),
+    "variable": {"type": "object", "title": "io.debezium.data.VariableScaleDecimal"},
+}
+VALUE = (
+    b'{"at": 1795914123456, "day": null, "zoned": "2026-11-29T01:02:03Z", "small": "MDk=", '
+    b'"number": 123.45, "unknown": 1.50, "variable": {"scale": 1, "value": "Dw=="}}'
+)
+
+
+def test_types_that_connect_names_in_titles() -> None:
+    schema = json.dumps({"type": "object", "properties": CONNECT})
+    found = JsonReader(type_of(schema)).read_alone(VALUE).to_pylist()[0]
+    assert found == {
+        "at": datetime(2026, 11, 29, 1, 2, 3, 456_000),  # noqa: DTZ001  Debezium's have no zone
+        "day": None,
+        "zoned": datetime(2026, 11, 29, 1, 2, 3, tzinfo=UTC),
+        "small": Decimal("123.45"),
+        "number": Decimal("123.45"),
+        "unknown": "1.50",
+        "variable": "1.5",
+    }
+    plain = type_of(schema, as_numbers=True)
+    assert (plain.field("at").type, plain.field("number").type) == (pa.int64(), pa.float64())
+    for text in (VALUE.replace(b"123.45", b"1234.5"), VALUE.replace(b'"MDk="', b'"?"')):
+        with pytest.raises(ValueError, match="does not match its schema"):
+            JsonReader(type_of(schema)).read_alone(text)
+    wrong = {"properties": {"a": decimal("number", scale="x")}}
+    with pytest.raises(ValueError, match="its field a is no decimal of Connect"):
+        type_of(json.dumps(wrong))

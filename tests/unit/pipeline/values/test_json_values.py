@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -111,4 +112,43 @@ def test_types_of_spark_become_those_of_json() -> None:
     with pytest.raises(ValueError, match="expected TIMESTAMP"):
         table_type(pa.timestamp("us"))
     with pytest.raises(ValueError, match="is no type of a JSON value"):
-        table_type(pa.decimal128(9, 2))
+        table_type(pa.time64("us"))
+
+
+MONEY = pa.struct([("a", pa.decimal128(6, 2)), ("b", pa.list_(pa.decimal128(38, 0)))])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("12.5", "12.50"),
+        ('"-9999.99"', "-9999.99"),
+        ("1e2", "100.00"),
+        ("0.0000", "0.00"),
+        ("7", "7.00"),
+        ("12345.6", None),
+        ("1.255", None),
+        ('"1_0"', None),
+        ('"NaN"', None),
+        ("true", None),
+        ("1e999999999", None),
+    ],
+)
+def test_decimals_are_exact_or_refused(text: str, value: str | None) -> None:
+    """Numbers and texts of numbers, as Debezium writes them (`decimal.handling.mode`)."""
+    data = f'{{"a": {text}, "b": [12345678901234567890123456789012345678]}}'.encode()
+    found = salvaged(JsonReader(MONEY), pa.array([data, b'{"a": 1}'], pa.binary()))
+    if value is None:
+        assert "a is" in found.reasons[0]
+    else:
+        assert found.array.to_pylist()[0] == {
+            "a": Decimal(value),
+            "b": [Decimal("1234567890" * 3 + "12345678")],
+        }
+        assert JsonReader(MONEY).read_alone(data)[0].as_py() == found.array[0].as_py()
+    assert found.array.to_pylist()[1] == {"a": Decimal(1), "b": None}
+
+
+def test_dates_times_and_decimals_are_columns() -> None:
+    for kind in (pa.decimal128(10, 2), pa.date32(), pa.timestamp("us", "UTC")):
+        assert table_type(pa.struct([("a", kind)])).field("a").type == kind
