@@ -173,6 +173,7 @@ class Broker:
             on_storage_error=self._storage_failed,
         )
         self.logs.on_unsynced = housekeeping.syncs.note
+        self.logs.disk.on_producers_loaded = housekeeping.note_producers
         return housekeeping
 
     def _make_partitions(self) -> PartitionManager:

@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from minibroker.errors import ConfigError
+from minibroker.java_numbers import parse_double, parse_integer, trim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -31,6 +32,8 @@ PER_BROKER: Final = "per-broker"
 CLUSTER_WIDE: Final = "cluster-wide"
 
 _INTEGER_BITS: Final = {"short": 16, "int": 32, "long": 64}
+_LIST_SPACE: Final = " \t\n\x0b\f\r"
+"""Space around the commas of a list: `\\s` of Java's patterns."""
 _SCIENTIFIC_FROM: Final = 1e7  # Double.toString turns to scientific notation from here on
 _SCIENTIFIC_BELOW: Final = 1e-3  # and below here
 
@@ -103,34 +106,29 @@ def default_value(key: ConfigKey) -> Value:
 
 
 def _parse_type(key: ConfigKey, text: str) -> Value:
-    trimmed = text.strip()
+    trimmed = trim(text)
     kind = key.type
     if kind in _INTEGER_BITS:
         return _parse_integer(key, text, trimmed)
     if kind == "boolean":
-        lowered = trimmed.lower()
-        if lowered not in ("true", "false"):
+        word = trimmed.upper()
+        if word not in ("TRUE", "FALSE"):
             raise invalid(key.name, text, "Expected value to be either true or false")
-        return lowered == "true"
+        return word == "TRUE"
     if kind == "list":
-        return [item.strip() for item in trimmed.split(",")] if trimmed else []
+        return [item.strip(_LIST_SPACE) for item in trimmed.split(",")] if trimmed else []
     if kind == "double":
         try:
-            if "_" in trimmed:
-                raise ValueError(trimmed)
-            return float(trimmed)
+            return parse_double(trimmed)
         except ValueError:
             raise invalid(key.name, text, "Not a number of type DOUBLE") from None
     return trimmed
 
 
 def _parse_integer(key: ConfigKey, text: str, trimmed: str) -> int:
-    digits = trimmed[1:] if trimmed[:1] in ("+", "-") else trimmed
-    if digits.isdecimal() and len(digits) <= 40:
-        value = int(trimmed)
-        limit = 1 << (_INTEGER_BITS[key.type] - 1)
-        if -limit <= value < limit:
-            return value
+    value = parse_integer(trimmed, _INTEGER_BITS[key.type])
+    if value is not None:
+        return value
     raise invalid(key.name, text, f"Not a number of type {key.type.upper()}")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.config.alterations import APPEND, DELETE, SET, SUBTRACT
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
-from minibroker.handlers.config_resources import int32_of
+from minibroker.java_numbers import parse_integer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ def alter_levels(
     broker_id: int, resource_name: str, changes: Sequence[Change], *, validate_only: bool
 ) -> None:
     """Set and unset levels. Raises KafkaError before the first change if one is not allowed."""
-    asked = int32_of(resource_name)
+    asked = parse_integer(resource_name, 32)
     if asked is None:
         raise _invalid(f"Node id must be an integer, but it is: {resource_name}")
     if asked != broker_id:

@@ -22,6 +22,7 @@ from minibroker.config.topic import validate_topic_config
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import ConfigError, KafkaError, as_answer
 from minibroker.handlers.permissions import REFUSALS
+from minibroker.java_numbers import parse_integer
 from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ _KNOWN_SINCE: Final = {BROKER_LOGGER: (2, 4), CLIENT_METRICS: (4, 0), GROUP: (4,
 """Kind → first release whose brokers have it. Kafka 3.7 to 3.9 have client metrics and groups with
 KRaft only; here these releases stand for Kafka with ZooKeeper."""
 
-_INT32_DIGITS_MAX: Final = 10
 _ENTITY_TYPES: Final = {
     TOPIC: "topics",
     BROKER: "brokers",
@@ -142,20 +142,11 @@ def check_resource(services: Services, resource_type: int, resource_name: str) -
 def check_broker_id(services: Services, text: str, complaint: str) -> None:
     """Raise INVALID_REQUEST if `text` is not the id of this broker."""
     broker_id = services.config.broker_id
-    asked = int32_of(text)
+    asked = parse_integer(text, 32)
     if asked is None:
         raise invalid_request(f"{complaint}{text}")
     if asked != broker_id:
         raise invalid_request(f"Unexpected broker id, expected {broker_id}, but received {text}")
-
-
-def int32_of(text: str) -> int | None:
-    """Return the number that Java's Integer.valueOf reads, None if it would fail."""
-    digits = text[1:] if text[:1] in ("-", "+") else text
-    if not digits.isdecimal() or len(digits.lstrip("0")) > _INT32_DIGITS_MAX:
-        return None
-    number = int(digits.lstrip("0") or "0") * (-1 if text[0] == "-" else 1)
-    return number if -(2**31) <= number < 2**31 else None
 
 
 def check_values(

@@ -9,7 +9,7 @@ stable offset, aborted transactions; 5 log start offset; 7 sessions (KIP-227); 9
 (KIP-320); 11 rack, and followers answer consumers (KIP-392); 12 flexible, diverging epochs; 13
 topic ids (KIP-516); 16 current leader (KIP-951). Versions 0-1 read record format 0, 2-3 format 1:
 see `fetch_conversion`.
-Differs from Kafka: nothing known but what `records.conversion` tells.
+Differs from Kafka: what `records.conversion` and `fetch_conversion` tell; nothing else is known.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from minibroker.partitions.fetch_session import (
     PartitionResult,
 )
 from minibroker.partitions.partition import LOG_END
+from minibroker.partitions.role import NO_EPOCH
 from minibroker.partitions.waiters import DelayedFetch, FetchPosition, has_enough
 from minibroker.protocol.messages.fetch import (
     FetchableTopicResponse,
@@ -218,7 +219,8 @@ def _session(context: RequestContext, request: FetchRequest) -> FetchContext:
                 index=part.partition,
                 fetch_offset=part.fetch_offset,
                 max_bytes=part.partition_max_bytes,
-                current_leader_epoch=part.current_leader_epoch,
+                # Any negative epoch is none; in other requests only -1 is.
+                current_leader_epoch=max(part.current_leader_epoch, NO_EPOCH),
                 last_fetched_epoch=part.last_fetched_epoch,
                 follower_start_offset=part.log_start_offset,
             )

@@ -9,6 +9,9 @@ Topics with `message.downconversion.enable=false` answer UNSUPPORTED_VERSION, th
 `compression.type=zstd` UNSUPPORTED_COMPRESSION_TYPE up to version 9, whatever there is to read. As
 in Kafka these errors do not end the wait for data.
 
+Differs from Kafka: 4.x sends zstd to any consumer that it serves, minibroker answers as 3.9 does.
+Records beside an error are empty; in 3.9 those of UNSUPPORTED_COMPRESSION_TYPE are null.
+
 Source: Kafka KafkaApis.handleFetchRequest (maybeConvertFetchedData); KIP-110, KIP-283.
 """
 

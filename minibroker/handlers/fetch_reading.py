@@ -184,8 +184,8 @@ def read_steps(fetch: FetchPass, *, resident_only: bool) -> Iterator[None]:
             size = 0
         if size:
             min_one_batch = False
-            left_bytes = max(0, left_bytes - size)
             fetch.bytes_read += size
+        left_bytes = max(0, left_bytes - size)  # also where the request's own limit is negative
         results.append((key, asked, data))
     fetch.readable_count = len(results)
     fetch.results = results + unknown

@@ -10,7 +10,8 @@ Versions 0-2 carry message sets of format 0 and 1 (or, as Kafka lets them, a bat
 topic's `message.format.version` decides what becomes of them (`storage.old_formats`). They have no
 transactional id, so a transactional batch is refused in them.
 Differs from Kafka: what batches may unfold to is bounded, and so is the list of refused records
-(`storage.record_checks`, `storage.validator`).
+(`storage.record_checks`, `storage.validator`). Records that are null are refused with
+INVALID_RECORD, and the other partitions are taken; Kafka never answers such a request.
 """
 
 from __future__ import annotations

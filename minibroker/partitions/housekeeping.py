@@ -1,9 +1,10 @@
 """Work some time after an append: checkpoints, retention, compaction, silent producers, fsync.
 
-No timer runs in an idle broker: `note_change`, called at every commit, arms what is not armed. The
-producers are looked at on the loop (their state belongs to it), in slices over the logs whose
-state is loaded; checkpoints are written by the workers; retention, compaction, `flush.ms` and syncs
-have modules of their own.
+No timer runs in an idle broker: `note_change`, called at every commit, arms what is not armed. What
+comes from the disk may expire without a commit: `begin` arms what looks at it after a start, and
+`note_producers` the look at producers that a log has read. They are looked at on the loop (their
+state belongs to it), in slices over the logs whose state is loaded; checkpoints are written by the
+workers; retention, compaction, `flush.ms` and syncs have modules of their own.
 
 Source: Kafka LogManager (checkpointLogRecoveryOffsets, checkpointLogStartOffsets),
 ProducerStateManager (removeExpiredProducers).
@@ -98,7 +99,9 @@ class Housekeeping:
         """
         if self._logs.logs:
             self.retention.note_change()
+            self.flushes.note_change()
             self.compaction.note_change()
+            self.note_producers()
 
     def close(self) -> None:
         """Stop: the logs are about to be closed."""
@@ -132,6 +135,10 @@ class Housekeeping:
                 broker.log_flush_start_offset_checkpoint_interval_ms,
             )
             self._checkpoint_timer = self._timers.after(interval_ms, self._checkpoint)
+        self.note_producers()
+
+    def note_producers(self) -> None:
+        """Note that a log may have producers in memory: a look at them is due."""
         if self._expiry_timer is None:
             interval_ms = self._dynamic.broker.producer_id_expiration_check_interval_ms
             self._expiry_timer = self._timers.after(interval_ms, self._remove_expired_producers)
@@ -146,13 +153,11 @@ class Housekeeping:
 
     def _expiry_steps(self) -> Iterator[None]:
         """Apply `producer.id.expiration.ms`; check again later if any producer stays."""
-        broker = self._dynamic.broker
         left = 0
         for left_in_log in self._logs.remove_expired_producers(
-            self._clock.now_ms(), broker.producer_id_expiration_ms
+            self._clock.now_ms(), self._dynamic.broker.producer_id_expiration_ms
         ):
             left += left_in_log
             yield
-        if left and self._expiry_timer is None:
-            interval_ms = broker.producer_id_expiration_check_interval_ms
-            self._expiry_timer = self._timers.after(interval_ms, self._remove_expired_producers)
+        if left:
+            self.note_producers()

@@ -245,7 +245,7 @@ class Partition:
         Raises KafkaError: FENCED_LEADER_EPOCH when the client's is older, UNKNOWN_LEADER_EPOCH when
         it is newer.
         """
-        if epoch < 0 or epoch == self.leader_epoch:
+        if epoch in (NO_EPOCH, self.leader_epoch):
             return
         if epoch < self.leader_epoch:
             raise KafkaError(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minibroker.cluster.paths import DEFAULT_ENTITY, desanitize, sanitize
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.java_numbers import parse_double
 from minibroker.quotas.limits import (
     CLIENT_KEYS,
     CONNECTION_RATE,
@@ -210,7 +211,7 @@ def _quotas(config: Mapping[str, str], keys: Iterable[str]) -> dict[str, float]:
         text = config.get(key)
         if text is not None:
             try:
-                found[key] = float(text)
+                found[key] = parse_double(text)
             except ValueError:
                 raise KafkaError(
                     ErrorCode.UNKNOWN_SERVER_ERROR,

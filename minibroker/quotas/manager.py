@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.cluster.paths import sanitize
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.java_numbers import parse_double
 from minibroker.quotas.connection_rates import ConnectionRates
 from minibroker.quotas.limits import (
     CLIENT_KEYS,
@@ -329,7 +330,7 @@ def _number(entity_name: str, key: str, config: Mapping[str, str]) -> float | No
     if text is None:
         return None
     try:
-        return float(text)
+        return parse_double(text)
     except ValueError:
         logger.error("quota %s=%s of %s is ignored: expected a number", key, text, entity_name)
         return None

@@ -45,10 +45,6 @@ class ClientConnection(Protocol):
     def idle_since_s(self) -> float:
         """Return when the idle time began, on the loop's clock."""
 
-    @property
-    def is_idle(self) -> bool:
-        """Return whether no request is in hand."""
-
     def is_taking(self) -> bool:
         """Return whether the peer took bytes since the last call."""
 
@@ -187,7 +183,7 @@ class Connections:
 
     def _close_idle(self) -> None:
         """Close connections without activity for `connections.max.idle.ms`, and set the timer for
-        the next one.
+        the next one. A request that waits, as a long Fetch does, is no activity.
 
         A peer that takes its answers is active. Only this check notices that. If the peer stops in
         between, it is closed later than by Kafka, by at most the same time. A peer that has to log
@@ -198,14 +194,12 @@ class Connections:
         now_s = self.loop.time()
         oldest_s = now_s
         for connection in list(self._open):
-            if not connection.is_idle:
-                continue
             if now_s - connection.last_active_s >= limit_s and connection.is_taking():
                 connection.last_active_s = now_s
             if now_s - connection.idle_since_s >= limit_s:
                 # Not `close`: a peer that takes nothing would keep its answers, and its place.
                 logger.debug("closing idle connection of %s", connection.address)
-                connection.abort()
+                connection.drop()
             else:
                 oldest_s = min(oldest_s, connection.idle_since_s)
         if self._open:

@@ -389,11 +389,6 @@ class TlsTransport(asyncio.BufferedProtocol):
         """Return when the last bytes came."""
         return self.last_active_s
 
-    @property
-    def is_idle(self) -> bool:
-        """Return False: the handshake's own time limit ends it."""
-        return False
-
     def is_taking(self) -> bool:
         """Return False: there are no answers yet."""
         return False

@@ -416,11 +416,6 @@ class ClientTransport(asyncio.BufferedProtocol):
         gate = self._gate
         return self.last_active_s if gate is None or gate.is_client_known else self._connected_s
 
-    @property
-    def is_idle(self) -> bool:
-        """Return whether no request is in hand."""
-        return not self.connection.is_busy
-
     def is_taking(self) -> bool:
         """Return whether the peer took bytes since the last call; as in Kafka that is activity."""
         unsent_bytes = self._count_unsent()

@@ -34,6 +34,10 @@ def run_now(task: Callable[[], None]) -> None:
     task()
 
 
+def _nothing() -> None:
+    """Do nothing: the `on_producers_loaded` of tools and tests, where nothing expires by itself."""
+
+
 class Runner(Protocol):
     """A worker thread as storage sees it."""
 
@@ -47,11 +51,12 @@ class Runner(Protocol):
 class _Settings:
     """Settings of all disks of a broker. The loop sets it."""
 
-    __slots__ = ("is_resident_only", "producer_expiration_ms")
+    __slots__ = ("is_resident_only", "on_producers_loaded", "producer_expiration_ms")
 
     def __init__(self) -> None:
         self.is_resident_only = False
         self.producer_expiration_ms = PRODUCER_EXPIRATION_MS
+        self.on_producers_loaded: Callable[[], None] = _nothing
 
 
 class Disk:
@@ -158,6 +163,15 @@ class Disk:
     @producer_expiration_ms.setter
     def producer_expiration_ms(self, value: int) -> None:
         self._settings.producer_expiration_ms = value
+
+    @property
+    def on_producers_loaded(self) -> Callable[[], None]:
+        """Called on the loop when a log has read producers from the disk: they are to expire."""
+        return self._settings.on_producers_loaded
+
+    @on_producers_loaded.setter
+    def on_producers_loaded(self, listener: Callable[[], None]) -> None:
+        self._settings.on_producers_loaded = listener
 
     # --- reading ----------------------------------------------------------------------------------
 

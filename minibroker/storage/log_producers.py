@@ -207,6 +207,8 @@ class LogProducers:
             self._load = None
             self._failure = load.failure
             self.adopt(load.state)
+            if load.state is not None and load.state.producers:
+                self._disk.on_producers_loaded()
 
     def _check_failure(self) -> None:
         """Raise the error of the last load, once."""

@@ -50,8 +50,9 @@ def read(
     `end_offset` on.
 
     With `min_one_batch` the first batch is whole even if larger. The slice is read-only and stays
-    valid as long as it is kept. Raises KafkaError(OFFSET_OUT_OF_RANGE), StorageError; with
-    `resident_only`, ColdError where it would wait for the disk.
+    valid as long as it is kept. Raises KafkaError OFFSET_OUT_OF_RANGE, UNKNOWN_SERVER_ERROR (there
+    are records, and `max_bytes` is negative), StorageError; with `resident_only`, ColdError where
+    it would wait for the disk.
     """
     log.write_staged()
     log_end = log.log_end_offset
@@ -82,6 +83,8 @@ def _read(
         size = segment.size_bytes - position
         if size <= max_bytes:
             return LogRead(segment.read(position, size), segment.base_offset, position, False)
+    if max_bytes < 0:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"invalid max size {max_bytes} of a read")
     segment, found = segments.find_batch(offset)
     if found is None:
         return LogRead(_NOTHING, segment.base_offset, segment.size_bytes, False)

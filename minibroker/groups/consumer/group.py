@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.groups.consumer.assignor import NOTHING
-from minibroker.groups.consumer.java_order import hash_order
+from minibroker.groups.consumer.java_order import timeline_order
 from minibroker.groups.consumer.records import group_tombstones
 from minibroker.groups.consumer.subscriptions import Subscriptions, discount
 from minibroker.groups.group import CLASSIC, CONSUMER, Group
@@ -258,13 +258,20 @@ class ConsumerGroup(Group):
     def preferred_assignor(
         self, default: str, leaving: Member | None = None, coming: Member | None = None
     ) -> str:
-        """Return the assignor that most members ask for once `coming` has replaced `leaving`."""
+        """Return the assignor that most members ask for once `coming` has replaced `leaving`.
+
+        Of two with as many votes it is always the same one: the first of a walk through Kafka's
+        table of votes. Kafka 4.4 walks that table for what the group has, and a copy of another
+        kind for what it will have, in which the vote that was counted last comes first. So there
+        every heartbeat of a member that asks for `range` makes a new epoch. 4.3 did not do that,
+        and minibroker does not.
+        """
         counts = self.assignor_counts.copy()
         if leaving is not None and leaving.assignor_name is not None:
             discount(counts, [leaving.assignor_name])
         if coming is not None and coming.assignor_name is not None:
             counts[coming.assignor_name] += 1
-        names = hash_order(list(counts), string_hash, _ASSIGNOR_TABLE_CAPACITY)
+        names = timeline_order(list(counts), string_hash)
         return max(names, key=counts.__getitem__, default=default)
 
     def is_waiting_for_others(self, member: Member) -> bool:
@@ -371,9 +378,6 @@ class ConsumerGroup(Group):
         regexes = self.resolved_regexes if resolved is None else resolved
         known = regexes.get(member.topic_regex) if member.topic_regex else None
         return member.topic_names | known.topics if known else member.topic_names
-
-
-_ASSIGNOR_TABLE_CAPACITY: Final = 4
 
 
 def _stale_code(member: Member) -> ErrorCode:

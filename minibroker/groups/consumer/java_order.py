@@ -1,10 +1,15 @@
-"""The order in which Java's HashMap and HashSet are walked; pure.
+"""The order in which hash tables of Kafka's coordinator are walked; pure.
 
 Kafka's assignors walk hash tables, so who gets which partition depends on it wherever they have a
 choice. Following the same order gives the same assignment for the same members and topics.
 
-A table has a power of two of buckets. An element lies in the bucket of its hash code, folded to 32
-bits; the elements of one bucket lie in the order they were put in.
+There are two kinds. Java's HashMap and HashSet are what an operation works with (`hash_order`), and
+Kafka's TimelineHashMap is the state of a group (`timeline_order`). Both have a power of two of
+buckets. In Java's an element lies in the bucket that the low bits of its hash code name, and those
+of one bucket are met in the order they were put in. In Kafka's it is the high bits of the hash code
+times a constant, and the last one that was put in is met first.
+
+Source: java.util.HashMap, Kafka BaseHashTable.
 """
 
 from __future__ import annotations
@@ -12,11 +17,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
 Element = TypeVar("Element")
 CAPACITY_MIN: Final = 16
+TIMELINE_CAPACITY_MIN: Final = 2
+_TIMELINE_FACTOR: Final = -7046029254386353131
 _MASK: Final = 0xFFFFFFFF
+_MASK_64: Final = (1 << 64) - 1
 
 
 def uuid_hash(uuid: bytes) -> int:
@@ -58,6 +66,24 @@ def hash_order(
         return (code ^ code >> 16) & mask
 
     return sorted(elements, key=bucket)
+
+
+def timeline_order(elements: Sequence[Element], hash_of: Callable[[Element], int]) -> list[Element]:
+    """Return the elements in the order of a walk through a TimelineHashMap that began empty; they
+    were put in in the order given.
+    """
+    capacity = TIMELINE_CAPACITY_MIN
+    while len(elements) * 3 > capacity * 4:
+        capacity *= 2
+    shift = 65 - capacity.bit_length()
+
+    def bucket(element: Element) -> int:
+        code = hash_of(element)
+        signed = code - (1 << 32) if code >> 31 else code
+        return (signed * _TIMELINE_FACTOR & _MASK_64) >> shift
+
+    newest_first = elements[::-1]
+    return sorted(newest_first, key=bucket)
 
 
 def java_string_key(text: str) -> bytes:

@@ -19,6 +19,7 @@ from minibroker.groups.consumer.java_order import (
     copied_capacity,
     grown_capacity,
     hash_order,
+    timeline_order,
 )
 from minibroker.groups.consumer.records import (
     epoch_record,
@@ -159,7 +160,12 @@ def input_of(
     counts: dict[bytes, int] = {}
     ids_of: dict[frozenset[str], tuple[bytes, ...]] = {}
     inputs: dict[str, MemberInput] = {}
-    for member_id in hash_order(tuple(members), string_hash, grown_capacity(len(members))):
+    kept = timeline_order(
+        tuple(member_id for member_id in members if member_id in group.members), string_hash
+    )
+    coming = [member_id for member_id in members if member_id not in group.members]
+    capacity = grown_capacity(len(members))
+    for member_id in hash_order([*kept, *coming], string_hash, capacity):
         member = members[member_id]
         names = group.topics_of(member)
         if names not in ids_of:

@@ -138,4 +138,16 @@ _OFFSETS: list[Known] = [
     ),
 ]
 
-LINES: list[Known] = [*_DESCRIBED, *_OFFSETS]
+_VOTES: list[Known] = [
+    Difference(
+        "consumer_group_heartbeat_assignors_tie",
+        tuple(f"after range.groups[0].{field}:" for field in ("group_epoch", "assignment_epoch")),
+        "as many votes for two assignors have one answer, as in 4.3; in 4.4 it depends on who votes"
+        " last, and each heartbeat makes a new epoch",
+        ours=3,
+        kafka_44=4,
+        since=1,
+    ),
+]
+
+LINES: list[Known] = [*_VOTES, *_DESCRIBED, *_OFFSETS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.compat.verdict import ABSENT, Difference, Known
+from tests.support.batches import TIMESTAMP
 
 _OUTCOME = "responses[0].partition_responses[0]"
 _PADDED = (
@@ -152,4 +153,22 @@ _LISTED: list[Known] = [
     ),
 ]
 
-LINES: list[Known] = [*_PRODUCED, *_FETCHED, *_LISTED]
+_LATER_SEGMENT = "a lookup by time goes on to later segments; Kafka ends where deleted records were"
+
+_DELETED: list[Known] = [
+    Difference(
+        "delete_records_before_a_later_time",
+        tuple(f"+{delta}.topics[0].partitions[0].{field}:" for delta in (51, 100)),
+        _LATER_SEGMENT,
+        ours=ours,
+        kafka_39=-1,
+        kafka_44=-1,
+    )
+    for field, ours in (
+        ("offset", 3),
+        ("timestamp", TIMESTAMP + 110),
+        ("leader_epoch", 0),
+    )
+]
+
+LINES: list[Known] = [*_PRODUCED, *_FETCHED, *_LISTED, *_DELETED]

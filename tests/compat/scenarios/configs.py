@@ -235,6 +235,43 @@ def incremental_alter_configs_refused(talk: Dialogue) -> None:
     talk.ask("no resources", resources=[])
 
 
+DOUBLES = (
+    "0.5", "0.5d", "0.5F", "1f", "1.", ".5", "+5e-1", "0x1p-1", "0x1", " \t0.5 ", "0\u20035",
+    "\xa00.5", "inf", "infinity", "Infinity", "nan", "NaN", "1_0", "0.5dd", "", "\u0661", "1e400",
+)  # fmt: skip
+INTEGERS = (
+    "+5",
+    "-0",
+    "1_000",
+    " 5\t",
+    "\x015",
+    "\xa05",
+    "\u20035",
+    "\u0665",
+    "5L",
+    "5.0",
+    "0x5",
+    "",
+)
+SWITCHES = ("TRUE", " true ", "\x01true", "\xa0true", "yes", "1", "fal\u017fe")
+
+
+@scenario("incremental_alter_configs")
+def incremental_alter_configs_numbers(talk: Dialogue) -> None:
+    """Numbers and switches in all ways of writing them."""
+    topic = talk.make_topic("numbers")
+    for key, texts in (
+        ("min.cleanable.dirty.ratio", DOUBLES),
+        ("min.insync.replicas", INTEGERS),
+        ("preallocate", SWITCHES),
+    ):
+        for place, text in enumerate(texts):
+            talk.ask(
+                f"{key} {place} {text!a}",
+                **altered(talk, TOPIC, topic, (key, SET, text), validate_only=True),
+            )
+
+
 @scenario("incremental_alter_configs")
 def incremental_alter_configs_broker(talk: Dialogue) -> None:
     """Alter the broker's level and the cluster's, and see both in DescribeConfigs."""

@@ -154,6 +154,24 @@ def consumer_group_heartbeat_assignors(talk: Dialogue) -> None:
 
 
 @scenario("consumer_group_heartbeat", since=1)
+def consumer_group_heartbeat_assignors_tie(talk: Dialogue) -> None:
+    """As many members ask for one assignor as for the other."""
+    names = [talk.make_topic("a", partitions=6)]
+    group_id = consumer_group_of(talk)
+    first = Consumer(talk, group_id, "one", subscribed_topic_names=names, server_assignor="range")
+    second = Consumer(
+        talk, group_id, "two", subscribed_topic_names=names, server_assignor="uniform"
+    )
+    first.join("range joins")
+    second.join("uniform joins")
+    describe(talk, "both", group_id)
+    second.beat("uniform has a rack", rack_id="rack")
+    describe(talk, "after uniform", group_id)
+    first.beat("range has a rack", rack_id="rack")
+    describe(talk, "after range", group_id)
+
+
+@scenario("consumer_group_heartbeat", since=1)
 def consumer_group_heartbeat_regex(talk: Dialogue) -> None:
     """Subscriptions by pattern, and malformed patterns."""
     topic = talk.make_topic("logs-1", partitions=2)

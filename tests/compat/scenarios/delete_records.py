@@ -39,6 +39,33 @@ def filled(talk: Dialogue, **configs: str) -> str:
     return topic
 
 
+SEGMENT_BYTES = 1 << 20  # the smallest that Kafka 4 takes
+
+
+@scenario("delete_records")
+def delete_records_before_a_later_time(talk: Dialogue) -> None:
+    """The record with the largest time of a segment is deleted; a later segment has a later one."""
+    topic = talk.make_topic("segments", configs={"segment.bytes": str(SEGMENT_BYTES)})
+    deltas = (100, 50, 50, 110, 120)  # three batches and two
+    for delta in deltas:
+        talk.produce(topic, batch(Item(bytes(270_000), timestamp_ms=TIMESTAMP + delta)))
+    delete(talk, "the first", topic, to(1))
+    for delta in (40, 50, 51, 100, 101, 110, 120, 121):
+        talk.also(
+            f"+{delta}",
+            "list_offsets",
+            7,
+            replica_id=-1,
+            isolation_level=0,
+            topics=[
+                {
+                    "name": topic,
+                    "partitions": [{"partition_index": 0, "timestamp": TIMESTAMP + delta}],
+                }
+            ],
+        )
+
+
 def look(talk: Dialogue, label: str, topic: str, fetch_offsets: tuple[int, ...]) -> None:
     """Record start and end of the log, lookups by time, and a consumer's records."""
     for name, timestamp in (("latest", -1), ("earliest", -2), ("time", TIMESTAMP), ("max", -3)):

@@ -152,6 +152,37 @@ def fetch_limits(talk: Dialogue) -> None:
         fetch.ask(f"request limit {limit}", fetch.topic(topic, at(0), at(0, 1)), max_bytes=limit)
     both = fetch.topic(topic, at(6), at(0, 1))
     fetch.ask("empty one first", both, max_bytes=1)
+    fetch.ask("empty one first, negative request limit", both, max_bytes=-1)
+
+
+@scenario("fetch", since=4)
+def fetch_negative_limits(talk: Dialogue) -> None:
+    """A negative limit is an error where records are; the next partition has the limit 0."""
+    fetch = Fetcher(talk)
+    topic = three_batches(talk, partitions=3)
+    talk.produce(topic, batch(b"g", b"h"), partition=1)
+    for limit in (-1, -(2**31)):
+        negative = [at(0, max_bytes=limit), at(0, 1, max_bytes=limit), at(0, 2, max_bytes=limit)]
+        fetch.ask(f"partition limit {limit}", fetch.topic(topic, *negative))
+        whole = [at(0), at(0, 1), at(0, 2)]
+        fetch.ask(f"request limit {limit}", fetch.topic(topic, *whole), max_bytes=limit)
+        fetch.ask(f"from the end, limit {limit}", fetch.topic(topic, at(6, max_bytes=limit)))
+        fetch.ask(f"too far, limit {limit}", fetch.topic(topic, at(99, max_bytes=limit)))
+        mixed = [at(0), at(0, 1, max_bytes=limit), at(2)]
+        fetch.ask(f"second limit {limit}", fetch.topic(topic, *mixed))
+
+
+@scenario("fetch", since=9)
+def fetch_negative_epochs(talk: Dialogue) -> None:
+    """A negative epoch is none, whatever it is."""
+    fetch = Fetcher(talk)
+    topic = three_batches(talk)
+    for epoch in (-(2**31), -2, -1, 0, 1):
+        place = at(0, current_leader_epoch=epoch)
+        fetch.ask(f"epoch {epoch}", fetch.topic(topic, place))
+        if talk.version >= 12:
+            place = at(0, last_fetched_epoch=epoch)
+            fetch.ask(f"last epoch {epoch}", fetch.topic(topic, place))
 
 
 NEVER = 60_000

@@ -131,7 +131,7 @@ def list_offsets_isolation(talk: Dialogue) -> None:
 @scenario("list_offsets", since=4)
 def list_offsets_epochs(talk: Dialogue) -> None:
     topic = timed_log(talk)
-    for epoch in (-1, 0, 1):
+    for epoch in (-(2**31), -2, -1, 0, 1):
         ask(talk, f"epoch {epoch}", topic, at(LATEST, current_leader_epoch=epoch))
 
 
@@ -164,6 +164,6 @@ def offset_for_leader_epoch_answers(talk: Dialogue) -> None:
     asking("unknown partition", topic, {"partition": 9, "leader_epoch": 0})
     asking("unknown topic", talk.topic("unknown"), {"partition": 0, "leader_epoch": 0})
     if talk.version >= 2:
-        for current in (-1, 0, 1):
+        for current in (-(2**31), -2, -1, 0, 1):
             place = {"partition": 0, "leader_epoch": 0, "current_leader_epoch": current}
             asking(f"current {current}", topic, place)

@@ -14,7 +14,6 @@ from minibroker.handlers.config_resources import (
     check_broker_id,
     current_values,
     entity_of,
-    int32_of,
     repeated,
 )
 from tests.unit.handlers.config_services import make_context
@@ -62,12 +61,6 @@ def test_a_number_that_java_does_not_parse_is_no_broker_id(text: str) -> None:
     with pytest.raises(KafkaError, match="no integer: ") as refused:
         check_broker_id(make_context().services, text, "no integer: ")
     assert refused.value.code == ErrorCode.INVALID_REQUEST
-
-
-def test_integers_are_read_as_java_reads_them() -> None:
-    assert int32_of("2147483647") == 2**31 - 1
-    assert int32_of("-2147483648") == -(2**31)
-    assert (int32_of("+7"), int32_of("0" * 30_000 + "7"), int32_of("-0")) == (7, 7, 0)
 
 
 def test_resources_named_more_than_once() -> None:

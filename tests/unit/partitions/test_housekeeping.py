@@ -96,6 +96,18 @@ async def test_the_look_is_repeated_while_producers_are_left(rig: Rig) -> None:
         await eventually(lambda: rig.housekeeping._expiry_timer is not None)
 
 
+async def test_producers_that_come_from_the_disk_are_looked_at_without_an_append(rig: Rig) -> None:
+    rig.logs["t", 0] = None
+    rig.housekeeping.begin()
+    rig.clock.advance(LOOK_MS)
+    assert len(rig.looks) == 1
+    rig.clock.advance(10 * LOOK_MS)
+    assert len(rig.looks) == 1, "nothing is left in memory"
+    rig.housekeeping.note_producers()
+    rig.clock.advance(LOOK_MS)
+    assert len(rig.looks) == 2
+
+
 async def test_retention_is_armed_by_logs_that_are_there_already(rig: Rig) -> None:
     rig.housekeeping.begin()
     rig.housekeeping.on_topic_config(None)

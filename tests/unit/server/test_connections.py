@@ -61,17 +61,38 @@ async def test_idle_time_counts_from_the_last_request(serve: Serve) -> None:
         await young.call(METADATA, 9)
 
 
-async def test_a_waiting_request_is_not_idle(serve: Serve) -> None:
+async def test_a_connection_whose_request_waits_is_closed_after_its_idle_time(
+    serve: Serve,
+) -> None:
     running = await serve(**{"connections.max.idle.ms": "600000"})
     await running.create_topic("t")
     async with await running.connect() as client:
-        client.send(fetch_from("t", max_wait_ms=60_000), 11)
+        client.send(fetch_from("t", max_wait_ms=60_000_000), 11)
         await eventually(lambda: running.partitions.get("t", 0).waiters)
         (connection,) = running.server.connections
+        connection.last_active_s -= 599
+        running.server.connections._close_idle()
+        assert list(running.server.connections) == [connection]
+        connection.last_active_s -= 2
+        running.server.connections._close_idle()
+        assert await client.is_closed_by_broker()
+        await eventually(lambda: not running.partitions.get("t", 0).waiters)
+
+
+async def test_work_of_an_idle_connection_that_has_begun_goes_on(serve: Serve, gate: Gate) -> None:
+    running = await serve(**{"connections.max.idle.ms": "600000"})
+    async with await running.connect() as client:
+        client.send(CreateTopicsRequest(), 5)
+        await eventually(lambda: gate.waiting)
+        (connection,) = running.server.connections
+        task = connection._task
         connection.last_active_s -= 601
         running.server.connections._close_idle()
-        running.partitions.wake_all()
-        await client.receive()
+        assert await client.is_closed_by_broker()
+        assert not task.done()
+        gate.open()
+        await eventually(task.done)
+        assert not task.cancelled()
 
 
 async def test_an_idle_peer_that_takes_nothing_loses_its_place(serve: Serve) -> None:

@@ -534,10 +534,8 @@ async def test_a_connection_is_not_idle_after_a_long_wait(
         await eventually(lambda: running.partitions.get("t", 0).waiters)
         connection = only_connection(running)
         connection.last_active_s = 0.0
-        assert not connection.is_idle
         running.partitions.wake_all()
         await client.receive()
-        assert connection.is_idle
         assert connection.last_active_s > 0
 
 

@@ -115,6 +115,20 @@ def test_the_assignor_that_most_ask_for_is_preferred() -> None:
     assert alone.preferred_assignor("range", alone.members["m0"], changed) == "uniform"
 
 
+def test_as_many_votes_for_two_assignors_have_one_answer() -> None:
+    group = group_of(Member("m0", assignor_name="range"))
+    second = Member("m1", assignor_name="uniform")
+    assert group.preferred_assignor("range", Member("m1"), second) == "uniform"
+    group.put_member(second)
+    for turn in range(3):
+        for member_id in ("m0", "m1"):
+            old = group.members[member_id]
+            new = old._replace(rack_id=f"r{turn}")
+            assert group.preferred_assignor("range", old, new) == "uniform"
+            group.put_member(new)
+            assert group.preferred_assignor("range") == "uniform"
+
+
 def test_classic_members_need_a_protocol_in_common() -> None:
     group = group_of(
         Member("c1", classic=ClassicFacts(1, (("range", b""), ("sticky", b"")))),

@@ -11,8 +11,10 @@ from minibroker.groups.consumer.java_order import (
     int_hash,
     java_string_key,
     java_uuid_key,
+    timeline_order,
     uuid_hash,
 )
+from minibroker.java_strings import string_hash
 
 
 def test_uuid_hash_folds_all_bits() -> None:
@@ -33,6 +35,19 @@ def test_high_bits_take_part_in_the_bucket() -> None:
 @pytest.mark.parametrize(("count", "grown", "copied"), [(0, 16, 16), (12, 16, 32), (13, 32, 32)])
 def test_capacity_of_tables(count: int, grown: int, copied: int) -> None:
     assert (grown_capacity(count), copied_capacity(count)) == (grown, copied)
+
+
+@pytest.mark.parametrize(
+    ("names", "walk"),
+    [
+        ("range uniform", "uniform range"),
+        ("a b c d e f", "f c e b d a"),
+        ("m0 m1 m2 m3 m4 m5 m6 m7 m8 m9 m10 m11", "m0 m5 m2 m7 m4 m11 m9 m1 m6 m3 m10 m8"),
+    ],
+)
+def test_a_timeline_map_is_walked_by_the_high_bits(names: str, walk: str) -> None:
+    """The walks are those of Kafka 4.4.0's own class."""
+    assert timeline_order(names.split(), string_hash) == walk.split()
 
 
 def test_keys_sort_as_java_compares() -> None:

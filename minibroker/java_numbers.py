@@ -1,0 +1,66 @@
+"""Numbers in texts as Java reads them, which is not how Python does; pure functions.
+
+Python takes `1_000`, `inf` and `nan`, and Java does not; Java takes `0.5d` and `0x1p-1`. Values of
+configurations and quotas go through here.
+
+Source: String.trim, Integer.parseInt, Long.parseLong, Double.parseDouble.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_TRIMMED: Final = "".join(map(chr, range(0x21)))
+"""String.trim removes these: the space, and every character below it."""
+_DIGITS_MAX: Final = 20
+"""A number of 64 bits has no more digits, zeros in front of it not counted."""
+_EXPONENT = r"e[+-]?[0-9]+"
+_DECIMAL: Final = re.compile(
+    rf"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:{_EXPONENT})?[fd]?", re.IGNORECASE
+)
+_HEXADECIMAL: Final = re.compile(
+    r"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?[0-9]+[fd]?", re.IGNORECASE
+)
+_WORDS: Final = re.compile(r"[+-]?(?:NaN|Infinity)")
+
+
+def trim(text: str) -> str:
+    """Return the text without spaces and control characters at both ends."""
+    return text.strip(_TRIMMED)
+
+
+def parse_integer(text: str, bits: int) -> int | None:
+    """Return a signed number of at most `bits` bits, None for anything else. Nothing is trimmed."""
+    digits = text[1:] if text[:1] in {"+", "-"} else text
+    # Digits of any script count, but Java sees the halves of those beyond 16 bits.
+    if not digits.isdecimal() or max(digits) > "\uffff":
+        return None
+    significant = digits.lstrip("0")
+    if len(significant) > _DIGITS_MAX:
+        return None
+    number = int(significant or "0")
+    if text[0] == "-":
+        number = -number
+    limit = 1 << (bits - 1)
+    return number if -limit <= number < limit else None
+
+
+def parse_double(text: str) -> float:
+    """Return the number of a text, which may have spaces around it. Raises ValueError."""
+    trimmed = trim(text)
+    if _HEXADECIMAL.fullmatch(trimmed):
+        return _from_hex(trimmed.rstrip("dDfF") if trimmed[-1] in "dDfF" else trimmed)
+    if _DECIMAL.fullmatch(trimmed):
+        return float(trimmed.rstrip("dDfF"))
+    if _WORDS.fullmatch(trimmed):
+        return float(trimmed)
+    raise ValueError(f"not a number: {text!r}")
+
+
+def _from_hex(text: str) -> float:
+    """Return the number of a hexadecimal text. One that is too large is infinite."""
+    try:
+        return float.fromhex(text)
+    except OverflowError:
+        return float("-inf" if text.startswith("-") else "inf")
