@@ -327,6 +327,7 @@ class Broker:
             self.cluster.subscribe(self.partitions)
             self._begin_outboxes()
             self._follow_settings()
+            self.cluster.when_tree_is_foreign(self._fail)
             await self.cluster.start(
                 self._accept_cluster_id,
                 self._tree.gathered if self._tree is not None else None,

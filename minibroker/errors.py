@@ -7,6 +7,7 @@
 | CorruptionError   | bytes on disk         | `storage/recovery`: truncates, refuses to start  |
 | StorageError      | the disk              | `partitions`: KAFKA_STORAGE_ERROR                |
 | CoordinationError | ZooKeeper, tree file  | the handler: a retriable error                   |
+| ForeignTreeError  | ZooKeeper's operator  | `cluster/follow`: the broker stops, one sentence |
 | ConfigError       | the configuration     | `cli`: one sentence, exit 1                      |
 | any other         | minibroker (a bug)    | `answer_error`: logged, UNKNOWN_SERVER_ERROR     |
 
@@ -122,6 +123,10 @@ class CoordinationError(MinibrokerError):
 
 class AwayError(CoordinationError):
     """The metadata tree does not answer at this moment; the same call may succeed in a moment."""
+
+
+class ForeignTreeError(MinibrokerError):
+    """The metadata tree is another cluster's than this broker's, or is empty now."""
 
 
 class ConfigError(MinibrokerError):

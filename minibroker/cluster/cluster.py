@@ -240,6 +240,12 @@ class Cluster:
         """Tell `listener` from now on whether this broker is the controller, when that changes."""
         self._election.listeners.append(listener)
 
+    def when_tree_is_foreign(self, stop: Callable[[str], None]) -> None:
+        """Call `stop` with a sentence once the tree is another cluster's, or has no id any more:
+        this broker must not go on. Before the start.
+        """
+        self._follower.on_foreign_tree = stop
+
     async def start(
         self,
         accept_cluster_id: Callable[[str], None] | None = None,

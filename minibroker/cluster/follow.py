@@ -7,8 +7,9 @@ watches everything before it decides.
 
 Watches only say "look again at X". X goes into a set, one task takes things out and reads them
 under the cluster's lock. When the tree is out of reach the thing goes back into the set. With a new
-session, the nodes that the old one held (the registration of this broker, perhaps the controller's
-node) are made again first; then everything is read anew.
+session, the cluster's id is compared first: ZooKeeper may have come back empty, or as another
+cluster's. Then the nodes that the old session held (the registration of this broker, perhaps the
+controller's node) are made again, and everything is read anew.
 
 In the embedded home no other process writes: nothing is watched and the task does not exist.
 """
@@ -31,8 +32,9 @@ from minibroker.cluster.codecs import (
     encode_log_dir_event,
 )
 from minibroker.cluster.image import TopicImage
+from minibroker.cluster.registration import check_cluster_id
 from minibroker.cluster.tree import SessionEvent, TreeError
-from minibroker.errors import CoordinationError, KafkaError
+from minibroker.errors import CoordinationError, ForeignTreeError, KafkaError
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.slices import TimeSlice, collect
 
@@ -119,6 +121,8 @@ class TreeFollower:
         # Changed by watches, at any time on the loop, and by the task.
         self._dirty: set[str] = set()
         self._wake = asyncio.Event()
+        self._has_session = True
+        """False from the end of a session to the next one, whose tree is looked at first."""
         self._task: asyncio.Task[None] | None = None
         # Changed under the cluster's lock.
         self._watches: dict[str, dict[str, Cancel]] = {}
@@ -134,6 +138,9 @@ class TreeFollower:
         """True for a new controller that has not read every topic yet."""
         self._bounced: set[int] = set()
         """Brokers that restarted. The controller still has to treat them as gone."""
+        self.on_foreign_tree: Callable[[str], None] = _ignore
+        """Told in one sentence that the tree is another cluster's now: this broker has to stop.
+        Set before the start."""
         election.listeners.append(self._begin_or_end_term)
 
     # Life
@@ -240,8 +247,10 @@ class TreeFollower:
     def _on_session(self, event: SessionEvent) -> None:
         self._context.log.warning("the session with the metadata tree is %s", event.value)
         if event is SessionEvent.EXPIRED:
+            self._has_session = False
             self._election.lose()
         elif event in (SessionEvent.RENEWED, SessionEvent.RESUMED):
+            self._has_session = True
             self._dirty.update(_ORDER)
             self._wake.set()
 
@@ -249,12 +258,16 @@ class TreeFollower:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while self._dirty:
+            while self._dirty and self._has_session:
                 things = self._next_things()
                 self._dirty.difference_update(things)
                 try:
                     async with self._context.lock:
                         await self._refresh(things)
+                except ForeignTreeError as error:
+                    self._election.lose()
+                    self.on_foreign_tree(str(error))
+                    return  # nothing in that tree is about this cluster
                 except (CoordinationError, KafkaError, TreeError) as error:
                     self._context.log.info("could not refresh %s: %s", things[0], error)
                     self._dirty.update(things)
@@ -360,7 +373,11 @@ class TreeFollower:
             self._dirty.add(_REASSIGNMENT)  # one of them may be over
 
     async def _renew_session(self) -> None:
-        """Make the nodes of an ended session again, then read everything."""
+        """Make the nodes of an ended session again, then read everything, if the tree is this
+        cluster's still. Raises ForeignTreeError.
+        """
+        context = self._context
+        await check_cluster_id(context.tree, context.updater.image.cluster_id)
         if not await self._registration.is_there():
             await self._registration.register(RETRY_DELAY_S * 10)
         await self._configs.load()
@@ -574,6 +591,10 @@ class TreeFollower:
         self._assignments.pop(name, None)
         for cancel in self._watches.pop(name, {}).values():
             cancel()
+
+
+def _ignore(_reason: str) -> None:
+    """Do nothing: nobody stops the broker."""
 
 
 def _state_nodes(topics: Mapping[str, TopicAssignment]) -> Iterator[tuple[str, str]]:

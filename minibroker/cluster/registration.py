@@ -21,7 +21,7 @@ from minibroker.cluster.codecs import (
 )
 from minibroker.cluster.image import BrokerInfo
 from minibroker.cluster.tree import Create, NodeExists, NoNode, ensure_node
-from minibroker.errors import CoordinationError
+from minibroker.errors import CoordinationError, ForeignTreeError
 from minibroker.ids import topic_id_to_text
 
 if TYPE_CHECKING:
@@ -65,6 +65,27 @@ async def get_cluster_id(tree: Tree, proposal: str | None) -> str:
         except NoNode:
             if await ensure_node(tree, paths.CLUSTER_ID, encode_cluster_id(cluster_id)):
                 return cluster_id
+
+
+async def check_cluster_id(tree: Tree, cluster_id: str) -> None:
+    """Compare the id of the tree with the cluster's, in a new session with the tree's home.
+
+    Raises ForeignTreeError where they differ, or where the tree has none any more: its home came
+    back empty, or another one took its address. Raises CoordinationError.
+    """
+    try:
+        data, _ = await tree.get(paths.CLUSTER_ID)
+    except NoNode:
+        found = "has no cluster id any more"
+    else:
+        found_id = decode_cluster_id(paths.CLUSTER_ID, data)
+        if found_id == cluster_id:
+            return
+        found = f"is of cluster {found_id} now"
+    raise ForeignTreeError(
+        f"the metadata tree {found}, but this broker is in cluster {cluster_id}: the broker stops "
+        "and keeps all its logs; give it back the metadata of its cluster, then start it again"
+    )
 
 
 class Registration:
@@ -153,11 +174,13 @@ class Registration:
         return "".join(f" ({endpoint.host}:{endpoint.port})" for endpoint in other.endpoints[:1])
 
     async def unregister(self) -> None:
-        """Remove the node, as a clean stop does; nothing happens when it is gone."""
-        try:
-            await self._context.tree.delete(paths.broker(self._context.broker_id))
-        except NoNode:
+        """Remove the node, as a clean stop does; nothing happens when it is gone, or is another
+        broker's: in a tree that took the place of ours, say.
+        """
+        if not await self.is_there():
             return
+        with suppress(NoNode):
+            await self._context.tree.delete(paths.broker(self._context.broker_id))
 
 
 async def _wait_deleted(tree: Tree, path: str) -> None:

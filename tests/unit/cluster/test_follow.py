@@ -18,6 +18,7 @@ from minibroker.cluster.cluster import Cluster
 from minibroker.cluster.codecs import (
     PartitionState,
     encode_broker,
+    encode_cluster_id,
     encode_config,
     encode_state,
     encode_topic,
@@ -396,6 +397,40 @@ async def test_renewed_session_registers_and_reads_again(shared: SharedTree) -> 
     assert await shared.exists("/brokers/ids/1") is not None
     assert (await cluster.create_topic("after")).partitions[0].controller_epoch == 2
     await cluster.close()
+
+
+@pytest.mark.parametrize("found", [None, "anotherClusterAnotherId"])
+async def test_a_new_session_with_the_tree_of_another_cluster_stops_the_broker(
+    shared: SharedTree, found: str | None
+) -> None:
+    """ZooKeeper came back empty, say. Nothing is read from that tree, or written to it."""
+    reasons: list[str] = []
+    cluster, heard = await started(shared, 1)
+    cluster.when_tree_is_foreign(reasons.append)
+    await cluster.create_topic("t")
+    ours = cluster.image.cluster_id
+    heard.take()
+    shared.tell(SessionEvent.EXPIRED)
+    async with cluster._context.lock:
+        for path in ("/brokers/ids/1", "/controller", *reversed(await shared.subtree("/cluster"))):
+            await shared.delete(path)
+        await remove_by_hand(shared, "t")
+        if found is not None:
+            await shared.create("/cluster/id", encode_cluster_id(found), make_parents=True)
+        other = encode_broker(BrokerInfo(1, ()), 0)
+        await shared.create("/brokers/ids/1", other)
+    shared.tell(SessionEvent.RENEWED)
+    await eventually(lambda: reasons)
+    assert ours in reasons[0]
+    assert (found or "has no cluster id") in reasons[0]
+    assert not cluster.is_controller
+    assert await shared.exists("/controller") is None
+    assert "t" in cluster.image.topics
+    assert heard.take() == []
+    await shared.open()
+    await cluster.close()
+    assert (await shared.get("/brokers/ids/1"))[0] == other
+    await shared.close()
 
 
 async def test_a_request_that_waited_while_the_session_ended_writes_nothing(
