@@ -485,6 +485,9 @@ class EmbeddedTree:
         future.add_done_callback(self._workers.discard)
         return future
 
+    async def sync(self) -> None:
+        """Do nothing: no other process writes."""
+
     async def flush(self) -> None:
         """Have a worker fsync. Raises CoordinationError if the disk refuses."""
         self._database()

@@ -129,6 +129,8 @@ class TreeFollower:
         """Topic → path of its node, or of a partition's state → end of the watch."""
         self._assignments: dict[str, int] = {}
         """Topic → version of its node when it was last read."""
+        self._awaited: set[str] = set()
+        """Topics that are read again after a pause. Changed on the loop at any time."""
         self._hidden: set[str] = set()
         """Topics that were on their way out when this broker came."""
         self._broker_watches: dict[int, Cancel] = {}
@@ -138,6 +140,9 @@ class TreeFollower:
         """True for a new controller that has not read every topic yet."""
         self._bounced: set[int] = set()
         """Brokers that restarted. The controller still has to treat them as gone."""
+        self.when_read: Callable[[Iterable[str]], Awaitable[None]] = _apply_nothing
+        """Called after topics were read from the tree, under the cluster's lock; set before the
+        start."""
         self.on_foreign_tree: Callable[[str], None] = _ignore
         """Told in one sentence that the tree is another cluster's now: this broker has to stop.
         Set before the start."""
@@ -206,6 +211,16 @@ class TreeFollower:
         it under the cluster's lock. Raises CoordinationError.
         """
         await self._read_many(sorted(names))
+
+    def look_at_topic_later(self, name: str, pause_s: float) -> None:
+        """Read a topic after a pause: a controller speaks of it, and the tree does not have it."""
+        if name not in self._awaited:
+            self._awaited.add(name)
+            asyncio.get_running_loop().call_later(pause_s, self._look_at_awaited, name)
+
+    def _look_at_awaited(self, name: str) -> None:
+        self._awaited.discard(name)
+        self._mark(f"{_TOPIC_PREFIX}{name}")
 
     def look_at_brokers(self) -> None:
         """Read the registrations soon: a controller has other ones than the image."""
@@ -538,6 +553,7 @@ class TreeFollower:
             await updater.apply_topic(
                 TopicImage(name, assignment.topic_id or ZERO_TOPIC_ID, partitions)
             )
+        await self.when_read(names)
         await self._settle(topics)
 
     async def _read_states(
@@ -591,6 +607,10 @@ class TreeFollower:
         self._assignments.pop(name, None)
         for cancel in self._watches.pop(name, {}).values():
             cancel()
+
+
+async def _apply_nothing(_names: Iterable[str]) -> None:
+    """Do nothing: no controller sent anything."""
 
 
 def _ignore(_reason: str) -> None:

@@ -8,8 +8,11 @@ and never an older one (`updates`).
     handlers/leader_and_isr, update_metadata, stop_replica ─► requests ─► updates ─► image ─► roles
 
 A request about a topic that the image does not know makes this broker read the topic from the tree,
-its configuration too. The registered brokers come from the tree alone: an UpdateMetadata request
-has no version of them, so it only says that it is time to look.
+its configuration too. The server behind this broker's session may lag behind the controller's, so
+it catches up first. What the tree does not have then all the same is kept here, and the topic is
+read again until it is there, or until its controller says something else. The registered brokers
+come from the tree alone: an UpdateMetadata request has no version of them, so it only says that it
+is time to look.
 
 Source: Kafka ReplicaManager (controllerEpoch, maybeUpdateMetadataCache),
 ZkMetadataCache.updateMetadata, ZkBrokerEpochManager.
@@ -42,6 +45,9 @@ if TYPE_CHECKING:
 LEADER_DURING_DELETE: Final = -2
 """The leader of a partition whose topic is being deleted."""
 UNKNOWN_BROKER_EPOCH: Final = -1
+PAUSE_S: Final = 0.1
+PAUSE_S_MAX: Final = 10.0
+"""Pauses between two looks for a topic that a controller told of: the first, and the longest."""
 
 
 class SentTopic(NamedTuple):
@@ -53,6 +59,14 @@ class SentTopic(NamedTuple):
     states: dict[int, SentState]
     going: Set[int] = frozenset()
     """Partitions that are being deleted (LEADER_DURING_DELETE); they have no state."""
+
+
+class _Expected(NamedTuple):
+    """A topic that a controller told of before the tree has it."""
+
+    topic: SentTopic
+    pause_s: float
+    """Time until it is looked for again."""
 
 
 class ControllerRequests:
@@ -72,6 +86,9 @@ class ControllerRequests:
         """Wall clock of the last UpdateMetadata request that was taken; None before the first."""
         self._going: dict[str, tuple[TopicId, Set[int]]] = {}
         """Topic → its id, and the partitions that are being deleted; not all of them yet."""
+        self._expected: dict[str, _Expected] = {}
+        """By name: topics that the tree does not have yet, or not with all partitions."""
+        follower.when_read = self._apply_expected
 
     def metadata_age_ms(self) -> int | None:
         """Return the time since the last UpdateMetadata request; None before the first."""
@@ -116,6 +133,8 @@ class ControllerRequests:
                 newest,
             )
             raise KafkaError(ErrorCode.STALE_CONTROLLER_EPOCH)
+        if controller_epoch > self.epoch:
+            self._expected.clear()  # another controller tells everything anew
         self.epoch = controller_epoch
 
     async def take_states(self, topics: Collection[SentTopic]) -> None:
@@ -150,6 +169,7 @@ class ControllerRequests:
         """
         if topic not in self._context.updater.image.topics:
             return True
+        await self._context.tree.sync()
         return await self._context.tree.exists(paths.delete_topic(topic)) is not None
 
     async def read_topic(self, name: str) -> None:
@@ -191,6 +211,8 @@ class ControllerRequests:
         updater = self._context.updater
         for topic in topics:
             known = updater.image.topics.get(topic.name)
+            if topic.going:
+                self._expected.pop(topic.name, None)
             if not topic.going or known is None or not _is_same(known.topic_id, topic.topic_id):
                 continue
             topic_id, before = self._going.pop(topic.name, (known.topic_id, set()))
@@ -207,22 +229,62 @@ class ControllerRequests:
         same.
         """
         failure: CoordinationError | None = None
-        unknown: list[str] = []
+        unknown: list[SentTopic] = []
         turn = TimeSlice()
         for topic in topics:
             if topic.states and not self._is_known(topic):
-                unknown.append(topic.name)
+                unknown.append(topic)
             if turn.is_over:
                 await turn.pause()
         if unknown:
             try:
-                await self._follower.read_topics(unknown)
+                await self._context.tree.sync()
+                await self._follower.read_topics({topic.name for topic in unknown})
             except CoordinationError as error:
                 failure = error
         for topic in topics:
             await self._apply_topic(topic, turn)
+        for topic in unknown:
+            if self._is_to_come(topic):
+                self._expect(topic)
         if failure is not None:
-            raise failure
+            raise failure  # a controller of Kafka tells nothing twice
+
+    def _is_to_come(self, topic: SentTopic) -> bool:
+        """Return whether the tree lacks a sent topic, or partitions of it. One that is being
+        deleted is there no more, and where another topic has the name the tree is right.
+        """
+        image = self._context.updater.image
+        known = image.topics.get(topic.name)
+        if known is None:
+            return topic.name not in image.leaving
+        return _is_same(known.topic_id, topic.topic_id) and not self._is_known(topic)
+
+    def _expect(self, topic: SentTopic) -> None:
+        """Keep the states of a topic until the tree has it."""
+        before = self._expected.get(topic.name)
+        if before is not None and before.topic.topic_id == topic.topic_id:
+            topic = topic._replace(states={**before.topic.states, **topic.states})
+        self._context.log.info(
+            "topic %s, or a part of it, cannot be read from the metadata tree yet: "
+            "the controller told of it, and it is read again",
+            topic.name,
+        )
+        self._expected[topic.name] = _Expected(topic, PAUSE_S)
+        self._follower.look_at_topic_later(topic.name, PAUSE_S)
+
+    async def _apply_expected(self, names: Iterable[str]) -> None:
+        """Apply what was sent of these topics, which have just been read, once they are there."""
+        turn = TimeSlice()
+        for name in self._expected.keys() & set(names):
+            topic, pause_s = self._expected[name]
+            if self._is_to_come(topic):
+                pause_s = min(2 * pause_s, PAUSE_S_MAX)
+                self._expected[name] = _Expected(topic, pause_s)
+                self._follower.look_at_topic_later(name, pause_s)
+                continue
+            del self._expected[name]
+            await self._apply_topic(topic, turn)
 
     async def _apply_topic(self, topic: SentTopic, turn: TimeSlice) -> None:
         """Apply the states of one topic, if it is still there."""

@@ -210,6 +210,9 @@ class TreeSession:
         """Do all in one transaction, or none; ephemeral nodes are this session's."""
         return await self._open_tree.multi(operations, session_id=self.session_id)
 
+    async def sync(self) -> None:
+        """Do nothing: all sessions read the same tree."""
+
     async def flush(self) -> None:
         """Return when everything acknowledged is on the disk. Raises CoordinationError."""
         await self._open_tree.flush()

@@ -207,6 +207,11 @@ class Tree(Protocol):
     async def flush(self) -> None:
         """Return when everything acknowledged before would survive a power cut."""
 
+    async def sync(self) -> None:
+        """Return when this session reads everything that any session wrote before: the server
+        behind it may lag behind the others.
+        """
+
     async def watch(self, path: str, callback: Callable[[], None]) -> Cancel:
         """Call back after the node is created, set or deleted. It need not exist."""
 

@@ -181,6 +181,11 @@ class ZooKeeperTree(ZooKeeperSession):
         assert isinstance(operation, Delete)
         return wire.Delete(path, operation.version)
 
+    async def sync(self) -> None:
+        """Have the server catch up with its leader. Raises CoordinationError."""
+        path = self._full("/")
+        await self._call(path, self._client_method("sync_async"), path)
+
     async def flush(self) -> None:
         """Do nothing: ZooKeeper acknowledges what its quorum has on disk."""
 

@@ -377,6 +377,10 @@ class TreeSession:
             lambda: self._tree.multi(operations, session_id)
         )
 
+    async def sync(self) -> None:
+        """Take a round trip: the tree has no servers that lag."""
+        await self._ask(lambda: None)
+
     async def flush(self) -> None:
         """Do nothing: what the tree has it keeps."""
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from minibroker.cluster.cluster import Cluster
     from minibroker.cluster.image import PartitionImage
+    from minibroker.cluster.shared import TreeSession
 
 STATE = paths.partition_state("t", 0)
 
@@ -188,8 +189,102 @@ async def test_known_partitions_are_told_though_an_unknown_topic_cannot_be_read(
         with pytest.raises(CoordinationError):
             await told.tell("new", "t")
     assert state_at(told.other).leader_epoch == 4
-    await told.tell("new", "t")
-    assert "new" in told.other.image.topics
+    await eventually(lambda: "new" in told.other.image.topics)  # nobody tells it again
+
+
+async def test_a_told_topic_is_served_though_the_brokers_server_lags(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server behind the session of broker 1 has the topic only once it has caught up."""
+    lag = Lag(told.trees[1], monkeypatch)
+    await told.controller.create_topic("new", assignment={0: [0, 1]}, configs={"a": "b"})
+    await told.tell("new")
+    assert lag.syncs == 1
+    assert told.other.image.topics["new"].partitions[0].leader == 0
+    assert told.other.config_of("topics", "new") == {"a": "b"}
+
+
+async def test_a_deletion_is_known_though_the_brokers_server_lags(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lag = Lag(told.trees[1], monkeypatch)
+    assert not await told.other.requests.is_being_deleted("t")
+    await told.trees[0].create(paths.delete_topic("t"))
+    lag.is_late = True
+    assert await told.other.requests.is_being_deleted("t")
+
+
+async def test_a_told_topic_is_read_again_until_the_tree_has_it(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state is the one that was told: nobody tells it a second time."""
+    lag = Lag(told.trees[1], monkeypatch, catches_up=False)
+    await told.controller.create_topic("new", assignment={0: [0, 1]}, configs={"a": "b"})
+    await told.tell("new")
+    assert "new" not in told.other.image.topics
+    await told.tell("new")
+    assert set(told.other.requests._expected) == {"new"}
+    looks = lag.looks
+    await eventually(lambda: lag.looks > looks)
+    lag.is_late = False
+    await eventually(lambda: "new" in told.other.image.topics)
+    await told.until_idle(told.other)
+    assert told.other.image.topics["new"].partitions[0].leader == 0
+    assert told.other.config_of("topics", "new") == {"a": "b"}
+    assert told.other.requests._expected == {}
+
+
+@pytest.mark.parametrize("word", ["deleted", "another controller"])
+async def test_a_told_topic_is_expected_until_its_controller_says_otherwise(
+    told: Told, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    Lag(told.trees[1], monkeypatch, catches_up=False)
+    topic = await told.controller.create_topic("new", assignment={0: [0, 1]})
+    await told.tell("new")
+    assert set(told.other.requests._expected) == {"new"}
+    image = told.controller.image
+    going = [SentTopic("new", topic.topic_id, {}, {0})] if word == "deleted" else []
+    await told.other.requests.take_metadata(
+        controller_id=0,
+        controller_epoch=image.controller_epoch + (not going),
+        broker_ids=list(image.brokers),
+        topics=going,
+    )
+    assert told.other.requests._expected == {}
+
+
+class Lag:
+    """A server of the tree that does not have the topic `new`, nor the mark of a deletion, until it
+    catches up.
+    """
+
+    def __init__(
+        self, tree: TreeSession, monkeypatch: pytest.MonkeyPatch, *, catches_up: bool = True
+    ) -> None:
+        self.is_late = True
+        self.syncs = self.looks = 0
+        get_many, exists = tree.get_many, tree.exists
+
+        async def late_get_many(asked: list[str]) -> list[object]:
+            found: list[object] = list(await get_many(asked))
+            self.looks += paths.topic("new") in asked
+            if self.is_late:
+                found = [
+                    None if "/topics/new" in path else value
+                    for path, value in zip(asked, found, strict=True)
+                ]
+            return found
+
+        async def late_exists(path: str) -> object:
+            return None if self.is_late and "delete_topics" in path else await exists(path)
+
+        async def sync() -> None:
+            self.syncs += 1
+            self.is_late = self.is_late and not catches_up
+
+        monkeypatch.setattr(tree, "get_many", late_get_many)
+        monkeypatch.setattr(tree, "exists", late_exists)
+        monkeypatch.setattr(tree, "sync", sync)
 
 
 async def change_isr(cluster: Cluster, isr: list[int]) -> bool:

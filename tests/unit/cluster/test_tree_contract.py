@@ -295,6 +295,12 @@ async def test_no_change_is_missed_between_call_and_read(tree: Tree) -> None:
         await asyncio.gather(write(), read())
 
 
+async def test_sync_returns(tree: Tree) -> None:
+    await tree.create("/a")
+    await tree.sync()
+    assert await tree.exists("/a") is not None
+
+
 async def test_flush_returns(tree: Tree) -> None:
     await tree.create("/a")
     await tree.flush()
