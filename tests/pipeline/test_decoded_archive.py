@@ -6,6 +6,7 @@ import hmac
 import io
 import json
 import shlex
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -118,6 +119,65 @@ def test_a_schema_of_another_subject_and_wider_numbers(
             (1, {"id": 2**40, "part": 0.1}),
             (2, {"id": 3, "part": 0.5}),
         ], read
+
+
+def meant(kind: str, name: str) -> dict[str, str]:
+    return {"type": kind, "connect.name": f"io.debezium.time.{name}"}
+
+
+def branch(name: str, **fields: Any) -> dict[str, Any]:
+    return {**record(**fields), "name": name}
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_types_of_debezium_unions_and_struct(
+    registry: Registry, common: dict[str, Any], topic: str, file_format: str
+) -> None:
+    """Avro of two versions, the second one with its id in a header; Protobuf's Struct."""
+    address = common["bootstrap"]
+    topics.create(address, topic)
+    decimal = {"type": "record", "name": "VariableScaleDecimal", "namespace": "io.debezium.data"}
+    fields = [{"name": "scale", "type": "int"}, {"name": "value", "type": "bytes"}]
+    times = {
+        "at": meant("long", "MicroTimestamp"),
+        "day": ["null", meant("int", "Date")],
+        "price": {**decimal, "fields": fields},
+        "paid": ["null", branch("Card", no="string"), branch("Cash", no="string"), "bytes"],
+    }
+    first, second = record(id="int", **times), record(id="long", **times)
+    struct = """
+        syntax = "proto3"; import "google/protobuf/struct.proto";
+        message Order { google.protobuf.Struct more = 1; }
+    """
+    ids = [registry.register(f"{topic}-value", schema) for schema in (first, second)]
+    of_struct = protobuf(
+        struct, "Order", b"\0", registry.register(f"{topic}-x", struct, "PROTOBUF")
+    )
+    row = {
+        "id": 1,
+        "at": 1_795_914_123_456_789,
+        "day": 20_000,
+        "price": {"scale": 3, "value": b"\x30\x39"},
+        "paid": ("shop.Cash", {"no": "7"}),
+    }
+    late = avro(second, ids[1])({**row, "id": 2**40, "day": None, "paid": b"\xff"})
+    client = topics.producer(address, linger_ms="5000")
+    client.produce(topic, avro(first, ids[0])(row), partition=0)
+    headers: list[tuple[str, bytes]] = [("__value_schema_id", late[:5])]
+    client.produce(topic, late[5:], partition=0, headers=headers)
+    client.produce(topic, of_struct({"more": {"b": [1, None]}}), partition=0)
+    assert client.flush(topics.SECONDS) == 0
+    assert archive(topic, format=file_format, **common).rows == 3
+    at = datetime(2026, 11, 29, 1, 2, 3, 456_789)  # noqa: DTZ001  Debezium's have no zone
+    for read in TABLES[file_format]:
+        values = [value for _, value in read(common["to"], "offset", "value")]
+        assert [value["id"] for value in values] == [1, 2**40, None], read
+        assert [value["at"] for value in values] == [at, at, None], read
+        assert [value["day"] for value in values] == [date(2024, 10, 4), None, None], read
+        assert [value["price"] for value in values] == ["12.345", "12.345", None], read
+        assert json.loads(values[0]["paid"]) == {"@type": "shop.Cash", "no": "7"}, read
+        assert json.loads(values[1]["paid"]) == "/w==", read
+        assert values[2]["more"] == '{"b": [1, null]}', read
 
 
 def test_json_schema_and_protobuf(registry: Registry, common: dict[str, Any], topic: str) -> None:

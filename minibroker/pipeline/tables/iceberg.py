@@ -13,7 +13,6 @@ read the properties.
 
 from __future__ import annotations
 
-import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +28,6 @@ from pyiceberg.exceptions import (
 from pyiceberg.io.pyarrow import parquet_file_to_data_file, schema_to_pyarrow
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.table.upsert_util import create_match_filter
 from pyiceberg.transforms import DayTransform, IdentityTransform
 from pyiceberg.types import (
     BinaryType,
@@ -45,6 +43,7 @@ from pyiceberg.types import (
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.tables.data_files import MERGED, Layout, date_text, is_left, stem_of
 from minibroker.pipeline.tables.iceberg_directory import IDENTIFIER, DirectoryCatalog
+from minibroker.pipeline.tables.iceberg_upsert import replace_rows
 from minibroker.pipeline.tables.table import (
     BatchId,
     ListedFile,
@@ -157,13 +156,9 @@ class IcebergTable:
         keys = pa.concat_tables([changes.rows.select(list(changes.by)), changes.gone])
 
         def change() -> None:
-            with warnings.catch_warnings(), self._table.transaction() as transaction:
-                warnings.simplefilter("ignore", UserWarning)  # of keys that no row had yet
+            with self._table.transaction() as transaction:
                 transaction.set_properties({QUERY: batch.query, BATCH: str(batch.number)})
-                if keys.num_rows:
-                    transaction.delete(create_match_filter(keys, list(changes.by)))
-                if changes.rows.num_rows:
-                    transaction.append(changes.rows)
+                replace_rows(self._table, transaction, keys, changes.rows, changes.by)
 
         return committed_once(self._directory, _CONFLICTS, lambda: self.has(batch), change)
 
