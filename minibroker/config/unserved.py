@@ -30,7 +30,6 @@ _SECURITY_KEYS: Final = frozenset(
         "principal.builder.class",
         "security.providers",
         "zookeeper.clientCnxnSocket",
-        "zookeeper.set.acl",
     }
 )
 TLS_STORE_KEYS: Final = frozenset(
@@ -129,6 +128,10 @@ _KEPT: Final = {
     "create.topic.policy.class.name": "no Java class is loaded, so no policy would be asked",
     "remote.log.storage.system.enable": "records are kept in log.dirs only",
     "zookeeper.metadata.migration.enable": "the metadata would stay in ZooKeeper",
+    "zookeeper.set.acl": (
+        "minibroker does not log in at ZooKeeper, so its nodes would be open to every client of it."
+        " Remove the setting, and let only trusted clients reach ZooKeeper"
+    ),
 }
 _JAVA_REPORTERS: Final = "reporters are Java classes"
 _WRITTEN_AT_ONCE: Final = (

@@ -19,6 +19,7 @@ from minibroker.config.definition import parse_value
 from minibroker.config.inter_broker import InterBrokerProtocol
 from minibroker.config.listeners import SecurityProtocol, parse_listeners, parse_protocol_map
 from minibroker.config.settings import LISTENER_PREFIX, ConfigValues
+from minibroker.config.strays import strays
 from minibroker.config.unserved import check_served, without_effect
 from minibroker.errors import ConfigError
 
@@ -157,17 +158,29 @@ class BrokerValues(ConfigValues):
             elif name not in AUTHORIZER_KEYS and not name.startswith(_PLUGIN_PREFIXES):
                 unknown.append(name)
         self.unknown_keys: tuple[str, ...] = tuple(sorted(unknown))
-        check_served(settings)
-        self.without_effect = without_effect(settings)
         self.generated_id = generated_id
         self._set_identity()
         self.authorizer = parse_authorizer(self.text("authorizer.class.name") or "", settings)
         self._set_network()
+        self._check_served(settings)
         self._set_log()
         self._set_replication()
         self._set_groups()
         self._set_transactions()
         self._set_operations()
+
+    def _check_served(self, settings: dict[str, str]) -> None:
+        """Take `without_effect`. Raises ConfigError for a setting that is not served."""
+        names = [listener.name for listener in self.listeners]
+        names += (self.text("controller.listener.names") or "").replace(" ", "").split(",")
+        unread = strays(settings, names)
+        read = {name: text for name, text in settings.items() if name not in unread}
+        check_served(read)
+        self.without_effect = (
+            *without_effect(read),
+            *(f"{name} ({unread[name]})" for name in sorted(unread)),
+        )
+        """Each setting that changes nothing here, the last ones with the reason."""
 
     @property
     def is_secured(self) -> bool:

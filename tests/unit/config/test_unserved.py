@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
     from minibroker.config.definition import ConfigKey
 
+WITH_ZOOKEEPER = {"zookeeper.connect": "127.0.0.1:2181"}
+INTERNAL = {
+    "listeners": "INTERNAL://127.0.0.1:0",
+    "inter.broker.listener.name": "INTERNAL",
+    "listener.security.protocol.map": "INTERNAL:PLAINTEXT",
+}
 # Words in names of settings that have to do with who gets in.
 SECURITY_WORDS = re.compile(
     r"ssl|sasl|secur|auth|principal|acl|password|secret|token|credential|policy|kerberos|"
@@ -156,7 +162,7 @@ def test_a_security_setting_is_refused_at_start_and_later(name: str) -> None:
     key = BROKER_KEYS[name]
     text = other_value(key)
     with pytest.raises(ConfigError) as refused:
-        BrokerConfig({name: text})
+        BrokerConfig({**WITH_ZOOKEEPER, name: text})
     shown = "[hidden]" if key.is_sensitive else text
     assert f"{name}={shown}" in str(refused.value)
     assert f"(allowed: {key.default or 'no value'})" in str(refused.value)
@@ -179,7 +185,7 @@ def test_a_security_setting_is_refused_at_start_and_later(name: str) -> None:
 )
 def test_settings_without_a_row_and_of_one_listener_are_refused(name: str, text: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(f"{name}=")):
-        BrokerConfig({name: text})
+        BrokerConfig({**WITH_ZOOKEEPER, **INTERNAL, name: text})
 
 
 def test_all_refused_security_settings_are_named_at_once_and_secrets_are_not() -> None:
@@ -195,7 +201,7 @@ def test_a_value_that_another_broker_stored_is_not_applied_in_silence(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Kafka left it in the tree: the values in force stay, and the log says why."""
-    dynamic = DynamicConfig(BrokerConfig())
+    dynamic = DynamicConfig(BrokerConfig(INTERNAL))
     dynamic.set_broker({"listener.name.internal.ssl.provider": "x"})
     assert dynamic.broker is dynamic.static
     assert "listener.name.internal.ssl.provider=x" in caplog.text
@@ -248,7 +254,7 @@ def test_settings_of_a_login_that_needs_no_renewal_are_named(
         f"{prefix}sasl.kerberos.kinit.cmd": "kinit",
         "sasl.kerberos.ticket.renew.jitter": "0.05",  # the default
     }
-    DynamicConfig(BrokerConfig()).set_cluster_default(values)
+    DynamicConfig(BrokerConfig(INTERNAL)).set_cluster_default(values)
     assert caplog.messages == [
         f"these settings have no effect: {prefix}sasl.kerberos.kinit.cmd,"
         " sasl.kerberos.min.time.before.relogin"
