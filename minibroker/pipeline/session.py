@@ -103,9 +103,9 @@ def session(
         PipelineError: no Java that Spark runs on, no such jar, or Spark does not start.
     """
     jars = tuple(jars)
+    refuse_connect(master)
     check_java()
     check_jars(jars)
-    refuse_connect(master)
     if ui:
         check_ui(master)
     settings = _settings_of(master, jars, packages, ui=ui) | dict(conf or {})

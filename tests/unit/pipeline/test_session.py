@@ -13,6 +13,15 @@ from minibroker.pipeline import session
 from minibroker.pipeline.errors import PipelineError
 
 
+def java_home(directory: Path, version: str) -> Path:
+    """Return the directory with a program that answers as Java of this version does."""
+    java = directory / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    java.chmod(0o755)
+    return directory
+
+
 def test_no_java_in_path_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -31,11 +40,7 @@ def test_a_java_home_without_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_
 def test_an_old_java_is_named_with_its_version(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    old = tmp_path / "bin" / "java"
-    old.parent.mkdir()
-    old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
-    old.chmod(0o755)
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path, "11.0.2")))
 
     with pytest.raises(PipelineError, match="is version 11 and Spark needs 17"):
         session.check_java()
@@ -99,8 +104,10 @@ def test_the_package_travels_whole_and_imports_from_its_file(tmp_path: Path) -> 
     ],
 )
 def test_a_spark_that_does_not_start_says_why(
-    told: str, cause: str, monkeypatch: pytest.MonkeyPatch
+    told: str, cause: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path, "17.0.1")))
+
     def fail(_: object) -> None:
         raise RuntimeError(told)
 
@@ -112,7 +119,9 @@ def test_a_spark_that_does_not_start_says_why(
     assert "\n" not in str(refused.value)
 
 
-def test_spark_connect_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spark_connect_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Before Java is looked for: Spark Connect needs none on this machine."""
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(PipelineError, match=r"^Spark Connect .* is not served: .* spark://host"):
         session.session(master="sc://host:15002")
     monkeypatch.setenv("SPARK_REMOTE", "sc://host:15002")
