@@ -10,6 +10,16 @@ A coroutine with long work (the creation of 10,000 partitions takes seconds) ask
         ...
         if turn.is_over:
             await turn.pause()
+
+A handler of a request with lists is a generator, too: it yields between two items, and returns the
+response (`Steps`). The station that called it (`server/handling.py`) runs it, and pauses when the
+slice is over. So a short request is answered at once, and a long one holds nobody up:
+
+    def handle(context, request) -> Steps[DescribeProducersResponse]:
+        for topic in request.topics:
+            ...
+            yield
+        return response
 """
 
 from __future__ import annotations
@@ -19,12 +29,15 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
+    from typing import TypeAlias
 
 SLICE_S: Final = 0.0005
 """Seconds after which a slice begins no further step; nothing may hold the loop for 0.001."""
 
 T = TypeVar("T")
+Steps: TypeAlias = "Generator[None, None, T]"
+"""Work that yields between two short steps, and returns its result."""
 
 
 class TimeSlice:
@@ -45,6 +58,52 @@ class TimeSlice:
         """Let the loop do all other work that is ready, then begin the next slice."""
         await asyncio.sleep(0)
         self._until_s = perf_counter() + self._length_s
+
+
+class Unfinished(Exception):  # noqa: N818  no failure
+    """The slice is over, and steps are left."""
+
+
+def run_slice(steps: Steps[T], turn: TimeSlice) -> T:
+    """Run steps until they end, or the slice does; return the result. Raises Unfinished, and what a
+    step raises.
+    """
+    try:
+        while True:
+            next(steps)
+            if turn.is_over:
+                break
+    except StopIteration as ended:
+        return ended.value  # type: ignore[no-any-return]
+    raise Unfinished
+
+
+def run_all(steps: Steps[T]) -> T:
+    """Run steps to their end at once, and return the result; for work beside the loop."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            return ended.value  # type: ignore[no-any-return]
+
+
+async def run_rest(steps: Steps[T], turn: TimeSlice) -> T:
+    """Run steps to their end, with pauses between slices, and return the result."""
+    while True:
+        await turn.pause()
+        try:
+            return run_slice(steps, turn)
+        except Unfinished:
+            continue
+
+
+def gather(items: Iterable[T]) -> Steps[list[T]]:
+    """Make the items one by one, and return them as a list."""
+    gathered = []
+    for item in items:
+        gathered.append(item)
+        yield
+    return gathered
 
 
 async def collect(items: Iterable[T]) -> list[T]:

@@ -23,6 +23,7 @@ from minibroker.protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
     ReassignableTopicResponse,
 )
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
@@ -46,8 +47,13 @@ async def handle(
         response.error_code = int(ErrorCode.NOT_CONTROLLER)
         response.error_message = "This is not the correct controller for this cluster."
         return response
+    turn = TimeSlice()
     for topic in request.topics if is_kafka_4 else _each_once(request.topics):
-        results = [await _alter(context, request, topic.name, move) for move in topic.partitions]
+        results = []
+        for move in topic.partitions:
+            results.append(await _alter(context, request, topic.name, move))
+            if turn.is_over:
+                await turn.pause()
         response.responses.append(ReassignableTopicResponse(name=topic.name, partitions=results))
     return response
 

@@ -20,24 +20,27 @@ from minibroker.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
+from minibroker.slices import run_all
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
+    from minibroker.slices import Steps
 
 
 def handle(
     context: RequestContext, request: AlterReplicaLogDirsRequest
-) -> AlterReplicaLogDirsResponse:
+) -> Steps[AlterReplicaLogDirsResponse]:
     """Begin the moves; return one error code per partition."""
     codes = {}
     for name, path in _destinations(request).items():
+        yield
         code = ErrorCode.NONE
         try:
             context.services.log_moves.alter(name, path)
         except Exception as error:
             code = answer_error(error, f"moving {name}").code
         codes[name] = code
-    return _answer(codes)
+    return (yield from _answer_in_steps(codes))
 
 
 def _destinations(request: AlterReplicaLogDirsRequest) -> dict[TopicPartition, str]:
@@ -49,7 +52,9 @@ def _destinations(request: AlterReplicaLogDirsRequest) -> dict[TopicPartition, s
     }
 
 
-def _answer(codes: dict[TopicPartition, ErrorCode]) -> AlterReplicaLogDirsResponse:
+def _answer_in_steps(
+    codes: dict[TopicPartition, ErrorCode],
+) -> Steps[AlterReplicaLogDirsResponse]:
     topics: dict[str, AlterReplicaLogDirTopicResult] = {}
     for (topic, index), code in codes.items():
         if topic not in topics:
@@ -57,6 +62,7 @@ def _answer(codes: dict[TopicPartition, ErrorCode]) -> AlterReplicaLogDirsRespon
         topics[topic].partitions.append(
             AlterReplicaLogDirPartitionResult(partition_index=index, error_code=int(code))
         )
+        yield
     return AlterReplicaLogDirsResponse(results=list(topics.values()))
 
 
@@ -64,4 +70,4 @@ def error_response(
     request: AlterReplicaLogDirsRequest, version: int, code: ErrorCode, detail: str | None
 ) -> AlterReplicaLogDirsResponse:
     """Return the answer with this error code for every partition of the request."""
-    return _answer(dict.fromkeys(_destinations(request), code))
+    return run_all(_answer_in_steps(dict.fromkeys(_destinations(request), code)))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from minibroker.cluster.image import MetadataImage, TopicImage
     from minibroker.handlers.permissions import Allowed
+    from minibroker.slices import Steps
 
 
 class KnownTopic(NamedTuple):
@@ -97,7 +98,7 @@ def known_partitions(
     *,
     has_ids: bool,
     may_read: Allowed,
-) -> list[KnownTopic]:
+) -> Steps[list[KnownTopic]]:
     """Return the topics of a request with the partitions that exist; the others are answered.
 
     UNKNOWN_TOPIC_ID where `has_ids`, TOPIC_AUTHORIZATION_FAILED for a topic that is not in
@@ -105,12 +106,14 @@ def known_partitions(
     """
     found = []
     for topic in topics:
+        yield
         known = image.topic_by_id.get(topic.topic_id) if has_ids else image.topics.get(topic.name)
         if (known is not None or not has_ids) and _topic_name(topic, known) not in may_read:
             name = _topic_name(topic, known)
             topic_id = topic.topic_id if has_ids else ZERO_TOPIC_ID
             answers.topic(name, topic_id)
             for partition in topic.partitions:
+                yield
                 index = partition.partition_index
                 answers.add(name, topic_id, index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             continue
@@ -120,11 +123,13 @@ def known_partitions(
                 name, topic_id, code = "", topic.topic_id, ErrorCode.UNKNOWN_TOPIC_ID
             answers.topic(name, topic_id)
             for partition in topic.partitions:
+                yield
                 answers.add(name, topic_id, partition.partition_index, code)
             continue
         count = len(known.partitions)
         existing = []
         for partition in topic.partitions:
+            yield
             if 0 <= partition.partition_index < count:
                 existing.append(partition)
             else:

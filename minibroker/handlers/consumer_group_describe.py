@@ -33,34 +33,32 @@ if TYPE_CHECKING:
     from minibroker.groups.consumer.topics import ImageTopics
     from minibroker.handlers.context import RequestContext
     from minibroker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+    from minibroker.slices import Steps
 
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
 def handle(
     context: RequestContext, request: ConsumerGroupDescribeRequest
-) -> ConsumerGroupDescribeResponse:
+) -> Steps[ConsumerGroupDescribeResponse]:
     """Return one entry for each group of the request, in its order."""
     if not serves_consumer_protocol(context):
         return error_response(request, context.version, ErrorCode.UNSUPPORTED_VERSION, None)
     may_describe = Allowed(context, Operation.DESCRIBE, ResourceType.GROUP)
-    group_ids = sorted(request.group_ids, key=lambda group_id: group_id in may_describe)
-    described = [
-        _describe(context, group_id)
-        if group_id in may_describe
-        else DescribedGroup(group_id=group_id, error_code=int(ErrorCode.GROUP_AUTHORIZATION_FAILED))
-        for group_id in group_ids
-    ]
-    if request.include_authorized_operations:
-        for group in described:
-            if not group.error_code:
-                group.authorized_operations = operations_of(
-                    context, ResourceType.GROUP, group.group_id
-                )
-    if context.services.authorizer is not None:
-        visible = Allowed(context, Operation.DESCRIBE)
-        described = [_if_visible(group, visible) for group in described]
-    return ConsumerGroupDescribeResponse(groups=described)
+    visible = Allowed(context, Operation.DESCRIBE)
+    code = int(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    refused: list[DescribedGroup] = []
+    described: list[DescribedGroup] = []
+    for group_id in request.group_ids:
+        yield
+        if group_id not in may_describe:
+            refused.append(DescribedGroup(group_id=group_id, error_code=code))
+            continue
+        group = _describe(context, group_id)
+        if request.include_authorized_operations and not group.error_code:
+            group.authorized_operations = operations_of(context, ResourceType.GROUP, group_id)
+        described.append(_if_visible(group, visible))
+    return ConsumerGroupDescribeResponse(groups=refused + described)
 
 
 def _if_visible(group: DescribedGroup, visible: Allowed) -> DescribedGroup:

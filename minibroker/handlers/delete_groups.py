@@ -74,9 +74,9 @@ def _delete_groups(
     context: RequestContext, request: DeleteGroupsRequest, response: DeleteGroupsResponse
 ) -> Iterator[None]:
     may_delete = Allowed(context, Operation.DELETE, ResourceType.GROUP)
-    for group_id in sorted(
-        dict.fromkeys(request.groups_names), key=lambda name: name not in may_delete
-    ):
+    names = dict.fromkeys(request.groups_names)
+    for group_id in (yield from may_delete.refused_last(names, str)):
+        yield
         result = DeletableGroupResult(group_id=group_id)
         response.results.append(result)
         count = 0

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
     from minibroker.partitions.partition import Partition
     from minibroker.protocol.messages.delete_records import DeleteRecordsRequest
+    from minibroker.slices import Steps
 
     Waits = list[asyncio.Future[None]]
     """Futures, each done when the result of a partition is known."""
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 def handle(
     context: RequestContext, request: DeleteRecordsRequest
-) -> DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]:
+) -> Steps[DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]]:
     """Return one result per partition, in the order of the request. If a partition is named twice,
     its last offset counts, as in Kafka.
     """
@@ -51,6 +52,7 @@ def handle(
         answer = DeleteRecordsTopicResult(name=name)
         response.topics.append(answer)
         for index, offset in offsets.items():
+            yield
             result = DeleteRecordsPartitionResult(
                 partition_index=index, low_watermark=INVALID_LOW_WATERMARK
             )

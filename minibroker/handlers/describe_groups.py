@@ -22,13 +22,11 @@ from minibroker.protocol.messages.describe_groups import (
     DescribeGroupsResponse,
 )
 from minibroker.security.acls import Operation, ResourceType
-from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
     from minibroker.handlers.context import RequestContext
     from minibroker.protocol.messages.describe_groups import DescribeGroupsRequest
+    from minibroker.slices import Steps
 
 _STATIC_MEMBERS_SINCE = 4
 _NOT_FOUND_SINCE = 6
@@ -38,27 +36,20 @@ _AT_ONCE_MAX = 16
 
 def handle(
     context: RequestContext, request: DescribeGroupsRequest
-) -> DescribeGroupsResponse | Awaitable[DescribeGroupsResponse]:
-    """Return one entry per group asked, in order; many are described in slices."""
-    if len(request.groups) > _AT_ONCE_MAX:
-        return _describe_in_slices(context, request)
-    groups = [_describe(context, request, group_id) for group_id in request.groups]
-    return DescribeGroupsResponse(groups=groups)
-
-
-async def _describe_in_slices(
-    context: RequestContext, request: DescribeGroupsRequest
-) -> DescribeGroupsResponse:
-    """Return the answer about many groups. A group that is asked for again has the same bytes."""
-    described: dict[str, EncodedStruct] = {}
-    turn = TimeSlice()
-    for group_id in dict.fromkeys(request.groups):
-        found = _describe(context, request, group_id)
-        described[group_id] = EncodedStruct(found, context.version, found.error_code)
-        if turn.is_over:
-            await turn.pause()
-    groups: list[Any] = [described[group_id] for group_id in request.groups]
-    return DescribeGroupsResponse(groups=groups)
+) -> Steps[DescribeGroupsResponse]:
+    """Return one entry per group asked, in order. A group that is asked for again has the same
+    entry, and of many groups each entry is bytes already.
+    """
+    described: dict[str, Any] = {}
+    is_encoded = len(request.groups) > _AT_ONCE_MAX
+    for group_id in request.groups:
+        if group_id not in described:
+            found = _describe(context, request, group_id)
+            described[group_id] = (
+                EncodedStruct(found, context.version, found.error_code) if is_encoded else found
+            )
+        yield
+    return DescribeGroupsResponse(groups=[described[group_id] for group_id in request.groups])
 
 
 def _describe(

@@ -25,26 +25,31 @@ if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
     from minibroker.partitions.log_directory_view import LogDirectoryView
     from minibroker.partitions.log_moves import LogMoves
+    from minibroker.slices import Steps
 
 
-def handle(context: RequestContext, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+def handle(
+    context: RequestContext, request: DescribeLogDirsRequest
+) -> Steps[DescribeLogDirsResponse]:
     """Return one result per configured directory, in the order of `log.dirs`."""
-    wanted = None
+    wanted: set[tuple[str, int]] | None = None
     if request.topics is not None:
-        wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
+        wanted = set()
+        for topic in request.topics:
+            wanted.update((topic.topic, index) for index in topic.partitions)
+            yield
     partitions = context.services.partitions
     partitions.commit()
-    return DescribeLogDirsResponse(
-        results=[
-            _describe(context.services.log_moves, directory, wanted)
-            for directory in partitions.log_directories()
-        ]
-    )
+    response = DescribeLogDirsResponse()
+    for directory in partitions.log_directories():
+        described = yield from _describe(context.services.log_moves, directory, wanted)
+        response.results.append(described)
+    return response
 
 
 def _describe(
     moves: LogMoves, directory: LogDirectoryView, wanted: set[tuple[str, int]] | None
-) -> DescribeLogDirsResult:
+) -> Steps[DescribeLogDirsResult]:
     result = DescribeLogDirsResult(log_dir=directory.path)
     if directory.is_offline:
         result.error_code = int(ErrorCode.KAFKA_STORAGE_ERROR)
@@ -58,6 +63,7 @@ def _describe(
     found += [(*copy, True) for copy in moves.in_directory(directory.configured_path)]
     topics: dict[str, DescribeLogDirsTopic] = {}
     for name, size_bytes, lag, is_copy in found:
+        yield
         if wanted is not None and name not in wanted:
             continue
         topic = topics.get(name.topic)

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 
     from minibroker.handlers.context import RequestContext
     from minibroker.partitions.partition import Partition
+    from minibroker.slices import Steps
 
 
 def handle(
     context: RequestContext, request: DescribeProducersRequest
-) -> DescribeProducersResponse | Awaitable[DescribeProducersResponse]:
+) -> Steps[DescribeProducersResponse | Awaitable[DescribeProducersResponse]]:
     """Return one result per partition, in the order of the request; an awaitable where producers
     have to be loaded first.
     """
@@ -41,7 +42,7 @@ def handle(
 
 def _describe_all(
     context: RequestContext, request: DescribeProducersRequest, cold: list[ColdError] | None
-) -> DescribeProducersResponse:
+) -> Steps[DescribeProducersResponse]:
     """Return the answer; `cold` as for `answer_resident`."""
     services = context.services
     response = DescribeProducersResponse()
@@ -49,7 +50,9 @@ def _describe_all(
         refusal = _check(context, topic.name)
         answer = TopicResponse(name=topic.name)
         response.topics.append(answer)
+        yield
         for index in topic.partition_indexes:
+            yield
             found = PartitionResponse(partition_index=index)
             answer.partitions.append(found)
             if refusal is not None:

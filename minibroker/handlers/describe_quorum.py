@@ -25,23 +25,22 @@ from minibroker.protocol.messages.describe_quorum import (
     ResponsePartitionData,
     ResponseTopicData,
 )
+from minibroker.slices import gather
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
+    from minibroker.slices import Steps
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 _NOT_HOSTED: Final = "This server does not host this topic-partition."
 
 
-def handle(context: RequestContext, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+def handle(
+    context: RequestContext, request: DescribeQuorumRequest
+) -> Steps[DescribeQuorumResponse]:
     """Return the quorum of this broker, or an error for each partition of the request."""
-    asked = [
-        (topic.topic_name, partition.partition_index)
-        for topic in request.topics
-        for partition in topic.partitions
-    ]
-    if asked != [(METADATA_TOPIC, 0)] or len(request.topics) != 1:
-        return _not_hosted(request)
+    if not _is_hosted(request):
+        return (yield from _not_hosted(request))
     services = context.services
     cluster = services.cluster
     end_offset = cluster.change_count
@@ -68,20 +67,28 @@ def handle(context: RequestContext, request: DescribeQuorumRequest) -> DescribeQ
     return response
 
 
-def _not_hosted(request: DescribeQuorumRequest) -> DescribeQuorumResponse:
-    return DescribeQuorumResponse(
-        topics=[
-            ResponseTopicData(
-                topic_name=topic.topic_name,
-                partitions=[
-                    ResponsePartitionData(
-                        partition_index=partition.partition_index,
-                        error_code=int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-                        error_message=_NOT_HOSTED,
-                    )
-                    for partition in topic.partitions
-                ],
+def _is_hosted(request: DescribeQuorumRequest) -> bool:
+    """Return whether the request is about the one partition of the quorum."""
+    if len(request.topics) != 1:
+        return False
+    (topic,) = request.topics
+    is_one = len(topic.partitions) == 1 and topic.partitions[0].partition_index == 0
+    return is_one and topic.topic_name == METADATA_TOPIC
+
+
+def _not_hosted(request: DescribeQuorumRequest) -> Steps[DescribeQuorumResponse]:
+    response = DescribeQuorumResponse()
+    for topic in request.topics:
+        partitions = yield from gather(
+            ResponsePartitionData(
+                partition_index=partition.partition_index,
+                error_code=int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+                error_message=_NOT_HOSTED,
             )
-            for topic in request.topics
-        ],
-    )
+            for partition in topic.partitions
+        )
+        response.topics.append(
+            ResponseTopicData(topic_name=topic.topic_name, partitions=partitions)
+        )
+        yield
+    return response

@@ -26,15 +26,17 @@ from minibroker.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 from minibroker.security.acls import Operation, ResourceType
+from minibroker.slices import gather
 
 if TYPE_CHECKING:
     from minibroker.cluster.image import PartitionImage, TopicImage
     from minibroker.handlers.context import RequestContext
+    from minibroker.slices import Steps
 
 
 def handle(
     context: RequestContext, request: DescribeTopicPartitionsRequest
-) -> DescribeTopicPartitionsResponse:
+) -> Steps[DescribeTopicPartitionsResponse]:
     """Return one page. Raises KafkaError(INVALID_REQUEST) for a cursor without a place in
     the list.
     """
@@ -50,7 +52,11 @@ def handle(
     left = max(1, min(limit, request.response_partition_limit))
     response = DescribeTopicPartitionsResponse()
     may_describe = Allowed(context, Operation.DESCRIBE, is_filter=fetch_all)
-    for name in [name for name in names if name in may_describe]:
+    names = yield from may_describe.refused_last(names, str)
+    for name in names:
+        yield
+        if name not in may_describe:
+            break  # the others, too
         if left == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break
@@ -67,13 +73,13 @@ def handle(
             response.next_cursor = Cursor(topic_name=name, partition_index=end)
             break
     if not fetch_all:
-        response.topics += [
+        response.topics += yield from gather(
             DescribeTopicPartitionsResponseTopic(
                 error_code=int(ErrorCode.TOPIC_AUTHORIZATION_FAILED), name=name
             )
             for name in names
             if name not in may_describe
-        ]
+        )
     return response
 
 

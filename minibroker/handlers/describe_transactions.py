@@ -18,18 +18,19 @@ from minibroker.protocol.messages.describe_transactions import (
     TransactionState,
 )
 from minibroker.security.acls import Operation, ResourceType
+from minibroker.slices import gather
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
+    from minibroker.slices import Steps
 
 
 def handle(
     context: RequestContext, request: DescribeTransactionsRequest
-) -> DescribeTransactionsResponse:
+) -> Steps[DescribeTransactionsResponse]:
     """Return one state or error for each id, in order."""
-    return DescribeTransactionsResponse(
-        transaction_states=[_describe(context, name) for name in request.transactional_ids]
-    )
+    states = yield from gather(_describe(context, name) for name in request.transactional_ids)
+    return DescribeTransactionsResponse(transaction_states=states)
 
 
 def _describe(context: RequestContext, transactional_id: str) -> TransactionState:

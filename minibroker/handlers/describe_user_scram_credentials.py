@@ -22,23 +22,26 @@ from minibroker.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
 )
 from minibroker.security.sasl.scram_credentials import MECHANISMS, iterations_of
+from minibroker.slices import gather
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minibroker.handlers.context import RequestContext
+    from minibroker.slices import Steps
 
 
 def handle(
     context: RequestContext, request: DescribeUserScramCredentialsRequest
-) -> DescribeUserScramCredentialsResponse:
+) -> Steps[DescribeUserScramCredentialsResponse]:
     """Return one result per user, in the order of the request, or sorted by name if it
     names none.
     """
     configs = context.services.cluster.image.configs.get("users", {})
     results = []
     if not request.users:
-        for stored, config in configs.items():
+        for stored, config in list(configs.items()):
+            yield
             if stored == DEFAULT_ENTITY or "/" in stored:
                 continue  # the default user, or a client of a user: these have quotas only
             result = _described(desanitize(stored), config)
@@ -47,10 +50,10 @@ def handle(
         results.sort(key=lambda result: result.user)
     else:
         asked = Counter(user.name for user in request.users)
-        results = [
+        results = yield from gather(
             _asked_for(name, count, configs.get(sanitize(name), {}))
             for name, count in asked.items()
-        ]
+        )
     return DescribeUserScramCredentialsResponse(error_message="", results=results)
 
 

@@ -25,6 +25,7 @@ from minibroker.protocol.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 from minibroker.security.acls import Operation, ResourceType
+from minibroker.slices import TimeSlice, gather, run_rest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.image import TopicImage
     from minibroker.handlers.context import RequestContext
     from minibroker.partitions.journal import Journal
+    from minibroker.slices import Steps
 
 GROUP: Final = 0
 TRANSACTION: Final = 1
@@ -43,7 +45,7 @@ _NO_BROKER: Final = (-1, "", -1)
 
 def handle(
     context: RequestContext, request: FindCoordinatorRequest
-) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
+) -> Steps[FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]]:
     """Answer from the image, or create the topic first."""
     key_type = request.key_type
     if key_type == SHARE:
@@ -54,7 +56,8 @@ def handle(
         )
     may_describe = Allowed(context, Operation.DESCRIBE, RESOURCE_TYPES[key_type])
     keys = [request.key] if context.version < _FIRST_BATCHED else request.coordinator_keys
-    if not any(key in may_describe for key in keys):  # no topic is created for this client
+    keys = yield from may_describe.refused_last(keys, str)
+    if not keys or keys[0] not in may_describe:  # no topic is created for this client
         code = REFUSALS[RESOURCE_TYPES[key_type]]
         return error_response(request, context.version, code, None)
     services = context.services
@@ -62,7 +65,7 @@ def handle(
     topic = services.cluster.image.topics.get(journal.topic)
     if topic is None:
         return _create_and_respond(context, request, journal, may_describe)
-    return _respond(context, request, journal, topic, may_describe)
+    return (yield from _respond(context, request, journal, topic, may_describe))
 
 
 async def _create_and_respond(
@@ -72,7 +75,7 @@ async def _create_and_respond(
     may_describe: Allowed,
 ) -> FindCoordinatorResponse:
     topic = await journal.ensure_topic()
-    return _respond(context, request, journal, topic, may_describe)
+    return await run_rest(_respond(context, request, journal, topic, may_describe), TimeSlice())
 
 
 def _respond(
@@ -81,16 +84,15 @@ def _respond(
     journal: Journal,
     topic: TopicImage,
     may_describe: Allowed,
-) -> FindCoordinatorResponse:
+) -> Steps[FindCoordinatorResponse]:
     if context.version >= _FIRST_BATCHED:
-        return FindCoordinatorResponse(
-            coordinators=[
-                _find(context, key, journal, topic)
-                if key in may_describe
-                else _error(key, REFUSALS[RESOURCE_TYPES[request.key_type]])
-                for key in request.coordinator_keys
-            ]
+        coordinators = yield from gather(
+            _find(context, key, journal, topic)
+            if key in may_describe
+            else _error(key, REFUSALS[RESOURCE_TYPES[request.key_type]])
+            for key in request.coordinator_keys
         )
+        return FindCoordinatorResponse(coordinators=coordinators)
     found = _find(context, request.key, journal, topic)
     if found.error_code:
         return error_response(request, context.version, ErrorCode(found.error_code), None)

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
@@ -39,6 +40,7 @@ from minibroker.protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from minibroker.security.acls import Operation
+from minibroker.slices import gather
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
     from minibroker.partitions.partition import Partition
     from minibroker.protocol.messages.list_offsets import ListOffsetsPartition
+    from minibroker.slices import Steps
 
 MAX_TIMESTAMP: Final = -3
 EARLIEST_LOCAL: Final = -4
@@ -72,7 +75,7 @@ _KAFKA_4_SINCE: Final = 10
 
 def handle(
     context: RequestContext, request: ListOffsetsRequest
-) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
+) -> Steps[ListOffsetsResponse | Awaitable[ListOffsetsResponse]]:
     """Return one result per partition, in the order of the request; from version 10 on each
     partition once. An awaitable where a look-up has to wait for the disk.
     """
@@ -81,21 +84,26 @@ def handle(
 
 def _find_all(
     context: RequestContext, request: ListOffsetsRequest, cold: list[ColdError] | None
-) -> ListOffsetsResponse:
+) -> Steps[ListOffsetsResponse]:
     """Return the answer; topics that the client may not describe come last.
 
     `cold` as for `answer_resident`: the answer is not complete where something is added to it.
     """
     response = ListOffsetsResponse()
-    asked_count = Counter(
-        (topic.name, part.partition_index) for topic in request.topics for part in topic.partitions
-    )
-    topics = _each_once(request.topics) if context.version >= _KAFKA_4_SINCE else request.topics
+    asked_count: Counter[tuple[str, int]] = Counter()
+    for topic in request.topics:
+        for part in topic.partitions:
+            asked_count[topic.name, part.partition_index] += 1
+            yield
+    topics = request.topics
+    if context.version >= _KAFKA_4_SINCE:
+        topics = yield from _each_once(topics)
     may_describe = Allowed(context, Operation.DESCRIBE)
-    for topic in sorted(topics, key=lambda topic: topic.name not in may_describe):
+    for topic in (yield from may_describe.refused_last(topics, attrgetter("name"))):
         answer = ListOffsetsTopicResponse(name=topic.name)
         response.topics.append(answer)
         for part in topic.partitions:
+            yield
             result = ListOffsetsPartitionResponse(partition_index=part.partition_index)
             answer.partitions.append(result)
             try:
@@ -123,16 +131,19 @@ def _find_all(
     return response
 
 
-def _each_once(topics: list[ListOffsetsTopic]) -> list[ListOffsetsTopic]:
+def _each_once(topics: list[ListOffsetsTopic]) -> Steps[list[ListOffsetsTopic]]:
     """Return the topics with each partition once; topics without partitions are left out."""
     parts_of: dict[str, dict[int, ListOffsetsPartition]] = {}
     for topic in topics:
         for part in topic.partitions:
             parts_of.setdefault(topic.name, {})[part.partition_index] = part
-    return [
-        ListOffsetsTopic(name=name, partitions=list(parts.values()))
-        for name, parts in parts_of.items()
-    ]
+            yield
+    return (
+        yield from gather(
+            ListOffsetsTopic(name=name, partitions=list(parts.values()))
+            for name, parts in parts_of.items()
+        )
+    )
 
 
 def _find_offset(

@@ -17,17 +17,19 @@ from minibroker.protocol.messages.list_partition_reassignments import (
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
+from minibroker.slices import gather
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from minibroker.cluster.image import TopicImage
     from minibroker.handlers.context import RequestContext
+    from minibroker.slices import Steps
 
 
 def handle(
     context: RequestContext, request: ListPartitionReassignmentsRequest
-) -> ListPartitionReassignmentsResponse:
+) -> Steps[ListPartitionReassignmentsResponse]:
     """Return the moves in the metadata image."""
     cluster = context.services.cluster
     response = ListPartitionReassignmentsResponse(error_message="")
@@ -37,26 +39,27 @@ def handle(
         return response
     topics = cluster.image.topics
     if request.topics is None:
-        asked = {name: range(len(topic.partitions)) for name, topic in topics.items()}
-        found = [_listed(topics[name], indexes) for name, indexes in asked.items()]
+        found = yield from gather(
+            _listed(topic, range(len(topic.partitions))) for topic in list(topics.values())
+        )
     else:
         wanted: dict[str, set[int]] = {}
         for topic in request.topics:
             wanted.setdefault(topic.name, set()).update(topic.partition_indexes)
-        found = [
+            yield
+        found = yield from gather(
             _listed(topics[name], sorted(indexes))
             for name, indexes in wanted.items()
             if name in topics
-        ]
+        )
     response.topics = [topic for topic in found if topic.partitions]
     return response
 
 
 def _listed(topic: TopicImage, indexes: Iterable[int]) -> OngoingTopicReassignment:
     listed = OngoingTopicReassignment(name=topic.name)
-    for index in indexes:
-        if not 0 <= index < len(topic.partitions):
-            continue
+    count = len(topic.partitions)
+    for index in (index for index in indexes if 0 <= index < count):
         assignment = current_assignment(topic.partitions[index])
         if assignment.is_under_way:
             listed.partitions.append(

@@ -41,14 +41,16 @@ from minibroker.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
-from minibroker.slices import TimeSlice
+from minibroker.slices import TimeSlice, collect, gather, run_rest
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Collection, Sequence
+    from collections.abc import Awaitable, Collection, Iterable, Sequence
 
     from minibroker.cluster.image import TopicImage
     from minibroker.handlers.context import RequestContext
+    from minibroker.slices import Steps
 
+    Names = dict[str, None]
     AnsweredTopic = MetadataResponseTopic | EncodedTopic
 
 logger = logging.getLogger(__name__)
@@ -58,18 +60,20 @@ _WITHOUT_OPERATIONS = frozenset((ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode
 
 def handle(
     context: RequestContext, request: MetadataRequest
-) -> MetadataResponse | Awaitable[MetadataResponse]:
+) -> Steps[MetadataResponse | Awaitable[MetadataResponse]]:
     """Return the answer from the image, or an awaitable that creates missing topics first."""
     image = context.services.cluster.image
     if request.topics is None or (context.version == 0 and not request.topics):
         visible = Allowed(context, Operation.DESCRIBE, is_filter=True)
-        return _respond(
-            context,
-            request,
-            [_known(context, request, t) for t in image.topics.values() if t.name in visible],
-        )
+        topics: list[AnsweredTopic] = []
+        for known in list(image.topics.values()):
+            yield
+            if known.name in visible:
+                topics.append(_known(context, request, known))
+        return (yield from _respond(context, request, topics))
     if context.version < 12:
         for topic in request.topics:
+            yield
             if topic.name is None:
                 raise KafkaError(
                     ErrorCode.INVALID_REQUEST,
@@ -82,34 +86,39 @@ def handle(
                 )
     topic_ids = dict.fromkeys(t.topic_id for t in request.topics if t.topic_id != ZERO_TOPIC_ID)
     if topic_ids:
-        return _respond(context, request, _by_id(context, request, topic_ids))
+        topics = yield from _by_id(context, request, topic_ids)
+        return (yield from _respond(context, request, topics))
     names = dict.fromkeys(topic.name for topic in request.topics if topic.name is not None)
     may_create = context.services.config.auto_create_topics_enable and (
         context.version < 4 or request.allow_auto_topic_creation
     )
-    may_describe = Allowed(context, Operation.DESCRIBE)
-    refused = [name for name in names if name not in may_describe]
-    asked = [name for name in names if name in may_describe]
+    asked, refused = yield from _split(names, Allowed(context, Operation.DESCRIBE))
     missing = [name for name in asked if name not in image.topics]
-    uncreatable: list[str] = []
+    forbidden: list[MetadataResponseTopic] = []
+    if missing and may_create and not _may_create_any(context):
+        creatable, uncreatable = yield from _split(missing, Allowed(context, Operation.CREATE))
+        forbidden = [_forbidden(name, is_internal=name in INTERNAL_TOPICS) for name in uncreatable]
+        missing = list(creatable)
+        asked = {name: None for name in asked if name not in uncreatable}
+    forbidden += yield from gather(_forbidden(name) for name in refused)
     if missing and may_create:
-        uncreatable = _uncreatable(context, missing)
-        asked = [name for name in asked if name not in uncreatable]
-        missing = [name for name in missing if name not in uncreatable]
-    forbidden = [_forbidden(name, is_internal=name in INTERNAL_TOPICS) for name in uncreatable]
-    forbidden += [_forbidden(name) for name in refused]
-    if missing and may_create:
-        return _create_and_respond(context, request, asked, missing, forbidden)
-    topics = [_by_name(context, request, name, {}) for name in asked]
-    return _respond(context, request, [*topics, *forbidden])
+        return _create_and_respond(context, request, list(asked), missing, forbidden)
+    topics = yield from gather(_by_name(context, request, name, {}) for name in asked)
+    return (yield from _respond(context, request, [*topics, *forbidden]))
 
 
-def _uncreatable(context: RequestContext, missing: list[str]) -> list[str]:
-    """Return the topics that the client may not create."""
-    if context.authorize(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME, is_filter=True):
-        return []
-    may_create = Allowed(context, Operation.CREATE)
-    return [name for name in missing if name not in may_create]
+def _split(names: Iterable[str], permitted: Allowed) -> Steps[tuple[Names, Names]]:
+    """Return the names that are permitted, and the others, each in order."""
+    inside: Names = {}
+    outside: Names = {}
+    for name in names:
+        (inside if name in permitted else outside)[name] = None
+        yield
+    return inside, outside
+
+
+def _may_create_any(context: RequestContext) -> bool:
+    return context.authorize(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME, is_filter=True)
 
 
 def _forbidden(
@@ -132,8 +141,9 @@ async def _create_and_respond(
     forbidden: list[MetadataResponseTopic],
 ) -> MetadataResponse:
     failures = await _create(context, missing)
-    topics = [_by_name(context, request, name, failures) for name in names]
-    return _respond(context, request, [*topics, *forbidden])
+    topics = await collect(_by_name(context, request, name, failures) for name in names)
+    steps = _respond(context, request, [*topics, *forbidden])
+    return await run_rest(steps, TimeSlice())
 
 
 async def _create(context: RequestContext, names: list[str]) -> dict[str, ErrorCode]:
@@ -220,13 +230,14 @@ def _is_topic_name(name: str) -> bool:
 
 def _by_id(
     context: RequestContext, request: MetadataRequest, topic_ids: dict[bytes, None]
-) -> list[AnsweredTopic]:
+) -> Steps[list[AnsweredTopic]]:
     topic_by_id = context.services.cluster.image.topic_by_id
     known: list[AnsweredTopic] = []
     unknown: list[AnsweredTopic] = []
     forbidden: list[AnsweredTopic] = []
     may_describe = Allowed(context, Operation.DESCRIBE)
     for topic_id in topic_ids:
+        yield
         topic = topic_by_id.get(topic_id)
         if topic is not None and topic.name not in may_describe:
             forbidden.append(_forbidden(None, topic_id))
@@ -240,7 +251,7 @@ def _by_id(
 
 def _respond(
     context: RequestContext, request: MetadataRequest, topics: Sequence[AnsweredTopic]
-) -> MetadataResponse:
+) -> Steps[MetadataResponse]:
     image = context.services.cluster.image
     response = MetadataResponse(
         cluster_id=image.cluster_id,
@@ -257,6 +268,7 @@ def _respond(
             )
     if context.version >= 8 and request.include_topic_authorized_operations:
         for topic in topics:
+            yield
             if (
                 isinstance(topic, MetadataResponseTopic)
                 and topic.error_code not in _WITHOUT_OPERATIONS

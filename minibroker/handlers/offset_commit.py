@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from minibroker.groups.shard import GroupShard
     from minibroker.handlers.committed_partitions import KnownTopic
     from minibroker.handlers.context import RequestContext
+    from minibroker.slices import Steps
 
 logger = logging.getLogger(__name__)
 
@@ -57,14 +58,16 @@ _CLASSES: Final = (OffsetCommitResponseTopic, OffsetCommitResponsePartition)
 
 def handle(
     context: RequestContext, request: OffsetCommitRequest
-) -> OffsetCommitResponse | Awaitable[OffsetCommitResponse]:
+) -> Steps[OffsetCommitResponse | Awaitable[OffsetCommitResponse]]:
     """Commit what exists; version 0 waits for the tree."""
     response = OffsetCommitResponse()
     has_ids = context.version >= _FIRST_WITH_TOPIC_IDS
     answers = TopicAnswers(response.topics, _CLASSES, has_ids=has_ids)
     image = context.services.cluster.image
     may_read = Allowed(context, Operation.READ)
-    topics = known_partitions(image, request.topics, answers, has_ids=has_ids, may_read=may_read)
+    topics = yield from known_partitions(
+        image, request.topics, answers, has_ids=has_ids, may_read=may_read
+    )
     if not topics:
         return response
     if context.version < _FIRST_IN_LOG:

@@ -28,20 +28,23 @@ if TYPE_CHECKING:
 
     from minibroker.groups.group import GroupRecord
     from minibroker.handlers.context import RequestContext
+    from minibroker.slices import Steps
 
 _CLASSES: Final = (OffsetDeleteResponseTopic, OffsetDeleteResponsePartition)
 
 
 def handle(
     context: RequestContext, request: OffsetDeleteRequest
-) -> OffsetDeleteResponse | Awaitable[OffsetDeleteResponse]:
+) -> Steps[OffsetDeleteResponse | Awaitable[OffsetDeleteResponse]]:
     """Delete what exists; a group that refuses is an error at the top and nothing else."""
     group_id = request.group_id
     response = OffsetDeleteResponse()
     answers = TopicAnswers(response.topics, _CLASSES, has_ids=False)
     image = context.services.cluster.image
     may_read = Allowed(context, Operation.READ)
-    topics = known_partitions(image, request.topics, answers, has_ids=False, may_read=may_read)
+    topics = yield from known_partitions(
+        image, request.topics, answers, has_ids=False, may_read=may_read
+    )
     shard = context.services.groups.shard(group_id)
     group = shard.groups.get(group_id)
     if group is None:
@@ -53,6 +56,7 @@ def handle(
         is_read = group.is_subscribed_to(name)
         code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_read else ErrorCode.NONE
         for partition in partitions:
+            yield
             index = partition.partition_index
             answers.add(name, topic.topic_id, index, code)
             if not is_read and (

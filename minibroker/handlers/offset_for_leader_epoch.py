@@ -8,6 +8,7 @@ Differs from Kafka: nothing known.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from minibroker.errors import KafkaError
@@ -23,11 +24,12 @@ from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
 if TYPE_CHECKING:
     from minibroker.error_codes import ErrorCode
     from minibroker.handlers.context import RequestContext
+    from minibroker.slices import Steps
 
 
 def handle(
     context: RequestContext, request: OffsetForLeaderEpochRequest
-) -> OffsetForLeaderEpochResponse:
+) -> Steps[OffsetForLeaderEpochResponse]:
     """Return one result per partition, in the order of the request; topics that the client may not
     describe come last.
     """
@@ -36,12 +38,14 @@ def handle(
     is_broker = context.authorize(
         Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME, is_filter=True
     )
-    for topic in sorted(
-        request.topics, key=lambda topic: not is_broker and topic.topic not in may_describe
-    ):
+    topics = request.topics
+    if not is_broker:
+        topics = yield from may_describe.refused_last(topics, attrgetter("topic"))
+    for topic in topics:
         answer = OffsetForLeaderTopicResult(topic=topic.topic)
         response.topics.append(answer)
         for part in topic.partitions:
+            yield
             result = EpochEndOffset(partition=part.partition)
             answer.partitions.append(result)
             try:

@@ -10,7 +10,7 @@ Source: Kafka KafkaApis, ControllerApis, AclApis.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
@@ -18,9 +18,12 @@ from minibroker.protocol import api_keys as keys
 from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from minibroker.handlers.context import RequestContext
+    from minibroker.slices import Steps
+
+Item = TypeVar("Item")
 
 CLUSTER: Final = ResourceType.CLUSTER
 GROUP: Final = ResourceType.GROUP
@@ -264,6 +267,19 @@ class Allowed:
                 self._operation, self._resource_type, name, is_filter=self._is_filter
             )
         return answer
+
+    def refused_last(
+        self, items: Iterable[Item], name_of: Callable[[Item], str]
+    ) -> Steps[list[Item]]:
+        """Return the items, those whose resource the client may not use behind the others."""
+        if self._answers is None:
+            return list(items)
+        permitted: list[Item] = []
+        refused: list[Item] = []
+        for item in items:
+            (permitted if name_of(item) in self else refused).append(item)
+            yield
+        return permitted + refused
 
     def require(self, name: str) -> None:
         """Raise KafkaError if the client may not do it to the resource of this name."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from minibroker.handlers.committed_partitions import KnownTopic
     from minibroker.handlers.context import RequestContext
     from minibroker.handlers.transaction_verification import Codes
+    from minibroker.slices import Steps
 
 _FIRST_WITH_LOADING: Final = 2
 _FIRST_ABORTABLE: Final = 4
@@ -51,7 +52,7 @@ _CLASSES: Final = (TxnOffsetCommitResponseTopic, TxnOffsetCommitResponsePartitio
 
 def handle(
     context: RequestContext, request: TxnOffsetCommitRequest
-) -> TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]:
+) -> Steps[TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]]:
     """Stage what exists as a part of the producer's transaction; an awaitable where its coordinator
     is another broker."""
     response = TxnOffsetCommitResponse()
@@ -59,7 +60,9 @@ def handle(
     answers = TopicAnswers(response.topics, _CLASSES, has_ids=has_ids)
     image = context.services.cluster.image
     may_read = Allowed(context, Operation.READ)
-    topics = known_partitions(image, request.topics, answers, has_ids=has_ids, may_read=may_read)
+    topics = yield from known_partitions(
+        image, request.topics, answers, has_ids=has_ids, may_read=may_read
+    )
     if not topics:
         return response
     try:

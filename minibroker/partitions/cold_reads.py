@@ -9,10 +9,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from minibroker.slices import TimeSlice, run_rest
 from minibroker.storage.cold import ColdError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
+
+    from minibroker.slices import Steps
 
 __all__ = ["ROUNDS_MAX", "ColdError", "answer_resident", "warm"]
 
@@ -23,27 +26,30 @@ ROUNDS_MAX: Final = 8
 reader waits for the disk on the loop, as it gets no further otherwise."""
 
 
-def answer_resident(answer: Callable[[list[ColdError] | None], T]) -> T | Awaitable[T]:
-    """Return what `answer` returns, an awaitable of it where it has to wait for the disk.
+def answer_resident(
+    answer: Callable[[list[ColdError] | None], Steps[T]],
+) -> Steps[T | Awaitable[T]]:
+    """Return what the steps of `answer` return, an awaitable of it where it has to wait for the
+    disk.
 
     `answer` adds to the list what it would have to wait for, and is called again when that is in
     memory. With None it waits for the disk itself.
     """
     cold: list[ColdError] = []
-    found = answer(cold)
+    found = yield from answer(cold)
     return _answer_when_resident(answer, cold) if cold else found
 
 
 async def _answer_when_resident(
-    answer: Callable[[list[ColdError] | None], T], cold: list[ColdError]
+    answer: Callable[[list[ColdError] | None], Steps[T]], cold: list[ColdError]
 ) -> T:
     for _ in range(ROUNDS_MAX):
         await warm(cold)
         cold = []
-        found = answer(cold)
+        found = await run_rest(answer(cold), TimeSlice())
         if not cold:
             return found
-    return answer(None)
+    return await run_rest(answer(None), TimeSlice())
 
 
 async def warm(cold: Iterable[ColdError]) -> None:

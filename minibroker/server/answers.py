@@ -99,6 +99,7 @@ class Waiting:
         "awaitable",
         "call",
         "handler",
+        "is_large",
         "request",
         "request_bytes",
         "started_ns",
@@ -107,9 +108,18 @@ class Waiting:
     )
 
     def __init__(
-        self, handler: Handler, request: Any, awaitable: Awaitable[Any], context: RequestContext
+        self,
+        handler: Handler,
+        request: Any,
+        awaitable: Awaitable[Any],
+        context: RequestContext,
+        *,
+        is_large: bool = False,
     ) -> None:
         self.handler = handler
+        self.is_large = is_large
+        """True where the answer is encoded beside the loop: the request was large, or its handler
+        took more than a slice."""
         self.request = request
         """None while it is being decoded: `awaitable` gives it."""
         self.awaitable = awaitable
@@ -151,6 +161,7 @@ class Run:
         "delay_ms",
         "encoded_ns",
         "handled_ns",
+        "is_large",
         "remote_ns",
         "request_bytes",
         "started_ns",
@@ -161,6 +172,8 @@ class Run:
         self.answers: list[AnyAnswer] = []
         self.answer_bytes = 0
         """Bytes of the answers that were encoded while requests were taken."""
+        self.is_large = False
+        """True while the answers have to be encoded beside the loop."""
         self.calls: list[Call] | None = None
         """One for each answer while an interceptor looks on."""
         self.waiting: Waiting | None = None

@@ -1,21 +1,26 @@
-"""Large requests are decoded beside the loop, by one worker thread.
+"""Large requests are decoded beside the loop, by one worker thread; so are their answers encoded.
 
 Between `dispatch.py` and the handler, for frames above `LARGE_FRAME_BYTES`. A frame can hold half a
-million elements a megabyte, and decoding them takes up to 0.4 s. The connection waits meanwhile, so
-its requests keep their order. Produce is decoded on the loop at any size: its records are slices of
-the frame.
+million elements a megabyte, and decoding them takes up to 0.4 s; so does encoding an answer about
+each of them. The connection waits meanwhile, so its requests keep their order. Produce is decoded
+on the loop at any size: its records are slices of the frame.
 """
 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.server.answers import Answer
 from minibroker.server.handling import read_request
 from minibroker.worker import Worker
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from minibroker.handlers.registry import Handler
+    from minibroker.server.answers import AnyAnswer
 
 LARGE_FRAME_BYTES: Final = 32 * 1024
 """Clients' requests decode in 20-40 µs a KB, so in 1.3 ms at most below this: Metadata of 1,000
@@ -23,7 +28,7 @@ topics, a Fetch of 800 partitions. The slowest of this size takes 14 ms."""
 
 
 class Decoder:
-    """Decodes one request after the other in its worker. Belongs to the loop."""
+    """Decodes requests and encodes answers in its worker, in order. Belongs to the loop."""
 
     __slots__ = ("_worker",)
 
@@ -45,26 +50,45 @@ class Decoder:
 
         `frame` must not change before that.
         """
+        return self.run(partial(read_request, handler, version, frame, position))
+
+    def encode(self, answers: Sequence[AnyAnswer], throttle_time_ms: int) -> asyncio.Future[None]:
+        """Make the frames of answers, which nobody changes meanwhile; return a future of the end.
+
+        An answer that cannot be encoded fails once more where its frame is taken.
+        """
+        return self.run(partial(_make_frames, answers, throttle_time_ms))
+
+    def run(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
+        """Return a future of what `work` returns or raises in the worker. It has what nobody
+        changes.
+        """
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        decoded: list[Any] = []
-        failed: list[Exception] = []
+        results: list[Any] = []
+        failures: list[Exception] = []
 
         def task() -> None:
             from minibroker.storage.switching import quick_switches  # noqa: PLC0415
 
             try:
                 with quick_switches():
-                    decoded.append(read_request(handler, version, frame, position))
+                    results.append(work())
             except Exception as error:  # whoever waits is told
-                failed.append(error)
+                failures.append(error)
 
         def done(_failure: object) -> None:
             if future.done():
                 return  # the connection is gone
-            if failed:
-                future.set_exception(failed[0])
+            if failures:
+                future.set_exception(failures[0])
             else:
-                future.set_result(decoded.pop())
+                future.set_result(results.pop())
 
         self._worker.run_then(task, done)
         return future
+
+
+def _make_frames(answers: Sequence[AnyAnswer], throttle_time_ms: int) -> None:
+    for answer in answers:
+        if isinstance(answer, Answer):
+            answer.make_frame(throttle_time_ms)

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,7 +47,7 @@ from minibroker.server.answers import Answer, Run, Waiting, error_response
 from minibroker.server.call import Call
 from minibroker.server.connection import ANY_API, Event
 from minibroker.server.decoder import LARGE_FRAME_BYTES, Decoder
-from minibroker.server.handling import handle, handle_request
+from minibroker.server.handling import attempt, handle
 from minibroker.server.throttle import charge
 
 if TYPE_CHECKING:
@@ -131,9 +132,11 @@ class Dispatcher:
 
     def _is_enough(self, run: Run, answer: AnyAnswer) -> bool:
         """Return whether the run ends with this answer though more requests are here. It is encoded
-        for that, so it must depend on no write to disk.
+        for that, unless something is not on the disk yet: the disk may change answers.
         """
-        if answer.__class__ is Answer and self.interceptor is None:
+        appends = self._services.partitions.appends
+        is_written = not appends.staged and appends.flushing is None
+        if is_written and answer.__class__ is Answer and self.interceptor is None:
             run.encode(answer)
         return run.answer_bytes >= RUN_BYTES_MAX or perf_counter_ns() - run.started_ns >= RUN_NS
 
@@ -165,8 +168,7 @@ class Dispatcher:
         if self.interceptor is not None:
             return self._intercepted(self.interceptor, run, Call(context, handler, frame, position))
         if len(frame) > LARGE_FRAME_BYTES and api_key != PRODUCE:
-            decoder = self.control_decoder if api_key in CONTROL_APIS else self.decoder
-            decoding = decoder.decode(handler, version, frame, position)
+            decoding = self._decoder_of(handler).decode(handler, version, frame, position)
             return Waiting(handler, None, decoding, context)
         return handle(context, handler, frame, position)
 
@@ -227,8 +229,12 @@ class Dispatcher:
             return run
         try:
             error = future.exception()
+            run.is_large = waiting.is_large
             if error is None:
                 response = future.result()
+            elif waiting.is_large:
+                run.wait_for(self._answer_beside(context, waiting.handler, waiting.request, error))
+                return run
             else:
                 response = error_response(waiting.handler, context, waiting.request, error)
             run.answers.append(waiting.answer(response))
@@ -249,17 +255,43 @@ class Dispatcher:
     ) -> None:
         """Handle a request that was decoded beside the loop; its answer, or what it waits for, goes
         into `run`."""
+        handler = waiting.handler
+        outcome: Answer | Waiting
         try:
-            outcome = handle_request(context, waiting.handler, future.result())
+            request = future.result()
         except ProtocolError as error:
             self._refuse(connection, context, error)
+            return
         except Exception:
-            _fail(connection, context, f"a {waiting.handler.name} request")
+            _fail(connection, context, f"a {handler.name} request")
+            return
+        try:
+            outcome = attempt(context, handler, request)
+        except ProtocolError as error:
+            self._refuse(connection, context, error)
+            return
+        except Exception as error:  # a task root: every error of a handler ends here
+            outcome = self._answer_beside(context, handler, request, error)
+        if isinstance(outcome, Waiting):
+            outcome.is_large = True
+            run.wait_for(outcome)
         else:
-            if isinstance(outcome, Waiting):
-                run.wait_for(outcome)
-            else:
-                run.answers.append(outcome)
+            run.is_large = not outcome.is_silent
+            run.answers.append(outcome)
+
+    def _answer_beside(
+        self, context: RequestContext, handler: Handler, request: Any, error: BaseException
+    ) -> Waiting:
+        """Return the wait for the answer to a large request that failed as a whole: it repeats what
+        the request names.
+        """
+        making = self._decoder_of(handler).run(
+            partial(error_response, handler, context, request, error)
+        )
+        return Waiting(handler, request, making, context, is_large=True)
+
+    def _decoder_of(self, handler: Handler) -> Decoder:
+        return self.control_decoder if handler.api_key in CONTROL_APIS else self.decoder
 
     def _refuse(
         self, connection: Connection, context: RequestContext, error: ProtocolError
@@ -283,16 +315,30 @@ class Dispatcher:
         flushing, appends.flushing = appends.flushing, None
         return None if flushing is None or flushing.future.done() else flushing
 
+    @staticmethod
+    def _charge(context: RequestContext, run: Run) -> None:
+        """Charge the client for the run, once."""
+        run.handled_ns = perf_counter_ns()
+        if run.request_bytes:
+            local_ns = run.handled_ns - run.started_ns - run.remote_ns
+            run.delay_ms = charge(context, run.answers, run.request_bytes, local_ns)
+            run.request_bytes = 0
+
+    def encode_beside(self, context: RequestContext, run: Run) -> asyncio.Future[None]:
+        """Charge the client, and encode the answers of a large run in the worker; return a future
+        of the end. `finish` has them then.
+        """
+        run.is_large = False
+        self._charge(context, run)
+        return self._decoder_of(run.answers[0].handler).encode(run.answers, run.delay_ms)
+
     def finish(self, connection: Connection, context: RequestContext, run: Run) -> list[Any]:
         """Charge the client, and return the frames of the run's answers, in order.
 
         Up to the first that cannot be encoded: the connection stops there, for no answer is better
         than half of one.
         """
-        run.handled_ns = perf_counter_ns()
-        if run.request_bytes:
-            local_ns = run.handled_ns - run.started_ns - run.remote_ns
-            run.delay_ms = charge(context, run.answers, run.request_bytes, local_ns)
+        self._charge(context, run)
         delay_ms = run.delay_ms
         parts: list[Any] = []
         for answer in run.answers:

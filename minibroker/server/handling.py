@@ -6,17 +6,20 @@ interceptor may call these functions once more, or later, with another request.
 
 from __future__ import annotations
 
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
 from minibroker.errors import ProtocolError
 from minibroker.protocol.primitives import Reader
 from minibroker.server.answers import Answer, Waiting, answer_of, error_response
+from minibroker.slices import TimeSlice, Unfinished, run_rest, run_slice
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
     from minibroker.handlers.registry import Handler
     from minibroker.server.answers import AnyAnswer
     from minibroker.server.call import Call
+    from minibroker.slices import Steps
 
 
 def handle(
@@ -45,21 +48,41 @@ def handle(
 
 
 def handle_request(context: RequestContext, handler: Handler, request: Any) -> Answer | Waiting:
-    """Return the handler's answer to `request`, or what to wait for. Raises ProtocolError.
-
-    Without the permissions that the whole request needs, the handler is not asked.
-    """
+    """Return the handler's answer to `request`, or what to wait for. Raises ProtocolError."""
     try:
-        if handler.check is not None and context.services.authorizer is not None:
-            handler.check(context, request)
-        response = handler.handle(context, request)
+        return attempt(context, handler, request)
     except ProtocolError:
         raise  # a value that no request may have, as Kafka finds while it parses
     except Exception as error:  # a task root: every error of a handler ends here
         response = error_response(handler, context, request, error)
+    return answer_of(handler, context, request, response)
+
+
+def attempt(context: RequestContext, handler: Handler, request: Any) -> Answer | Waiting:
+    """Do `handle_request`, but raise what the handler raises.
+
+    Without the permissions that the whole request needs, the handler is not asked. One that works
+    in steps (`slices.Steps`) does those of the first slice now.
+    """
+    if handler.check is not None and context.services.authorizer is not None:
+        handler.check(context, request)
+    response = handler.handle(context, request)
+    if response.__class__ is GeneratorType:
+        turn = TimeSlice()
+        try:
+            response = run_slice(response, turn)
+        except Unfinished:
+            rest = _answer_in_slices(handler, response, turn)
+            return Waiting(handler, request, rest, context, is_large=True)
     if response.__class__ is handler.response:
         return answer_of(handler, context, request, response)
     return Waiting(handler, request, response, context)
+
+
+async def _answer_in_slices(handler: Handler, steps: Steps[Any], turn: TimeSlice) -> Any:
+    """Return the response of a handler whose first slice is over."""
+    response = await run_rest(steps, turn)
+    return response if response.__class__ is handler.response else await response
 
 
 def read_request(handler: Handler, version: int, frame: memoryview, position: int) -> Any:

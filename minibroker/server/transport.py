@@ -288,8 +288,17 @@ class ClientTransport(asyncio.BufferedProtocol):
         self._send(run)
         self._go_on()
 
+    def _encoded(self, run: Run, encoding: asyncio.Future[None]) -> None:
+        encoding.exception()  # `finish` meets it, too, and ends the connection
+        self._flushed(run, encoding)
+
     def _send(self, run: Run) -> None:
         connection = self.connection
+        if run.is_large and run.answers:
+            connection.apply(Event.HOLD)
+            encoding = self._dispatcher.encode_beside(self._context, run)
+            encoding.add_done_callback(partial(self._encoded, run))
+            return
         if run.answers:
             parts = self._dispatcher.finish(connection, self._context, run)
             if parts and not self._transport.is_closing():

@@ -10,17 +10,24 @@ import pytest
 from minibroker import slices
 from minibroker.slices import (
     TimeSlice,
+    Unfinished,
     begin_in_slices,
     collect,
     complete_in_slices,
     end_in_slices,
+    gather,
+    run_all,
     run_in_slices,
+    run_rest,
+    run_slice,
 )
 from tests.support.turns import Turns
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from minibroker.slices import Steps
 
 
 @pytest.fixture(autouse=True)
@@ -145,3 +152,30 @@ async def test_work_that_was_begun_is_ended_later(monkeypatch: pytest.MonkeyPatc
     await end_in_slices(steps)
     assert turns.stop() >= 3
     assert done == [0, 1, 2, 0, 1, 2, 3, 4]
+
+
+def summed(count: int) -> Steps[int]:
+    total = 0
+    for number in range(count):
+        total += number
+        yield
+    return total
+
+
+async def test_a_slice_ends_where_its_time_is_over_and_the_rest_is_done_with_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert run_slice(summed(5), TimeSlice()) == 10
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    steps = summed(5)
+    turn = TimeSlice()
+    with pytest.raises(Unfinished):
+        run_slice(steps, turn)
+    turns = Turns()
+    assert await run_rest(steps, turn) == 10
+    assert turns.stop() >= 4
+
+
+def test_steps_may_be_run_at_once() -> None:
+    assert run_all(summed(5)) == 10
+    assert run_all(gather(str(number) for number in range(3))) == ["0", "1", "2"]

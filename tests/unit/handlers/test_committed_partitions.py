@@ -19,6 +19,7 @@ from minibroker.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from minibroker.slices import run_all
 from tests.unit.partitions.conftest import partition_image
 
 TOPIC_ID = TopicId(b"\1" * 16)
@@ -66,7 +67,8 @@ def test_unknown_topics_are_answered_first_and_each_topic_once(
         asked("u", 0, topic_id=b"\2" * 16),
         asked("v", topic_id=b"\3" * 16),
     ]
-    known = known_partitions(image, topics, answers, has_ids=has_ids, may_read={"t", "u", "v"})
+    may_read = {"t", "u", "v"}
+    known = run_all(known_partitions(image, topics, answers, has_ids=has_ids, may_read=may_read))
     assert [
         (topic.image.name, [p.partition_index for p in topic.partitions]) for topic in known
     ] == [("t", [0, 1])]
@@ -105,7 +107,8 @@ def test_a_forbidden_topic_is_refused_whether_it_is_there_or_not(
     response: list[OffsetCommitResponseTopic] = []
     answers = TopicAnswers(response, CLASSES, has_ids=has_ids)
     topics = [asked("t", 0, 9, topic_id=TOPIC_ID), asked("u", 0, topic_id=b"\2" * 16)]
-    assert known_partitions(image, topics, answers, has_ids=has_ids, may_read=set()) == []
+    steps = known_partitions(image, topics, answers, has_ids=has_ids, may_read=set())
+    assert run_all(steps) == []
     forbidden = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     unknown = ErrorCode.UNKNOWN_TOPIC_ID if has_ids else forbidden
     found = [[part.error_code for part in topic.partitions] for topic in response]

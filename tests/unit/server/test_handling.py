@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import logging
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker import slices
 from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
+from minibroker.handlers import describe_transactions
 from minibroker.protocol.messages.create_topics import CreatableTopic
+from minibroker.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+)
+from minibroker.protocol.messages.metadata import MetadataRequest
 from minibroker.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
+from minibroker.server import dispatch
+from minibroker.server.connections import Connections
 from tests.support.in_process import batch_of, request_frame
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from minibroker.slices import Steps
     from tests.support.in_process import InProcessBroker
 
     Serve = Callable[..., Awaitable[InProcessBroker]]
@@ -95,3 +108,101 @@ async def test_an_error_that_has_no_answer_ends_the_connection_behind_those_that
     assert running.partitions.get("t", 0).log_end_offset == 1
     closing = [r for r in caplog.records if "closing connection" in r.getMessage()]
     assert len(closing) == 1
+
+
+def describe(count: int) -> DescribeTransactionsRequest:
+    return DescribeTransactionsRequest(transactional_ids=[f"id-{n}" for n in range(count)])
+
+
+async def test_a_handler_in_steps_gives_way_to_other_connections(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = await serve()
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    encoders: list[threading.Thread] = []
+    write = DescribeTransactionsResponse.write
+
+    def noted(self: DescribeTransactionsResponse, writer: Any, version: int) -> None:
+        encoders.append(threading.current_thread())
+        write(self, writer, version)
+
+    monkeypatch.setattr(DescribeTransactionsResponse, "write", noted)
+    async with await running.connect() as client, await running.connect() as other:
+        client.send(describe(300), 0)
+        await eventually(lambda: any(c.connection.is_busy for c in running.server.connections))
+        assert (await other.call(MetadataRequest(topics=[]), 9)).brokers
+        answer = await client.receive()
+    assert [state.transactional_id for state in answer.transaction_states] == (
+        describe(300).transactional_ids
+    )
+    assert [thread is threading.main_thread() for thread in encoders] == [False]
+
+
+async def test_a_handler_in_steps_is_answered_at_once_where_a_slice_is_enough(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = await serve()
+    monkeypatch.setattr(slices, "SLICE_S", 60.0)
+    waits: list[Any] = []
+    monkeypatch.setattr(Connections, "may_start_task", lambda *_: waits.append(None))
+    async with await running.connect() as client:
+        assert len((await client.call(describe(300), 0)).transaction_states) == 300
+    assert not waits
+
+
+@pytest.mark.parametrize("slice_s", [0.0, 60.0])
+@pytest.mark.parametrize("large_bytes", [0, 1 << 20])
+async def test_an_error_of_a_step_is_answered(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, slice_s: float, large_bytes: int
+) -> None:
+    def failing(*_: Any) -> Steps[Any]:
+        yield
+        yield
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    running = await serve()
+    monkeypatch.setattr(slices, "SLICE_S", slice_s)
+    monkeypatch.setattr(dispatch, "LARGE_FRAME_BYTES", large_bytes)
+    monkeypatch.setattr(describe_transactions, "handle", failing)
+    async with await running.connect() as client:
+        answer = await client.call(describe(3), 0)
+        assert [state.error_code for state in answer.transaction_states] == [
+            ErrorCode.COORDINATOR_NOT_AVAILABLE
+        ] * 3
+        assert (await client.call(MetadataRequest(topics=[]), 9)).brokers
+
+
+async def test_the_error_answer_of_a_large_request_is_made_beside_the_loop(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(*_: Any) -> Any:
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    makers: list[threading.Thread] = []
+    make = describe_transactions.error_response
+
+    def noted(*arguments: Any) -> Any:
+        makers.append(threading.current_thread())
+        return make(*arguments)
+
+    running = await serve()
+    monkeypatch.setattr(dispatch, "LARGE_FRAME_BYTES", 0)
+    monkeypatch.setattr(describe_transactions, "handle", refusing)
+    monkeypatch.setattr(describe_transactions, "error_response", noted)
+    async with await running.connect() as client:
+        assert len((await client.call(describe(3), 0)).transaction_states) == 3
+    assert [thread is threading.main_thread() for thread in makers] == [False]
+
+
+@pytest.mark.parametrize("slice_s", [0.0, 60.0])
+async def test_a_client_that_leaves_while_its_request_is_in_steps_is_forgotten(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, slice_s: float
+) -> None:
+    running = await serve()
+    monkeypatch.setattr(slices, "SLICE_S", slice_s)
+    async with await running.connect() as client:
+        client.send(describe(300), 0)
+        await client.writer.drain()
+    await eventually(lambda: not running.server.connections)
+    async with await running.connect() as client:
+        assert len((await client.call(describe(3), 0)).transaction_states) == 3

@@ -20,7 +20,13 @@ from minibroker.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from minibroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minibroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from minibroker.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from minibroker.protocol.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -659,4 +665,33 @@ async def test_a_disk_that_refuses_ends_a_connection_that_wants_no_answer(
         monkeypatch.setattr(PartitionLog, "write_staged", refuse)
         client.send(produce_values("t", b"b", acks=0), 9)
         assert await client.is_closed_by_broker()
+        monkeypatch.undo()
+
+
+async def test_pipelined_commits_are_not_answered_before_the_disk_has_them(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = await serve()
+    await running.create_topic("t")
+    partition = OffsetCommitRequestPartition(
+        partition_index=0, committed_offset=1, committed_metadata="x"
+    )
+    commit = OffsetCommitRequest(
+        group_id="g",
+        generation_id_or_member_epoch=-1,
+        topics=[OffsetCommitRequestTopic(name="t", partitions=[partition])],
+    )
+
+    def refuse(self: PartitionLog) -> None:
+        raise StorageError("no room")
+
+    async with await running.connect() as client:
+        await client.call(FindCoordinatorRequest(key="g"), 3)
+        await client.call(commit, 8)
+        monkeypatch.setattr(PartitionLog, "write_staged", refuse)
+        client.writer.write(b"".join(request_frame(commit, 8, number) for number in range(3)))
+        for number in range(3):
+            client.expect(8, 8, number)
+            answer = await client.receive()
+            assert answer.topics[0].partitions[0].error_code != ErrorCode.NONE
         monkeypatch.undo()
