@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.archives.decoded_sink import RecordRules
     from minibroker.pipeline.archives.decoded_writer import DecodedBatchWriter, GrowingTable
     from minibroker.pipeline.archives.decodings import DecodedColumn
+    from minibroker.pipeline.archives.schema_registry import SchemaRegistry
     from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.operations.masked_columns import ColumnMasks
     from minibroker.pipeline.verbs.archive import ArchivePlan
@@ -88,21 +89,16 @@ def columns_writer(
     from minibroker.pipeline.archives.decodings import Decodings  # noqa: PLC0415  PyArrow
     from minibroker.pipeline.values.arrow_types import plain  # noqa: PLC0415  PyArrow
 
-    table = _table(spark, plan, files)
-    now = table.columns()
-    types = {
-        name: plain(now.field(name).type) for name in plan.decoded_columns if name in now.names
-    }
-    registry = None
-    if plan.registry_url is not None:
-        from minibroker.pipeline.archives.schema_registry import SchemaRegistry  # noqa: PLC0415  an extra
-
-        registry = SchemaRegistry({**plan.kafka.registry, "url": plan.registry_url})
+    columns = _columns(plan)
+    registry = _registry(plan, topics)
     try:
+        # Behind all that a wrong setting can end: a table that is made claims its directory.
+        table = _table(spark, plan, files)
+        now = table.columns()
         decodings = Decodings(
-            _columns(plan),
+            columns,
             registry,
-            types,
+            {n: plain(now.field(n).type) for n in plan.decoded_columns if n in now.names},
             widens=plan.format != "delta",
             has_bounds=plan.is_table,
         )
@@ -126,6 +122,22 @@ def columns_writer(
         masks=_masks(plan, secret),
         task=task,
     )
+
+
+def _registry(plan: ArchivePlan, topics: Sequence[str]) -> SchemaRegistry | None:
+    """Return the registry, which has answered, None if there is none. Raises PipelineError."""
+    if plan.registry_url is None:
+        return None
+    from minibroker.pipeline.archives.schema_registry import SchemaRegistry  # noqa: PLC0415  an extra
+
+    registry = SchemaRegistry({**plan.kafka.registry, "url": plan.registry_url})
+    try:
+        for topic in topics[:1]:
+            registry.ids(f"{topic}-value")
+    except BaseException:
+        registry.close()
+        raise
+    return registry
 
 
 def _rules(plan: ArchivePlan) -> RecordRules:

@@ -28,7 +28,7 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.operations.dated_ahead import latest_ms
 from minibroker.pipeline.operations.rows import FOUND, ROWS, SET_ASIDE, UNMASKABLE
 from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, join
-from minibroker.pipeline.state.job_directory import batch_time_ms
+from minibroker.pipeline.state.job_directory import DECISIONS, batch_time_ms
 from minibroker.pipeline.tables.data_files import DataFile
 from minibroker.pipeline.tables.table import is_repeated
 from minibroker.pipeline.values.decoding import bytes_column
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from minibroker.pipeline.tables.table import BatchId
     from minibroker.pipeline.verbs.archive import ArchivePlan
 
-_DECISIONS: Final = "decoded"
 _DEAD: Final = "dead-letters"
 _ATTEMPTS_MAX: Final = 20
 """Runs of a batch that meet new schemas, at most: each tells all that it meets."""
@@ -209,7 +208,7 @@ class DecodedBatchWriter(ArchiveBatchWriter):
 
     def _forget(self, identity: BatchId) -> None:
         """Remove what batches up to this one, which are committed, no longer need."""
-        for directory in (_DECISIONS, _DEAD):
+        for directory in (DECISIONS, _DEAD):
             where = join(self._plan.to, JOB_DIRECTORY, directory)
             for name in self._files.names(where):
                 if name[:9] <= _name(identity):
@@ -220,7 +219,7 @@ class DecodedBatchWriter(ArchiveBatchWriter):
         return absolute(join(self._plan.to, JOB_DIRECTORY, _DEAD, name))
 
     def _path(self, identity: BatchId) -> str:
-        return join(self._plan.to, JOB_DIRECTORY, _DECISIONS, f"{_name(identity)}.json")
+        return join(self._plan.to, JOB_DIRECTORY, DECISIONS, f"{_name(identity)}.json")
 
 
 def _name(identity: BatchId) -> str:

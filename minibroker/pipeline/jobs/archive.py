@@ -82,13 +82,18 @@ def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
     topics = preflight.chosen_topics(there, plan.topics, plan.pattern)
     files = files_of(plan.to, spark)
     if files is not None:
-        found = job_directory.read_job(files, plan.to)
+        found = _claim_of(plan, files)
         job_directory.check_job(plan.to, found, job_of(plan))
         check_operations(plan.operations, plan.to, found, in_result=True)
         check_same_columns(plan, found)
         topic_identity.check(plan, Place(files, plan.to, plan.checkpoint), there, topics)
     dead_letters.check(plan.dead_letters, there, spark)
     return topics
+
+
+def _claim_of(plan: ArchivePlan, files: FileSystem) -> Mapping[str, str]:
+    last = job_directory.last_committed(files, plan.checkpoint)
+    return job_directory.claim_of(files, plan.to, last, in_result=True)
 
 
 def job_of(plan: ArchivePlan) -> Mapping[str, str]:
@@ -114,14 +119,14 @@ def run(
     topics = check(plan, spark)
     try:
         ids = preflight.topic_ids(plan.kafka, topics)
-        job = job_directory.read_job(files, plan.to)
-        settled = begin_operations(plan.operations, files, plan.to, job, in_result=True)
+        claim = _claim_of(plan, files)
+        settled = begin_operations(plan.operations, files, plan.to, claim, in_result=True)
         plan = plan._replace(operations=settled.operations)
         fields = None if plan.schema is None else schema_text(plan.schema)
         check_condition(spark, plan.operations, fields)
         options = sources.in_parallel(spark, {**reader_options(plan), "topicIds": json.dumps(ids)})
         place = Place(files, plan.to, plan.checkpoint)
-        job_directory.write_job(files, plan.to, {**job_of(plan), **settled.identity})
+        job_directory.write_job(files, plan.to, {**job_of(plan), **settled.identity}, claim)
         topic_identity.begin(plan, place, ids)
         skipped = SkippedOffsets()
         if not plan.fail_on_data_loss:

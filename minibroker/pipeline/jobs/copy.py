@@ -82,7 +82,7 @@ def check(plan: CopyPlan, spark: SparkSession | None = None) -> list[str]:
                 raise PipelineError(too_few(topic, wanted, target, there.partitions[target]))
     files = files_of(plan.checkpoint_directory, spark)
     if files is not None:
-        found = job_directory.read_job(files, plan.checkpoint_directory)
+        found = _claim_of(plan, files)
         job_directory.check_job(plan.checkpoint_directory, found, job_of(plan, here, there))
         check_operations(plan.operations, plan.checkpoint_directory, found, in_result=False)
         topic_identity.check(plan, _place(plan, files), here, topics)
@@ -127,6 +127,11 @@ def _check_targets(
         )
 
 
+def _claim_of(plan: CopyPlan, files: FileSystem) -> Mapping[str, str]:
+    last = job_directory.last_begun(files, plan.checkpoint)
+    return job_directory.claim_of(files, plan.checkpoint_directory, last, in_result=False)
+
+
 def job_of(plan: CopyPlan, here: ClusterTopics, there: ClusterTopics) -> Mapping[str, str]:
     """Return the settings that must be the same in every run with one checkpoint."""
     return {
@@ -161,20 +166,16 @@ def run(
     try:
         ids, target = preflight.topic_ids(plan.kafka, topics), plan.target
         directory, place = plan.checkpoint_directory, _place(plan, files)
-        settled = begin_operations(
-            plan.operations,
-            files,
-            directory,
-            job_directory.read_job(files, directory),
-            in_result=False,
-        )
+        claim = _claim_of(plan, files)
+        settled = begin_operations(plan.operations, files, directory, claim, in_result=False)
         plan = plan._replace(operations=settled.operations)
         check_condition(spark, plan.operations)
         whole = {
             **job_of(plan, preflight.ask(plan.kafka), preflight.ask(target)),
             **settled.identity,
         }
-        job_directory.write_job(files, directory, {**whole, "name": f"copy-{uuid.uuid4()}"})
+        named = {**whole, "name": f"copy-{uuid.uuid4()}"}
+        job_directory.write_job(files, directory, named, claim)
         topic_identity.begin(plan, place, ids)
         targets = CopyTargets(plan.kafka, target, note, keeps_partitions=plan.keeps_partitions)
         targets.ensure({topic: plan.target_of(topic) for topic in topics})

@@ -70,7 +70,7 @@ def check(plan: ReplayPlan, spark: SparkSession | None = None) -> ReplayTarget:
         archived_files.kept_bytes(files, plan.archive)
     if checkpoints is not None:
         _check_checkpoint(plan, checkpoints, is_there=there is not None)
-        found = job_directory.read_job(checkpoints, plan.checkpoint)
+        found = _claim_of(plan, checkpoints)
         check_operations(plan.operations, plan.checkpoint, found, in_result=False)
     if files is not None and checkpoints is not None:
         _check_same_topics(plan, files, checkpoints)
@@ -78,6 +78,11 @@ def check(plan: ReplayPlan, spark: SparkSession | None = None) -> ReplayTarget:
         return ReplayTarget(there, is_there=True)
     known = 0 if files is None else archived_partitions(files, plan.archive, plan.topics)
     return ReplayTarget(known, is_there=False)
+
+
+def _claim_of(plan: ReplayPlan, checkpoints: FileSystem) -> Mapping[str, str]:
+    last = job_directory.last_begun(checkpoints, join(plan.checkpoint, "checkpoint"))
+    return job_directory.claim_of(checkpoints, plan.checkpoint, last, in_result=False)
 
 
 def job_of(plan: ReplayPlan) -> Mapping[str, str]:
@@ -108,7 +113,7 @@ def run(
         plan.operations,
         checkpoints,
         plan.checkpoint,
-        job_directory.read_job(checkpoints, plan.checkpoint),
+        _claim_of(plan, checkpoints),
         in_result=False,
     )
     plan = plan._replace(operations=settled.operations)
@@ -155,7 +160,8 @@ def _begin(
     The name is the same after a restart. `identity` is that of the operations.
     """
     wanted = {**job_of(plan), **identity, "name": f"replay-{uuid.uuid4()}"}
-    job_directory.write_job(checkpoints, plan.checkpoint, wanted)
+    claim = _claim_of(plan, checkpoints)
+    job_directory.write_job(checkpoints, plan.checkpoint, wanted, claim)
     write_ids(checkpoints, plan.checkpoint, read_ids(files, plan.archive))
     return job_directory.read_job(checkpoints, plan.checkpoint)["name"]
 
@@ -204,7 +210,7 @@ def _start(
 
 
 def _check_checkpoint(plan: ReplayPlan, checkpoints: FileSystem, *, is_there: bool) -> None:
-    found = job_directory.read_job(checkpoints, plan.checkpoint)
+    found = _claim_of(plan, checkpoints)
     if not is_there:
         if found:
             raise PipelineError(

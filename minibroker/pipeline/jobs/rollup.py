@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
     from pyspark.sql.types import StructType
 
+    from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.progress import Note, Progress
 
 
@@ -67,7 +68,7 @@ def check(plan: RollupPlan, spark: SparkSession | None = None) -> None:
     owner = plan.owner
     files = files_of(owner, spark)
     if files is not None:
-        found = job_directory.read_job(files, owner)
+        found = _claim_of(plan, files)
         schema = None if spark is None else schema_of(spark, plan)
         job_directory.check_job(owner, found, job_of(plan, schema), newer=_NEWER)
         in_result = plan.to_topic is None
@@ -75,6 +76,12 @@ def check(plan: RollupPlan, spark: SparkSession | None = None) -> None:
         place = Place(files, owner, plan.checkpoint)
         topic_identity.check(plan, place, there, [plan.topic])
     bad_records.check(plan, there, spark)
+
+
+def _claim_of(plan: RollupPlan, files: FileSystem) -> Mapping[str, str]:
+    last = job_directory.last_begun(files, plan.checkpoint)
+    in_result = plan.to_topic is None
+    return job_directory.claim_of(files, plan.owner, last, in_result=in_result)
 
 
 def job_of(plan: RollupPlan, schema: StructType | None = None) -> Mapping[str, str]:
@@ -118,17 +125,14 @@ def run(
     try:
         ids = preflight.topic_ids(plan.kafka, [plan.topic])
         schema = schema_of(spark, plan)
+        claim = _claim_of(plan, files)
         settled = begin_operations(
-            plan.operations,
-            files,
-            owner,
-            job_directory.read_job(files, owner),
-            in_result=plan.to_topic is None,
+            plan.operations, files, owner, claim, in_result=plan.to_topic is None
         )
         plan = plan._replace(operations=settled.operations)
         rows = _rows(spark, plan, ids, schema, settled.secret)
         result = _windows(plan, _good(plan, rows))
-        job_directory.write_job(files, owner, {**job_of(plan, schema), **settled.identity})
+        job_directory.write_job(files, owner, {**job_of(plan, schema), **settled.identity}, claim)
         place = Place(files, owner, plan.checkpoint)
         topic_identity.begin(plan, place, ids)
         skipped = SkippedOffsets()

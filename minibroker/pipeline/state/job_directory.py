@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from minibroker.pipeline.files import FileSystem
 
 _JOB_FILE: Final = "job.json"
+_NAME: Final = "name"
+"""Part of an identity under which brokers know what a job has written."""
+DECISIONS: Final = "decoded"
+"""Directory of decisions about batches, see `archives.decoded_writer`."""
 _OFFSETS_LINE: Final = 2
 """Line of a file in `offsets/`: version, settings, then one line for each source."""
 
@@ -41,6 +45,33 @@ def read_job(files: FileSystem, directory: str) -> Mapping[str, str]:
     return found
 
 
+def claim_of(
+    files: FileSystem, directory: str, last: int | None, *, in_result: bool
+) -> Mapping[str, str]:
+    """Return the identity of the job that `directory` belongs to; empty if it belongs to none yet.
+
+    A run that ended before anything was written, for a wrong setting for instance, claims nothing:
+    the next run may be another one.
+
+    Args:
+        files: of the directory.
+        directory: with the identity.
+        last: number of the last batch that counts as written; None: none does.
+        in_result: whether the directory is the result of the job, where its files claim it, too.
+
+    Raises PipelineError: as `read_job`.
+    """
+    found = read_job(files, directory)
+    is_written = last is not None or (
+        in_result
+        and (
+            any(name != JOB_DIRECTORY for name in files.names(directory))
+            or bool(files.names(join(directory, JOB_DIRECTORY, DECISIONS)))
+        )
+    )
+    return found if is_written else {}
+
+
 def found_job(files: FileSystem, directory: str) -> Mapping[str, str]:
     """Return the identity of the job that wrote `directory`; empty if no job wrote it.
 
@@ -59,12 +90,25 @@ def found_job(files: FileSystem, directory: str) -> Mapping[str, str]:
     return {str(key): str(value) for key, value in found.items()}
 
 
-def write_job(files: FileSystem, directory: str, job: Mapping[str, str]) -> None:
+def write_job(
+    files: FileSystem,
+    directory: str,
+    job: Mapping[str, str],
+    claim: Mapping[str, str] | None = None,
+) -> None:
     """Write the identity of the job into `directory`; what is there already stays.
 
     An earlier version may have written less of it: the rest is added.
+
+    Args:
+        files: of the directory.
+        directory: of the job.
+        job: its identity.
+        claim: of `claim_of`. Where it is empty, only the job's own name stays; None: all stays.
     """
     found = read_job(files, directory)
+    if claim is not None and not claim:
+        found = {_NAME: found[_NAME]} if _NAME in found else {}
     if not set(job) <= set(found):
         path = join(directory, JOB_DIRECTORY, _JOB_FILE)
         files.write(path, json.dumps({**job, **found}, indent=2) + "\n")

@@ -53,6 +53,28 @@ def test_a_name_that_an_earlier_version_did_not_write_is_added(tmp_path: Path) -
         job_directory.check_job(here, known, {"schema": "b INT"}, newer=("schema",))
 
 
+def test_a_run_that_wrote_nothing_claims_nothing(tmp_path: Path) -> None:
+    """The next run may be another job; a job keeps the name under which brokers know it."""
+    here = str(tmp_path / "new")
+    job_directory.write_job(FILES, here, {**JOB, "name": "a-1"})
+    for in_result in (True, False):
+        assert job_directory.claim_of(FILES, here, None, in_result=in_result) == {}
+    job_directory.write_job(FILES, here, {"job": "copy", "name": "a-2"}, claim={})
+    assert job_directory.read_job(FILES, here) == {"job": "copy", "name": "a-1"}
+
+
+def test_a_directory_belongs_to_the_job_that_wrote(tmp_path: Path) -> None:
+    for number, name in enumerate(("topic=t", "metadata", "_minibroker/decoded/000000001.json")):
+        here = tmp_path / str(number)
+        job_directory.write_job(FILES, str(here), JOB)
+        (here / name).mkdir(parents=True)
+        assert job_directory.claim_of(FILES, str(here), None, in_result=True) == JOB, name
+        assert job_directory.claim_of(FILES, str(here), None, in_result=False) == {}, name
+        assert job_directory.claim_of(FILES, str(here), 0, in_result=False) == JOB, name
+    job_directory.write_job(FILES, str(here), {"job": "other"}, claim=JOB)
+    assert job_directory.read_job(FILES, str(here)) == JOB
+
+
 def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(PipelineError, match=r"\(letter.txt\): give a new or an empty directory"):
