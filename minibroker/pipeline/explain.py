@@ -101,16 +101,45 @@ _KNOWN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
 )
 
 
+_LOSS: Final = re.compile(
+    r"(?:start behind them|correct the bounds|start anew with another checkpoint|create it anew)?"
+    r"(?:, or )?set failOnDataLoss=false"
+)
+"""The end of a sentence of the source, which speaks to whoever gives it options."""
+_OPTIONS: Final = (
+    (re.compile(r'(?:the option )?"?\bkafka\.bootstrap\.servers"?'), "--bootstrap"),
+    (re.compile(r'the option "kafka\.([\w.]+)"'), r"the client's setting \1 (--kafka)"),
+    (re.compile(r" \(kafkaConsumer\.pollTimeoutMs\)"), ""),
+)
+"""Options of source and sink in the words of the verbs."""
+GO_ON: Final = "give --on-data-loss continue"
+READ_AGAIN: Final = "give the same command again"
+"""Advice about records that are gone: to a job that can go on without them, and to another one."""
+
+
 def sentence_of(error: BaseException) -> str:
     """Return the best sentence for `error`; without one, the innermost message cut to a line."""
     return str(explained(error))
 
 
-def explained(error: BaseException) -> PipelineError:
+def explained(error: BaseException, about_loss: str = GO_ON) -> PipelineError:
     """Return `error` as the PipelineError that the command line prints.
 
-    An error of ours that Spark carried as text has its class again.
+    An error of ours that Spark carried as text has its class again. It has the verbs' words.
+
+    Args:
+        error: of a job.
+        about_loss: what a person does about records that are gone: GO_ON or READ_AGAIN.
     """
+    found = _ours(error)
+    text = str(found)
+    told = _LOSS.sub(about_loss, text)
+    for option, word in _OPTIONS:
+        told = option.sub(word, told)
+    return found if told == text else type(found)(told)
+
+
+def _ours(error: BaseException) -> PipelineError:
     if isinstance(error, PipelineError):
         return error
     text = _text_of(error)

@@ -133,6 +133,15 @@ def check_topic_exists(topics: ClusterTopics, name: str) -> None:
         )
 
 
+def check_target_exists(topics: ClusterTopics, name: str) -> None:
+    """Raise PipelineError if a topic does not exist, where a directory could be meant, too."""
+    if name not in topics.partitions:
+        raise PipelineError(
+            f"there is no topic {name!r}: create it, or write ./{name} for a directory; "
+            f"{_there_are(topics)}"
+        )
+
+
 def end_offsets(
     kafka: Kafka, topics: ClusterTopics, names: Iterable[str]
 ) -> dict[str, dict[int, int]]:

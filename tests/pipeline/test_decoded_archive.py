@@ -205,7 +205,7 @@ def test_json_schema_and_protobuf(registry: Registry, common: dict[str, Any], to
     of_proto = protobuf(proto, "Order", b"\x02\x02", id_)
     send(address, names[0], [of_json({"id": 1, "at": {"place": "x"}, "more": 1})])
     send(address, names[1], [of_proto({"id": 2, "lines": [{"name": "a"}, {"name": "b"}]})])
-    with pytest.raises(PipelineError, match="registry at http://127.0.0.1:1 does not answer"):
+    with pytest.raises(PipelineError, match=r"registry at .* does not answer"):
         archive(names, format="iceberg", **(common | {"schema_registry": "http://127.0.0.1:1"}))
     archive(names, format="delta", **common)
     with pytest.raises(PipelineError, match="values as columns and not as bytes"):

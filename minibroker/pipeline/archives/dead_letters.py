@@ -117,7 +117,7 @@ def check(place: str | None, there: ClusterTopics, spark: SparkSession | None = 
     if place is None:
         return
     if not is_path(place):
-        preflight.check_topic_exists(there, place)
+        preflight.check_target_exists(there, place)
         return
     files = files_of(place, spark)
     if files is not None:

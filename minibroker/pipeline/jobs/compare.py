@@ -32,7 +32,7 @@ from minibroker.pipeline.comparisons.facts import (
 )
 from minibroker.pipeline.comparisons.page import page
 from minibroker.pipeline.comparisons.source import EVERYWHERE, KEY_BYTES_SHOWN, Task
-from minibroker.pipeline.explain import explained
+from minibroker.pipeline.explain import READ_AGAIN, explained
 from minibroker.pipeline.files import files_of
 from minibroker.pipeline.operations import mask_secret
 from minibroker.pipeline.reports import page_file
@@ -91,7 +91,7 @@ def run(
     try:
         found = _compare(spark, plan, tell or (lambda _: None))
     except Exception as error:
-        raise explained(error) from error
+        raise explained(error, READ_AGAIN) from error
     if plan.report is not None:
         page_file.write(plan.report, page(found))
     return found

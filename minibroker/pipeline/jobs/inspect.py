@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.clock import SystemClock
 from minibroker.pipeline import places, preflight
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.explain import explained
+from minibroker.pipeline.explain import READ_AGAIN, explained
 from minibroker.pipeline.files import local
 from minibroker.pipeline.inspections import batch_source
 from minibroker.pipeline.inspections import source as tally_source
@@ -95,7 +95,7 @@ def run(
     try:
         found = _look(spark, plan, tell or (lambda _: None))
     except Exception as error:
-        raise explained(error) from error
+        raise explained(error, READ_AGAIN) from error
     if plan.report is not None:
         page_file.write(plan.report, page(found))
     return found

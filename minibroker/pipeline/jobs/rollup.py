@@ -64,7 +64,7 @@ def check(plan: RollupPlan, spark: SparkSession | None = None) -> None:
     there = preflight.ask(plan.kafka)
     preflight.check_topic_exists(there, plan.topic)
     if plan.to_topic is not None:
-        preflight.check_topic_exists(there, plan.to_topic)
+        preflight.check_target_exists(there, plan.to_topic)
     owner = plan.owner
     files = files_of(owner, spark)
     if files is not None:

@@ -67,7 +67,8 @@ class ArchivePlan(NamedTuple):
         Option(
             "--to",
             DIRECTORY,
-            "directory of the files; a path or a URL that Spark can write, such as s3a://bucket/dir",
+            "directory of the files, never a topic: a path, or a URL that Spark can write, such as "
+            "s3a://bucket/dir",
             example="archive",
         ),
     ]
@@ -142,7 +143,8 @@ class ArchivePlan(NamedTuple):
         Option(
             "--dead-letters",
             DIRECTORY_OR_TOPIC,
-            "topic or directory for records that cannot be used, with the reason and position: "
+            "topic, or directory with a / in it, for records that cannot be used, with the reason "
+            "and position: "
             "values that cannot be decoded, rows without a key, dates more than a day ahead; "
             "without it the first such value ends the job, and a table keeps those dates apart in "
             "DIR/_minibroker/bad-dates",

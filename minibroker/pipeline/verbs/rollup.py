@@ -72,7 +72,7 @@ class RollupPlan(NamedTuple):
         Option(
             "--to",
             DIRECTORY_OR_TOPIC,
-            "a topic, or a directory, which must have a / in it (./out)",
+            "a topic; or a directory, which needs a / in it here, such as ./out",
             example="./windows",
         ),
     ]
@@ -130,7 +130,8 @@ class RollupPlan(NamedTuple):
         Option(
             "--dead-letters",
             DIRECTORY_OR_TOPIC,
-            "topic or directory for records that cannot be used, with the reason and position: "
+            "topic, or directory with a / in it, for records that cannot be used, with the reason "
+            "and position: "
             "values that do not fit the schema, times more than a day ahead of now; without it the "
             "first such value ends the job, and records of such times are left out and counted",
             REACTIONS,
@@ -194,7 +195,8 @@ def check(plan: RollupPlan, names: Names) -> None:
         )
     if plan.to_topic is not None and not plan.checkpoint_directory:
         raise JobUsageError(
-            "a rollup to a topic keeps its open windows in a directory: say which with "
+            f"{names['to']} {plan.to} is a topic, as it has no /: write ./{plan.to} for a "
+            "directory; a rollup to a topic keeps its open windows in a directory: say which with "
             f"{names['checkpoint_directory']}"
         )
     row_options.check(plan.operations, names, follows=plan.follow)

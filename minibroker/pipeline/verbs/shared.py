@@ -107,7 +107,8 @@ ON_RECREATED: Final = Option(
 DEAD_LETTERS: Final = Option(
     "--dead-letters",
     DIRECTORY_OR_TOPIC,
-    "topic or directory for records that cannot be used, with the reason and position: those that "
+    "topic, or directory with a / in it, for records that cannot be used, with the reason "
+    "and position: those that "
     "are dated more than a day ahead of now; without it they are written as they are",
     REACTIONS,
 )

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from minibroker.pipeline.errors import BadRecordError, JobUsageError, PipelineError
-from minibroker.pipeline.explain import analysis_sentence, explained, sentence_of, start_sentence
+from minibroker.pipeline.explain import (
+    READ_AGAIN,
+    analysis_sentence,
+    explained,
+    sentence_of,
+    start_sentence,
+)
 
 
 def test_our_own_sentence_is_found_in_whatever_wraps_it() -> None:
@@ -19,6 +25,41 @@ def test_our_own_sentence_is_found_in_whatever_wraps_it() -> None:
     assert sentence_of(RuntimeError(text)) == "make the topic"
     ours = PipelineError("said")
     assert explained(ours) is ours
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "it is gone; start behind them, or set failOnDataLoss=false to go on without them",
+            "it is gone; give --on-data-loss continue to go on without them",
+        ),
+        (
+            "the topic is gone; create it anew, or set failOnDataLoss=false to go on without it",
+            "the topic is gone; give --on-data-loss continue to go on without it",
+        ),
+        (
+            'start one or check the option "kafka.bootstrap.servers"',
+            "start one or check --bootstrap",
+        ),
+        (
+            'lower the option "kafka.transaction.timeout.ms" to 5',
+            "lower the client's setting transaction.timeout.ms (--kafka) to 5",
+        ),
+    ],
+)
+def test_options_have_the_words_of_the_verbs(text: str, sentence: str) -> None:
+    """Source and sink speak to a Spark job that gives them options."""
+    assert str(explained(PipelineError(text))) == sentence
+    carried = explained(RuntimeError(f"minibroker.pipeline.errors.PipelineError: {text}\n\tat"))
+    assert str(carried) == sentence
+
+
+def test_a_verb_that_only_reads_can_be_given_again() -> None:
+    lost = "records are gone; start behind them, or set failOnDataLoss=false to go on without them"
+    assert str(explained(PipelineError(lost), READ_AGAIN)) == (
+        "records are gone; give the same command again to go on without them"
+    )
 
 
 def test_an_error_of_a_transform_has_no_sqlstate() -> None:

@@ -82,3 +82,10 @@ def test_a_name_with_an_address_that_is_slow_is_waited_for(
         with pytest.raises(PipelineError):
             preflight.ask(Kafka("two.addresses:9092"), admin)
         assert admin.waits == [3, 12]
+
+
+def test_a_topic_that_is_not_there_may_be_a_directory() -> None:
+    there = preflight.ClusterTopics("cluster", {"orders": 1})
+    preflight.check_target_exists(there, "orders")
+    with pytest.raises(PipelineError, match=r"no topic 'out': create it, or write \./out for a"):
+        preflight.check_target_exists(there, "out")

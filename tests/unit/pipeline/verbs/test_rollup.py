@@ -29,6 +29,7 @@ def test_its_progress_is_beside_its_output() -> None:
     ("given", "text"),
     [
         ({"to": "t2"}, "say which with --checkpoint"),
+        ({"to": "t2"}, "--to t2 is a topic, as it has no /: write ./t2 for a directory"),
         ({"schema": None}, "either --schema or --example"),
         ({"example": "e"}, "either --schema or --example"),
         ({"slide_ms": 60_001}, "--slide is longer than --window"),
