@@ -1,4 +1,4 @@
-"""What ZooKeeper does not have any more is not deleted: not one log is renamed, no offset goes.
+"""Topics that ZooKeeper does not have any more are kept: no log is renamed, and no offset goes.
 
 Three brokers lose a topic's nodes, or the whole tree: it is wiped, or restored from an older copy.
 """
