@@ -5,6 +5,9 @@ the next round, until the rest is small enough to be copied at once. Then the pa
 exchanged, and nobody who reads or writes it notices. A move ends early when its directory fails,
 when the partition goes, or when another directory is asked for.
 
+Any replica can move, a leader or a follower. A follower goes on fetching meanwhile; what its leader
+has it cut, is copied anew.
+
 Source: KIP-113, Kafka ReplicaManager.alterReplicaLogDirs.
 """
 
@@ -14,7 +17,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError, StorageError
+from minibroker.errors import KafkaError, MinibrokerError, StorageError
 from minibroker.ids import TopicPartition
 from minibroker.storage.log_move import LogMove
 
@@ -72,20 +75,22 @@ class LogMoves:
         if view.is_offline:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Log directory {path} is offline")
         try:
-            partition = self._partitions.get(*name)
+            partition = self._partitions.hosted(*name)
         except KafkaError as error:
+            if error.code == ErrorCode.KAFKA_STORAGE_ERROR:
+                raise
+            # There may be a replica later: its log is made there.
+            self._logs.prefer(name, view.configured_path)
             if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 raise KafkaError(ErrorCode.REPLICA_NOT_AVAILABLE, error.detail) from None
-            if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                self._logs.prefer(name, view.configured_path)
             raise
         self._begin(partition, view.configured_path)
 
     def resume(self) -> None:
         """Begin again what a stop interrupted; the copies of then are removed. After the start."""
         for name, destination in self._logs.take_futures().items():
-            partition = self._partitions.find(*name)
-            if partition is not None:
+            partition = self._partitions.replica(*name)
+            if partition is not None and partition.has_log:
                 try:
                     self._begin(partition, destination)
                 except KafkaError as error:
@@ -135,7 +140,7 @@ class LogMoves:
                 worker = self._worker_of(move.destination)
                 worker.run_then(move.sync(), lambda error: self._end(name, move, error))
                 return
-        except StorageError as error:
+        except Exception as error:  # a bug of ours costs this move
             self._failed(name, move, error)
             return
         delay_ms = (move.size_bytes - before) / self._bytes_per_s() * 1000
@@ -167,19 +172,25 @@ class LogMoves:
                 self._step(name, move)
                 return
             log, remove_old = self._logs.complete_move(move, recovery_point)
-        except StorageError as failure:
+            with log.place.whole_change("move"):
+                partition = self._partitions.replica(*name)
+                if partition is not None and partition.has_log:
+                    partition.exchange_log(log)
+        except Exception as failure:  # a bug of ours costs this move
             self._failed(name, move, failure)
             return
         del self._moves[name]
-        partition = self._partitions.replica(*name)
-        if partition is not None and partition.has_log:
-            partition.exchange_log(log)
         self._worker_of(move.destination).run_later(remove_old)
         self._logs.checkpoint_later()
         logger.info("partition %s is in %s now", name, move.destination)
 
     def _failed(self, name: TopicPartition, move: LogMove, error: Exception) -> None:
-        logger.error("partition %s stays in %s: %s", name, move.log.log_directory, error)
+        is_known = isinstance(error, (MinibrokerError, OSError))
+        logger.error(
+            "partition %s stays in %s: %s",
+            *(name, move.log.log_directory, error),
+            exc_info=None if is_known else error,
+        )
         if self._moves.get(name) is move:
             self._give_up(name)
         if isinstance(error, StorageError):

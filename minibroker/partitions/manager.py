@@ -11,6 +11,7 @@ missing in the metadata are kept (`ownerless`).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.image import MetadataImage, PartitionImage, TopicImage
     from minibroker.config.broker import BrokerConfig
     from minibroker.config.dynamic import DynamicConfig
+    from minibroker.errors import MinibrokerError
     from minibroker.evidence import DeletionEvidence
     from minibroker.partitions.flushing import RunThen
     from minibroker.storage.log_manager import LogManager
@@ -86,6 +88,7 @@ class PartitionManager:
         "_logs",
         "_on_change",
         "_role_listeners",
+        "_run_then_of",
         "_topics",
         "appends",
         "checker",
@@ -114,6 +117,7 @@ class PartitionManager:
         self._logs = logs
         self._dynamic = dynamic
         self._on_change = on_change
+        self._run_then_of = run_then_of
         self.on_storage_error: Callable[[StorageError], None] = _ignore
         """Told of everything the disk refused (`directories.FailedDirectories`)."""
         self.is_started = False
@@ -311,7 +315,8 @@ class PartitionManager:
                 end_offset = log.log_end_offset
                 if not (log.is_empty and error.first_offset < end_offset <= error.last_offset):
                     raise
-                self._logs.truncate(partition.topic, partition.index, error.first_offset)
+                # No checkpoint has to follow first: a start checks this batch, as it ends beyond.
+                log.truncate_to(error.first_offset)
                 log.append_as_follower(records, role.epoch)
             high_watermark = log.update_high_watermark(leader_high_watermark)
             if leader_log_start_offset <= high_watermark:
@@ -324,7 +329,7 @@ class PartitionManager:
 
     def truncate(self, partition: Partition, offset: int) -> None:
         """Remove everything of a follower from `offset` on; its high watermark is at most `offset`
-        then.
+        then. Append nothing before `cut_saved`.
 
         Raises KafkaError: NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR.
         """
@@ -337,7 +342,8 @@ class PartitionManager:
         partition.tell_readers()
 
     def begin_anew(self, partition: Partition, offset: int) -> None:
-        """Remove everything of a follower, whose log begins at `offset` then.
+        """Remove everything of a follower, whose log begins at `offset` then. Append nothing before
+        `cut_saved`.
 
         Raises KafkaError: NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR.
         """
@@ -348,6 +354,24 @@ class PartitionManager:
             self.appends.log_failed(partition, error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
         partition.tell_readers()
+
+    async def cut_saved(self, partition: Partition) -> None:
+        """Return when the checkpoints have followed the last truncation of a partition, if there
+        was one. An append before would wait for the disk on the loop.
+        """
+        save_cut = partition.log.unsaved_cut if partition.has_log else None
+        if save_cut is None:
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def done(_error: MinibrokerError | OSError | None) -> None:
+            """Go on; an error is told by the worker, and by the next append."""
+            if not future.done():
+                future.set_result(None)
+
+        # The worker has it already. This stands behind it in the worker's queue.
+        self._run_then_of(partition.log.log_directory)(save_cut, done)
+        await future
 
     # Followers of what this broker leads.
 

@@ -213,7 +213,7 @@ class Fetcher:
             if len(told) >= told_max:
                 break
             changed.pop(name, None)
-            asked = self._asked(name)
+            asked = await self._next_of(name)
             if asked is None:
                 session.forget(name)
             elif session.tell(name, asked):
@@ -221,6 +221,19 @@ class Fetcher:
             if turn.is_over:
                 await turn.pause()
         return told
+
+    async def _next_of(self, name: TopicPartition) -> Asked | None:
+        """Return as `_asked`, once the log may be appended to."""
+        try:
+            asked = self._asked(name)
+            if asked is not None and asked.partition.log.unsaved_cut is not None:
+                await self._partitions.cut_saved(asked.partition)
+                asked = self._asked(name)
+        except Exception:  # a bug of ours costs this partition, the others go on
+            logger.exception("%s cannot be fetched from broker %d", name, self._leader)
+            self._rest(name)
+            return None
+        return asked
 
     def _asked(self, name: TopicPartition) -> Asked | None:
         """Return what to ask of a partition now, None: nothing."""
@@ -411,6 +424,9 @@ class Fetcher:
                     self._quota.record(len(records))
         except (MinibrokerError, OSError) as error:
             logger.warning("%s, followed from broker %d: %s", name, self._leader, error)
+            self._rest(name)
+        except Exception:  # a bug of ours costs this partition, the others go on
+            logger.exception("%s, followed from broker %d", name, self._leader)
             self._rest(name)
 
     def _refused(self, name: TopicPartition, code: int) -> None:

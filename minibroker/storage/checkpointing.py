@@ -45,6 +45,7 @@ class FoundCheckpoints(NamedTuple):
             self.log_starts.get(name, -1),
             was_clean,
             self.high_watermarks.get(name, -1),
+            self.clean_offsets.get(name),
         )
 
 
@@ -125,6 +126,33 @@ class Checkpoints:
                 }
                 known = directory.offsets.get(names.RECOVERY_POINTS, {})
                 directory.write_checkpoint(names.RECOVERY_POINTS, {**known, **points})
+
+    def write_cut(
+        self,
+        directory: LogDirectory,
+        log: PartitionLog,
+        current: Callable[[TopicPartition], PartitionLog | None],
+    ) -> None:
+        """Write what one log's truncation changed. What the files have of all others stays, and a
+        file that says nothing beyond the cut, too. `current` as of `write_synced`. Raises
+        StorageError.
+
+        Source: Kafka LogManager.truncateTo, which writes the recovery points of the directory.
+        """
+        with directory.checkpoints_lock:
+            if directory.is_offline or current(log.name) is not log:
+                return
+            end_offset = log.log_end_offset
+            cut = {
+                names.LOG_START_OFFSETS: log.log_start_offset,
+                names.RECOVERY_POINTS: log.recovery_point,
+                names.HIGH_WATERMARKS: min(self.high_watermark_of(log), end_offset),
+                names.CLEANER_OFFSETS: end_offset,
+            }
+            for file_name, offset in cut.items():
+                known = directory.offsets.get(file_name, {})
+                if known.get(log.name, -1) > offset:
+                    directory.write_checkpoint(file_name, {**known, log.name: offset})
 
     def write_cleaned(
         self,

@@ -159,16 +159,6 @@ class Durability:
             self.recovery_point = durable
             self.last_flush_ms = self._clock.now_ms()
 
-    # --- the log is cut ---------------------------------------------------------------------------
-
-    def note_truncated(self, end_offset: int) -> None:
-        """Note that the log ends at `end_offset` now, where nothing is behind."""
-        self.recovery_point = min(self.recovery_point, end_offset)
-
-    def note_log_start(self, offset: int) -> None:
-        """Note that nobody reads below `offset` any more: that part need not be durable."""
-        self.recovery_point = max(self.recovery_point, offset)
-
     # --- when to sync -----------------------------------------------------------------------------
 
     def note_roll(self) -> None:

@@ -32,7 +32,7 @@ from minibroker.storage.log_directory import LogDirectory
 from minibroker.storage.namesakes import Namesakes, warn_of_stray
 from minibroker.storage.partition_log import OnUnsynced, PartitionLog
 from minibroker.storage.recovery import Checkpointed, load_log
-from minibroker.storage.tasks import RemoveCopyTask, RemoveDirectoryTask
+from minibroker.storage.tasks import Once, RemoveCopyTask, RemoveDirectoryTask
 
 if TYPE_CHECKING:
     from minibroker.config.topic import TopicConfig
@@ -185,7 +185,7 @@ class LogManager:
         (found,) = (directory for directory in self.directories if directory.path == parent)
         checkpoints = self._checkpoints.read(found)
         checkpointed = checkpoints.of(name, was_clean=False)
-        self._load_one(name, original, checkpointed, checkpoints.clean_offsets.get(name))
+        self._load_one(name, original, checkpointed)
 
     def _load_directory(
         self,
@@ -217,33 +217,24 @@ class LogManager:
                     self.high_watermarks.pop(parsed[0], None)
                     marked.append(partial(self._unmark, directory, path))
                 checkpointed = checkpoints.of(parsed[0], was_clean=directory.was_clean)
-                clean_offset = checkpoints.clean_offsets.get(parsed[0])
-                self._load_one(parsed[0], path, checkpointed, clean_offset)
+                self._load_one(parsed[0], path, checkpointed)
         if directory.was_clean:
             self.disk.of(directory.path).run_later(directory.sync)
 
-    def _load_one(
-        self,
-        name: TopicPartition,
-        path: str,
-        checkpointed: Checkpointed,
-        clean_offset: int | None,
-    ) -> None:
+    def _load_one(self, name: TopicPartition, path: str, checkpointed: Checkpointed) -> None:
         known = self.logs.get(name)
         if known is None:
-            log = self._open_log(name, path, self._config_of(name.topic), checkpointed)
-            log.clean_offset = clean_offset
+            self._open_log(name, path, self._config_of(name.topic), checkpointed)
         elif self._is_moved(path):
             remove = self._take_out(known, names.DELETE_DIRECTORY)
             self._sync(known.log_directory)
             start = max(checkpointed.log_start_offset, known.log_start_offset)
             checkpointed = checkpointed._replace(log_start_offset=start)
-            log = self._open_log(name, path, self._config_of(name.topic), checkpointed)
-            log.clean_offset = clean_offset
+            self._open_log(name, path, self._config_of(name.topic), checkpointed)
             self._disk_under(known.directory).run_later(remove)
         elif self._is_moved(known.directory):
             self._remove_older(known, path, checkpointed.log_start_offset)
-        elif not self._namesakes.add(name, path, known.place.topic_id, checkpointed, clean_offset):
+        elif not self._namesakes.add(name, path, known.place.topic_id, checkpointed):
             raise StorageError(
                 f"{name} is in two places, {known.directory} and {path}: "
                 "remove the older one and start again"
@@ -339,7 +330,6 @@ class LogManager:
         namesake = self._namesakes.take(name, topic_id)
         if log is None and namesake is not None:
             log = self._open_log(name, namesake.directory, config, namesake.checkpointed)
-            log.clean_offset = namesake.clean_offset
         if log is None:
             directory = self._directory_for(name)
             path = f"{directory.path}/{names.partition_directory(topic, partition)}"
@@ -437,9 +427,12 @@ class LogManager:
         """Give the finished copy the partition's name. Return its log, and a task for any thread
         that makes it durable and then removes the old one. The task raises StorageError.
 
-        Raises StorageError; the partition stays where it is then.
+        `recovery_point`: the copy is durable below it. Raises StorageError; the partition stays
+        where it is then. Raises HalfChangedError where it cannot: a start completes the exchange or
+        undoes it.
         """
         old = move.log
+        topic_id = old.place.topic_id
         if not self.is_live(move.destination):
             raise StorageError(f"cannot move {old.name}: {move.destination} is offline")
         original, left = old.directory, old.log_directory
@@ -450,23 +443,24 @@ class LogManager:
             # First: where a kill comes in between, a start takes this one back. Durable it is with
             # the task; a start that finds both logs takes the copy (`_load_moved`).
             remove = old.mark_deleted(f"{left}/{marked}")
+        except HalfChangedError:
+            raise
         except StorageError as error:
             refusal = error
         try:
-            log = self._open_copy(move)
-        except StorageError:
-            old.place.take_back(original)
+            log = self._open_copy(move, recovery_point)
+        except HalfChangedError:
             raise
+        except Exception:
+            old.return_to_service(original)
+            raise
+        with log.place.whole_change("move"):
+            self._complete(log, old, topic_id)
         if refusal is not None:
             logger.error(
                 "%s is served from %s now; remove %s by hand before the next start: %s",
                 *(old.name, log.directory, original, refusal),
             )
-        log.durability.recovery_point = recovery_point
-        log.place.has_new_directory = True
-        log.place.assign_topic_id(old.place.topic_id)
-        log.clean_offset = old.clean_offset
-        self._note_left(old.name, left)
         reached = [
             directory for directory in self.directories if directory.path == move.destination
         ]
@@ -482,26 +476,47 @@ class LogManager:
 
         return log, run
 
-    def _open_copy(self, move: "LogMove") -> PartitionLog:
-        """Open the copy under the partition's name. Raises StorageError; then it is a copy
-        again.
+    def _complete(self, log: PartitionLog, old: PartitionLog, topic_id: TopicId) -> None:
+        """Hand over to the copy what the old log has in memory. The copy is in service."""
+        if old.producers.state is not None:
+            log.producers.adopt(old.producers.state)  # five batches of each, a snapshot has one
+        log.place.assign_topic_id(topic_id)
+        self._note_left(old.name, old.log_directory)
+
+    def _open_copy(self, move: "LogMove", recovery_point: int) -> PartitionLog:
+        """Open the copy under the partition's name. Raises StorageError and whatever a load raises;
+        then it is a copy again. Raises HalfChangedError where it cannot be one again.
         """
         old, files = move.log, self.disk.files
         path = f"{move.destination}/{names.partition_directory(old.topic, old.partition)}"
-        checkpointed = Checkpointed(old.log_end_offset, old.log_start_offset, is_clean=True)
+        checkpointed = Checkpointed(
+            recovery_point=old.log_end_offset,
+            log_start_offset=old.log_start_offset,
+            is_clean=True,
+            high_watermark=old.high_watermark,
+            clean_offset=old.clean_offset,
+            synced_to=recovery_point,
+        )
         self._forget_namesake(old.name, move.destination)
         try:
             files.replace(move.directory, path)
-            try:
-                return self._open_log(old.name, path, old.config, checkpointed)
-            except StorageError:
-                files.replace(path, move.directory)
-                raise
         except OSError as error:
-            raise StorageError(
-                f"cannot rename {move.directory} to {path}: {error}",
-                log_directory=move.destination,
-            ) from error
+            raise self._not_renamed(move.directory, path, error, StorageError) from error
+        try:
+            return self._open_log(old.name, path, old.config, checkpointed)
+        except Exception:
+            try:
+                files.replace(path, move.directory)
+            except OSError as error:
+                raise self._not_renamed(path, move.directory, error, HalfChangedError) from error
+            raise
+
+    @staticmethod
+    def _not_renamed(old: str, new: str, error: OSError, kind: type[StorageError]) -> StorageError:
+        return kind(
+            f"cannot rename {old} to {new}: {error}",
+            log_directory=old.rpartition("/")[0] or "/",
+        )
 
     def _directory_for(self, name: TopicPartition) -> LogDirectory:
         """Return the directory for a new log.
@@ -526,23 +541,29 @@ class LogManager:
     def truncate(self, topic: str, partition: int, offset: int) -> bool:
         """Remove everything from `offset` on; return False if there was nothing.
 
-        Raises StorageError.
-
-        The recovery point is checkpointed before the log grows again: an old one beyond the cut
-        would vouch for bytes that were never synced.
+        Raises StorageError. The worker of the directory has the checkpoints follow, before the log
+        grows again (`PartitionLog.hold_until_saved`).
         """
         log = self.logs[TopicPartition(topic, partition)]
         if not log.truncate_to(offset):
             return False
-        self.checkpoint_now()
+        self._save_cut(log)
         return True
 
     def begin_anew(self, topic: str, partition: int, offset: int) -> None:
-        """Remove everything; the log begins at `offset`, and the checkpoints say so. Raises
-        StorageError.
+        """Remove everything; the log begins at `offset`. The checkpoints follow as in `truncate`.
+        Raises StorageError.
         """
-        self.logs[TopicPartition(topic, partition)].truncate_fully_and_start_at(offset)
-        self.checkpoint_now()
+        log = self.logs[TopicPartition(topic, partition)]
+        log.truncate_fully_and_start_at(offset)
+        self._save_cut(log)
+
+    def _save_cut(self, log: PartitionLog) -> None:
+        """Have the worker write the checkpoints that a truncation changed."""
+        (directory,) = (found for found in self.directories if found.path == log.log_directory)
+        save_cut = Once(partial(self._checkpoints.write_cut, directory, log, self.logs.get))
+        log.hold_until_saved(save_cut)
+        log.disk.run_then(save_cut, partial(log.note_cut_saved, save_cut))
 
     def delete(
         self, topic: str, partition: int, evidence: "DeletionEvidence"
@@ -565,10 +586,8 @@ class LogManager:
         """Rename a log's directory and forget it; a task removes it. Raises StorageError."""
         parent = log.log_directory
         marked = names.marked_directory(log.topic, log.partition, mark)
-        try:
+        with log.place.whole_change("delete"):
             task = log.mark_deleted(f"{parent}/{marked}")
-        except StorageError as error:
-            raise HalfChangedError(str(error), log_directory=parent) from error
         del self.logs[log.name]
         self._note_left(log.name, parent)
         self.high_watermarks.pop(log.name, None)

@@ -27,7 +27,6 @@ class Namesake(NamedTuple):
     directory: str
     topic_id: TopicId
     checkpointed: Checkpointed
-    clean_offset: int | None
 
 
 class Namesakes:
@@ -45,7 +44,6 @@ class Namesakes:
         directory: str,
         known_id: TopicId,
         checkpointed: Checkpointed,
-        clean_offset: int | None,
     ) -> bool:
         """Keep a second log of this name; False where it does not tell that its topic is another
         one than `known_id`. Raises StorageError.
@@ -60,7 +58,7 @@ class Namesakes:
         if topic_id is None or known_id in (topic_id, ZERO_TOPIC_ID):
             return False
         logger.warning("%s is one of two logs of %s: the metadata decide", directory, name)
-        found = Namesake(directory, topic_id, checkpointed, clean_offset)
+        found = Namesake(directory, topic_id, checkpointed)
         self._waiting.setdefault(name, []).append(found)
         return True
 

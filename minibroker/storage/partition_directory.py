@@ -7,11 +7,12 @@ whether the log is still the one that it was begun for.
 Source: Kafka LocalLog (dir, parentDir, renameDir), UnifiedLog (partitionMetadataFile).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import CorruptionError, KafkaError, StorageError
+from minibroker.errors import CorruptionError, HalfChangedError, KafkaError, StorageError
 from minibroker.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
 from minibroker.storage import names
 from minibroker.storage.disk import Disk
@@ -99,6 +100,20 @@ class PartitionDirectory:
             f"cannot {what} {self.name} in {self.path}: {error}", log_directory=self.log_directory
         )
 
+    @contextmanager
+    def whole_change(self, what: str) -> Iterator[None]:
+        """Do a change of many steps in this block, all of it. `what` names it for people.
+
+        Raises HalfChangedError where anything went wrong in between, whatever it was: some steps
+        are done and others are not. The directory goes offline, and the next start recovers it.
+        """
+        try:
+            yield
+        except HalfChangedError:
+            raise
+        except Exception as error:
+            raise self.failed(what, error, HalfChangedError) from error
+
     # --- whose it is ------------------------------------------------------------------------------
 
     @property
@@ -169,9 +184,9 @@ class PartitionDirectory:
 
     def rename(self, path: str, abandon: Callable[[], None]) -> None:
         """Take the log out of service by `abandon`, then rename the directory. Raises StorageError:
-        it has its name then, and the log is out of service.
+        it has its name then, and the log is out of service. Raises HalfChangedError.
         """
-        with self.names_lock:
+        with self.whole_change("delete"), self.names_lock:
             abandon()
         # Before the rename: a worker that finds no directory any more sees why.
         old, self.path = self.path, path

@@ -20,6 +20,9 @@ back, offsets and producer state return to the last written record, and every st
 marked as lost. A later append may succeed. `append_as_follower` takes batches as the leader
 numbered them (`follower_records`).
 
+A change of many steps is whole, or the log's directory goes offline (`HalfChangedError`), whatever
+came between. `write_staged` has one such: nothing may be left out once the bytes are in the file.
+
 A crash may lose or tear everything behind the recovery point; `recovery` restores the log from the
 files. One thread (the loop's) uses a log. Tasks run on others: those of `durability` change nothing
 in it, the loop applies them. `check_invariant` says what holds between two calls.
@@ -41,6 +44,7 @@ from minibroker.storage.append_rules import AppendRules
 from minibroker.storage.disk import Disk
 from minibroker.storage.durability import Durability
 from minibroker.storage.epochs import LeaderEpochs
+from minibroker.storage.extent import LogExtent, clamped
 from minibroker.storage.files import BUFFERS_MAX, Files
 from minibroker.storage.follower_records import ReplicatedBatch, batches_to_append
 from minibroker.storage.index_file import TAIL_ENTRIES
@@ -83,6 +87,7 @@ class PartitionLog:
 
     __slots__ = (
         "_tail",
+        "_unsaved_cut",
         "clean_offset",
         "clock",
         "config",
@@ -111,15 +116,11 @@ class PartitionLog:
         rules: AppendRules,
         segments: Segments,
         epochs: LeaderEpochs,
-        log_start_offset: int,
-        log_end_offset: int,
-        recovery_point: int,
+        extent: LogExtent,
         snapshot_offset: int,
-        high_watermark: int = -1,
     ) -> None:
         """`rules` are those of `config`. `segments` has at least one, the last is the active one.
 
-        `high_watermark`: of the last checkpoint, as far as the log reaches; -1: the log's start.
         `snapshot_offset`: of the newest producer snapshot, 0: none.
         """
         self.disk = disk  # constant after construction, as `clock` and `name`
@@ -130,22 +131,24 @@ class PartitionLog:
         self.config = config
         self.rules = rules
         """Rules that `config` sets for records; an object that does not change."""
-        self.log_start_offset = log_start_offset
+        self.log_start_offset = extent.log_start_offset
         self.on_start_moved: Callable[[], None] = _ignore
         """Told when the log starts later; set by the partition that has the log."""
         self.on_unsynced: OnUnsynced = _sync_never
         """Told of the first append since the last sync, and when much was appended; set by the log
         manager."""
-        self.log_end_offset = log_end_offset
+        self.log_end_offset = extent.log_end_offset
         """One beyond the last written record."""
-        self.high_watermark = min(max(high_watermark, log_start_offset), log_end_offset)
+        self.high_watermark = extent.high_watermark
         """Everything below it is on all replicas in sync: what a reader may see. With
         one replica the leader moves it with every write."""
-        self.clean_offset: int | None = None
+        self.clean_offset = extent.clean_offset
         """Compaction came up to here (`cleaner-offset-checkpoint`); None: it never ran."""
+        self._unsaved_cut: Callable[[], None] | None = None
+        # Writes the checkpoints that follow a truncation; None: they are written.
         # The parts.
         self.segments = segments
-        self._tail = Tail(log_end_offset)
+        self._tail = Tail(extent.log_end_offset)
         self.epochs = LogEpochs(disk, place, epochs)
         self.producers = LogProducers(
             disk,
@@ -153,7 +156,7 @@ class PartitionLog:
             place,
             segments,
             self,
-            log_end_offset=log_end_offset,
+            log_end_offset=extent.log_end_offset,
             snapshot_offset=snapshot_offset,
         )
         self.durability = Durability(
@@ -163,13 +166,22 @@ class PartitionLog:
             self,
             segments=segments,
             producers=self.producers,
-            recovery_point=recovery_point,
+            recovery_point=extent.recovery_point,
         )
+
+    def _take_extent(self, extent: LogExtent) -> None:
+        """Let the log be from here to there from now on."""
+        self.log_start_offset = extent.log_start_offset
+        self.log_end_offset = extent.log_end_offset
+        self.high_watermark = extent.high_watermark
+        self.clean_offset = extent.clean_offset
+        self.durability.recovery_point = extent.recovery_point
 
     def check_invariant(self) -> bool:
         """Return True; what holds after every change of the log is asserted. O(1), touches no file.
 
-        Called as `assert log.check_invariant()`: with `python -O` it costs nothing.
+        Called as `assert log.check_invariant()`: with `python -O` it costs nothing. It is a step of
+        the change, so a log that is not as it should be goes offline.
         """
         start, end, next_offset = self.log_start_offset, self.log_end_offset, self._tail.next_offset
         recovery_point = self.durability.recovery_point
@@ -340,7 +352,7 @@ class PartitionLog:
         tail, producers = self._tail, self.producers
         if is_bounded and header is not None and header.producer_id >= 0:
             state = producers.state
-            if state is None or state.earlier is not None:
+            if state is None or header.producer_id in state.unsure:
                 producers.require(header)
         if checked is None:
             records, header = validate(
@@ -372,7 +384,7 @@ class PartitionLog:
                 self._append_marker(records, header, entry, "coordinator")
                 return entry
             state = producers.state or producers.loaded()
-            if state.earlier is not None and not is_bounded:
+            if not is_bounded and header.producer_id in state.unsure:
                 state = producers.loaded_for(header)
             repeated = state.append(header, origin)
             if repeated is not None:
@@ -446,16 +458,11 @@ class PartitionLog:
         self._tail.stage(records, entry, header.last_offset, header.max_timestamp)
         self.write_staged()
         if completed is not None and completed.is_aborted:
-            self.place.note_names_changed()  # the index may be a new file
-            try:
+            # The marker is in the log. Without the entry readers would take the transaction for a
+            # committed one, so nothing is read before a start has made the index again.
+            with self.place.whole_change("write the transaction index of"):
+                self.place.note_names_changed()  # the index may be a new file
                 self.active_segment.txn_index.append(aborted_transaction(completed))
-            except OSError as error:
-                # The marker is in the log. Without the entry readers would take the transaction
-                # for a committed one, so nothing is read before a start has made the index again.
-                raise HalfChangedError(
-                    f"cannot write the transaction index of {self.name}: {error}",
-                    log_directory=self.log_directory,
-                ) from error
 
     # --- append, of a follower --------------------------------------------------------------------
 
@@ -517,7 +524,8 @@ class PartitionLog:
         """Write everything staged in one call; from here on readers see it.
 
         Raises StorageError (no room, an I/O error): then none of it was appended, the file ends
-        where it ended, producers may send the same batches again.
+        where it ended, producers may send the same batches again. Raises HalfChangedError where
+        something went wrong behind the write: the bytes are in the file, and the log does not know.
         """
         tail = self._tail
         buffers = tail.buffers
@@ -533,42 +541,48 @@ class PartitionLog:
                 written = 0
             if written != tail.size_bytes:
                 self.disk.files.write_rest(handle, buffers, position, written)
-        except (OSError, CorruptionError) as error:
+        except Exception as error:
             self._drop_staged()
             raise self._failed("append to", error) from error
-        # The bytes are in the file: nothing below may fail.
-        segment.tail_offset = self.log_end_offset
-        segment.tail_position = position
         end_position = position + tail.size_bytes
-        new_entry_count = 0
-        interval = self.config.index_interval_bytes
-        for last_offset, max_timestamp, size in tail.batches:
-            if segment.note_append(last_offset, max_timestamp, size, interval):
-                new_entry_count += 1
-        self.log_end_offset = tail.next_offset
-        tail.note_written(new_entry_count)
-        producers = self.producers.state
-        if producers is not None:
-            producers.commit()
-        if new_entry_count and segment.unwritten_entry_count >= TAIL_ENTRIES:
-            self._write_indexes(segment)
-        assert self.check_invariant()
+        try:  # a block, not `whole_change`: this runs once per socket read
+            segment.tail_offset = self.log_end_offset
+            segment.tail_position = position
+            new_entry_count = 0
+            interval = self.config.index_interval_bytes
+            for last_offset, max_timestamp, size in tail.batches:
+                if segment.note_append(last_offset, max_timestamp, size, interval):
+                    new_entry_count += 1
+            self.log_end_offset = tail.next_offset
+            tail.note_written(new_entry_count)
+            producers = self.producers.state
+            if producers is not None:
+                producers.commit()
+            if new_entry_count and segment.unwritten_entry_count >= TAIL_ENTRIES:
+                self._write_indexes(segment)
+            assert self.check_invariant()
+        except Exception as error:
+            raise self.place.failed("append to", error, HalfChangedError) from error
         if self.durability.wants_sync(end_position):
             self.on_unsynced(self, self.durability.ask_for_sync(end_position))
 
     def _drop_staged(self) -> None:
-        """Return to what is written: file, offsets, producers, epochs; what was staged is lost."""
-        self._tail.drop(self.log_end_offset)
-        if self.producers.state is not None:
-            self.producers.state.rollback()
-        self.epochs.truncate_from_end(self.log_end_offset)
-        segment = self.segments.last
-        try:
-            segment.cut(segment.size_bytes)
-        except OSError as error:
-            # The next append writes over the same place, and recovery cuts what it finds there.
-            logger.warning("cannot cut %s after a failed append: %s", segment.log_path, error)
-        assert self.check_invariant()
+        """Return to what is written: file, offsets, producers, epochs; what was staged is lost.
+        Raises HalfChangedError.
+        """
+        with self.place.whole_change("take back an append to"):
+            segment = self.segments.last
+            # A follower's segment may begin behind the log's end. The next record belongs there.
+            self._tail.drop(max(self.log_end_offset, segment.base_offset))
+            if self.producers.state is not None:
+                self.producers.state.rollback()
+            self.epochs.truncate_from_end(self.log_end_offset)
+            try:
+                segment.cut(segment.size_bytes)
+            except OSError as error:
+                # The next append writes over the same place, and recovery cuts what it finds there.
+                logger.warning("cannot cut %s after a failed append: %s", segment.log_path, error)
+            assert self.check_invariant()
 
     def _write_indexes(self, segment: Segment) -> None:
         try:
@@ -584,6 +598,10 @@ class PartitionLog:
         anew, and have the segment ready for the write.
         """
         self.write_staged()
+        save_cut = self._unsaved_cut
+        if save_cut is not None:  # the worker has not come to it
+            save_cut()
+            self.note_cut_saved(save_cut)
         segment = self.segments.last
         if self.is_empty:
             self.disk.run_later(CreateTask(segment))
@@ -629,26 +647,27 @@ class PartitionLog:
         start = max(base_offset or 0, self.log_end_offset)
         if old.base_offset == start:
             return old
-        self._tail.next_offset = start
         try:
             old.become_inactive()
             self.producers.stage_snapshot(start)
         except OSError as error:
             raise self._failed("begin a segment of", error) from error
-        new = self._begin_segment(start)
-        self.durability.note_roll()
+        with self.place.whole_change("begin a segment of"):
+            new = self._begin_segment(start)
+            self._tail.next_offset = start
+            self.durability.note_roll()
+        self.preallocate()
+        self.disk.run_later(CreateTask(new))
         self.durability.flush_later(start, old)
         return new
 
     def _begin_segment(self, base_offset: int) -> Segment:
-        """Have a new, empty segment as the active one. Raises StorageError."""
+        """Have a new, empty segment as the active one; the caller has its files made."""
         fresh = self.new_segment(base_offset)
         fresh.begin_empty()
         self.segments.add(fresh)
         self._tail.forget_room()
         self.place.note_names_changed()
-        self.preallocate()
-        self.disk.run_later(CreateTask(fresh))
         return fresh
 
     def preallocate(self) -> None:
@@ -674,7 +693,7 @@ class PartitionLog:
     # --- truncate ---------------------------------------------------------------------------------
 
     def truncate_to(self, offset: int) -> bool:
-        """Remove everything from `offset` on; False: there was nothing. Raises StorageError,
+        """Remove everything from `offset` on; False: there was nothing. Raises HalfChangedError,
         ValueError below 0.
 
         A new generation begins: results of workers that are under way are dropped. The recovery
@@ -692,43 +711,63 @@ class PartitionLog:
         if offset < self.segments.first.base_offset:
             self.truncate_fully_and_start_at(offset)
             return True
-        try:
-            self._take_out([segment for segment in self.segments if segment.base_offset > offset])
+        with self.place.whole_change("truncate"):
+            beyond = [segment for segment in self.segments if segment.base_offset > offset]
+            self._take_out_all(beyond)
             self.segments.last.truncate_to(offset, self.clock.now_ms())
-        except (OSError, CorruptionError) as error:
-            raise self._failed("truncate", error) from error
-        self._ended_at(offset, min(self.log_start_offset, offset))
+            self._ended_at(offset, min(self.log_start_offset, offset))
         return True
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Remove everything, epochs and producers too, and begin again at `offset`, empty. Raises
-        StorageError.
+        StorageError, HalfChangedError.
 
         Source: Kafka UnifiedLog.truncateFullyAndStartAt.
         """
         self.write_staged()
-        try:
-            self._take_out(list(self.segments))
-        except OSError as error:
-            raise self._failed("truncate", error) from error
-        self._begin_segment(offset)
-        self.epochs.clear()
-        self._ended_at(offset, offset)
+        with self.place.whole_change("truncate"):
+            self._take_out_all(list(self.segments))
+            fresh = self._begin_segment(offset)
+            self.epochs.clear()
+            self._ended_at(offset, offset)
+        self.preallocate()
+        self.disk.run_later(CreateTask(fresh))
+
+    def hold_until_saved(self, save_cut: Callable[[], None]) -> None:
+        """Append nothing before `save_cut` has run once, on any thread: it has the checkpoints
+        follow a truncation. An old recovery point beyond the cut would vouch for bytes that were
+        never synced.
+        """
+        self._unsaved_cut = save_cut
+
+    @property
+    def unsaved_cut(self) -> Callable[[], None] | None:
+        """Return what has the checkpoints follow the last truncation, None where they do. It raises
+        StorageError.
+        """
+        return self._unsaved_cut
+
+    def note_cut_saved(self, save_cut: Callable[[], None]) -> None:
+        """Note that this has run."""
+        if self._unsaved_cut is save_cut:
+            self._unsaved_cut = None
 
     def _ended_at(self, offset: int, log_start_offset: int) -> None:
-        """Have producers, epochs, recovery point and high watermark follow a log that is from
-        `log_start_offset` to `offset` now.
+        """Have producers, epochs and all offsets follow a log that is from `log_start_offset` to
+        `offset` now.
         """
-        self.log_end_offset = offset
-        self.log_start_offset = log_start_offset
-        self.high_watermark = min(max(self.high_watermark, log_start_offset), offset)
+        self._take_extent(
+            clamped(
+                log_start_offset=log_start_offset,
+                recovery_point=self.recovery_point,
+                high_watermark=self.high_watermark,
+                log_end_offset=offset,
+                clean_offset=self.clean_offset,
+            )
+        )
         self._tail.drop(offset)
-        self.durability.note_truncated(offset)
-        self.durability.note_log_start(log_start_offset)
         self.place.note_names_changed()
         self.place.generation += 1
-        if self.clean_offset is not None:
-            self.clean_offset = min(self.clean_offset, offset)
         self.epochs.truncate_from_end(offset)
         self.producers.truncate_to(offset, log_start_offset)
         assert self.check_invariant()
@@ -737,30 +776,43 @@ class PartitionLog:
 
     def remove_segments(self, segments: Sequence[Segment]) -> None:
         """Take closed segments out of service, their producer snapshots too: renamed now, removed
-        after `file.delete.delay.ms`. The active one is none of them. Raises StorageError.
+        after `file.delete.delay.ms`. The active one is none of them. Raises StorageError: those
+        behind the one that could not be renamed are in service. Raises HalfChangedError.
         """
         assert self.active_segment not in segments, f"{self.name}: the active segment stays"
-        try:
-            self._take_out(segments, with_snapshots=True)
-        except OSError as error:
-            raise self._failed("remove segments of", error) from error
+        with self.place.whole_change("remove segments of"):
+            refusal = self._take_out(segments, with_snapshots=True)
+        if refusal is not None:
+            raise self._failed("remove segments of", refusal) from refusal
 
-    def _take_out(self, segments: Sequence[Segment], *, with_snapshots: bool = False) -> None:
+    def _take_out_all(self, segments: Sequence[Segment]) -> None:
+        """Do `_take_out`. Raises OSError where a disk refused."""
+        refusal = self._take_out(segments)
+        if refusal is not None:
+            raise refusal
+
+    def _take_out(
+        self, segments: Sequence[Segment], *, with_snapshots: bool = False
+    ) -> OSError | None:
         """Take segments out of the list. They are renamed to `….deleted` now, and removed after the
-        delay. Raises OSError.
+        delay. Return the error of the disk where it refused one: that and those behind it stay.
         """
         paths: list[str] = []
-        try:
-            for segment in segments:
+        refusal = None
+        for segment in segments:
+            try:
                 paths += segment_files.mark_deleted(
                     self.disk, self.directory, [segment], with_snapshots=with_snapshots
                 )
-                self.segments.remove(segment.base_offset)
-                if with_snapshots:
-                    self.producers.forget_snapshot(segment.base_offset)
-        finally:
-            self.place.note_names_changed()
-            segment_files.remove_later(self.disk, paths, self.config.file_delete_delay_ms)
+            except OSError as error:
+                refusal = error
+                break
+            self.segments.remove(segment.base_offset)
+            if with_snapshots:
+                self.producers.forget_snapshot(segment.base_offset)
+        self.place.note_names_changed()
+        segment_files.remove_later(self.disk, paths, self.config.file_delete_delay_ms)
+        return refusal
 
     # --- the start moves --------------------------------------------------------------------------
 
@@ -769,7 +821,7 @@ class PartitionLog:
         the log starts there or behind it already.
 
         Raises KafkaError(OFFSET_OUT_OF_RANGE) beyond the high watermark (None: the log's end),
-        StorageError. Source: Kafka UnifiedLog.maybeIncrementLogStartOffset.
+        StorageError, HalfChangedError. Source: Kafka UnifiedLog.maybeIncrementLogStartOffset.
         """
         self.write_staged()
         limit = self.log_end_offset if high_watermark is None else high_watermark
@@ -778,14 +830,30 @@ class PartitionLog:
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"offset {offset} of {self.name} is beyond its high watermark {limit}",
             )
-        if offset > self.log_start_offset:
-            self.log_start_offset = offset
-            if offset > self.high_watermark:
-                self.update_high_watermark(offset)
-            self.durability.note_log_start(offset)
-            self.on_start_moved()
+        if offset <= self.log_start_offset:
+            return
+        with self.place.whole_change("move the start of"):
+            self._take_extent(
+                clamped(
+                    log_start_offset=offset,
+                    recovery_point=self.recovery_point,
+                    high_watermark=self.high_watermark,
+                    log_end_offset=self.log_end_offset,
+                    clean_offset=self.clean_offset,
+                )
+            )
+            self.update_high_watermark(self.high_watermark)
             self.epochs.truncate_from_start(offset)
-        assert self.check_invariant()
+            assert self.check_invariant()
+        self.on_start_moved()
+
+    # --- compaction -------------------------------------------------------------------------------
+
+    def note_cleaned(self, offset: int) -> None:
+        """Note that compaction came up to `offset`, at most the log's end: it may have been
+        truncated meanwhile.
+        """
+        self.clean_offset = min(offset, self.log_end_offset)
 
     # --- out of service ---------------------------------------------------------------------------
 
@@ -799,6 +867,15 @@ class PartitionLog:
         self.place.is_deleted = True
         for segment in self.segments:
             segment.release()
+
+    def return_to_service(self, directory: str) -> None:
+        """Be in service again in `directory`, where the log was before `mark_deleted`. Raises
+        HalfChangedError.
+        """
+        with self.place.whole_change("take back"):
+            self.place.take_back(directory)
+            for segment in self.segments:
+                segment.return_to_service()
 
     def mark_deleted(self, directory: str) -> Callable[[], None]:
         """Rename the directory to `directory`; the returned task removes it, on any thread.

@@ -104,12 +104,23 @@ _UNKNOWN: Final = ProducerEntry(NO_PRODUCER_EPOCH, -1, -1, NO_OFFSET, ())
 class ProducerState:
     """Producers and transactions of one partition. `partition` only names it in messages."""
 
-    __slots__ = ("_changes", "_ended", "_open", "_producers", "_replaced", "earlier", "partition")
+    __slots__ = (
+        "_changes",
+        "_ended",
+        "_open",
+        "_producers",
+        "_replaced",
+        "earlier",
+        "partition",
+        "unsure",
+    )
 
     def __init__(self, partition: object) -> None:
         self.partition = partition
         self.earlier: EarlierBatches | None = None
         """The batches before the snapshot that this began with; None: it began with none."""
+        self.unsure: set[int] = set()
+        """Ids of producers that had one batch in that snapshot, and have not five here yet."""
         self._producers: dict[int, ProducerEntry] = {}
         self._open: dict[int, int] = {}
         """First offset → producer id, ascending: transactions begin at the end of the log."""
@@ -274,6 +285,7 @@ class ProducerState:
         self._open = {}
         self._ended = {}
         self.earlier = None
+        self.unsure = set()
         self.commit()
 
     def to_snapshot(self) -> bytes:
@@ -297,25 +309,26 @@ class ProducerState:
         starts = [(entry.transaction_start, key) for key, entry in self._producers.items()]
         self._open = {start: key for start, key in sorted(starts) if start != NO_OFFSET}
         self.earlier = EarlierBatches(offset)
+        self.unsure = set(self._producers)
 
     def may_repeat_earlier(self, header: BatchHeader) -> bool:
         """Return whether a batch may repeat one that is in the log, but was not read yet."""
-        earlier, first_sequence = self.earlier, header.base_sequence
-        entry = self._producers.get(header.producer_id)
+        producer_id, earlier = header.producer_id, self.earlier
+        entry = self._producers.get(producer_id)
         if (
             earlier is None
             or entry is None
             or not entry.batches
-            or entry.epoch != header.producer_epoch
-            or first_sequence == entry.last_sequence + 1
-            or first_sequence < 0
+            or not earlier.may_hold_more(producer_id, entry.epoch, entry.batches)
         ):
+            self.unsure.discard(producer_id)
             return False
-        known = earlier.of(header.producer_id, entry.epoch, entry.batches)
+        first_sequence = header.base_sequence
+        if first_sequence < 0 or entry.epoch != header.producer_epoch:
+            return False
+        known = earlier.of(producer_id, entry.epoch, entry.batches)
         distance = subtract_from_sequence(known[0].first_sequence, first_sequence)
-        return 0 < distance < _EARLIER_MAX and earlier.may_hold_more(
-            header.producer_id, entry.epoch, entry.batches
-        )
+        return 0 < distance < _EARLIER_MAX
 
     def _known_batches(self, producer_id: int, entry: ProducerEntry) -> tuple[RecentBatch, ...]:
         """Return the last batches of a producer, as far as they were read."""

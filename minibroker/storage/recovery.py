@@ -28,6 +28,7 @@ from minibroker.storage.checked_batches import checked_batches
 from minibroker.storage.disk import Disk
 from minibroker.storage.epochs import LeaderEpochs
 from minibroker.storage.epochs_rebuild import with_earlier_epochs
+from minibroker.storage.extent import clamped
 from minibroker.storage.partition_directory import PartitionDirectory
 from minibroker.storage.partition_log import PartitionLog
 from minibroker.storage.recovery_walk import RecoveryWalk, WalkStart
@@ -48,7 +49,12 @@ class Checkpointed(NamedTuple):
     recovery_point: int = -1
     log_start_offset: int = -1
     is_clean: bool = False
+    """All that is in the files is whole, and the log ends at the recovery point."""
     high_watermark: int = -1
+    clean_offset: int | None = None
+    """End of compaction, None: it never ran."""
+    synced_to: int | None = None
+    """Offset below which a log that is clean is durable, None: all of it is."""
 
 
 def load_log(
@@ -134,7 +140,9 @@ class _Loader:
             self.directory,
             ZERO_TOPIC_ID if self.is_new else None,
             # A clean stop syncs nothing of a log that never had a record.
-            has_new_names=self.has_new_names or log_end == 0,
+            has_new_names=(
+                self.has_new_names or log_end == 0 or self.checkpointed.synced_to is not None
+            ),
         )
         log = PartitionLog(
             self.disk,
@@ -144,10 +152,13 @@ class _Loader:
             rules=rules,
             segments=self.segments,
             epochs=self.epochs,
-            log_start_offset=log_start,
-            log_end_offset=log_end,
-            high_watermark=self.checkpointed.high_watermark,
-            recovery_point=self._recovery_point(log_start, log_end),
+            extent=clamped(
+                log_start_offset=log_start,
+                recovery_point=self._recovery_point(log_end),
+                high_watermark=self.checkpointed.high_watermark,
+                log_end_offset=log_end,
+                clean_offset=self.checkpointed.clean_offset,
+            ),
             snapshot_offset=snapshots,
         )
         if self.has_new_epochs:
@@ -162,14 +173,15 @@ class _Loader:
     def _is_clean(self) -> bool:
         return self.checkpointed.is_clean
 
-    def _recovery_point(self, log_start: int, log_end: int) -> int:
-        """Return the offset below which the log is durable."""
+    def _recovery_point(self, log_end: int) -> int:
+        """Return the offset below which the log is durable, as far as it reaches."""
         if self._is_clean:
-            return log_end
-        known = max(self.checkpointed.recovery_point, 0)
+            synced_to = self.checkpointed.synced_to
+            return log_end if synced_to is None else synced_to
+        known = self.checkpointed.recovery_point
         if known > log_end:  # of a log that was truncated since: says nothing of what is there now
-            known = self.segments.last.base_offset
-        return max(min(known, log_end), log_start)
+            return self.segments.last.base_offset
+        return known
 
     def _new_segment(self, base_offset: int) -> Segment:
         return Segment(

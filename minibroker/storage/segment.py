@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from minibroker.errors import CorruptionError
+from minibroker.errors import CorruptionError, HalfChangedError
 from minibroker.records.batch import LENGTH_FIELD_END, BatchHeader
 from minibroker.storage import names
 from minibroker.storage.disk import Disk
@@ -546,7 +546,7 @@ class Segment:
 
     def mark_deleted(self) -> list[str]:
         """Rename the files to `….deleted`; return the new paths. Raises OSError; the files have
-        their names then, if the disk lets them.
+        their names then. Raises HalfChangedError where the disk does not let them.
         """
         with self._disk.names_lock:
             self.release()
@@ -559,8 +559,23 @@ class Segment:
             except FileNotFoundError:
                 continue  # a transaction index is rarely there
             except OSError:
-                for renamed in marked:
-                    files.replace(renamed, renamed.removesuffix(names.DELETED))
+                self._take_names_back(marked)
                 raise
             marked.append(path + names.DELETED)
         return marked
+
+    def _take_names_back(self, marked: list[str]) -> None:
+        """Give renamed files their names again. Raises HalfChangedError."""
+        try:
+            for path in marked:
+                self._disk.files.replace(path, path.removesuffix(names.DELETED))
+        except OSError as error:
+            raise HalfChangedError(
+                f"cannot put {self.log_path} back in service: {error}",
+                log_directory=self.directory.rpartition("/")[0] or "/",
+            ) from error
+        self.return_to_service()
+
+    def return_to_service(self) -> None:
+        """Be in service again, under the names that the files have."""
+        self._is_gone = False

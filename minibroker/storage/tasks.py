@@ -7,6 +7,7 @@ loop goes on: a file that was removed needs no sync, and one that left service i
 
 import logging
 from collections.abc import Callable, Mapping
+from threading import Lock
 
 from minibroker.errors import CorruptionError, StorageError, SyncError
 from minibroker.storage import names, producer_files
@@ -16,6 +17,25 @@ from minibroker.storage.producer_state import ProducersAt, encode_snapshot
 from minibroker.storage.segment import Segment
 
 logger = logging.getLogger(__name__)
+
+
+class Once:
+    """A step that runs once. Any thread may call it; the others wait for the one that runs it."""
+
+    __slots__ = ("_is_done", "_lock", "_step")
+
+    def __init__(self, step: Callable[[], None]) -> None:
+        self._step = step
+        self._lock = Lock()
+        # Held by the thread that runs the step.
+        self._is_done = False
+
+    def __call__(self) -> None:
+        """Run the step, unless that is done. After an error the next call runs it again."""
+        with self._lock:
+            if not self._is_done:
+                self._step()
+                self._is_done = True
 
 
 class CreateTask:

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
 from minibroker.clock import Clock
-from minibroker.errors import CorruptionError, MinibrokerError, StorageError
+from minibroker.errors import CorruptionError, HalfChangedError, MinibrokerError, StorageError
 from minibroker.ids import TopicPartition
 from minibroker.storage import retention
 from minibroker.storage.cold import ColdError
@@ -190,7 +190,7 @@ class LogCleaner:
         facts = self._facts_of(log)
         found = candidate_of(facts, now_ms)
         if found.is_reset:
-            log.clean_offset = found.first_dirty_offset
+            log.note_cleaned(found.first_dirty_offset)
         if found.is_worth_it(config.min_cleanable_dirty_ratio):
             self._seen.pop(log.name, None)
             return found
@@ -280,7 +280,7 @@ class LogCleaner:
             self._round = None
         log = end.work.log
         if end.end_offset is not None and not log.place.is_deleted:
-            log.clean_offset = min(end.end_offset, log.log_end_offset)
+            log.note_cleaned(end.end_offset)
             self._logs.checkpoint_cleaned_later(log)
             self._note_round(end, end.end_offset)
         if end.end_offset is not None or log.place.is_deleted:
@@ -296,7 +296,7 @@ class LogCleaner:
         An error of the disk may pass or last.
         """
         cause = error.__cause__ if isinstance(error, StorageError) else error
-        if not isinstance(cause, OSError):
+        if not isinstance(cause, OSError) and not isinstance(error, HalfChangedError):
             if not isinstance(cause, CorruptionError):
                 logger.error("compaction of %s failed", log.name, exc_info=error)
             self._set_aside(log, error)

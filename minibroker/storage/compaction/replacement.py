@@ -9,7 +9,6 @@ Source: Kafka LocalLog.replaceSegments.
 
 from collections.abc import Sequence
 
-from minibroker.errors import HalfChangedError
 from minibroker.storage import segment_files
 from minibroker.storage.partition_log import PartitionLog
 from minibroker.storage.segment import Segment
@@ -40,19 +39,14 @@ def replace_segments(log: PartitionLog, cleaned: Sequence[int], old: Sequence[Se
             raise
     except OSError as error:
         raise log.place.failed("replace segments of", error) from error
-    try:
+    with log.place.whole_change("replace segments of"):
         replaced = [segment for segment in old if segment.base_offset in cleaned]
         merged = [segment for segment in old if segment.base_offset not in cleaned]
         paths = segment_files.mark_deleted(disk, directory, replaced, with_snapshots=False)
         paths += segment_files.mark_deleted(disk, directory, merged)
         segment_files.swap_to_service(disk.files, directory, cleaned)
-    except OSError as error:
-        raise HalfChangedError(
-            f"segments of {log.name} in {directory} are replaced in part: {error}",
-            log_directory=log.log_directory,
-        ) from error
-    log.segments.replace(old, fresh)
+        log.segments.replace(old, fresh)
+        assert log.check_invariant()
     disk.run_later(SyncDirectoryTask(log.place))
     segment_files.remove_later(disk, paths, log.config.file_delete_delay_ms)
-    assert log.check_invariant()
     return True

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.errors import KafkaError, StorageError
 from minibroker.ids import TopicPartition
 from minibroker.partitions.log_moves import LogMoves
+from minibroker.partitions.partition import Partition
 from minibroker.timers import Timers
 from minibroker.worker import Worker
+from tests.support.in_process import batch_of
+from tests.support.logs import values_of
 from tests.unit.partitions.conftest import World, partition_image
 
 if TYPE_CHECKING:
@@ -20,6 +23,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NAME = TopicPartition("t", 0)
+
+
+def batch_at(offset: int, value: bytes) -> memoryview:
+    """Return a batch as a leader has it, at this offset."""
+    records = bytearray(batch_of(value))
+    records[0:8] = offset.to_bytes(8, "big")
+    return memoryview(records)
 
 
 class Rig(World):
@@ -47,7 +57,13 @@ class Rig(World):
 
     @property
     def directory(self) -> str:
-        return self.partition().log.log_directory
+        return self.replica().log.log_directory
+
+    def replica(self, name: str = "t") -> Partition:
+        """Return partition 0 of a topic, in any role."""
+        partition = self.manager.replica(name, 0)
+        assert partition is not None
+        return partition
 
     async def settle(self) -> None:
         """Until the worker and the loop have nothing to do for any move."""
@@ -153,7 +169,7 @@ async def test_impossible_moves_are_refused_as_by_kafka(rig: Rig) -> None:
     assert rig.refusal(long, other) == ErrorCode.INVALID_TOPIC_EXCEPTION
     unknown = TopicPartition("u", 0)
     assert rig.refusal(unknown, other) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    rig.create("elsewhere", partition_image(leader=7))
+    rig.create("elsewhere", partition_image(leader=7, isr=(7,), replicas=(7,)))
     assert rig.refusal(TopicPartition("elsewhere", 0), other) == ErrorCode.REPLICA_NOT_AVAILABLE
     rig.logs.fail_directory(other)
     assert rig.refusal(NAME, other) == ErrorCode.KAFKA_STORAGE_ERROR
@@ -165,6 +181,75 @@ async def test_a_partition_to_come_is_made_where_it_was_wished(rig: Rig) -> None
     rig.create("filler")  # the other directory would be the emptier one
     rig.create("u")
     assert rig.partition("u").log.log_directory == rig.paths[0]
+
+
+async def test_a_follower_moves_while_it_follows(rig: Rig) -> None:
+    """Kafka moves any replica of the broker, whoever leads it."""
+    rig.change("t", 0, partition_image(leader=7, epoch=1))
+    follower = rig.replica()
+    rig.moves.alter(NAME, rig.paths[1])
+    rig.manager.append_as_follower(
+        follower,
+        batch_at(1, b"of the leader"),
+        leader_high_watermark=1,
+        leader_log_start_offset=0,
+    )
+    await rig.settle()
+    assert rig.directory == rig.paths[1]
+    assert rig.replica() is follower
+    assert (follower.log_end_offset, follower.high_watermark) == (2, 1)
+    rig.manager.append_as_follower(
+        follower, batch_at(2, b"later"), leader_high_watermark=3, leader_log_start_offset=0
+    )
+    assert (follower.log_end_offset, follower.high_watermark) == (3, 3)
+    assert values_of(follower.log) == [b"before", b"of the leader", b"later"]
+
+
+async def test_a_follower_that_is_cut_during_its_move_has_what_its_leader_has(rig: Rig) -> None:
+    rig.change("t", 0, partition_image(leader=7, epoch=1))
+    follower = rig.replica()
+    rig.moves.alter(NAME, rig.paths[1])
+    rig.manager.truncate(follower, 0)
+    rig.manager.append_as_follower(
+        follower, batch_at(0, b"instead"), leader_high_watermark=1, leader_log_start_offset=0
+    )
+    await rig.settle()
+    assert rig.directory == rig.paths[1]
+    assert values_of(follower.log) == [b"instead"]
+
+
+async def test_a_follower_whose_directory_failed_does_not_move(rig: Rig) -> None:
+    rig.change("t", 0, partition_image(leader=7, epoch=1))
+    rig.manager.take_offline(rig.logs.fail_directory(rig.paths[0]) or [])
+    assert rig.refusal(NAME, rig.paths[1]) == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+async def test_a_replica_to_come_is_made_where_it_was_wished(rig: Rig) -> None:
+    """The topic is there, the replica is not: a reassignment is about to bring it."""
+    rig.create("u", partition_image(leader=7, isr=(7,), replicas=(7,)))
+    name = TopicPartition("u", 0)
+    assert rig.refusal(name, rig.paths[0]) == ErrorCode.REPLICA_NOT_AVAILABLE
+    rig.create("filler")  # the other directory would be the emptier one
+    rig.change("u", 0, partition_image(leader=7, epoch=1, isr=(7,), replicas=(7, 0)))
+    assert rig.replica("u").log.log_directory == rig.paths[0]
+
+
+async def test_a_bug_in_the_exchange_takes_the_directory_offline(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The partition has the old log, the log manager the new one: neither can be served."""
+    told: list[StorageError] = []
+    rig.manager.on_storage_error = told.append
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(Partition, "exchange_log", fail)
+    rig.moves.alter(NAME, rig.paths[1])
+    await rig.settle()
+    assert [(error.log_directory, error.is_lasting) for error in told] == [(rig.paths[1], True)]
+    assert "a bug" in caplog.text
+    assert rig.moves.in_directory(rig.paths[1]) == []
 
 
 async def test_a_move_that_a_stop_interrupted_begins_again(rig: Rig) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,9 @@ from minibroker.config.inter_broker import InterBrokerProtocol
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import ProtocolError
 from minibroker.ids import TopicPartition
+from minibroker.partitions.manager import PartitionManager
 from minibroker.protocol.messages.fetch import FetchRequest
+from minibroker.storage.checkpointing import Checkpoints
 from tests.support.in_process import batch_of
 from tests.support.waiting import eventually
 from tests.unit.partitions.conftest import Claim
@@ -146,6 +149,63 @@ async def test_a_partition_that_cannot_be_fetched_rests_and_the_others_go_on(pai
     leading.get("u", 0).append(memoryview(batch_of(b"c")), 1, pair.clock.now_ms(), Claim())
     leading.commit()
     await eventually(lambda: other.replica("u", 0).log_end_offset == 1)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("step", ["append_as_follower", "replica"])
+async def test_a_bug_costs_one_partition_and_the_others_go_on(
+    pair: Pair, step: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await pair.create()
+    await pair.by_id[0].broker.cluster.create_topic("u", assignment={0: [0, 1]})
+    following = pair.by_id[1].partitions
+    await eventually(lambda: following.replica("u", 0) is not None)
+    broken = following.replica("u", 0)
+    wanted = getattr(PartitionManager, step)
+
+    def fail(manager: PartitionManager, *args: Any, **kwargs: Any) -> Any:
+        if manager is following and args[0] in {broken, "u"}:
+            raise AssertionError("a bug")
+        return wanted(manager, *args, **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PartitionManager, step, fail)
+        leading = pair.by_id[0].partitions
+        leading.get("u", 0).append(memoryview(batch_of(b"c")), 1, pair.clock.now_ms(), Claim())
+        leading.commit()
+        for value in (b"a", b"b", b"c"):
+            append(pair, value)
+            await until_equal(pair)
+        await eventually(lambda: "a bug" in caplog.text)
+        assert "cannot fetch from broker" not in caplog.text
+    assert broken is not None
+    await eventually(lambda: broken.log_end_offset == 1)
+
+
+async def test_a_follower_appends_when_the_checkpoints_have_followed_its_truncation(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker writes them. The loop waits for no disk."""
+    await pair.create()
+    append(pair, b"on both")
+    await until_equal(pair)
+    await pair.by_id[1].broker.replication.close()  # it fetches nothing any more
+    append(pair, b"on one")
+    await pair.stop(0)
+    await eventually(lambda: pair.on(1).is_leader)
+    append(pair, b"instead", broker_id=1)
+    writers: list[threading.Thread] = []
+    write_cut = Checkpoints.write_cut
+
+    def note(*args: Any) -> None:
+        writers.append(threading.current_thread())
+        write_cut(*args)
+
+    monkeypatch.setattr(Checkpoints, "write_cut", note)
+    await pair.start(0)
+    await until_equal(pair)
+    assert b"instead" in content(pair.on(0))
+    assert writers
+    assert threading.main_thread() not in writers
 
 
 async def test_a_deleted_partition_is_asked_for_no_more(pair: Pair) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,9 @@ from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import DEFAULTS, TOPIC_ID, append, flush, open_manager
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
+    from minibroker.storage.log_manager import LogManager
     from minibroker.storage.partition_log import PartitionLog
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
@@ -240,3 +242,106 @@ def test_a_sync_writes_into_the_directory_of_each_log(tmp_path: Path) -> None:
     manager.fail_directory(str(paths[1]))
     manager.checkpoint_synced([(log, 1) for log in logs])
     manager.close()
+
+
+class Queue:
+    """A worker that works when the test says so."""
+
+    def __init__(self) -> None:
+        self.tasks: list[Callable[[], None]] = []
+
+    def run_later(self, task: Callable[[], None]) -> None:
+        self.tasks.append(task)
+
+    def run(self) -> None:
+        tasks, self.tasks = self.tasks, []
+        for task in tasks:
+            task()
+
+
+def synced_log(manager: LogManager, name: TopicPartition) -> PartitionLog:
+    """Return a log of three durable records, which the checkpoints vouch for."""
+    log = manager.create_log(*name, TOPIC_ID, DEFAULTS)
+    for value in (b"1", b"2", b"3"):
+        append(log, value)
+    flush(log)
+    manager.checkpoint_now()
+    return log
+
+
+@pytest.fixture
+def queue() -> Queue:
+    return Queue()
+
+
+@pytest.fixture
+def counting(tmp_path: Path, queue: Queue) -> tuple[FaultyFiles, LogManager]:
+    """Files that count calls, and a log manager of two directories on them."""
+    files = FaultyFiles(str(tmp_path))
+    paths = [tmp_path / name for name in ("one", "two")]
+    for path in paths:
+        path.mkdir()
+    return files, open_manager(*map(str, paths), files=files, run_later=queue.run_later)
+
+
+def test_a_truncation_writes_no_checkpoint_itself(
+    counting: tuple[FaultyFiles, LogManager], queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, manager = counting
+    log = synced_log(manager, A)
+    other = synced_log(manager, B)
+    queue.run()
+    synced: list[str] = []
+    monkeypatch.setattr(Files, "write_atomically", lambda _files, path, _: synced.append(path))
+    assert manager.truncate(*A, 1)
+    assert synced == []
+    queue.run()
+    assert synced
+    assert all(path.startswith(log.log_directory) for path in synced)
+    assert log.log_directory != other.log_directory
+    assert files
+
+
+def test_the_recovery_point_follows_a_truncation_before_the_log_grows(
+    counting: tuple[FaultyFiles, LogManager], queue: Queue
+) -> None:
+    """The worker has not come to it: the append does it."""
+    _, manager = counting
+    log = synced_log(manager, A)
+    directory = Path(log.log_directory)
+    manager.truncate(*A, 1)
+    assert log.unsaved_cut is not None
+    append(log, b"instead")
+    assert recovery_points(directory) == {"a": 1}
+    assert log.unsaved_cut is None
+    manager.begin_anew(*A, 7)
+    queue.run()
+    assert log.unsaved_cut is None
+    assert recovery_points(directory) == {"a": 1}
+
+
+def test_a_log_whose_checkpoint_cannot_follow_takes_no_record(
+    counting: tuple[FaultyFiles, LogManager],
+) -> None:
+    files, manager = counting
+    log = synced_log(manager, A)
+    manager.truncate(*A, 1)
+    files.fail_at, files.fail_count = files.call_count + 1, 1
+    with pytest.raises(StorageError):
+        append(log, b"instead")
+    assert log.log_end_offset == 1
+    append(log, b"instead")
+    assert log.log_end_offset == 2
+
+
+def test_a_cut_that_the_checkpoints_do_not_reach_writes_nothing(
+    counting: tuple[FaultyFiles, LogManager], queue: Queue
+) -> None:
+    files, manager = counting
+    log = synced_log(manager, A)
+    append(log, b"4")
+    queue.run()
+    manager.truncate(*A, 3)
+    before = files.call_count
+    queue.run()
+    assert files.call_count == before
