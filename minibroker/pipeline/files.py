@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote, urlparse
@@ -30,6 +30,15 @@ class FileFacts(NamedTuple):
     modified_ms: int
 
 
+class StoredFile(NamedTuple):
+    """One file below a directory."""
+
+    path: str
+    size: int
+    """Size of the file in bytes."""
+    modified_ms: int
+
+
 LeavesOut = Callable[[str, Sequence[str]], Sequence[str]]
 """A directory (relative to the root of the tree, "." is the root) and its names → names to leave
 out.
@@ -44,6 +53,9 @@ class FileSystem(Protocol):
 
     def read(self, path: str) -> str | None:
         """Return the text of a file, None if it does not exist."""
+
+    def has(self, path: str) -> bool:
+        """Return whether there is a file with this path."""
 
     def write(self, path: str, text: str) -> None:
         """Make or replace a file in one step, with the directories above it."""
@@ -63,6 +75,9 @@ class FileSystem(Protocol):
     def facts(self, path: str) -> FileFacts:
         """Return size and time of a file."""
 
+    def tree(self, directory: str) -> Iterator[StoredFile]:
+        """Yield every file below a directory; none if the directory does not exist."""
+
 
 class LocalFiles:
     """Files of this machine."""
@@ -81,6 +96,9 @@ class LocalFiles:
             return local(path).read_text(encoding="utf-8")
         except FileNotFoundError:
             return None
+
+    def has(self, path: str) -> bool:
+        return local(path).is_file()
 
     def write(self, path: str, text: str) -> None:
         target = local(path)
@@ -140,6 +158,12 @@ class LocalFiles:
         found = local(path).stat()
         return FileFacts(local(path).absolute().as_uri(), found.st_size, found.st_mtime_ns // 10**6)
 
+    def tree(self, directory: str) -> Iterator[StoredFile]:
+        for path in local(directory).rglob("*"):
+            if path.is_file():
+                found = path.stat()
+                yield StoredFile(str(path), found.st_size, found.st_mtime_ns // 10**6)
+
 
 class HadoopFiles:
     """Files that Spark's Hadoop reaches by URL."""
@@ -166,6 +190,11 @@ class HadoopFiles:
         finally:
             stream.close()
         return text
+
+    def has(self, path: str) -> bool:
+        where = self._path(path)
+        system = where.getFileSystem(self._conf)
+        return bool(system.exists(where) and system.getFileStatus(where).isFile())
 
     def write(self, path: str, text: str) -> None:
         self._write(self._path(path), text, overwrite=True)
@@ -224,6 +253,15 @@ class HadoopFiles:
         found = where.getFileSystem(self._conf).getFileStatus(where)
         uri = found.getPath().toUri().toString()
         return FileFacts(uri, found.getLen(), found.getModificationTime())
+
+    def tree(self, directory: str) -> Iterator[StoredFile]:
+        where = self._path(directory)
+        system = where.getFileSystem(self._conf)
+        found = system.listFiles(where, True) if system.exists(where) else None
+        while found is not None and found.hasNext():
+            file = found.next()
+            path = file.getPath().toString()
+            yield StoredFile(path, file.getLen(), file.getModificationTime())
 
     def _path(self, path: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(path)

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 from minibroker.pipeline import places
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import start_sentence
+from minibroker.pipeline.object_stores import is_object_store, store_of
 from minibroker.pipeline.plan import is_on_this_machine
 from minibroker.pipeline.progress import Note, operation_notes
+from minibroker.pipeline.verbs.archive import ArchivePlan
 from minibroker.pipeline.verbs.table import verb_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -86,6 +88,7 @@ def run(
         PipelineError: it cannot be done.
     """
     job = job_of(plan)
+    engine = with_store(plan, engine, os.environ)
     if spark is None:
         if tell is not None:
             tell("asking the brokers")
@@ -120,6 +123,19 @@ def placed(plan: Plan, engine: Engine, spark: SparkSession | None = None) -> Pla
     if (there := spark or running()) is not None:
         return places.placed(plan, places.default_of_session(there))
     return places.placed(plan, places.default_of(engine.conf, os.environ))
+
+
+def with_store(plan: StreamPlan, engine: Engine, environment: Mapping[str, str]) -> Engine:
+    """Return the engine with settings of S3A for an archive in a store; given settings win."""
+    if not isinstance(plan, ArchivePlan) or not is_object_store(plan.to):
+        return engine
+    hadoop = {
+        name.removeprefix("spark.hadoop."): text
+        for name, text in engine.conf.items()
+        if name.startswith("spark.hadoop.")
+    }
+    store = store_of(plan.to, environment, hadoop, plan.storage)
+    return engine._replace(conf={**store.for_spark(), **engine.conf})
 
 
 def job_of(plan: StreamPlan) -> Job:

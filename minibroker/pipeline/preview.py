@@ -76,10 +76,11 @@ def _aligned(lines: Lines) -> list[str]:
 def _maintain(plan: MaintainPlan) -> Lines:
     from minibroker.pipeline.archives import maintenance  # noqa: PLC0415
 
-    file_format = maintenance.check(plan)
+    place = maintenance.place(plan)
+    file_format = maintenance.check(plan, place)
     if file_format not in TABLE_FORMATS:
         return [("maintain", f"{plan.to}, {_kind(file_format)}"), ("removes", "left-overs")]
-    table = open_archive(file_format, plan.to, plan.catalog, plan.table)
+    table = open_archive(file_format, place, plan.catalog, plan.table)
     found = maintenance.bins(table.files(), plan.target_bytes)
     size = quantities.size(plan.target_bytes)
     return [

@@ -18,17 +18,22 @@ import uuid
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
 
 from minibroker.pipeline import preflight
 from minibroker.pipeline.files import files_of, files_with
+from minibroker.pipeline.object_stores import is_object_store
+from minibroker.pipeline.plan import join
 from minibroker.pipeline.replays import writer as replay_writer
 from minibroker.pipeline.replays.source import ReplaySource
 from minibroker.pipeline.schemas import ARCHIVE, ARCHIVE_PARTITION_COLUMNS
 from minibroker.pipeline.sink import frames as sinks
 from minibroker.pipeline.state import job_directory
 from minibroker.pipeline.state.query_identity import check_owner
+from minibroker.pipeline.tables.choice import place_of
 from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.transforms import dated_ahead
 from minibroker.pipeline.transforms.dated_ahead import WithoutBad
@@ -41,6 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.object_stores import ObjectStore
     from minibroker.pipeline.plan import Kafka
     from minibroker.pipeline.preflight import ClusterTopics
     from minibroker.pipeline.tables.table import BatchId
@@ -52,11 +58,14 @@ _CONTENT: Final = ("key", "value", "headers")
 class DeadLetters(ABC):
     """The place of the dead letters of one job; used by the driver alone."""
 
+    def __init__(self, store: ObjectStore | None = None) -> None:
+        """Take the store in which the tasks write the batches, None for paths."""
+        self._store = store
+
     def publish(self, spark: SparkSession, batch: BatchId, paths: Sequence[str]) -> None:
         """Publish the records in files of `decoded_sink.DEAD_LETTER`, once for each batch."""
         if paths:
-            schema = StructType([*ARCHIVE.fields, StructField(REASON, StringType())])
-            self.publish_rows(batch, spark.read.schema(schema).parquet(*paths))
+            self.publish_rows(batch, _read(spark, paths, self._store))
 
     @abstractmethod
     def publish_rows(self, batch: BatchId, records: DataFrame) -> None:
@@ -66,8 +75,11 @@ class DeadLetters(ABC):
 class DeadLetterTopic(DeadLetters):
     """Dead letters in a topic."""
 
-    def __init__(self, options: Mapping[str, str], topic: str) -> None:
-        """Take the options of the sink, see `sink.options`."""
+    def __init__(
+        self, options: Mapping[str, str], topic: str, store: ObjectStore | None = None
+    ) -> None:
+        """Take the options of the sink (`sink.options`), and the store of the batches' files."""
+        super().__init__(store)
         self._options = {**options, "topic": topic, "tasks": "1"}
         self._run = str(uuid.uuid4())
 
@@ -87,7 +99,8 @@ class DeadLetterTopic(DeadLetters):
 class DeadLetterDirectory(DeadLetters):
     """Dead letters in a directory of JSON lines."""
 
-    def __init__(self, files: FileSystem, directory: str) -> None:
+    def __init__(self, files: FileSystem, directory: str, store: ObjectStore | None = None) -> None:
+        super().__init__(store)
         self._files = files
         self._archive = FileArchive(files, directory)
         self._directory = directory
@@ -97,48 +110,71 @@ class DeadLetterDirectory(DeadLetters):
         if self._archive.has(batch):
             return
         stage = self._archive.new_stage(batch)
-        sinks.write_files(
-            to_rows(records),
-            stage,
-            file_format="json",
-            partition_by=ARCHIVE_PARTITION_COLUMNS,
-        )
+        if is_object_store(stage):
+            self._write_here(to_rows(records), stage)
+        else:
+            sinks.write_files(
+                to_rows(records),
+                stage,
+                file_format="json",
+                partition_by=ARCHIVE_PARTITION_COLUMNS,
+            )
         self._archive.commit(batch, stage)
 
+    def _write_here(self, rows: DataFrame, stage: str) -> None:
+        """Write the lines from this process: Spark may know no store."""
+        kept = [name for name in rows.columns if name not in ARCHIVE_PARTITION_COLUMNS]
+        lines: dict[str, list[str]] = {}
+        line = f.to_json(f.struct(*kept)).alias("line")
+        for row in rows.select(*ARCHIVE_PARTITION_COLUMNS, line).collect():
+            directory = join(stage, f"topic={row['topic']}", f"date={row['date']}")
+            lines.setdefault(directory, []).append(row["line"])
+        for directory, found in lines.items():
+            self._files.write(join(directory, "part-00000.json"), "\n".join(found) + "\n")
 
-def check(place: str | None, there: ClusterTopics, spark: SparkSession | None = None) -> None:
+
+def check(
+    place: str | None,
+    there: ClusterTopics,
+    spark: SparkSession | None = None,
+    files: FileSystem | None = None,
+) -> None:
     """Raise PipelineError if the place of the dead letters is not there, or another job's.
 
     Args:
         place: a topic or a directory; None: dead letters fail the job.
         there: topics of the cluster.
         spark: needed for a directory that is a URL.
+        files: of the job if PyArrow writes it into a store; None: those of the place.
     """
     if place is None:
         return
     if not is_path(place):
         preflight.check_target_exists(there, place)
         return
-    files = files_of(place, spark)
+    files = files or files_of(place, spark)
     if files is not None:
         job_directory.check_job(place, job_directory.read_job(files, place), JOB)
 
 
-def open_place(place: str | None, kafka: Kafka, spark: SparkSession) -> DeadLetters | None:
+def open_place(
+    place: str | None, kafka: Kafka, spark: SparkSession, store: ObjectStore | None = None
+) -> DeadLetters | None:
     """Return the place of the dead letters, None if they fail the job.
 
     Args:
         place: a topic of `kafka`, or a directory.
         kafka: of the job.
         spark: of the job.
+        store: settings of the store in which the tasks write the batches, None for a path.
     """
     if place is None:
         return None
     if not is_path(place):
-        return DeadLetterTopic(kafka.writer_options(), place)
-    files = files_with(spark, place)
+        return DeadLetterTopic(kafka.writer_options(), place, store)
+    files = files_with(spark, place) if store is None else place_of(place, store).files
     job_directory.write_job(files, place, JOB)
-    return DeadLetterDirectory(files, place)
+    return DeadLetterDirectory(files, place, store)
 
 
 class BadDates:
@@ -203,3 +239,14 @@ def bad_dates(
     if opened is None:
         return None
     return BadDates(opened, files, checkpoint, hides=hides)
+
+
+def _read(spark: SparkSession, paths: Sequence[str], store: ObjectStore | None) -> DataFrame:
+    """Return the records in files of a batch; those in a store need no Hadoop that knows it."""
+    schema = StructType([*ARCHIVE.fields, StructField(REASON, StringType())])
+    if store is None:
+        return spark.read.schema(schema).parquet(*paths)
+    from minibroker.pipeline.tables.data_access import open_input  # noqa: PLC0415  PyArrow
+
+    tables = [pq.ParquetFile(open_input(path, store)).read() for path in paths]
+    return spark.createDataFrame(pa.concat_tables(tables).select(schema.names), schema)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.pipeline.archives import dead_letters
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.plan import is_remote
+from minibroker.pipeline.tables.choice import check_place
 from minibroker.pipeline.tables.file_archive import FileArchive
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from minibroker.pipeline.archives.decoded_writer import DecodedBatchWriter, GrowingTable
     from minibroker.pipeline.archives.decodings import DecodedColumn
     from minibroker.pipeline.archives.schema_registry import SchemaRegistry
-    from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.operations.masked_columns import ColumnMasks
+    from minibroker.pipeline.tables.table import TablePlace
     from minibroker.pipeline.verbs.archive import ArchivePlan
 
 DEFAULT_CODEC: Final = "zstd"
@@ -35,12 +35,7 @@ def check_columns(plan: ArchivePlan) -> None:
             f"{missing[0]} is not installed, which values of a schema registry need: "
             "pip install 'minibroker[schemas]'"
         )
-    for path in (plan.to, plan.dead_letters or ""):
-        if is_remote(path):
-            raise PipelineError(
-                f"values as columns cannot be written to {path}: give a path of a file system that "
-                "all workers share"
-            )
+    check_place(plan.to, "values as columns")
 
 
 def columns_of_job(plan: ArchivePlan) -> Mapping[str, str]:
@@ -67,7 +62,7 @@ def check_same_columns(plan: ArchivePlan, found: Mapping[str, str]) -> None:
 def columns_writer(
     spark: SparkSession,
     plan: ArchivePlan,
-    files: FileSystem,
+    archive: TablePlace,
     topics: Sequence[str],
     task: Mapping[str, str] | None,
     *,
@@ -78,7 +73,7 @@ def columns_writer(
     Args:
         spark: session of the job.
         plan: of the archive.
-        files: of its directory.
+        archive: its directory.
         topics: those that are there now; their schemas are asked for at once.
         task: of `task.options_of`, for batches of ranges; None: they have rows.
         secret: of the hashes of the plan's masks.
@@ -93,7 +88,7 @@ def columns_writer(
     registry = _registry(plan, topics)
     try:
         # Behind all that a wrong setting can end: a table that is made claims its directory.
-        table = _table(spark, plan, files)
+        table = _table(spark, plan, archive)
         now = table.columns()
         decodings = Decodings(
             columns,
@@ -103,7 +98,7 @@ def columns_writer(
             has_bounds=plan.is_table,
         )
         decodings.begin(topics)
-        place = dead_letters.open_place(plan.dead_letter_place, plan.kafka, spark)
+        place = dead_letters.open_place(plan.dead_letter_place, plan.kafka, spark, archive.store)
     except BaseException as error:
         if registry is not None:
             registry.close()
@@ -114,7 +109,7 @@ def columns_writer(
         raise
     return DecodedBatchWriter(
         table,
-        files,
+        archive.files,
         plan,
         decodings=decodings,
         dead_letters=place,
@@ -178,19 +173,26 @@ def _columns(plan: ArchivePlan) -> list[DecodedColumn]:
     return [DecodedColumn(name, given, plan.keep_bytes) for name in plan.decoded_columns]
 
 
-def _table(spark: SparkSession, plan: ArchivePlan, files: FileSystem) -> GrowingTable:
+def _table(spark: SparkSession, plan: ArchivePlan, place: TablePlace) -> GrowingTable:
     if plan.is_table and not plan.upsert_by:
         from minibroker.pipeline.tables.choice import open_table  # noqa: PLC0415  an extra
 
-        return open_table(plan)
+        return open_table(plan, place)
     from minibroker.pipeline.archives.table_writer import compression_of  # noqa: PLC0415  PyArrow
     from minibroker.pipeline.tables.parquet_directory import ParquetDirectory  # noqa: PLC0415  PyArrow
 
-    archive = FileArchive(files, plan.to)
+    archive = FileArchive(place.files, plan.to)
     codec = compression_of(spark) or DEFAULT_CODEC
-    staged = ParquetDirectory(archive, files, plan.to, plan.decoded_columns, codec)
+    staged = ParquetDirectory(
+        archive,
+        place.files,
+        plan.to,
+        plan.decoded_columns,
+        compression=codec,
+        store=place.store,
+    )
     if not plan.upsert_by:
         return staged
     from minibroker.pipeline.tables.mirror import MirrorTable  # noqa: PLC0415  an extra
 
-    return MirrorTable(plan, files, staged)
+    return MirrorTable(plan, place, staged)

@@ -227,7 +227,7 @@ def without_content(records: pa.RecordBatch) -> pa.RecordBatch:
 
 def dead_layout(directory: str, layout: Layout) -> Layout:
     """Return the layout of the dead letters of a batch."""
-    return Layout(directory, "", DEAD_LETTER, layout.target_bytes, layout.stem)
+    return Layout(directory, "", DEAD_LETTER, layout.target_bytes, layout.stem, store=layout.store)
 
 
 def options_of(

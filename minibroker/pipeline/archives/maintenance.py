@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -22,10 +23,11 @@ import pyarrow.parquet as pq
 
 from minibroker.clock import SystemClock
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.files import LocalFiles
-from minibroker.pipeline.plan import JOB_DIRECTORY, TABLE_FORMATS, absolute, is_remote
+from minibroker.pipeline.object_stores import is_object_store, store_of
+from minibroker.pipeline.plan import JOB_DIRECTORY, TABLE_FORMATS, join
 from minibroker.pipeline.tables.archived_files import format_of
-from minibroker.pipeline.tables.choice import open_archive
+from minibroker.pipeline.tables.choice import check_place, open_archive, place_of
+from minibroker.pipeline.tables.data_access import open_input
 from minibroker.pipeline.tables.data_files import FileWriter
 from minibroker.pipeline.tables.file_archive import FileArchive
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from minibroker.pipeline.tables.data_files import DataFile, Layout
-    from minibroker.pipeline.tables.table import ListedFile, Table
+    from minibroker.pipeline.tables.table import ListedFile, Table, TablePlace
     from minibroker.pipeline.verbs.maintain import MaintainPlan
 
 SMALL: Final = 0.75
@@ -43,6 +45,8 @@ ROUND_BYTES: Final = 1 << 30
 """Files and bytes that one commit replaces, about: it looks at every file of the table, so a commit
 for each merged file would be quadratic. A kill, or a file that is gone, costs the work of one.
 """
+LEFT_FOR_MS: Final = 86_400_000
+"""Age from which a file in a store that no version lists is left over for certain."""
 _SEVERAL_DAYS: Final = (date.min.isoformat(), date.max.isoformat())
 _ROWS: Final = 10_000
 
@@ -56,29 +60,36 @@ class Maintained(NamedTuple):
     removed_files: int = 0
 
 
-def check(plan: MaintainPlan) -> str:
+def place(plan: MaintainPlan) -> TablePlace:
+    """Return the place of the archive. Raises PipelineError if it cannot be reached."""
+    check_place(plan.to, "archives that are maintained")
+    if not is_object_store(plan.to):
+        return place_of(plan.to, None)
+    return place_of(plan.to, store_of(plan.to, os.environ, {}, plan.storage))
+
+
+def check(plan: MaintainPlan, where: TablePlace) -> str:
     """Return the format of the archive. Raises PipelineError if there is none."""
-    if is_remote(plan.to):
-        raise PipelineError(f"maintain works on paths of this machine, which {plan.to} is not")
-    return format_of(LocalFiles(), plan.to, is_in_catalogue=bool(plan.catalog))
+    return format_of(where.files, plan.to, is_in_catalogue=bool(plan.catalog))
 
 
 def run(plan: MaintainPlan) -> Maintained:
     """Do the upkeep of an archive. Raises PipelineError."""
-    file_format = check(plan)
-    directory = absolute(plan.to)
-    with _alone(directory):
+    where = place(plan)
+    file_format = check(plan, where)
+    with _alone(where):
         if file_format not in TABLE_FORMATS:
-            archive = FileArchive(LocalFiles(), directory)
+            archive = FileArchive(where.files, where.directory)
             before = archive.stages()
             archive.finish()
             return Maintained(removed_files=len(before) - len(archive.stages()))
-        table = open_archive(file_format, directory, plan.catalog, plan.table)
-        done = _merge(table, directory, plan.target_bytes)
-        before_ms = SystemClock().now_ms() - plan.keep_ms
-        done = done._replace(expired_versions=table.expire(before_ms))
-        query = LocalFiles().read(str(Path(directory, JOB_DIRECTORY, "query"))) or ""
-        return done._replace(removed_files=_remove(table.unlisted(query.strip(), plan.keep_ms)))
+        table = open_archive(file_format, where, plan.catalog, plan.table)
+        done = _merge(table, where, plan.target_bytes)
+        now_ms = SystemClock().now_ms()
+        done = done._replace(expired_versions=table.expire(now_ms - plan.keep_ms))
+        query = where.files.read(join(where.directory, JOB_DIRECTORY, "query")) or ""
+        left = table.unlisted(query.strip(), plan.keep_ms)
+        return done._replace(removed_files=_remove_left(where, left, now_ms))
 
 
 def bins(files: Iterable[ListedFile], target_bytes: int) -> list[list[ListedFile]]:
@@ -120,7 +131,7 @@ def rounds(found: Iterable[list[ListedFile]]) -> Iterator[list[list[ListedFile]]
         yield chosen
 
 
-def _merge(table: Table, directory: str, target_bytes: int) -> Maintained:
+def _merge(table: Table, where: TablePlace, target_bytes: int) -> Maintained:
     done = Maintained()
     for chosen in rounds(bins(table.files(), target_bytes)):
         layout = table.merged_layout(2 * target_bytes)
@@ -131,7 +142,8 @@ def _merge(table: Table, directory: str, target_bytes: int) -> Maintained:
                 merged_files=done.merged_files + len(old), into_files=done.into_files + len(new)
             )
         else:
-            _remove(str(Path(directory, file.path)) for file in new)
+            for file in new:
+                where.files.remove(join(where.directory, file.path))
     return done
 
 
@@ -140,7 +152,7 @@ def _merged(layout: Layout, old: Sequence[ListedFile]) -> list[DataFile]:
     writer = FileWriter(layout)
     try:
         for file in old:
-            for batch in _rows_of(file, layout.schema):
+            for batch in _rows_of(file, layout):
                 writer.add(batch)
         return writer.close()
     except BaseException:
@@ -148,17 +160,17 @@ def _merged(layout: Layout, old: Sequence[ListedFile]) -> list[DataFile]:
         raise
 
 
-def _rows_of(file: ListedFile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _rows_of(file: ListedFile, layout: Layout) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file with the columns of the table: the file may be older than some.
 
     Topic and date may be in its path only.
     """
     day = pa.scalar(file.date).cast(pa.date32())
-    with pq.ParquetFile(file.path) as parquet:
+    with pq.ParquetFile(open_input(file.path, layout.store)) as parquet:
         # Threads for a few rows cost as much again as the reading.
         for batch in parquet.iter_batches(batch_size=_ROWS, use_threads=file.rows > _ROWS):
             rows = batch
-            for field in schema:
+            for field in layout.schema:
                 if field.name in rows.schema.names:
                     whole = rows[field.name].cast(field.type)
                     rows = rows.set_column(rows.schema.names.index(field.name), field, whole)
@@ -170,22 +182,39 @@ def _rows_of(file: ListedFile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
             yield rows
 
 
-def _remove(paths: Iterable[str]) -> int:
-    """Remove those of the files that are there, and return how many these were."""
-    found = [Path(path) for path in paths if Path(path).exists()]
-    for path in found:
-        path.unlink(missing_ok=True)
-    return len(found)
+def _remove_left(where: TablePlace, paths: Sequence[str], now_ms: int) -> int:
+    """Remove those of the files that are there, and return how many these were.
+
+    In a store, files younger than LEFT_FOR_MS stay: no lock tells whether another upkeep has
+    written them and is about to list them.
+    """
+    removed = 0
+    for path in paths:
+        if not where.files.has(path):
+            continue
+        if where.store is not None:
+            age_ms = now_ms - where.files.facts(path).modified_ms
+            if age_ms < LEFT_FOR_MS:
+                continue
+        where.files.remove(path)
+        removed += 1
+    return removed
 
 
 @contextlib.contextmanager
-def _alone(directory: str) -> Iterator[None]:
-    """Hold the lock of the directory. Raises PipelineError if another upkeep has it."""
-    with Path(directory, JOB_DIRECTORY, "maintain.lock").open("w") as lock:
+def _alone(where: TablePlace) -> Iterator[None]:
+    """Hold the lock of the directory. Raises PipelineError if another upkeep has it.
+
+    A store has no locks: there the commits of two upkeeps exclude each other.
+    """
+    if where.store is not None:
+        yield
+        return
+    with Path(where.directory, JOB_DIRECTORY, "maintain.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise PipelineError(
-                f"another maintain of {directory} is running: wait until it has ended"
+                f"another maintain of {where.directory} is running: wait until it has ended"
             ) from error
         yield

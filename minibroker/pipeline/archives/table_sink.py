@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 
 from minibroker.pipeline.archives import task as archive_task
+from minibroker.pipeline.object_stores import ObjectStore
 from minibroker.pipeline.tables import data_files
 from minibroker.pipeline.tables.data_files import DataFile, Layout
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 FORMAT: Final = "minibroker-table"
+_STORE: Final = "secret.store"
+"""Option with the settings of the store; Spark shows no option whose name has `secret` in it."""
 
 
 @dataclass
@@ -83,6 +86,7 @@ def options_of(layout: Layout, result: Path) -> dict[str, str]:
         "stem": layout.stem,
         "compression": layout.compression,
         "result": str(result),
+        **({} if layout.store is None else {_STORE: json.dumps(layout.store)}),
     }
 
 
@@ -100,4 +104,5 @@ def layout_of(options: Mapping[str, str]) -> Layout:
         target_bytes=int(options["targetBytes"]),
         stem=options["stem"],
         compression=options["compression"],
+        store=ObjectStore(*json.loads(options[_STORE])) if _STORE in options else None,
     )

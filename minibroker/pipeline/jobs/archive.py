@@ -10,6 +10,7 @@ The checkpoint is in the directory itself, so the same call goes on where the la
 from __future__ import annotations
 
 import json
+import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -30,12 +31,13 @@ from minibroker.pipeline.archives.table_writer import (
     compression_of,
 )
 from minibroker.pipeline.explain import explained
-from minibroker.pipeline.files import files_of, files_with
+from minibroker.pipeline.files import LocalFiles, files_with
+from minibroker.pipeline.object_stores import check_hadoop, store_of_session
 from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.operations.settled import begin_operations, check_operations
 from minibroker.pipeline.operations.time_range import stations_of
 from minibroker.pipeline.outcome import Outcome
-from minibroker.pipeline.plan import is_remote
+from minibroker.pipeline.plan import absolute, is_remote
 from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.sink import frames as sinks
 from minibroker.pipeline.source import frames as sources
@@ -44,7 +46,9 @@ from minibroker.pipeline.state.checkpoint_files import start_query, timed
 from minibroker.pipeline.state.skipped_offsets import SkippedOffsets, noting_skips
 from minibroker.pipeline.state.topic_identity import Place
 from minibroker.pipeline.tables.choice import check as check_table
+from minibroker.pipeline.tables.choice import place_of
 from minibroker.pipeline.tables.file_archive import FileArchive
+from minibroker.pipeline.tables.table import TablePlace
 from minibroker.pipeline.transforms.archived import to_archive, to_text
 from minibroker.pipeline.transforms.operated import check_condition, operated
 from minibroker.pipeline.values.schema_text import schema_text
@@ -80,14 +84,14 @@ def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
         check_columns(plan)
     there = preflight.ask(plan.kafka)
     topics = preflight.chosen_topics(there, plan.topics, plan.pattern)
-    files = files_of(plan.to, spark)
+    files = None if spark is None and is_remote(plan.to) else _place(plan, spark).files
     if files is not None:
         found = _claim_of(plan, files)
         job_directory.check_job(plan.to, found, job_of(plan))
         check_operations(plan.operations, plan.to, found, in_result=True)
         check_same_columns(plan, found)
         topic_identity.check(plan, Place(files, plan.to, plan.checkpoint), there, topics)
-    dead_letters.check(plan.dead_letters, there, spark)
+    dead_letters.check(plan.dead_letters, there, spark, files if plan.takes_store else None)
     return topics
 
 
@@ -115,7 +119,9 @@ def run(
     Raises:
         PipelineError: it cannot be done.
     """
-    files = files_with(spark, plan.to)
+    check_hadoop(spark, plan.checkpoint)
+    archive_place = _place(plan, spark)
+    files = archive_place.files
     topics = check(plan, spark)
     try:
         ids = preflight.topic_ids(plan.kafka, topics)
@@ -149,7 +155,7 @@ def run(
                 spark,
                 plan,
                 options,
-                files,
+                archive_place,
                 records=records,
                 topics=topics,
                 secret=settled.secret,
@@ -165,7 +171,7 @@ def _start_of(
     spark: SparkSession,
     plan: ArchivePlan,
     options: Mapping[str, str],
-    files: FileSystem,
+    place: TablePlace,
     *,
     records: Callable[[], DataFrame],
     topics: Sequence[str],
@@ -178,12 +184,13 @@ def _start_of(
         spark: the session of the job.
         plan: of the archive.
         options: of the source.
-        files: of the archive's directory.
+        place: of the archive.
         records: returns the records to write, as a stream.
         topics: to archive now.
         secret: of the hashes in decoded columns.
         held: ends what the writer holds, once the query is over.
     """
+    files = place.files
     archive = None if plan.is_table else FileArchive(files, plan.to)
     if archive is not None and archive.is_of_spark():
         rows = records()
@@ -193,7 +200,7 @@ def _start_of(
         task = archive_task.options_of(options, stations_of(plan.operations))
     writer: ArchiveBatchWriter
     if archive is None or plan.decoded_columns or (task is not None and plan.dead_letters):
-        writer = columns_writer(spark, plan, files, topics, task, secret=secret)
+        writer = columns_writer(spark, plan, place, topics, task, secret=secret)
         held.callback(writer.close)
     elif task is not None:
         writer = ParquetBatchWriter(archive, files, plan, task)
@@ -214,6 +221,18 @@ def _start_of(
         return Watch(query, progress, rows_of=rows_of, metrics_of=metrics_of)
 
     return start
+
+
+def _place(plan: ArchivePlan, spark: SparkSession | None) -> TablePlace:
+    """Return the place of the archive.
+
+    PyArrow writes tables and decoded columns, also into a store, and the small files beside them go
+    the same way. Spark's writers make all else.
+    """
+    if plan.takes_store and spark is not None:
+        return place_of(plan.to, store_of_session(plan.to, spark, os.environ, plan.storage))
+    files = LocalFiles() if spark is None else files_with(spark, plan.to)
+    return TablePlace(absolute(plan.to), files)
 
 
 def reads_in_tasks(spark: SparkSession, plan: ArchivePlan) -> bool:

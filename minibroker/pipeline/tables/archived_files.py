@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import sys
 from typing import TYPE_CHECKING, Final
@@ -13,6 +14,7 @@ from pyspark.sql.types import StructField, StructType
 from minibroker.pipeline import schemas
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import files_with
+from minibroker.pipeline.object_stores import is_object_store, store_of_session
 from minibroker.pipeline.plan import TABLE_FORMATS, absolute, join
 from minibroker.pipeline.state import job_directory
 from minibroker.pipeline.tables import choice as tables
@@ -122,7 +124,10 @@ def paths_in_parts(
     Raises PipelineError, also while the lists are taken.
     """
     if file_format in TABLE_FORMATS:
-        return _parts(iter(tables.listed(file_format, directory)), files_max)
+        store = None
+        if is_object_store(directory):
+            store = store_of_session(directory, spark, os.environ, {})
+        return _parts(iter(tables.listed(file_format, directory, store)), files_max)
     archive = FileArchive(files_with(spark, directory), directory)
     if archive.is_of_spark():
         return None

@@ -11,20 +11,22 @@ The workers need PyArrow for this and no library of a table format.
 
 from __future__ import annotations
 
-import os
 import re
 import uuid
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from minibroker.pipeline.plan import join
+from minibroker.pipeline.tables.data_access import end_output, open_output
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import IO
+
+    from minibroker.pipeline.object_stores import ObjectStore
 
 OPEN_FILES_MAX: Final = 64
 """Open files of a task: a task with more topics and dates closes the one it wrote least lately."""
@@ -97,6 +99,8 @@ class Layout(NamedTuple):
     """Begin of each name, see `stem_of`."""
     compression: str = "zstd"
     """Codec of the pages, as PyArrow names it."""
+    store: ObjectStore | None = None
+    """Settings of the store that `directory` is in, None for a path."""
 
 
 def stem_of(query: str, batch: int) -> str:
@@ -236,10 +240,8 @@ class _OpenFile:
         self._schema = layout.schema
         name = f"{layout.stem}-{uuid.uuid4()}.parquet"
         relative = f"{layout.prefix}topic={topic}/date={date}/{name}"
-        target = Path(layout.directory, relative)
-        target.parent.mkdir(parents=True, exist_ok=True)
         self._facts = DataFile(relative, topic, date, 0, 0)
-        self._file: IO[bytes] = target.open("wb")
+        self._file = open_output(join(layout.directory, relative), layout.store)
         self._writer = pq.ParquetWriter(
             self._file,
             self._schema,
@@ -273,11 +275,7 @@ class _OpenFile:
         """End the file; its bytes are on the disk before any table can list it."""
         self.flush()
         self._writer.close()
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        size = self._file.tell()
-        self._file.close()
-        return self._facts._replace(size=size)
+        return self._facts._replace(size=end_output(self._file))
 
     def abandon(self) -> None:
         self._rows, self.buffered = [], 0

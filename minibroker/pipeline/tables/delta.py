@@ -11,7 +11,6 @@ the same batch, the library refuses the second one.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
@@ -22,6 +21,8 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
 from minibroker.clock import SystemClock
+from minibroker.pipeline.plan import join
+from minibroker.pipeline.tables.data_access import open_input
 from minibroker.pipeline.tables.data_files import (
     MERGED,
     PARTITION_COLUMNS,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from minibroker.pipeline.tables.data_files import DataFile
+    from minibroker.pipeline.tables.table import TablePlace
     from minibroker.pipeline.values.changes import Changes
 
 _GONE: Final = "__gone"
@@ -57,8 +59,9 @@ _COUNTED: Final = ("partition", "offset", "timestamp")
 class ArchiveDeltaTable:
     """One table; used by the driver alone."""
 
-    def __init__(self, directory: str, table: Any) -> None:
-        self._directory = directory
+    def __init__(self, place: TablePlace, table: Any) -> None:
+        self._place = place
+        self._directory = place.directory
         self._table = table
 
     def layout(self, batch: BatchId, target_bytes: int) -> Layout:
@@ -147,11 +150,10 @@ class ArchiveDeltaTable:
     def expire(self, before_ms: int) -> int:
         """Make a checkpoint and drop old entries of the log, by the table's own retention."""
         self._table.update_incremental()
-        log = Path(self._directory, "_delta_log")
-        count = len(list(log.glob("*.json")))
+        count = self._entries()
         self._table.create_checkpoint()
         self._table.cleanup_metadata()
-        return count - len(list(log.glob("*.json")))
+        return count - self._entries()
 
     def unlisted(self, query: str, keep_ms: int) -> list[str]:
         self._table.update_incremental()
@@ -162,8 +164,13 @@ class ArchiveDeltaTable:
             full=True,
             dry_run=True,
         )
-        paths = [str(Path(self._directory, unquote(path))) for path in found]
+        paths = [join(self._directory, unquote(path)) for path in found]
         return [path for path in paths if is_left(path, query, -1 if last is None else last)]
+
+    def _entries(self) -> int:
+        """Return how many entries the log has."""
+        names = self._place.files.names(join(self._directory, "_delta_log"))
+        return sum(name.endswith(".json") for name in names)
 
     def _append(self, batch: BatchId, files: Sequence[DataFile]) -> None:
         self._table.create_write_transaction(
@@ -176,7 +183,7 @@ class ArchiveDeltaTable:
 
     def _removal(self, file: ListedFile) -> RemoveAction:
         return RemoveAction(
-            path=str(Path(file.path).relative_to(self._directory)),
+            path=file.path.removeprefix(f"{self._directory}/"),
             size=file.size,
             partition_values={"topic": file.topic, "date": file.date},
             deletion_timestamp=SystemClock().now_ms(),
@@ -184,16 +191,16 @@ class ArchiveDeltaTable:
         )
 
     def _action(self, file: DataFile, *, data_change: bool = True) -> AddAction:
-        path = Path(self._directory, file.path)
+        path = join(self._directory, file.path)
         try:
-            counted = statistics(pq.read_metadata(path))
+            counted = statistics(pq.read_metadata(open_input(path, self._place.store)))
         except OverflowError as error:
             raise unknown_time(file.topic) from error
         return AddAction(
             path=file.path,
             size=file.size,
             partition_values={"topic": file.topic, "date": file.date},
-            modification_time=path.stat().st_mtime_ns // 10**6,
+            modification_time=self._place.files.facts(path).modified_ms,
             data_change=data_change,
             stats=json.dumps(counted),
         )
@@ -201,39 +208,39 @@ class ArchiveDeltaTable:
     def _layout(self, target_bytes: int, stem: str) -> Layout:
         columns = pa.schema(self._table.schema().to_arrow())
         schema = pa.schema([field for field in columns if field.name not in PARTITION_COLUMNS])
-        return Layout(self._directory, "", schema, target_bytes, stem)
+        return Layout(self._directory, "", schema, target_bytes, stem, store=self._place.store)
 
 
-def open_mirror(directory: str, columns: pa.Schema) -> ArchiveDeltaTable:
-    """Return the table in `directory`; a new one has these columns, and no partitions."""
-    if not DeltaTable.is_deltatable(directory):
-        DeltaTable.create(
-            directory,
-            schema=Schema.from_arrow(columns),
-            mode="ignore",
-            name="minibroker mirror",
-        )
-    return ArchiveDeltaTable(directory, DeltaTable(directory))
+def open_mirror(place: TablePlace, columns: pa.Schema) -> ArchiveDeltaTable:
+    """Return the table at `place`; a new one has these columns, and no partitions."""
+    return _opened(place, columns, [], "minibroker mirror")
 
 
-def open_table(directory: str, without: Sequence[str] = ()) -> ArchiveDeltaTable:
-    """Return the table in `directory`, and make it if there is none.
+def open_table(place: TablePlace, without: Sequence[str] = ()) -> ArchiveDeltaTable:
+    """Return the table at `place`, and make it if there is none.
 
     Args:
-        directory: of the table.
+        place: of the table.
         without: columns that a new table does not have yet: `take_in` adds them with their types.
     """
-    if not DeltaTable.is_deltatable(directory):
+    columns = pa.schema([field for field in RECORD if field.name not in without])
+    return _opened(place, columns, list(PARTITION_COLUMNS), "minibroker archive")
+
+
+def _opened(
+    place: TablePlace, columns: pa.Schema, partition_by: list[str], name: str
+) -> ArchiveDeltaTable:
+    options = None if place.store is None else place.store.for_delta()
+    if not DeltaTable.is_deltatable(place.directory, options):
         DeltaTable.create(
-            directory,
-            schema=Schema.from_arrow(
-                pa.schema([field for field in RECORD if field.name not in without])
-            ),
+            place.directory,
+            schema=Schema.from_arrow(columns),
             mode="ignore",
-            partition_by=list(PARTITION_COLUMNS),
-            name="minibroker archive",
+            partition_by=partition_by,
+            name=name,
+            storage_options=options,
         )
-    return ArchiveDeltaTable(directory, DeltaTable(directory))
+    return ArchiveDeltaTable(place, DeltaTable(place.directory, storage_options=options))
 
 
 def statistics(metadata: Any) -> Mapping[str, Any]:

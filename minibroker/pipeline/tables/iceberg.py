@@ -14,7 +14,6 @@ read the properties.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -41,6 +40,7 @@ from pyiceberg.types import (
 )
 
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.plan import join
 from minibroker.pipeline.tables.data_files import MERGED, Layout, date_text, is_left, stem_of
 from minibroker.pipeline.tables.iceberg_directory import IDENTIFIER, DirectoryCatalog
 from minibroker.pipeline.tables.iceberg_upsert import replace_rows
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from minibroker.pipeline.tables.data_files import DataFile
+    from minibroker.pipeline.tables.table import TablePlace
     from minibroker.pipeline.values.changes import Changes
 
 QUERY: Final = "minibroker.query"
@@ -110,8 +111,9 @@ _PROPERTIES: Final = {
 class IcebergTable:
     """One table; used by the driver alone."""
 
-    def __init__(self, directory: str, table: Any) -> None:
-        self._directory = directory
+    def __init__(self, place: TablePlace, table: Any) -> None:
+        self._place = place
+        self._directory = place.directory
         self._table = table
 
     def layout(self, batch: BatchId, target_bytes: int) -> Layout:
@@ -200,7 +202,8 @@ class IcebergTable:
 
     def unlisted(self, query: str, keep_ms: int) -> list[str]:
         """Files leave with the snapshots that list them, so `keep_ms` has no part in this."""
-        found = [str(path) for path in Path(self._directory, _DATA).glob("*/*/*.parquet")]
+        data = join(self._directory, _DATA.rstrip("/"))
+        found = [file.path for file in self._place.files.tree(data)]
         self._table.refresh()
         listed, manifests = set(), {}
         for snapshot in self._table.metadata.snapshots:
@@ -231,23 +234,23 @@ class IcebergTable:
         """
         try:
             return parquet_file_to_data_file(
-                self._table.io, self._table.metadata, str(Path(self._directory, file.path))
+                self._table.io, self._table.metadata, join(self._directory, file.path)
             )
         except OverflowError as error:
             raise unknown_time(file.topic) from error
 
     def _layout(self, target_bytes: int, stem: str) -> Layout:
         schema: pa.Schema = schema_to_pyarrow(self._table.schema())
-        return Layout(self._directory, _DATA, schema, target_bytes, stem)
+        return Layout(self._directory, _DATA, schema, target_bytes, stem, store=self._place.store)
 
 
 def open_table(
-    directory: str, catalog: Mapping[str, str], name: str | None, without: Sequence[str] = ()
+    place: TablePlace, catalog: Mapping[str, str], name: str | None, without: Sequence[str] = ()
 ) -> IcebergTable:
     """Return the table, and make it if there is none.
 
     Args:
-        directory: location of the table.
+        place: location of the table.
         catalog: PyIceberg's properties of a catalogue; empty: the directory is the catalogue.
         name: `namespace.table` in that catalogue.
         without: columns that a new table does not have yet: `take_in` adds them with their types.
@@ -256,12 +259,14 @@ def open_table(
     Raises:
         PipelineError: the catalogue does not answer, or has this table elsewhere.
     """
+    directory = place.directory
+    of_store = {} if place.store is None else place.store.for_iceberg()
     if not catalog:
-        directory_catalog = DirectoryCatalog(directory)
+        directory_catalog = DirectoryCatalog(directory, place.files, of_store)
         directory_catalog.mend_hint()
-        return IcebergTable(directory, _opened(directory_catalog, IDENTIFIER, directory, without))
+        return IcebergTable(place, _opened(directory_catalog, IDENTIFIER, directory, without))
     try:
-        found = load_catalog("minibroker", **catalog)
+        found = load_catalog("minibroker", **{**of_store, **catalog})
         identifier = tuple((name or "").split("."))
         found.create_namespace_if_not_exists(identifier[:-1])
         table = _opened(found, identifier, directory, without)
@@ -275,7 +280,7 @@ def open_table(
             f"table {name} is at {table.location()} and not at {directory}: give that directory "
             "with --to, or another name with --table"
         )
-    return IcebergTable(directory, table)
+    return IcebergTable(place, table)
 
 
 def _opened(

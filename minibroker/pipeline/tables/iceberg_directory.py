@@ -5,17 +5,15 @@
     DIR/data/topic=…/date=…/        data files
 
 This is the layout of Iceberg's HadoopTables, which Spark, DuckDB and PyIceberg read by the path
-alone. A commit is the making of the next file by `link`, which fails if another writer made it
-first. A kill between the two files leaves a hint that is one version old. Its readers see a whole
-older version, and the next opening by a writer mends it.
+alone. A commit is the making of the next file, which fails if another writer made it first: by
+`link` on this machine, by a conditional request in an object store. A kill between the two files
+leaves a hint that is one version old. Its readers see a whole older version, and the next opening
+by a writer mends it.
 """
 
 from __future__ import annotations
 
-import os
 import re
-import uuid
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pyiceberg.catalog.noop import NoopCatalog
@@ -28,8 +26,12 @@ from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.table.update import update_table_metadata
 
+from minibroker.pipeline.plan import join
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from minibroker.pipeline.files import FileSystem
 
 IDENTIFIER: Final = ("directory", "archive")
 """PyIceberg wants a name for every table; the directory is the name here."""
@@ -40,10 +42,20 @@ _VERSION: Final = re.compile(r"v(\d+)\.metadata\.json")
 class DirectoryCatalog(NoopCatalog):
     """The catalogue of one table, whose location is its directory."""
 
-    def __init__(self, directory: str, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, directory: str, files: FileSystem, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Take the table in `directory`.
+
+        Args:
+            directory: absolute path, or URL of a store.
+            files: of the directory.
+            properties: of PyIceberg's FileIO.
+        """
         super().__init__("directory", **(properties or {}))
         self._directory = directory
-        self._metadata = Path(directory, "metadata")
+        self._files = files
+        self._metadata = join(directory, "metadata")
 
     def create_table(
         self,
@@ -71,7 +83,7 @@ class DirectoryCatalog(NoopCatalog):
         version = self._newest()
         if version is None:
             raise NoSuchTableError(f"there is no Iceberg table in {self._directory}")
-        path = str(self._path(version))
+        path = self._path(version)
         io = load_file_io(properties=self.properties, location=path)
         metadata = FromInputFile.table_metadata(io.new_input(path))
         return Table(
@@ -94,10 +106,10 @@ class DirectoryCatalog(NoopCatalog):
             updates=updates,
             metadata_location=current.metadata_location,
         )
-        version = _version_of(Path(current.metadata_location).name) + 1
+        version = _version_of(current.metadata_location.rpartition("/")[2]) + 1
         if not self._make(version, metadata):
             raise CommitFailedException(f"another writer made version {version}")
-        return CommitTableResponse(metadata=metadata, metadata_location=str(self._path(version)))
+        return CommitTableResponse(metadata=metadata, metadata_location=self._path(version))
 
     def mend_hint(self) -> None:
         """Write the hint anew if a writer was killed before it could."""
@@ -107,44 +119,31 @@ class DirectoryCatalog(NoopCatalog):
 
     def _make(self, version: int, metadata: Any) -> bool:
         """Make the file of a version in one step; return False if there is one."""
-        self._metadata.mkdir(parents=True, exist_ok=True)
-        target = self._path(version)
-        unfinished = self._metadata / f".{target.name}.{uuid.uuid4()}"
-        _write(unfinished, metadata.model_dump_json(exclude_none=True))
-        try:
-            os.link(unfinished, target)
-        except FileExistsError:
+        if not self._files.create(self._path(version), metadata.model_dump_json(exclude_none=True)):
             return False
-        finally:
-            unfinished.unlink()
         self._write_hint(version)
         return True
 
     def _newest(self) -> int | None:
         """Return the newest version: the hint may be older, never newer."""
         version = self._hint()
-        if version is None or not self._path(version).exists():
-            names = [path.name for path in self._metadata.glob("v*.metadata.json")]
+        if version is None or not self._files.has(self._path(version)):
+            names = self._files.names(self._metadata)
             found = [_version_of(name) for name in names if _VERSION.fullmatch(name)]
             return max(found, default=None)
-        while self._path(version + 1).exists():
+        while self._files.has(self._path(version + 1)):
             version += 1
         return version
 
     def _hint(self) -> int | None:
-        try:
-            text = (self._metadata / _HINT).read_text(encoding="utf-8").strip()
-        except FileNotFoundError:
-            return None
+        text = (self._files.read(join(self._metadata, _HINT)) or "").strip()
         return int(text) if text.isdecimal() else None
 
     def _write_hint(self, version: int) -> None:
-        unfinished = self._metadata / f".{_HINT}.{uuid.uuid4()}"
-        _write(unfinished, str(version))
-        unfinished.replace(self._metadata / _HINT)
+        self._files.write(join(self._metadata, _HINT), str(version))
 
-    def _path(self, version: int) -> Path:
-        return self._metadata / f"v{version}.metadata.json"
+    def _path(self, version: int) -> str:
+        return join(self._metadata, f"v{version}.metadata.json")
 
 
 def _version_of(name: str) -> int:
@@ -152,10 +151,3 @@ def _version_of(name: str) -> int:
     if found is None:
         raise ValueError(f"{name!r} is no version of a table: expected v1.metadata.json")
     return int(found[1])
-
-
-def _write(path: Path, text: str) -> None:
-    with path.open("x", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())  # a power cut must not leave the name without its content

@@ -15,34 +15,34 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.plan import absolute, join
+from minibroker.pipeline.plan import join
 from minibroker.pipeline.tables.choice import check as check_table
+from minibroker.pipeline.tables.data_access import open_input
 from minibroker.pipeline.values.arrow_types import plain
 from minibroker.pipeline.values.changes import ChangeError, changes_of, key_columns, row_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from minibroker.pipeline.files import FileSystem
     from minibroker.pipeline.tables.data_files import DataFile, Layout
     from minibroker.pipeline.tables.delta import ArchiveDeltaTable
     from minibroker.pipeline.tables.iceberg import IcebergTable
     from minibroker.pipeline.tables.parquet_directory import ParquetDirectory
-    from minibroker.pipeline.tables.table import BatchId
+    from minibroker.pipeline.tables.table import BatchId, TablePlace
     from minibroker.pipeline.verbs.archive import ArchivePlan
 
 
 class MirrorTable:
     """One table of Iceberg or Delta; used by the driver alone."""
 
-    def __init__(self, plan: ArchivePlan, files: FileSystem, staged: ParquetDirectory) -> None:
+    def __init__(self, plan: ArchivePlan, place: TablePlace, staged: ParquetDirectory) -> None:
         """Args:
         plan: of the archive.
-        files: of its directory.
+        place: of its directory.
         staged: takes the decoded records, and knows their columns.
         """
         self._plan = plan
-        self._files = files
+        self._place = place
         self._staged = staged
         self._target: ArchiveDeltaTable | IcebergTable | None = None
 
@@ -79,11 +79,13 @@ class MirrorTable:
             raise PipelineError(f"{error}; topic and table differ from here on") from error
         is_done = target.upsert(batch, changes)
         for stage in {file.path.rpartition("/topic=")[0] for file in files}:
-            self._files.remove(join(self._plan.to, stage))
+            self._place.files.remove(join(self._plan.to, stage))
         return is_done
 
     def _records(self, file: DataFile) -> pa.Table:
-        found = pq.read_table(absolute(join(self._plan.to, file.path)), partitioning=None)
+        path = join(self._place.directory, file.path)
+        with pq.ParquetFile(open_input(path, self._place.store)) as parquet:
+            found = parquet.read()
         return found.append_column("topic", pa.repeat(file.topic, found.num_rows))
 
     def _none(self) -> pa.Table:
@@ -116,14 +118,12 @@ class MirrorTable:
         if plan.format == "delta":
             from minibroker.pipeline.tables import delta as delta_table  # noqa: PLC0415  an extra
 
-            self._target = delta_table.open_mirror(absolute(plan.to), rows)
+            self._target = delta_table.open_mirror(self._place, rows)
         else:
             from minibroker.pipeline.tables import iceberg as iceberg_table  # noqa: PLC0415  an extra
 
             every = [field.name for field in iceberg_table.SCHEMA.fields]
-            self._target = iceberg_table.open_table(
-                absolute(plan.to), plan.catalog, plan.table, every
-            )
+            self._target = iceberg_table.open_table(self._place, plan.catalog, plan.table, every)
         self._take_in_rows()
         return self._target
 

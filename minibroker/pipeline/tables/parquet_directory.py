@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.object_stores import ObjectStore
     from minibroker.pipeline.tables.data_files import DataFile
     from minibroker.pipeline.tables.file_archive import FileArchive
     from minibroker.pipeline.tables.table import BatchId
@@ -41,7 +42,9 @@ class ParquetDirectory:
         files: FileSystem,
         directory: str,
         without: Sequence[str],
+        *,
         compression: str,
+        store: ObjectStore | None = None,
     ) -> None:
         """Take the archive in `directory`.
 
@@ -51,7 +54,9 @@ class ParquetDirectory:
             directory: of the archive.
             without: as of `iceberg.open_table`.
             compression: codec of the pages, as PyArrow names it.
+            store: settings of the store that the directory is in, None for a path.
         """
+        self._store = store
         self._compression = compression
         self._archive = archive
         self._files = files
@@ -64,7 +69,10 @@ class ParquetDirectory:
         root = absolute(self._directory)
         prefix = self._archive.new_stage(batch).removeprefix(self._directory).strip("/")
         stem = stem_of(batch.query, batch.number)
-        return Layout(root, f"{prefix}/", self.columns(), target_bytes, stem, self._compression)
+        columns = self.columns()
+        return Layout(
+            root, f"{prefix}/", columns, target_bytes, stem, self._compression, self._store
+        )
 
     def has(self, batch: BatchId) -> bool:
         """Return whether a batch is committed."""

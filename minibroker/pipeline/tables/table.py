@@ -18,12 +18,25 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.object_stores import ObjectStore
     from minibroker.pipeline.tables.data_files import DataFile, Layout
 
 Result = TypeVar("Result")
 
 COMMIT_TRIES: Final = 20
 _PAUSE_S: Final = 0.05
+
+
+class TablePlace(NamedTuple):
+    """The place of a table, and its access."""
+
+    directory: str
+    """Absolute path, or URL of a store."""
+    files: FileSystem
+    """Files of the directory."""
+    store: ObjectStore | None = None
+    """Settings of the store, None for a path."""
 
 
 class BatchId(NamedTuple):

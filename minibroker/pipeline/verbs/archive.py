@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.object_stores import is_object_store
 from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.plan import (
     JOB_DIRECTORY,
     TABLE_FORMATS,
     Kafka,
+    is_remote,
     join,
     without_password,
 )
@@ -33,6 +35,7 @@ from minibroker.pipeline.verbs.shared import (
     BATCH_BYTES,
     BATCH_ROWS,
     CATALOG,
+    CHECKPOINT,
     CLUSTER,
     DEFAULT_BATCH_ROWS,
     DEFAULT_TARGET_BYTES,
@@ -44,6 +47,7 @@ from minibroker.pipeline.verbs.shared import (
     ON_DATA_LOSS,
     ON_RECREATED,
     REACTIONS,
+    STORAGE_OPTION,
     TABLE,
     TARGET_FILE_SIZE,
     VALUES,
@@ -163,6 +167,11 @@ class ArchivePlan(NamedTuple):
         ),
     ] = ()
 
+    storage: Annotated[Mapping[str, str], STORAGE_OPTION] = {}
+    checkpoint_directory: Annotated[
+        str | None, CHECKPOINT._replace(default="TO/_minibroker/checkpoint")
+    ] = None
+
     @property
     def decoded_columns(self) -> Sequence[str]:
         """Return the columns that become typed ones, empty if bytes stay bytes."""
@@ -185,7 +194,7 @@ class ArchivePlan(NamedTuple):
     @property
     def checkpoint(self) -> str:
         """Return the directory of the job's progress."""
-        return join(self.to, JOB_DIRECTORY, "checkpoint")
+        return self.checkpoint_directory or join(self.to, JOB_DIRECTORY, "checkpoint")
 
     @property
     def shared_paths(self) -> list[str]:
@@ -197,6 +206,11 @@ class ArchivePlan(NamedTuple):
     def is_table(self) -> bool:
         """Return whether the archive is a table of Iceberg or Delta."""
         return self.format in TABLE_FORMATS
+
+    @property
+    def takes_store(self) -> bool:
+        """Return whether PyArrow writes into an object store, without Spark's Hadoop."""
+        return is_object_store(self.to) and (self.is_table or bool(self.decoded_columns))
 
     @property
     def trigger_ms(self) -> int | None:
@@ -211,6 +225,7 @@ def check(plan: ArchivePlan, names: Names) -> None:
     if bool(plan.topics) == bool(plan.pattern):
         raise JobUsageError(f"what to archive: give either {names['topics']} or {names['pattern']}")
     check_every(plan, names)
+    _check_places(plan, names)
     check_limits(plan.kafka, plan, names)
     if bool(plan.catalog) != bool(plan.table):
         raise JobUsageError(
@@ -225,6 +240,19 @@ def check(plan: ArchivePlan, names: Names) -> None:
         )
     row_options.check(plan.operations, names, follows=plan.follow)
     _check_decoding(plan, names)
+
+
+def _check_places(plan: ArchivePlan, names: Names) -> None:
+    if plan.storage and not is_object_store(plan.to):
+        raise JobUsageError(f"{names['storage']} is for a directory such as s3://BUCKET/DIR")
+    checkpoint = plan.checkpoint_directory
+    if checkpoint is None or is_remote(checkpoint) == is_remote(plan.to):
+        return
+    if not (plan.takes_store and not is_remote(checkpoint)):
+        raise JobUsageError(
+            f"{names['checkpoint_directory']} is on another file system than {names['to']}: only a "
+            "table or decoded columns in s3://BUCKET/DIR can have it on this machine"
+        )
 
 
 def _check_decoding(plan: ArchivePlan, names: Names) -> None:
@@ -280,6 +308,10 @@ Every file below DIR/topic=... is committed, and DIR can be moved: read it with 
 DuckDB as 'DIR/topic=*/date=*/*.parquet'. DIR/_minibroker has the checkpoint and the lists of files,
 and hidden files of batches that are not committed. Archives of earlier versions go on as they are:
 there DIR/_spark_metadata lists the files that count.
+
+Tables and decoded columns may be in S3 or a store with its API: s3://BUCKET/DIR, with --storage or
+AWS_ variables. Without Hadoop's S3A (--packages org.apache.hadoop:hadoop-aws:...) Spark's progress
+needs --checkpoint DIR.
 
 With --schema-registry or --schema, the column value is a struct with the fields of the schemas of
 the subjects TOPIC-value, and of all others that come. A newer schema adds fields and widens int to

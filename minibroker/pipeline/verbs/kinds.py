@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.object_stores import known_names
 from minibroker.pipeline.quantities import milliseconds
 
 if TYPE_CHECKING:
@@ -139,6 +140,29 @@ class Pairs(Kind):
     def as_python(self, value: Any) -> Any:
         """Return the mapping as it is."""
         return value
+
+
+class StorageSettings(Pairs):
+    """Settings of a store, by the names of Spark, PyIceberg or deltalake."""
+
+    def of_words(self, words: Any) -> dict[str, str]:
+        """Return them; Spark's with or without `spark.hadoop.`. Raises JobUsageError."""
+        return self._checked(super().of_words(words))
+
+    def of_python(self, value: Mapping[str, str]) -> dict[str, str]:
+        """Return them as `of_words` does."""
+        return self._checked(super().of_python(value))
+
+    @staticmethod
+    def _checked(given: Mapping[str, str]) -> dict[str, str]:
+        found = {name.removeprefix("spark.hadoop."): text for name, text in given.items()}
+        for name in found:
+            if name not in (known := known_names()):
+                raise JobUsageError(
+                    f"{name} is no setting of an object store here{near(name, known)}: expected "
+                    f"one of {', '.join(known)}"
+                )
+        return found
 
 
 class Switch(Kind):
@@ -335,4 +359,5 @@ DURATION: Final = Kind("DURATION", duration_ms, duration_text)
 SIZE: Final = Kind("SIZE", bytes_of, bytes_text)
 RATE: Final = Kind("RATE", rate_of, rate_text)
 PAIRS: Final = Pairs()
+STORAGE: Final = StorageSettings()
 SWITCH: Final = Switch()

@@ -10,6 +10,7 @@ from minibroker.pipeline.verbs.kinds import DIRECTORY, DURATION
 from minibroker.pipeline.verbs.shared import (
     CATALOG,
     DEFAULT_TARGET_BYTES,
+    STORAGE_OPTION,
     TABLE,
     TARGET_FILE_SIZE,
 )
@@ -41,6 +42,9 @@ class MaintainPlan(NamedTuple):
     ] = DEFAULT_KEEP_MS
     catalog: Annotated[Mapping[str, str], CATALOG] = {}
     table: Annotated[str | None, TABLE] = None
+    storage: Annotated[
+        Mapping[str, str], STORAGE_OPTION._replace(default="the variables AWS_...")
+    ] = {}
 
 
 VERB: Final = Verb(
@@ -51,9 +55,9 @@ VERB: Final = Verb(
     command="minibroker.pipeline.commands.maintain",
     group="Archive",
     notes="""
-It may run beside an archive, and after a kill. Files of Parquet, JSON and CSV archives are not
-merged: meanwhile their readers would see rows twice or not at all. Left-overs of killed runs are
-removed. Neither a broker nor Spark is needed.
+DIR may be s3://BUCKET/DIR. It may run beside an archive, and after a kill. Files of Parquet, JSON
+and CSV archives are not merged: meanwhile their readers would see rows twice or not at all.
+Left-overs of killed runs are removed. Neither a broker nor Spark is needed.
 """,
     examples=("maintain --to ./orders-table",),
 )

@@ -20,6 +20,7 @@ from minibroker.pipeline.verbs.kinds import (
     PAIRS,
     RATE,
     SIZE,
+    STORAGE,
     SWITCH,
     TEXT,
     Either,
@@ -121,6 +122,16 @@ CATALOG: Final = Option(
 )
 TABLE: Final = Option(
     "--table", TEXT, "name of the table in that catalogue", metavar="NAMESPACE.NAME"
+)
+
+
+STORAGE_OPTION: Final = Option(
+    "--storage",
+    STORAGE,
+    "a setting of the object store of an s3:// or s3a:// directory, by its name in Spark "
+    "(fs.s3a.endpoint), PyIceberg (s3.endpoint) or deltalake (AWS_ENDPOINT_URL)",
+    name="storage",
+    default="the variables AWS_..., and --conf spark.hadoop.fs.s3a. where Spark runs",
 )
 
 

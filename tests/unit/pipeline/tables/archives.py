@@ -11,6 +11,7 @@ from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.tables import data_files
 from minibroker.pipeline.tables import delta as delta_table
 from minibroker.pipeline.tables import iceberg as iceberg_table
+from minibroker.pipeline.tables.choice import place_of
 from minibroker.pipeline.tables.data_files import DataFile, write_files
 from minibroker.pipeline.tables.table import BatchId
 from tests.pipeline.table_readers import READERS
@@ -32,8 +33,8 @@ TOPIC = "a-topic-with-a-name-longer-than-what-statistics-keep"
 
 def opened(file_format: str, directory: Path) -> Table:
     if file_format == "iceberg":
-        return iceberg_table.open_table(str(directory), {}, None)
-    return delta_table.open_table(str(directory))
+        return iceberg_table.open_table(place_of(str(directory), None), {}, None)
+    return delta_table.open_table(place_of(str(directory), None))
 
 
 def rows(first: int, count: int, days: int | None = None) -> pa.RecordBatch:

@@ -16,7 +16,8 @@ def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         tables.check("delta", "d")
 
 
-def test_a_url_is_refused() -> None:
-    tables.check("iceberg", "d")
-    with pytest.raises(PipelineError, match="iceberg tables cannot be at s3a://bucket/d: give"):
-        tables.check("iceberg", "s3a://bucket/d")
+def test_a_url_is_one_of_a_store() -> None:
+    for directory in ("d", "s3://bucket/d", "s3a://bucket/d"):
+        tables.check("iceberg", directory)
+    with pytest.raises(PipelineError, match="iceberg tables cannot be at hdfs://name/d: give"):
+        tables.check("iceberg", "hdfs://name/d")

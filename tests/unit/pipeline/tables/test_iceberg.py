@@ -13,6 +13,7 @@ from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.state import job_directory
 from minibroker.pipeline.tables import delta as delta_table
 from minibroker.pipeline.tables import iceberg as iceberg_table
+from minibroker.pipeline.tables.choice import place_of
 from minibroker.pipeline.tables.data_files import write_files
 from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.values.arrow_types import plain
@@ -82,7 +83,7 @@ def test_a_batch_without_records_counts(file_format: str, tmp_path: Path) -> Non
 
 def test_readers_find_a_day_by_the_statistics(tmp_path: Path) -> None:
     """Delta's log has the smallest and the largest offset of each file."""
-    table = delta_table.open_table(str(tmp_path))
+    table = delta_table.open_table(place_of(str(tmp_path), None))
     table.commit(BatchId(QUERY, 0), written(table, BatchId(QUERY, 0)))
     assert len(table.files()) == 2
     actions = pa.table(table._table.get_add_actions(flatten=True)).to_pylist()
@@ -94,8 +95,10 @@ def test_readers_find_a_day_by_the_statistics(tmp_path: Path) -> None:
 def test_columns_are_taken_in(file_format: str, tmp_path: Path) -> None:
     """A new table without the column; fields are added to it; an older reader is not needed."""
     opener = {
-        "iceberg": lambda: iceberg_table.open_table(str(tmp_path), {}, None, ["value"]),
-        "delta": lambda: delta_table.open_table(str(tmp_path), ["value"]),
+        "iceberg": lambda: iceberg_table.open_table(
+            place_of(str(tmp_path), None), {}, None, ["value"]
+        ),
+        "delta": lambda: delta_table.open_table(place_of(str(tmp_path), None), ["value"]),
     }
     table: Table = opener[file_format]()
     assert "value" not in table.columns().names
@@ -110,7 +113,7 @@ def test_columns_are_taken_in(file_format: str, tmp_path: Path) -> None:
 
 
 def test_iceberg_widens_and_refuses(tmp_path: Path) -> None:
-    table = iceberg_table.open_table(str(tmp_path), {}, None, ["value"])
+    table = iceberg_table.open_table(place_of(str(tmp_path), None), {}, None, ["value"])
     table.take_in({"value": pa.struct([("x", pa.int32()), ("y", pa.float32())])})
     wide = pa.struct([("x", pa.int64()), ("y", pa.float64())])
     table.take_in({"value": wide})
@@ -123,9 +126,9 @@ def test_iceberg_widens_and_refuses(tmp_path: Path) -> None:
 def test_upkeep_merges_files_of_other_columns(file_format: str, tmp_path: Path) -> None:
     job_directory.write_job(LocalFiles(), str(tmp_path), {"job": "archive", "format": file_format})
     table: Table = (
-        iceberg_table.open_table(str(tmp_path), {}, None, ["value"])
+        iceberg_table.open_table(place_of(str(tmp_path), None), {}, None, ["value"])
         if file_format == "iceberg"
-        else delta_table.open_table(str(tmp_path), ["value"])
+        else delta_table.open_table(place_of(str(tmp_path), None), ["value"])
     )
     types = [
         pa.struct([("x", pa.int64())]),

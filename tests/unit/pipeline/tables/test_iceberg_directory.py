@@ -8,6 +8,7 @@ import pytest
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.table import StaticTable
 
+from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.tables.iceberg import SCHEMA
 from minibroker.pipeline.tables.iceberg_directory import IDENTIFIER, DirectoryCatalog
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def made(directory: Path) -> DirectoryCatalog:
     """A catalogue with an empty table."""
-    catalog = DirectoryCatalog(str(directory))
+    catalog = DirectoryCatalog(str(directory), LocalFiles())
     catalog.create_table(IDENTIFIER, SCHEMA)
     return catalog
 
@@ -27,7 +28,7 @@ def version(directory: Path) -> str:
 
 
 def test_each_commit_is_a_version(tmp_path: Path) -> None:
-    catalog = DirectoryCatalog(str(tmp_path))
+    catalog = DirectoryCatalog(str(tmp_path), LocalFiles())
     with pytest.raises(NoSuchTableError, match="there is no Iceberg table in"):
         catalog.load_table(IDENTIFIER)
     table = catalog.create_table(IDENTIFIER, SCHEMA)
@@ -43,7 +44,7 @@ def test_the_slower_of_two_writers_fails(tmp_path: Path, monkeypatch: pytest.Mon
     catalog = made(tmp_path)
     slow, quick = catalog.load_table(IDENTIFIER), catalog.load_table(IDENTIFIER)
     quick.transaction().set_properties({"a": "1"}).commit_transaction()
-    stale = DirectoryCatalog(str(tmp_path))
+    stale = DirectoryCatalog(str(tmp_path), LocalFiles())
     monkeypatch.setattr(stale, "_newest", lambda: 1)
     monkeypatch.setattr(slow, "catalog", stale)
     change = slow.transaction().set_properties({"commit.retry.num-retries": "0"})
@@ -69,5 +70,5 @@ def test_a_writer_killed_before_its_hint(tmp_path: Path) -> None:
 
 def test_a_second_creation_finds_the_first(tmp_path: Path) -> None:
     first = made(tmp_path).load_table(IDENTIFIER)
-    again = DirectoryCatalog(str(tmp_path)).create_table(IDENTIFIER, SCHEMA)
+    again = DirectoryCatalog(str(tmp_path), LocalFiles()).create_table(IDENTIFIER, SCHEMA)
     assert again.metadata.table_uuid == first.metadata.table_uuid

@@ -11,6 +11,7 @@ import pytest
 from pyiceberg.expressions import AlwaysTrue
 
 from minibroker.pipeline.tables import iceberg, iceberg_upsert
+from minibroker.pipeline.tables.choice import place_of
 from minibroker.pipeline.tables.iceberg_upsert import range_of
 from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.values.changes import Changes
@@ -25,7 +26,7 @@ EVERY = [field.name for field in iceberg.SCHEMA.fields]
 
 
 def opened(directory: Path, columns: pa.Schema) -> IcebergTable:
-    found = iceberg.open_table(str(directory), {}, None, EVERY)
+    found = iceberg.open_table(place_of(str(directory), None), {}, None, EVERY)
     found.take_in({field.name: field.type for field in columns})
     return found
 

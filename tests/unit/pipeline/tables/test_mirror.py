@@ -10,6 +10,7 @@ import pytest
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import LocalFiles
 from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.tables.choice import place_of
 from minibroker.pipeline.tables.data_files import write_files
 from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.tables.mirror import MirrorTable
@@ -34,8 +35,8 @@ def opened(file_format: str, directory: Path, *by: str) -> MirrorTable:
     files = LocalFiles()
     plan = ArchivePlan(Kafka(), str(directory), ["a"], format=file_format, upsert_by=by)
     archive = FileArchive(files, str(directory))
-    staged = ParquetDirectory(archive, files, str(directory), ["value"], "snappy")
-    return MirrorTable(plan, files, staged)
+    staged = ParquetDirectory(archive, files, str(directory), ["value"], compression="snappy")
+    return MirrorTable(plan, place_of(str(directory), None), staged)
 
 
 def written(

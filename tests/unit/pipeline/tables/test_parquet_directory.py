@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def opened(directory: Path) -> ParquetDirectory:
     files = LocalFiles()
     archive = FileArchive(files, str(directory))
-    return ParquetDirectory(archive, files, str(directory), ["value"], "snappy")
+    return ParquetDirectory(archive, files, str(directory), ["value"], compression="snappy")
 
 
 def test_only_the_named_files_count(tmp_path: Path) -> None:

@@ -44,6 +44,12 @@ def test_our_source_makes_the_pause_itself(source: str, trigger: str) -> None:
         ({"topics": ()}, "either --topic or --pattern"),
         ({"pattern": "b"}, "either --topic or --pattern"),
         ({"every_ms": 5}, "--every is for a job with --follow"),
+        ({"storage": {"s3.region": "x"}}, "--storage is for a directory such as s3://BUCKET/DIR"),
+        ({"checkpoint_directory": "s3://b/c"}, "--checkpoint is on another file system than --to"),
+        (
+            {"to": "s3://b/d", "checkpoint_directory": "c", "format": "json"},
+            "--checkpoint is on another file system than --to",
+        ),
         ({"catalog": {"type": "sql"}}, "--catalog and --table go together"),
         ({"table": "a.b"}, "--catalog and --table go together"),
         ({"catalog": {"a": "b"}, "table": "a.b", "format": "delta"}, "--catalog is for iceberg"),
