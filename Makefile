@@ -43,8 +43,8 @@ help: ## what can be made
 run: $(VENV)/.runtime ## serve on 127.0.0.1:9092 (LISTEN=HOST:PORT: there), data in ./minibroker-data
 	$(BIN)/minibroker serve --listen $(LISTEN)
 
-# What needs neither Java nor a fetched peer: quick enough to run before each commit.
-quick: $(VENV)/.test ## unit tests, lint and types, without Java, about a minute
+# What needs neither Java nor a fetched peer: for each commit. Between two edits: ARGS= of `make test`.
+quick: $(VENV)/.test ## unit tests, lint and types, without Java, two minutes on two cores
 	$(BIN)/python -m pytest tests/unit tests/meta tests/scenario -m 'not java and not slow' -n 2 --dist loadfile $(ARGS)
 
 # The environments stand in build/. A version that is not installed is named.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from minibroker.error_codes import ErrorCode
 from minibroker.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -18,6 +20,12 @@ from tests.support.cluster import add_broker
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, RawClient
+
+
+@pytest.fixture
+def settings() -> dict[str, str]:
+    """Return settings with which a stop does not wait for broker 2, which is registered only."""
+    return {"controlled.shutdown.enable": "false"}
 
 
 async def test_only_the_controller_lists(deposed: InProcessBroker, client: RawClient) -> None:
