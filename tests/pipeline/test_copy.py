@@ -65,6 +65,22 @@ def test_to_another_cluster_and_groups_follow(
     assert offsets(address, group) == moved
 
 
+def test_large_records_that_the_topic_takes(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """The target is made with the source's `max.message.bytes`; no client has a lower bound."""
+    large = {"max.message.bytes": "20000000"}
+    topics.create(minibroker_address, topic, 1, large)
+    client = topics.producer(minibroker_address, message_max_bytes="20000000")
+    sent = [b"a" * 3_000_000, b"b", b"c" * 8_000_000]
+    for value in sent:
+        client.produce(topic, value, partition=0)
+    assert client.flush(topics.SECONDS) == 0
+    where: dict[str, Any] = {"bootstrap": minibroker_address, "checkpoint": tmp_path / "copy"}
+    assert copy(topic, to_topic=f"{topic}-copy", spark=spark, **where).rows == 3
+    assert values(minibroker_address, f"{topic}-copy") == sent
+
+
 def test_by_key_renamed_and_refused(
     spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:

@@ -416,7 +416,7 @@ def test_the_page_is_typed(
 def test_events_of_debezium_become_rows(
     registry: Registry, common: dict[str, Any], topic: str, tmp_path: Path
 ) -> None:
-    """Avro of a registry into Iceberg; JSON with its schema into Delta by the record's key."""
+    """Avro of a registry into Iceberg; JSON with its schema and rows among it into Delta."""
     address = common["bootstrap"]
     row = {**record(id="long", name=["null", "string"]), "name": "Value"}
     event = {
@@ -443,9 +443,12 @@ def test_events_of_debezium_become_rows(
     for read in TABLES["iceberg"]:
         assert read(common["to"], "id", "name") == [(1, "c"), (3, "d")], read
 
+    gone = {"id": 4, "name": "x", "__deleted": "true"}
+    texts += [json.dumps(gone | {"__deleted": "false"}).encode(), json.dumps(gone).encode()]
+    texts.append(b'{"id": 5, "name": "y", "op": "buy", "payload": 1}')
     send(address, f"{topic}-json", texts)
     table = {**common, "format": "delta", "upsert_by": ["id"], "to": tmp_path / "of-json"}
     table |= {"schema_registry": None, "schema": "id BIGINT, name STRING"}
-    assert archive(f"{topic}-json", **table).rows == 5
+    assert archive(f"{topic}-json", **table).rows == 8
     for read in TABLES["delta"]:
-        assert read(tmp_path / "of-json", "id", "name") == [(1, "c"), (3, "d")], read
+        assert read(tmp_path / "of-json", "id", "name") == [(1, "c"), (3, "d"), (5, "y")], read

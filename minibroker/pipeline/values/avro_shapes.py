@@ -184,7 +184,7 @@ class Shapes:
             return Shape(found, is_quick, told=_iso, name=logical, python=python)
         if kind == "bytes" and (decimal := self._decimal(schema)) is not None:
             return decimal
-        meaning = MEANINGS.get(schema.get("connect.name", ""))
+        meaning = MEANINGS.get(str(schema.get("connect.name")))
         if meaning is not None and meaning.of == _OF_VALUES.get(kind) and not self._as_numbers:
             return _of_meaning(meaning, kind)
         return self._by_name(kind, space, around, where)

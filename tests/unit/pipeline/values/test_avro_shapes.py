@@ -137,3 +137,8 @@ def test_decimals_that_no_column_of_decimals_holds_are_text() -> None:
         "d": "0." + "0" * 127,
     }
     assert AvroReader(json.dumps(DECIMALS), as_numbers=True).type.field("c").type == pa.binary()
+
+
+def test_a_name_that_is_no_text_means_nothing() -> None:
+    odd = record(("a", {"type": "long", "connect.name": ["x"]}))
+    assert AvroReader(json.dumps(odd)).type == pa.struct([("a", pa.int64())])
