@@ -13,7 +13,6 @@ escape sequences that a terminal obeys. So no logger has to look at what it writ
 from __future__ import annotations
 
 import logging
-from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -36,7 +35,8 @@ class LogLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, and behind it the traceback that belongs to it."""
-        shown = copy(record)  # other handlers get the event as it is
+        # Other handlers get the event as it is.
+        shown = logging.makeLogRecord(record.__dict__)
         if isinstance(shown.args, tuple):
             shown.args = tuple(
                 value if isinstance(value, (int, float)) else _Value(value) for value in shown.args

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from pathlib import Path
 from typing import Final
@@ -28,7 +27,7 @@ def write_ready_file(path: str, lines: str) -> None:
     if file.exists() and not file.is_file():
         _write_stream(file, lines)
         return
-    part = file.with_name(f"{file.name}.{secrets.token_hex(8)}.part")
+    part = file.with_name(f"{file.name}.{os.urandom(8).hex()}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(part, flags, _MODE), "w", encoding="utf-8") as opened:
