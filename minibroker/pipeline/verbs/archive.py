@@ -126,7 +126,7 @@ class ArchivePlan(NamedTuple):
         Option(
             "--schema",
             Kind("DDL|FILE"),
-            "or values are JSON with these fields, such as 'id BIGINT, amount DOUBLE'",
+            "or values are JSON with these fields, such as 'id BIGINT, amount DECIMAL(10, 2)'",
             VALUES,
         ),
     ] = None
@@ -315,12 +315,13 @@ needs --checkpoint DIR.
 
 With --schema-registry or --schema, the column value is a struct with the fields of the schemas of
 the subjects TOPIC-value, and of all others that come. A newer schema adds fields and widens int to
-long and float to double (not in delta); fields that it lacks stay and are null. What cannot be
+long and float to double (in delta only before the table is made); fields that it lacks stay and are
+null. Times, dates and decimals that Connect and Debezium name are such columns. What cannot be
 decoded, or does not fit, is a dead letter. This needs: pip install 'minibroker[schemas]'
 
 With --upsert-by, the table has the rows and not the records: values are events of Debezium (op,
 before, after; in JSON also below payload), or rows as they are. A later record of a key replaces
-the row, an event d or a tombstone removes it.
+the row; an event d, a row with __deleted: "true" or a tombstone removes it.
 """,
     examples=(
         "archive --topic orders --to archive",
