@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from contextlib import suppress
 from functools import partial
-from threading import Thread
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from minibroker.daemons import in_daemon
 
 LOOKUPS_MAX: Final = 2
 """Most lookups at the same time."""
@@ -40,37 +37,19 @@ class Resolver:
             return [name]
         await self._slots.acquire()
         try:
-            lookup = _Lookup(name)
+            found = in_daemon(partial(_look_up, name), "minibroker-resolver")
         except BaseException:
             self._slots.release()
             raise
-        lookup.found.add_done_callback(lambda _: self._slots.release())
-        return await asyncio.shield(lookup.found)
+        found.add_done_callback(lambda _: self._slots.release())
+        return await asyncio.shield(found)
 
 
-class _Lookup:
-    """A lookup and its thread. Constant after construction."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._loop = asyncio.get_running_loop()
-        self.found: asyncio.Future[list[str]] = self._loop.create_future()
-        self.found.add_done_callback(_mark_retrieved)
-        Thread(target=self._run, name="minibroker-resolver", daemon=True).start()
-
-    def _run(self) -> None:
-        """Do the lookup, on the thread, and hand the outcome to the loop."""
-        try:
-            entries = socket.getaddrinfo(self._name, None, type=socket.SOCK_STREAM)
-        except Exception as error:  # the caller gets it, whatever it is
-            self._tell(partial(self.found.set_exception, error))
-            return
-        entries.sort(key=lambda entry: entry[0] != socket.AF_INET)
-        self._tell(partial(self.found.set_result, [str(entry[4][0]) for entry in entries]))
-
-    def _tell(self, settle: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is closed, so nobody waits
-            self._loop.call_soon_threadsafe(settle)
+def _look_up(name: str) -> list[str]:
+    """Return the addresses of a name, IPv4 first. Blocks. Raises OSError, UnicodeError."""
+    entries = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    entries.sort(key=lambda entry: entry[0] != socket.AF_INET)
+    return [str(entry[4][0]) for entry in entries]
 
 
 def is_address(name: str) -> bool:
@@ -82,8 +61,3 @@ def is_address(name: str) -> bool:
             continue
         return True
     return False
-
-
-def _mark_retrieved(found: asyncio.Future[list[str]]) -> None:
-    """Read the error, so that asyncio does not log it if the caller is gone."""
-    found.exception()

@@ -20,6 +20,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from minibroker.daemons import in_daemon
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError, ProtocolError
 from minibroker.protocol.dialogue import (
@@ -196,7 +197,9 @@ class PeerConnection:
                 result: _T = ended.value
                 return result
             found = await (
-                self.call(*step) if isinstance(step, Inquiry) else asyncio.to_thread(step)
+                self.call(*step)
+                if isinstance(step, Inquiry)
+                else in_daemon(step, "minibroker-peer-login")
             )
 
     async def _read(self) -> None:

@@ -25,6 +25,7 @@ from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Opene
 
 from jwt import PyJWK, PyJWTError
 
+from minibroker.daemons import in_daemon
 from minibroker.errors import ConfigError
 from minibroker.security.sasl.signed_token import (
     ALGORITHMS,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FETCH_S: Final = 20.0
+_THREAD: Final = "minibroker-keys"
 JWKS_BYTES_MAX: Final = 512 * 1024
 _CHUNK_BYTES: Final = 64 * 1024
 MISSING_MS: Final = 60_000
@@ -197,8 +199,11 @@ class KeySet:
     async def begin(self, timers: Timers, clock: Clock) -> None:
         """Read the keys, and again from time to time until `close`. Raises ConfigError."""
         self._timers, self._clock = timers, clock
+        logger.info(
+            "waiting for the keys of signed tokens at %s, %g s at most", self._source.url, FETCH_S
+        )
         try:
-            self.keys = await asyncio.to_thread(self._source.read)
+            self.keys = await in_daemon(self._source.read, _THREAD)
         except (OSError, ValueError) as error:
             raise ConfigError(
                 f"sasl.oauthbearer.jwks.endpoint.url={self._source.url} cannot be read: {error}"
@@ -254,7 +259,7 @@ class KeySet:
 
     async def _has_read(self) -> bool:
         try:
-            self.keys = await asyncio.to_thread(self._source.read)
+            self.keys = await in_daemon(self._source.read, _THREAD)
         except (OSError, ValueError) as error:
             logger.warning("the keys in use stay: %s cannot be read: %s", self._source.url, error)
             return False
