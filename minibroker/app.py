@@ -31,7 +31,7 @@ from minibroker.handlers.context import Services
 from minibroker.handlers.registry import advertised_versions, supported_versions
 from minibroker.metrics import Metrics
 from minibroker.partitions.append_queue import fail_answer
-from minibroker.partitions.checking import Checker
+from minibroker.partitions.checking import LONG_LANES, Checker
 from minibroker.partitions.directories import FailedDirectories
 from minibroker.partitions.fetch_session import FetchSessionCache
 from minibroker.partitions.flushing import Flusher
@@ -106,6 +106,10 @@ class Broker:
         self.read_workers = Workers(self._storage_failed, "minibroker-read")
         """Threads for reads that consumers wait for."""
         self.check_worker = Worker(self._storage_failed, "minibroker-check")
+        self.long_check_workers = [
+            Worker(self._storage_failed, f"minibroker-long-check-{number}")
+            for number in range(LONG_LANES)
+        ]
         self.failure: asyncio.Future[str]
         """Made at the start. Done with the reason when the broker cannot go on; then `stop` is
         due."""
@@ -189,7 +193,9 @@ class Broker:
         partitions.appends.flusher = Flusher(
             lambda path: self.flush_workers.of(path).run_then, fail_answer
         )
-        partitions.checker = Checker(self.check_worker.run_then)
+        partitions.checker = Checker(
+            self.check_worker.run_then, [worker.run_then for worker in self.long_check_workers]
+        )
         self.logs.report_high_watermarks(partitions.high_watermark_of)
         return partitions
 
@@ -525,6 +531,7 @@ class Broker:
             self.flush_workers,
             self.read_workers,
             self.check_worker,
+            *self.long_check_workers,
         )
 
     def _close_workers(self) -> None:

@@ -3,8 +3,9 @@ large batches, compressed ones that unfold to much, those that are built anew.
 
 On the way of a Produce request, before its records get their offsets. The connection waits until
 the worker is done, so its requests keep their order; then the loop numbers and appends
-(`storage.validator`). The worker has one batch in hand at a time: that bounds the memory that
-batches unfold to.
+(`storage.validator`). There are three workers: one for what takes some ms, and two for the rest, so
+that a batch that takes seconds delays no small one, and one client's batches do not delay all large
+ones. Each worker has one batch in hand at a time: that bounds the memory that batches unfold to.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.partitions.cold_reads import ColdError
 from minibroker.records.produce_rules import LargeBatchError
-from minibroker.storage.record_checks import is_quick
+from minibroker.storage.record_checks import HEADERS_AT_ONCE_MAX, is_quick
 from minibroker.storage.validator import check
 
 if TYPE_CHECKING:
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
     from minibroker.storage.append_rules import AppendRules
     from minibroker.storage.validator import CheckedRecords
 
+SHORT_BYTES_MAX: Final = 16 << 10
+SHORT_RECORDS_MAX: Final = 10_000
+"""A compressed batch of so many bytes and records is checked in some ms, and in a third of a second
+at worst (`record_checks.unfolded_headers_max`)."""
+QUICK_BYTES_MAX: Final = 2 * HEADERS_AT_ONCE_MAX
+LONG_LANES: Final = 2
 _FORMAT_0: Final = 0
 _FORMAT_2: Final = 2
 
@@ -73,7 +80,7 @@ class ReceivedBatch:
         if partition is None:
             return False
         rules = partition.log.rules
-        if is_quick(self.header, rules) or rules.magic == _FORMAT_0:
+        if self._needs_no_check(rules) or rules.magic == _FORMAT_0:
             return False
         try:
             self.checked = check(
@@ -82,6 +89,10 @@ class ReceivedBatch:
         except LargeBatchError:
             return True
         return False
+
+    def _needs_no_check(self, rules: AppendRules) -> bool:
+        """Return whether the append may check it: few records, and no room for many headers."""
+        return is_quick(self.header, rules) and len(self.records) <= QUICK_BYTES_MAX
 
     def check_repeatably(self, now_ms: int) -> bool:
         """Check the batch like `check`. Return False where it takes too long for the loop, where
@@ -92,7 +103,7 @@ class ReceivedBatch:
         if self.cold_producers is not None:
             return False
         rules = self.partition.log.rules
-        if is_quick(self.header, rules):
+        if self._needs_no_check(rules) or (rules.is_append_time and is_quick(self.header, rules)):
             return True
         if rules.magic != _FORMAT_2 or rules.is_append_time:
             return False
@@ -108,14 +119,34 @@ class ReceivedBatch:
         return self.checked
 
 
-class Checker:
-    """Checks of batches on a worker. Belongs to the loop."""
+def is_short(records: memoryview, header: BatchHeader | None) -> bool:
+    """Return whether the check of a batch takes little time, whatever is in it. A message set
+    (None) does not say how many messages it holds."""
+    return (
+        header is not None and len(records) <= SHORT_BYTES_MAX and header.count <= SHORT_RECORDS_MAX
+    )
 
-    __slots__ = ("_run_then",)
+
+class _Lane:
+    """A worker, and how many batches it has in hand or in its queue."""
+
+    __slots__ = ("run_then", "waiting")
 
     def __init__(self, run_then: RunThen) -> None:
-        """Take `run_then`, which runs a task on a worker and tells the loop how it ended."""
-        self._run_then = run_then
+        self.run_then = run_then
+        self.waiting = 0
+
+
+class Checker:
+    """Checks of batches on workers. Belongs to the loop."""
+
+    __slots__ = ("_long", "_short")
+
+    def __init__(self, run_then: RunThen, run_long_then: Sequence[RunThen] = ()) -> None:
+        """Take what runs a task on a worker and tells the loop how it ended: for short checks, and
+        for each worker of long ones (none: they go the way of the short ones)."""
+        self._short = _Lane(run_then)
+        self._long = [_Lane(run_long) for run_long in run_long_then] or [self._short]
 
     async def check_large(self, batches: Sequence[ReceivedBatch], now_ms: int) -> None:
         """Check batches that would hold the loop, one after the other."""
@@ -135,6 +166,9 @@ class Checker:
         header: BatchHeader | None,
     ) -> asyncio.Future[CheckedRecords]:
         """Check `records`, which nobody else uses meanwhile; `partition` is for messages only."""
+        lane = self._short
+        if not is_short(records, header):
+            lane = min(self._long, key=lambda long: long.waiting)
         future: asyncio.Future[CheckedRecords] = asyncio.get_running_loop().create_future()
         outcome: list[CheckedRecords | Exception] = []
 
@@ -148,6 +182,7 @@ class Checker:
                 outcome.append(error)
 
         def done(_failure: object) -> None:
+            lane.waiting -= 1
             if future.done():
                 return  # the connection is gone
             [checked] = outcome
@@ -156,5 +191,6 @@ class Checker:
             else:
                 future.set_result(checked)
 
-        self._run_then(task, done)
+        lane.waiting += 1
+        lane.run_then(task, done)
         return future

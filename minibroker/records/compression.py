@@ -40,6 +40,7 @@ _INT32: Final = Struct(">i")
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _GZIP_WINDOW_BITS: Final = 31  # 15 bits of window, +16: with the gzip header and trailer
+_GZIP_PIECE_BYTES: Final = 8 << 10
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _ZSTD_LEVEL: Final = 3
 _ZSTD_FIRST_GUESS_BYTES: Final = 64 * 1024
@@ -96,24 +97,27 @@ def _gzip_decompress(data: Data, size_bytes_max: int) -> bytes:
     import zlib  # noqa: PLC0415
 
     parts: list[bytes] = []
-    size_bytes = 0
-    rest = bytes(data)
-    # One turn per gzip member; each takes at least its 18 bytes of header and trailer.
+    size_bytes = position = 0
+    view = memoryview(data)
+    unpacker = zlib.decompressobj(_GZIP_WINDOW_BITS)
+    # In pieces, because a member's end hands back a copy of all that is left of its input.
     while True:
-        unpacker = zlib.decompressobj(_GZIP_WINDOW_BITS)
+        piece = view[position : position + _GZIP_PIECE_BYTES]
         try:
-            part = unpacker.decompress(rest, size_bytes_max - size_bytes + 1)
+            part = unpacker.decompress(piece, size_bytes_max - size_bytes + 1)
         except zlib.error as error:
             raise CorruptionError(f"gzip data is malformed: {error}") from error
         size_bytes += len(part)
         if size_bytes > size_bytes_max:
             raise _too_large("gzip", size_bytes_max)
-        if not unpacker.eof:
-            raise CorruptionError(f"gzip data ends early, after {size_bytes} unfolded bytes")
         parts.append(part)
-        rest = unpacker.unused_data
-        if not rest.startswith(_GZIP_MAGIC):
-            return b"".join(parts)
+        position += len(piece) - len(unpacker.unused_data)
+        if unpacker.eof:
+            if bytes(view[position : position + len(_GZIP_MAGIC)]) != _GZIP_MAGIC:
+                return b"".join(parts)
+            unpacker = zlib.decompressobj(_GZIP_WINDOW_BITS)
+        elif not piece:
+            raise CorruptionError(f"gzip data ends early, after {size_bytes} unfolded bytes")
 
 
 def _snappy_compress(data: Data, level: int | None) -> bytes:

@@ -22,14 +22,27 @@ from typing import Final, NamedTuple
 
 from minibroker.errors import CorruptionError
 from minibroker.records.batch import APPEND_TIME_FLAG, NO_TIMESTAMP, BatchHeader
-from minibroker.records.record import INT32_BYTES_MAX, INT64_BYTES_MAX, read_varint, wrap_int64
+from minibroker.records.record import (
+    INT32_BYTES_MAX,
+    INT64_BYTES_MAX,
+    RECORD_BYTES_MIN,
+    TooManyRecordsError,
+    read_varint,
+    wrap_int64,
+)
 
 Bytes = bytes | memoryview
 
+_HEADER_BYTES_MIN: Final = 2
+"""The sizes of key and value, one byte each."""
 _RUN_MIN: Final = 8
 """Fewer neighbours than this are not worth a look at their columns."""
 _RUN_MAX: Final = 512
 _NO_RUN: Final = (0, -1, False)
+READ_ON_MAX: Final = 10_000
+"""Compressed records that are read behind the first offset out of order. The batch is refused for
+it, but for what is wrong behind it first, as by Kafka. A few hundred bytes may unfold to millions
+of records, so this ends somewhere; Kafka reads all."""
 _RETRY_AFTER: Final = 64
 """Records until the next look, where neighbours were not alike."""
 _INT64_MAX: Final = 2**63 - 1
@@ -63,16 +76,29 @@ class UnreadableLengthError(CorruptionError):
 
 
 def read_contents(
-    body: Bytes, position: int, end: int, header: BatchHeader, *, is_framed: bool
+    body: Bytes,
+    position: int,
+    end: int,
+    header: BatchHeader,
+    *,
+    is_framed: bool,
+    headers_max: int | None = None,
 ) -> Contents:
     """Read the `header.count` records that must fill `body` from `position` to `end` exactly.
 
     `is_framed`: the fields of a record must take the bytes that its length declares. Kafka does not
-    compare the two in a batch that stays compressed. Raises CorruptionError, UnreadableLengthError
-    (where `is_framed`).
+    compare the two in a batch that stays compressed. Such records are read for some way only where
+    their offsets are not in order (READ_ON_MAX). Raises CorruptionError, UnreadableLengthError
+    (where `is_framed`), TooManyRecordsError for more than `headers_max` headers in all.
     """
+    if not is_framed and header.count * RECORD_BYTES_MIN > end - position:
+        raise CorruptionError(f"{header.count} records do not fit into {end - position} bytes")
+    if headers_max is None:
+        headers_max = end - position
     try:
-        facts = _read_all(body, position, end, header.count)
+        facts = _read_all(body, position, end, header.count, headers_max, is_framed)
+    except TooManyRecordsError:
+        raise
     except (IndexError, CorruptionError):
         facts = None
     if facts is not None:
@@ -86,19 +112,20 @@ def read_contents(
         if earliest >= -_INT64_MAX and latest <= _INT64_MAX:
             latest = latest if latest > NO_TIMESTAMP else NO_TIMESTAMP
             return earliest, latest, is_consecutive, has_null_key
-    return _exactly(iterate_records(body, position, end, header, is_framed=is_framed))
+    records = iterate_records(
+        body, position, end, header, is_framed=is_framed, headers_max=headers_max
+    )
+    return _exactly(records)
 
 
-def _read_all(  # noqa: C901, PLR0912, PLR0915  calls would cost more than the work
-    body: Bytes, position: int, end: int, count: int
+def _read_all(  # noqa: C901, PLR0912, PLR0915, PLR0917  calls would cost more than the work
+    body: Bytes, position: int, end: int, count: int, room: int, is_framed: bool
 ) -> tuple[int, int, bool, bool] | None:
     """Return largest delta (ms), a bound below all, are offsets consecutive, is a key null.
 
-    None, IndexError or CorruptionError: `_exactly` has to read them. Numbers are as they are
-    written: twice their value; odd if negative.
+    None, IndexError, CorruptionError: `_exactly` reads them. Numbers are doubled, odd if negative.
     """
-    late = early = -1
-    is_consecutive, has_null_key = True, False
+    late, early, is_consecutive, has_null_key = -1, -1, True, False
     index, hop, look_at = 0, 0, 0  # two records of one size are enough for a look
     while index < count:
         length = body[position]
@@ -122,7 +149,8 @@ def _read_all(  # noqa: C901, PLR0912, PLR0915  calls would cost more than the w
         at += 1
         if offset > 0x7F:
             offset, at = _written(body, at - 1)
-        is_consecutive = is_consecutive and offset == index << 1
+        if offset != index << 1:
+            is_consecutive, stop = False, stop if is_framed else -1  # compressed: `_exactly`
         size = body[at]
         at += 1
         if size > 0x7F:
@@ -142,16 +170,16 @@ def _read_all(  # noqa: C901, PLR0912, PLR0915  calls would cost more than the w
                 at += 1
         at += size >> 1
         odd |= size if size != 1 else 0
-        at = _behind_headers(body, at) if body[at] else at + 1
+        at += 1
+        if body[at - 1]:
+            at, room = _behind_headers(body, at - 1, room)
         if at != stop or odd & 1:
             return None
         index += 1
         if stop - position == hop and index >= look_at:
             alike, time, is_keyless = _read_run(body, stop, (end - stop) // hop, hop, index, count)
-            late = max(late, time)
-            has_null_key = has_null_key or is_keyless
-            index += alike
-            stop += alike * hop
+            late, has_null_key = max(late, time), has_null_key or is_keyless
+            index, stop = index + alike, stop + alike * hop
             look_at = index if alike else index + _RETRY_AFTER
         else:
             hop = stop - position
@@ -228,26 +256,49 @@ def _written(body: Bytes, at: int, bytes_max: int = INT32_BYTES_MAX) -> tuple[in
     return value << 1 ^ value >> 63, at
 
 
-def _behind_headers(body: Bytes, at: int) -> int:
-    """Return the position behind the headers whose count stands at `at`. Raises CorruptionError."""
+def _behind_headers(body: Bytes, at: int, room: int) -> tuple[int, int]:
+    """Return the position behind the headers whose count stands at `at`, and for how many headers
+    there is room then. Raises CorruptionError, TooManyRecordsError where there is none for these.
+    """
     count, at = read_varint(body, at)
-    if not 0 <= count <= len(body) - at:
+    if not 0 <= count * _HEADER_BYTES_MIN <= len(body) - at:
         raise CorruptionError(f"record declares {count} headers in {len(body) - at} bytes")
+    room -= count
+    if room < 0:
+        raise TooManyRecordsError("the records have more headers than such a batch may have")
     for _ in range(count):
-        size, at = read_varint(body, at)
-        if size < 0:
-            raise CorruptionError(f"record has a header whose key has size {size}")
-        at += size
-        size, at = read_varint(body, at)
-        at += max(size, 0)
-    return at
+        size = body[at]
+        if size > 0x7F or size & 1:
+            size, at = read_varint(body, at)
+            if size < 0:
+                raise CorruptionError(f"record has a header whose key has size {size}")
+            at += size
+        else:
+            at += 1 + (size >> 1)
+        size = body[at]
+        if size > 0x7F:
+            size, at = read_varint(body, at)
+            at += max(size, 0)
+        else:
+            at += 1 + (0 if size & 1 else size >> 1)
+    return at, room
 
 
 def iterate_records(
-    body: Bytes, position: int, end: int, header: BatchHeader, *, is_framed: bool
+    body: Bytes,
+    position: int,
+    end: int,
+    header: BatchHeader,
+    *,
+    is_framed: bool,
+    headers_max: int | None = None,
 ) -> Iterator[RecordFacts]:
-    """Yield one record after the other, as Kafka reads them. Raises as `read_contents`."""
+    """Yield one record after the other, as Kafka reads them, and as many as `read_contents` reads.
+    Raises as `read_contents`.
+    """
     body = bytes(body[position:end])
+    room = len(body) if headers_max is None else headers_max
+    index_end: int | None = None
     base_timestamp = header.base_timestamp
     append_time = header.max_timestamp if header.is_append_time else None
     position = 0
@@ -258,7 +309,7 @@ def iterate_records(
             offset, at = read_varint(body, at)
             key_size, at = read_varint(body, at)
             size, at = read_varint(body, at + max(key_size, 0))
-            position = _behind_headers(body, at + max(size, 0))
+            position, room = _behind_headers(body, at + max(size, 0), room)
         except IndexError as error:
             raise CorruptionError(
                 f"record {index} of {header.count} reaches beyond the batch"
@@ -270,6 +321,10 @@ def iterate_records(
             )
         timestamp = wrap_int64(base_timestamp + delta) if append_time is None else append_time
         yield RecordFacts(offset, timestamp, key_size >= 0)
+        if offset != index and index_end is None and not is_framed:
+            index_end = index + READ_ON_MAX
+        if index == index_end:
+            return
     if position != len(body):
         raise CorruptionError(
             f"{len(body) - position} bytes are left behind the {header.count} records"

@@ -41,7 +41,7 @@ from minibroker.records.batch import (
     read_header,
 )
 from minibroker.records.compression import LZ4, NONE, ZSTD, compress, decompress
-from minibroker.records.record import DECOMPRESSED_BYTES_MAX, Record
+from minibroker.records.record import DECOMPRESSED_BYTES_MAX, Record, TooManyRecordsError
 
 V0: Final = 0
 V1: Final = 1
@@ -119,14 +119,16 @@ def decode_message(
     *,
     header: BatchHeader | None = None,
     size_bytes_max: int = DECOMPRESSED_BYTES_MAX,
+    records_max: int | None = None,
     check_inner_crc: bool = False,
 ) -> list[Record]:
     """Return the records of the message at `position`: itself, or a wrapper's inner ones.
 
     Offsets are absolute as far as the wrapper tells (format 1 by its own offset, format 0 as they
-    stand); timestamps are -1 in format 0. A wrapper unfolds to at most `size_bytes_max` bytes.
-    Raises MalformedSetError, UnreadableSetError (both CorruptionError), and CorruptionError itself
-    for a cut message or, with `check_inner_crc`, a wrong CRC inside.
+    stand); timestamps are -1 in format 0. A wrapper unfolds to at most `size_bytes_max` bytes and
+    `records_max` messages (None: any number). Raises TooManyRecordsError, MalformedSetError,
+    UnreadableSetError (all CorruptionError), and CorruptionError itself for a cut message or, with
+    `check_inner_crc`, a wrong CRC inside.
     """
     if header is None:
         header = read_header(buffer, position)
@@ -143,7 +145,7 @@ def decode_message(
     if value is None:
         raise MalformedSetError(f"wrapper at byte {position} has no value")
     inner = unfold(header.codec, value, magic, size_bytes_max)
-    records = _inner_records(inner, header, check_inner_crc)
+    records = _inner_records(inner, header, check_inner_crc, records_max)
     if magic == V1:
         return _with_absolute_offsets(records, header.base_offset)
     return records
@@ -164,7 +166,9 @@ def unfold(codec: int, packed: bytes, magic: int, size_bytes_max: int) -> bytes:
         raise UnreadableSetError(str(error)) from error
 
 
-def _inner_records(inner: bytes, wrapper: BatchHeader, check_crc: bool) -> list[Record]:
+def _inner_records(
+    inner: bytes, wrapper: BatchHeader, check_crc: bool, records_max: int | None
+) -> list[Record]:
     """Return the messages in a wrapper, with the offsets they carry, without one cut at the end."""
     records: list[Record] = []
     append_time = wrapper.max_timestamp if wrapper.magic == V1 and wrapper.is_append_time else None
@@ -196,6 +200,8 @@ def _inner_records(inner: bytes, wrapper: BatchHeader, check_crc: bool) -> list[
                 else append_time
             )
         records.append(Record(offset, timestamp, key, value))
+        if records_max is not None and len(records) > records_max:
+            raise TooManyRecordsError(f"a wrapper holds more than {records_max} messages")
         position = end
     if not records:
         raise MalformedSetError("a wrapper holds no message")

@@ -29,7 +29,7 @@ INT32_BYTES_MAX: Final = 5
 INT64_BYTES_MAX: Final = 10
 _BODY_BYTES_MIN: Final = 6
 """attributes, two deltas, null key, null value, no headers: one byte each."""
-_RECORD_BYTES_MIN: Final = 1 + _BODY_BYTES_MIN
+RECORD_BYTES_MIN: Final = 1 + _BODY_BYTES_MIN
 _RUN_MIN: Final = 16
 """Records of one length one behind the other that are worth a slice."""
 _LOOK_MIN: Final = 64
@@ -43,6 +43,10 @@ _UINT32_MAX: Final = 2**32 - 1
 _UINT64_MAX: Final = 2**64 - 1
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
+
+
+class TooManyRecordsError(CorruptionError):
+    """A batch has more records, or more headers in them, than the caller takes."""
 
 
 class Record(NamedTuple):
@@ -175,7 +179,7 @@ def _count_alike(buffer: bytes, position: int, end: int, most: int) -> tuple[int
 
 def _check_count(count: int, size_bytes: int) -> None:
     """Raise CorruptionError for more records than so many bytes can have."""
-    if count < 0 or count * _RECORD_BYTES_MIN > size_bytes:
+    if count < 0 or count * RECORD_BYTES_MIN > size_bytes:
         raise CorruptionError(f"batch declares {count} records in {size_bytes} bytes")
 
 
@@ -258,13 +262,30 @@ def decode_records(
     return parse_records(body, header)
 
 
-def parse_records(body: bytes, header: BatchHeader) -> list[Record]:
+class HeaderRoom:
+    """The number of headers that the records of a batch may still have."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def take(self, count: int) -> None:
+        """Count the headers of one record. Raises TooManyRecordsError."""
+        self.left -= count
+        if self.left < 0:
+            raise TooManyRecordsError("the records have more headers than such a batch may have")
+
+
+def parse_records(body: bytes, header: BatchHeader, headers_max: int | None = None) -> list[Record]:
     """Return the records in `body` (uncompressed), which belong to the batch of `header`.
 
-    Raises CorruptionError where they are not exactly `header.count`, or one is malformed.
+    Raises CorruptionError where they are not exactly `header.count`, or one is malformed;
+    TooManyRecordsError where they have more than `headers_max` headers in all (None: any number).
     """
+    room = HeaderRoom(len(body) if headers_max is None else headers_max)
     count = header.count
-    if count < 0 or count * _RECORD_BYTES_MIN > len(body):
+    if count < 0 or count * RECORD_BYTES_MIN > len(body):
         raise CorruptionError(f"batch declares {count} records in {len(body)} bytes")
     append_time = header.max_timestamp if header.is_append_time else None
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
@@ -273,7 +294,7 @@ def parse_records(body: bytes, header: BatchHeader) -> list[Record]:
     for index in range(count):
         try:
             record, position = _parse_record(
-                body, position, base_offset, base_timestamp, append_time
+                body, position, base_offset, base_timestamp, append_time, room
             )
         except IndexError as error:
             raise CorruptionError(f"record {index} of {count} is malformed: {error}") from error
@@ -283,8 +304,13 @@ def parse_records(body: bytes, header: BatchHeader) -> list[Record]:
     return records
 
 
-def _parse_record(
-    body: bytes, position: int, base_offset: int, base_timestamp: int, append_time: int | None
+def _parse_record(  # noqa: PLR0917  once per record
+    body: bytes,
+    position: int,
+    base_offset: int,
+    base_timestamp: int,
+    append_time: int | None,
+    room: HeaderRoom,
 ) -> tuple[Record, int]:
     """Return (record, position behind it). Raises IndexError where it ends beyond `body`,
     CorruptionError for other errors.
@@ -320,7 +346,7 @@ def _parse_record(
         position += 1
     else:
         header_count, position = read_varint(body, position)
-        headers, position = _read_headers(body, position, end, header_count)
+        headers, position = _read_headers(body, position, end, header_count, room)
     if position != end:
         raise CorruptionError(f"record declares {length} bytes, its fields take {position - start}")
     timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
@@ -348,12 +374,13 @@ def _read_bytes(body: bytes, position: int, end: int) -> tuple[bytes | None, int
 
 
 def _read_headers(
-    body: bytes, position: int, end: int, count: int
+    body: bytes, position: int, end: int, count: int, room: HeaderRoom
 ) -> tuple[tuple[Header, ...], int]:
     """Return (headers, position behind them). Raises CorruptionError for a count that cannot fit,
-    or a null key."""
+    or a null key; TooManyRecordsError."""
     if count < 0 or count > end - position:
         raise CorruptionError(f"record declares {count} headers in {end - position} bytes")
+    room.take(count)
     headers: list[Header] = []
     for _ in range(count):
         key, position = _read_bytes(body, position, end)

@@ -47,12 +47,13 @@ from minibroker.records.message_set import (
     decode_message,
     set_timestamp,
 )
-from minibroker.records.record import Record
+from minibroker.records.record import Record, TooManyRecordsError
 from minibroker.storage.record_checks import (
     check_can_be_built,
     check_records,
     facts_of,
     unfolded_bytes_max,
+    unfolded_records_max,
 )
 
 if TYPE_CHECKING:
@@ -167,8 +168,11 @@ def _decode(
             position,
             header=header,
             size_bytes_max=size_bytes_max,
+            records_max=unfolded_records_max(header),
             check_inner_crc=True,
         )
+    except TooManyRecordsError as error:
+        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"{request.partition}: {error}") from error
     except CorruptionError as error:
         code = ErrorCode.CORRUPT_MESSAGE
         if isinstance(error, MalformedSetError):

@@ -6,7 +6,8 @@ header. Compressed records are opened for it.
 | check                                                     | code                              |
 |-----------------------------------------------------------|-----------------------------------|
 | compressed bytes that the codec does not write            | UNKNOWN_SERVER_ERROR              |
-| it unfolds to more than 100 MiB                           | MESSAGE_TOO_LARGE                 |
+| it unfolds to more than 100 MiB, or to far more headers,  | MESSAGE_TOO_LARGE                 |
+| or records that are built anew, than it has bytes         |                                   |
 | a length of a plain record is no number                   | UNKNOWN_SERVER_ERROR              |
 | fields do not fit, or the records do not fill the batch   | INVALID_RECORD                    |
 | no key in a compacted topic                               | INVALID_RECORD + record errors    |
@@ -41,7 +42,9 @@ from minibroker.records.contents import (
 from minibroker.records.produce_rules import InvalidRecordsError, LargeBatchError, RecordError
 from minibroker.records.record import (
     DECOMPRESSED_BYTES_MAX,
+    RECORD_BYTES_MIN,
     Record,
+    TooManyRecordsError,
     parse_records,
     wrap_int64,
 )
@@ -52,12 +55,20 @@ UNFOLDED_AT_ONCE_MAX: Final = 128 << 10
 PACKED_AT_ONCE_MAX: Final = 64 << 10
 """Limits of a check on the loop: records, bytes unfolded, bytes compressed. A larger batch would
 hold the loop for longer than a millisecond."""
+HEADERS_AT_ONCE_MAX: Final = 2000
+"""Limit of a check on the loop for all headers of a batch, as above."""
 BUILT_AT_ONCE_MAX: Final = 16 << 10
 BUILT_RECORDS_AT_ONCE_MAX: Final = 200
 """The same for a batch that is built anew: bytes, unfolded or not, and records."""
 UNFOLDED_FORMAT_0_MAX: Final = 4 << 20
 """Most bytes that a batch for a topic of format 0 may unfold to. Its compressed messages have their
 offsets inside, so they are built on the loop."""
+ITEMS_ANYWAY: Final = 10_000
+RECORDS_A_BYTE: Final = 8
+HEADERS_A_BYTE: Final = 32
+"""Limits of what a compressed batch unfolds to: so many records or headers, and so many for each of
+its bytes. Each record has another offset, which no codec packs into less than six bits: zstd gets
+1.3 records into a byte, gzip 0.75."""
 NEWEST_MAGIC: Final = 2
 _RECORD_ERRORS_SHOWN: Final = 3
 _RECORD_ERRORS_MAX: Final = 10_000
@@ -84,6 +95,16 @@ def unfolded_bytes_max(rules: AppendRules) -> int:
     return UNFOLDED_FORMAT_0_MAX if rules.magic == 0 else DECOMPRESSED_BYTES_MAX
 
 
+def unfolded_records_max(header: BatchHeader) -> int:
+    """Return how many records a compressed batch may unfold to where they are built anew."""
+    return ITEMS_ANYWAY + RECORDS_A_BYTE * header.size_bytes
+
+
+def unfolded_headers_max(header: BatchHeader) -> int:
+    """Return how many headers the records of a compressed batch may have in all."""
+    return ITEMS_ANYWAY + HEADERS_A_BYTE * header.size_bytes
+
+
 def check_contents(  # noqa: PLR0917  once per produced batch
     records: memoryview,
     header: BatchHeader,
@@ -102,16 +123,25 @@ def check_contents(  # noqa: PLR0917  once per produced batch
     body: bytes | memoryview = records
     start, end = RECORDS_AT, size_bytes
     is_framed = attributes & CODEC_MASK == NONE
+    headers_max = HEADERS_AT_ONCE_MAX if is_bounded else size_bytes
     if is_bounded and header.count > RECORDS_AT_ONCE_MAX:
         raise LargeBatchError
     if not is_framed:
         at_once_max = UNFOLDED_AT_ONCE_MAX if is_bounded else None
         body = _unfold(records, header, rules, partition, at_once_max)
         start, end = 0, len(body)
+        if not is_bounded:
+            headers_max = unfolded_headers_max(header)
     elif size_bytes < _COPIED_BYTES_MAX * header.count:
         body = bytes(records)
     try:
-        contents = read_contents(body, start, end, header, is_framed=is_framed)
+        contents = read_contents(
+            body, start, end, header, is_framed=is_framed, headers_max=headers_max
+        )
+    except TooManyRecordsError as error:
+        if is_bounded:
+            raise LargeBatchError from error
+        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"{partition}: {error}") from error
     except CorruptionError as error:
         code = ErrorCode.INVALID_RECORD
         if isinstance(error, UnreadableLengthError):
@@ -170,6 +200,7 @@ def read_records(  # noqa: PLR0917  the arguments of `check_contents`
 ) -> list[Record]:
     """Return all records of a batch that is to be built anew. Raises as `check_contents`."""
     at_once_max = BUILT_AT_ONCE_MAX if is_bounded else None
+    headers_max: int | None = None
     if is_bounded and (
         header.count > BUILT_RECORDS_AT_ONCE_MAX or header.size_bytes > BUILT_AT_ONCE_MAX
     ):
@@ -178,9 +209,16 @@ def read_records(  # noqa: PLR0917  the arguments of `check_contents`
         check_contents(records, header, rules, now_ms, partition)
         body = bytes(records[RECORDS_AT : header.size_bytes])
     else:
+        headers_max = unfolded_headers_max(header)
         body = _unfold(records, header, rules, partition, at_once_max)
     try:
-        decoded = parse_records(body, header)
+        if headers_max is not None and (
+            unfolded_records_max(header) < header.count <= len(body) // RECORD_BYTES_MIN
+        ):
+            raise TooManyRecordsError(f"{header.count} records in {header.size_bytes} bytes")
+        decoded = parse_records(body, header, headers_max)
+    except TooManyRecordsError as error:
+        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"{partition}: {error}") from error
     except CorruptionError as error:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"{partition}: {error}") from error
     check_records(facts_of(decoded), header, rules, now_ms, partition)

@@ -129,6 +129,27 @@ def produce_unknown_places(talk: Dialogue) -> None:
     talk.ask("no partitions", **request(talk, topic))
 
 
+@scenario("produce", since=8, until=9)
+def produce_few_bytes_that_unfold_to_much(talk: Dialogue) -> None:
+    """Compressed batches whose work is out of all proportion to their bytes."""
+    topic = talk.make_topic("unfolded")
+    record = bytes((12, 0, 0, 0, 1, 1, 0))
+
+    def ask(label: str, payload: bytes, count: int, attributes: int = GZIP) -> None:
+        last = count - 1
+        packed = batch(payload=payload, attributes=attributes, count=count, last_offset_delta=last)
+        talk.ask(label, **request(talk, topic, (0, packed)))
+
+    for count in (2, 5_000, 1_000_000):
+        ask(f"{count} times offset 0", gzip.compress(record * count, mtime=0), count)
+        ask(f"{count} without sizes", gzip.compress(bytes(7 * count), mtime=0), count)
+        ask(f"{count} of one less", gzip.compress(record * (count - 1), mtime=0), count)
+    ask("broken at the end", gzip.compress(record * 5_000 + b"\xff" * 7, mtime=0), 5_001)
+    ask("empty members", gzip.compress(b"", mtime=0) * 5_000 + gzip.compress(record, mtime=0), 1)
+    ask("only empty members", gzip.compress(b"", mtime=0) * 5_000, 1)
+    talk.note("stored", stored(talk, topic))
+
+
 @scenario("produce", until=12)
 def produce_illegal_topic_name(talk: Dialogue) -> None:
     data = [{"name": "a/b", "partition_data": [{"index": 0, "records": batch(b"a")}]}]

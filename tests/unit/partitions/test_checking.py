@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from os import urandom
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +13,9 @@ from minibroker.errors import KafkaError
 from minibroker.partitions import checking
 from minibroker.partitions.checking import Checker, ReceivedBatch
 from minibroker.records.batch import read_produced_header
+from minibroker.records.builder import build_batch
+from minibroker.records.message_set import build_message_set
+from minibroker.records.record import Record
 from tests.support.in_process import START_MS, batch_of
 from tests.unit.partitions.conftest import Claim
 
@@ -31,12 +36,21 @@ def received(partition: Partition, records: bytearray) -> ReceivedBatch:
     return ReceivedBatch(partition, view, read_produced_header(view))
 
 
+def with_headers(count: int, **fields: Any) -> bytearray:
+    """Return a batch of one record with so many headers."""
+    return build_batch([Record(0, START_MS, None, b"", (("", None),) * count)], **fields)
+
+
 @pytest.mark.parametrize(
     ("records", "is_looked_at", "is_large"),
     [
         (batch_of(b"one"), False, False),
-        (batch_of(*[b"v"] * 1000), False, False),
-        (batch_of(bytes(900_000)), False, False),
+        (batch_of(*[b"v"] * 400), False, False),
+        (batch_of(*[b"v"] * 1000), True, False),
+        (batch_of(bytes(900_000)), True, False),
+        (with_headers(2000), True, False),
+        (with_headers(2001), True, True),
+        (with_headers(2001, codec="zstd"), True, True),
         (batch_of(b"one", codec="lz4"), True, False),
         (batch_of(*[b"v" * 100] * 1000, codec="lz4"), True, False),
         (batch_of(*[b"v"] * 1001), True, True),
@@ -86,6 +100,44 @@ async def test_a_refusal_is_told_with_the_append(world: World) -> None:
     with pytest.raises(KafkaError) as raised:
         partition.append(batch.records, 1, START_MS, Claim(), checked=checked)
     assert raised.value.code == ErrorCode.CORRUPT_MESSAGE
+
+
+class Lane:
+    """A worker that ends what it was given when the test says so."""
+
+    def __init__(self) -> None:
+        self.given: list[Callable[[], None]] = []
+
+    def run_then(self, task: Callable[[], None], done: Any) -> None:
+        self.given.append(lambda: at_once(task, done))
+
+
+async def test_batches_that_take_long_delay_neither_short_ones_nor_those_of_others(
+    world: World,
+) -> None:
+    world.create("t")
+    partition = world.manager.get("t", 0)
+    short, first, second = Lane(), Lane(), Lane()
+    checker = Checker(short.run_then, [first.run_then, second.run_then])
+
+    def check(records: bytearray) -> asyncio.Future[Any]:
+        batch = received(partition, records)
+        rules = partition.log.rules
+        return checker.check(batch.records, rules, START_MS, "t-0", batch.header)
+
+    long = [check(batch_of(*[b"v"] * 10_001, codec="lz4")) for _ in range(2)]
+    large = check(batch_of(urandom(17_000), codec="lz4"))
+    small = check(batch_of(*[b"v"] * 2000, codec="lz4"))
+    old = check(build_message_set([Record(0, START_MS, b"k", b"v")], magic=1, codec=3))
+    assert [len(lane.given) for lane in (short, first, second)] == [1, 2, 2]
+    short.given.pop()()
+    assert small.done()
+    assert not any(future.done() for future in (*long, large, old))
+    second.given.pop(0)()
+    second.given.pop(0)()
+    assert [future.done() for future in (*long, large, old)] == [False, True, False, True]
+    check(batch_of(*[b"v"] * 10_001))
+    assert (len(first.given), len(second.given)) == (2, 1)
 
 
 async def test_a_bug_in_the_check_reaches_the_waiting_caller(

@@ -6,12 +6,15 @@ import gzip
 import random
 import struct
 import tracemalloc
+import zlib
+from typing import Any
 
 import cramjam
 import pytest
 from lz4 import frame
 
 from minibroker.errors import CorruptionError
+from minibroker.records import compression
 from minibroker.records.compression import (
     CODEC_IDS,
     CODEC_NAMES,
@@ -179,3 +182,43 @@ def test_zstd_that_declares_terabytes_takes_no_memory() -> None:
     packed = b"\x28\xb5\x2f\xfd\xe0" + struct.pack("<Q", 2**42) + b"\x01\x00\x00"
     with pytest.raises(CorruptionError, match="too much memory"):
         decompress(ZSTD, packed, 1000)
+
+
+def test_gzip_members_that_cross_pieces_are_one_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    members = b"".join(gzip.compress(bytes([n]) * n, mtime=0) for n in range(50))
+    plain = b"".join(bytes([n]) * n for n in range(50))
+    for piece in (1, 2, 7, 18, 19, 100):
+        monkeypatch.setattr(compression, "_GZIP_PIECE_BYTES", piece)
+        assert decompress(GZIP, members, 10_000) == plain
+        assert decompress(GZIP, members + b"what follows", 10_000) == plain
+        with pytest.raises(CorruptionError, match="ends early"):
+            decompress(GZIP, members[:-1], 10_000)
+        with pytest.raises(CorruptionError, match="unfolds to more"):
+            decompress(GZIP, members, len(plain) - 1)
+
+
+def test_many_empty_gzip_members_cost_no_more_than_their_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = 0
+    new = zlib.decompressobj
+
+    class Unpacker:
+        """A zlib object that counts the bytes that it is given."""
+
+        def __init__(self, window_bits: int) -> None:
+            self._object = new(window_bits)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._object, name)
+
+        def decompress(self, data: memoryview, size_bytes_max: int) -> bytes:
+            nonlocal read
+            read += len(data)
+            return self._object.decompress(data, size_bytes_max)
+
+    monkeypatch.setattr(zlib, "decompressobj", Unpacker)
+    count = 20_000
+    packed = gzip.compress(b"", mtime=0) * count
+    assert decompress(GZIP, packed, 10) == b""
+    assert read <= count * compression._GZIP_PIECE_BYTES + len(packed)

@@ -236,3 +236,12 @@ def test_a_torn_message_is_cut_off_at_any_byte(version: str, tmp_path: Path) -> 
         assert found.log_end_offset == (0, 1, 3, 4, 5)[kept]
         assert offsets_of(found) == list(range(found.log_end_offset))
         abandon(again)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_wrapper_of_far_more_messages_than_it_has_bytes_is_refused(magic: int) -> None:
+    def sent(count: int) -> bytes:
+        return wrapper(GZIP, message(b"", magic=magic) * count, magic=magic)
+
+    assert code_of(sent(100_000), message_format_version=FORMAT_1) == ErrorCode.MESSAGE_TOO_LARGE
+    assert stored(sent(10_000), message_format_version=FORMAT_1)

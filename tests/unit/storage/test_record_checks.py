@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.records import contents
 from minibroker.records.batch import read_header
 from minibroker.records.compression import compress
-from minibroker.records.contents import Contents
 from minibroker.records.produce_rules import InvalidRecordsError
 from minibroker.storage import record_checks
 from minibroker.storage.append_rules import AppendRules
@@ -20,10 +22,13 @@ NOW = TIMESTAMP + 50
 PLAIN = AppendRules(config())
 COMPACTED = AppendRules(config(cleanup_policy="compact"))
 RECENT = AppendRules(config(message_timestamp_before_max_ms=60, message_timestamp_after_max_ms=10))
+BUILT = AppendRules(config(compression_type="gzip"))
 CODECS = (1, 2, 3, 4)
 
 
-def contents_of(data: bytes, rules: AppendRules = PLAIN) -> Contents:
+def contents_of(data: bytes, rules: AppendRules = PLAIN) -> Any:
+    if rules is BUILT:
+        return read_records(memoryview(bytearray(data)), read_header(data), rules, NOW, "topic-0")
     return check_contents(memoryview(bytearray(data)), read_header(data), rules, NOW, "topic-0")
 
 
@@ -104,3 +109,77 @@ def test_records_to_be_built_anew() -> None:
     ]
     with pytest.raises(InvalidRecordsError):
         read_records(memoryview(data), read_header(data), COMPACTED, NOW, "topic-0")
+
+
+# Few bytes that unfold to much.
+
+ONE = bytes((12, 0, 0, 0, 1, 1, 0))
+"""A whole record: no key, no value, no headers, offset 0."""
+MANY = 150_000
+
+
+def repeated(record: bytes, count: int, codec: int = 4) -> bytes:
+    """Return a batch whose compressed content is one record again and again."""
+    payload = compress(codec, record * count)
+    return batch(attributes=codec, payload=payload, count=count, last_offset_delta=count - 1)
+
+
+@pytest.mark.parametrize("record", [ONE, bytes(7)])
+def test_records_out_of_order_are_read_for_some_way_only(
+    record: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = 0
+    read = contents.read_varint
+
+    def count_calls(*arguments: int) -> tuple[int, int]:
+        nonlocal calls
+        calls += 1
+        return read(*arguments)
+
+    monkeypatch.setattr(contents, "read_varint", count_calls)
+    data = repeated(record, MANY)
+    assert len(data) < 200
+    assert code_of(data) == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert calls <= 10 * contents.READ_ON_MAX
+
+
+def test_a_fault_behind_the_first_offset_out_of_order_is_told_first() -> None:
+    near, far = contents.READ_ON_MAX - 10, contents.READ_ON_MAX + 10
+    for count, code in ((near, ErrorCode.INVALID_RECORD), (far, ErrorCode.UNKNOWN_SERVER_ERROR)):
+        payload = compress(1, ONE * count + b"\xff" * 7)
+        data = batch(attributes=1, payload=payload, count=count + 1, last_offset_delta=count)
+        assert code_of(data) == code
+
+
+def test_more_records_than_the_bytes_have_room_for_are_not_begun(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(contents, "_read_all", None)
+    payload = compress(1, bytes(7 * MANY))
+    count = MANY + 1
+    data = batch(attributes=1, payload=payload, count=count, last_offset_delta=count - 1)
+    assert code_of(data) == ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("rules", [PLAIN, BUILT])
+def test_far_more_headers_than_bytes_are_refused(rules: AppendRules) -> None:
+    def with_headers(count: int) -> bytes:
+        """Return a record with so many headers without a value."""
+        written = bytes((count << 1 & 0x7F | 0x80, count >> 6 & 0x7F | 0x80, count >> 13))
+        fields = bytes((0, 0, 0, 1, 1)) + written + bytes((0, 1)) * count
+        size = len(fields)
+        return bytes((size << 1 & 0x7F | 0x80, size >> 6 & 0x7F | 0x80, size >> 13)) + fields
+
+    assert code_of(repeated(with_headers(80_000), 1), rules) == ErrorCode.MESSAGE_TOO_LARGE
+    contents_of(repeated(with_headers(9_000), 1), rules)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_far_more_records_than_bytes_are_not_built_anew(codec: int) -> None:
+    count = 400_000 if codec == 2 else MANY
+    data = repeated(ONE, count, codec)
+    if count > record_checks.unfolded_records_max(read_header(data)):
+        assert code_of(data, BUILT) == ErrorCode.MESSAGE_TOO_LARGE
+    few = repeated(ONE, 10_000, codec)
+    view = memoryview(bytearray(few))
+    assert len(read_records(view, read_header(few), BUILT, NOW, "topic-0")) == 10_000
