@@ -78,14 +78,19 @@ def _maintain(plan: MaintainPlan) -> Lines:
 
     place = maintenance.place(plan)
     file_format = maintenance.check(plan, place)
-    if file_format not in TABLE_FORMATS:
-        return [("maintain", f"{plan.to}, {_kind(file_format)}"), ("removes", "left-overs")]
-    table = open_archive(file_format, place, plan.catalog, plan.table)
-    found = maintenance.bins(table.files(), plan.target_bytes)
+    what = ("maintain", f"{plan.to}, {_kind(file_format)}")
+    if file_format in TABLE_FORMATS:
+        files = open_archive(file_format, place, plan.catalog, plan.table).files()
+    else:
+        files = maintenance.files_to_merge(place, file_format)
+    found = maintenance.bins(files, plan.target_bytes)
     size = quantities.size(plan.target_bytes)
+    merges = f"{sum(map(len, found)):,} files into {len(found):,}, of {size} at most"
+    if file_format not in TABLE_FORMATS:
+        return [what, ("merges", merges), ("removes", "left-overs")]
     return [
-        ("maintain", f"{plan.to}, {_kind(file_format)}"),
-        ("merges", f"{sum(map(len, found)):,} files into {len(found):,}, of {size} at most"),
+        what,
+        ("merges", merges),
         ("drops", f"versions older than {duration(plan.keep_ms)}, and files of no version"),
     ]
 

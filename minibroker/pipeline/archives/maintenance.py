@@ -1,6 +1,7 @@
 """Upkeep of an archive: small files become large ones, old versions and left-overs go.
 
     files of topics and days ─► merged files ─► one commit: new instead of old
+        of a table: a version; of Parquet files: an exchange of directories (`tables.merges`)
     versions older than `keep` ─► dropped ─► files that no version lists any more ─► removed
 
 It runs beside an archive that writes: a commit that meets another one is made again on the newer
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import os
 from datetime import date
 from pathlib import Path
@@ -28,14 +30,17 @@ from minibroker.pipeline.plan import JOB_DIRECTORY, TABLE_FORMATS, join
 from minibroker.pipeline.tables.archived_files import format_of
 from minibroker.pipeline.tables.choice import check_place, open_archive, place_of
 from minibroker.pipeline.tables.data_access import open_input
-from minibroker.pipeline.tables.data_files import FileWriter
+from minibroker.pipeline.tables.data_files import MERGED, FileWriter, Layout
 from minibroker.pipeline.tables.file_archive import FileArchive
+from minibroker.pipeline.tables.merges import Merge
+from minibroker.pipeline.tables.parquet_directory import ParquetDirectory
+from minibroker.pipeline.tables.table import ListedFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from minibroker.pipeline.tables.data_files import DataFile, Layout
-    from minibroker.pipeline.tables.table import ListedFile, Table, TablePlace
+    from minibroker.pipeline.tables.data_files import DataFile
+    from minibroker.pipeline.tables.table import Table, TablePlace
     from minibroker.pipeline.verbs.maintain import MaintainPlan
 
 SMALL: Final = 0.75
@@ -79,10 +84,7 @@ def run(plan: MaintainPlan) -> Maintained:
     file_format = check(plan, where)
     with _alone(where):
         if file_format not in TABLE_FORMATS:
-            archive = FileArchive(where.files, where.directory)
-            before = archive.stages()
-            archive.finish()
-            return Maintained(removed_files=len(before) - len(archive.stages()))
+            return _maintain_files(where, file_format, plan.target_bytes)
         table = open_archive(file_format, where, plan.catalog, plan.table)
         done = _merge(table, where, plan.target_bytes)
         now_ms = SystemClock().now_ms()
@@ -131,6 +133,86 @@ def rounds(found: Iterable[list[ListedFile]]) -> Iterator[list[list[ListedFile]]
         yield chosen
 
 
+def _maintain_files(where: TablePlace, file_format: str, target_bytes: int) -> Maintained:
+    """Merge Parquet files of this machine, and remove what killed runs left."""
+    archive = FileArchive(where.files, where.directory)
+    before = archive.stages()
+    archive.finish()
+    done = Maintained(removed_files=len(before) - len(archive.stages()))
+    archive.merges.begin()
+    for found in bins_of_days(files_to_merge(where, file_format), target_bytes):
+        new = _merge_day(archive, where, found, 2 * target_bytes)
+        done = done._replace(
+            merged_files=done.merged_files + sum(map(len, found)),
+            into_files=done.into_files + new,
+        )
+    return done
+
+
+def files_to_merge(where: TablePlace, file_format: str) -> list[ListedFile]:
+    """Return the committed files of an archive of files that are there and can be merged.
+
+    These are Parquet files of this machine. Lists of Spark's file sink name its files, so they
+    stay. A day with a directory of its own inside is left out: nobody knows what that is.
+    """
+    archive = FileArchive(where.files, where.directory)
+    if file_format != "parquet" or where.store is not None or archive.is_of_spark():
+        return []
+    found: list[ListedFile] = []
+    committed = set(archive.names())
+    for day in Path(where.directory).glob("topic=*/date=*"):
+        topic, date_ = (part.partition("=")[2] for part in day.parts[-2:])
+        entries = list(day.iterdir())
+        if any(entry.is_dir() for entry in entries):
+            continue
+        found += (
+            ListedFile(str(entry), topic, date_, 0, entry.stat().st_size)
+            for entry in entries
+            if f"{day.parent.name}/{day.name}/{entry.name}" in committed
+        )
+    return found
+
+
+def bins_of_days(
+    files: Iterable[ListedFile], target_bytes: int
+) -> Iterator[list[list[ListedFile]]]:
+    """Yield those of `bins` that are of one topic and day."""
+    found = bins(files, target_bytes)
+    for _, of_day in itertools.groupby(found, lambda chosen: (chosen[0].topic, chosen[0].date)):
+        yield list(of_day)
+
+
+def _merge_day(
+    archive: FileArchive, where: TablePlace, found: Sequence[Sequence[ListedFile]], size: int
+) -> int:
+    """Merge files of one topic and day; return how many files they became."""
+    number, stage = archive.merges.new_stage()
+    first = Path(found[0][0].path)
+    columns = ParquetDirectory(
+        archive, where.files, where.directory, (), compression="none"
+    ).columns()
+    layout = Layout(where.directory, f"{stage}/", columns, size, MERGED, codec_of(str(first)))
+    new = [file for files in found for file in _merged(layout, files)]
+    archive.merges.commit(
+        Merge(
+            number,
+            f"{first.parts[-3]}/{first.parts[-2]}",
+            [Path(file.path).name for files in found for file in files],
+            [file.path.rpartition("/")[2] for file in new],
+        )
+    )
+    return len(new)
+
+
+def codec_of(path: str) -> str:
+    """Return the codec of a file's pages, as PyArrow takes it."""
+    metadata = pq.read_metadata(path)
+    if not metadata.num_row_groups:
+        return "zstd"
+    found: str = metadata.row_group(0).column(0).compression.lower()
+    return {"uncompressed": "none"}.get(found, found)
+
+
 def _merge(table: Table, where: TablePlace, target_bytes: int) -> Maintained:
     done = Maintained()
     for chosen in rounds(bins(table.files(), target_bytes)):
@@ -166,7 +248,9 @@ def _rows_of(file: ListedFile, layout: Layout) -> Iterator[pa.RecordBatch]:
     Topic and date may be in its path only.
     """
     day = pa.scalar(file.date).cast(pa.date32())
-    with pq.ParquetFile(open_input(file.path, layout.store)) as parquet:
+    with pq.ParquetFile(
+        open_input(file.path, layout.store), coerce_int96_timestamp_unit="us"
+    ) as parquet:
         # Threads for a few rows cost as much again as the reading.
         for batch in parquet.iter_batches(batch_size=_ROWS, use_threads=file.rows > _ROWS):
             rows = batch

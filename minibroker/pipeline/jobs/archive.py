@@ -195,6 +195,8 @@ def _start_of(
     if archive is not None and archive.is_of_spark():
         rows = records()
         return lambda progress: Watch(_start_of_spark(plan, rows), progress)
+    if archive is not None:
+        archive.finish()
     task = None
     if reads_in_tasks(spark, plan):
         task = archive_task.options_of(options, stations_of(plan.operations))

@@ -7,7 +7,8 @@
 Files are moved to their places after the commit. A kill between the moves leaves files that are
 committed and not moved yet; the next run, `replay` and `maintain` move them. So a reader of DIR may
 miss records of the last batch for a while, and never sees a record twice or one that does not
-count. All names are relative: DIR can be moved.
+count. All names are relative: DIR can be moved. `merges` puts large files in place of
+small ones.
 
 Archives that Spark's file sink has begun have `_spark_metadata` instead, and stay as they are.
 """
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.plan import JOB_DIRECTORY, join
+from minibroker.pipeline.tables.merges import Merges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +40,7 @@ class FileArchive:
     def __init__(self, files: FileSystem, directory: str) -> None:
         self._files = files
         self._directory = directory
+        self.merges = Merges(files, directory)
 
     def is_of_spark(self) -> bool:
         """Return whether Spark's file sink has begun this archive."""
@@ -71,7 +74,11 @@ class FileArchive:
         return is_ours
 
     def finish(self) -> int | None:
-        """Move the files of the last batch to their places; return its number, None if no batch."""
+        """Move files to their places that a killed run left elsewhere.
+
+        Returns the number of the last batch, None if there is none.
+        """
+        self.merges.finish()
         numbers = self._numbers()
         if not numbers:
             return None
@@ -84,8 +91,8 @@ class FileArchive:
         Raises PipelineError for a damaged list.
         """
         self.finish()
-        for number in self._numbers():
-            yield from self._read(number)["files"]
+        committed = (name for number in self._numbers() for name in self._read(number)["files"])
+        yield from self.merges.names_of(committed)
 
     def stages(self) -> list[str]:
         """Return the names of the directories with files that are not at their places."""
@@ -110,13 +117,13 @@ class FileArchive:
                 self._files.remove(self._in(_STAGED, name))
 
     def _move(self, path: str, to: str) -> None:
-        """Move a file; another process may have done it in this moment."""
+        """Move a file; another process may have done it, or exchanged the directory, just now."""
         try:
             self._files.rename(path, to)
         except PipelineError:
             directory, _, name = to.rpartition("/")
             if name not in self._files.names(directory):
-                raise
+                self._files.rename(path, to)
 
     def _files_below(self, directory: str, prefix: str = "") -> Iterator[str]:
         """Yield the data files of a stage, as paths below it: `topic=…/date=…/NAME`."""

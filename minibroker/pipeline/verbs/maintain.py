@@ -55,9 +55,11 @@ VERB: Final = Verb(
     command="minibroker.pipeline.commands.maintain",
     group="Archive",
     notes="""
-DIR may be s3://BUCKET/DIR. It may run beside an archive, and after a kill. Files of Parquet, JSON
-and CSV archives are not merged: meanwhile their readers would see rows twice or not at all.
-Left-overs of killed runs are removed. Neither a broker nor Spark is needed.
+It may run beside an archive, and after a kill. Parquet files of a topic and day are merged in one
+step for each such directory: a reader sees each record once, before and after. One that has listed
+the directory and opens a file later gets an error, and reads again. JSON and CSV files, and Parquet
+files in a store, stay as they are. Left-overs of killed runs are removed. A table may be at
+s3://BUCKET/DIR. Neither a broker nor Spark is needed.
 """,
-    examples=("maintain --to ./orders-table",),
+    examples=("maintain --to ./orders-table", "maintain --to ./archive --target-file-size 256MB"),
 )

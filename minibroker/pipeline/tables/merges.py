@@ -1,0 +1,185 @@
+"""Merges of an archive's files: the files of a topic and day become few, in one step for readers.
+
+Readers of `DIR/topic=T/date=D/*.parquet` know no list. So a whole directory is made anew beside the
+old one, and both are exchanged in one step:
+
+    DIR/_minibroker/.merging/7/topic=T/date=D   the new directory; after the exchange the old one
+    DIR/_minibroker/merges/000000007.json       directory, old names, new names
+
+    merged files, links to the others ─► list ─► exchange ─► late files, old files removed
+
+The exchange is the commit: a merge counts if its new files are in their place. The list is made
+before it, so that `names` tells at any moment what readers see. An archive may put a file into the
+old directory just before the exchange. It is found there afterwards, and moved to the new one, by
+whoever comes first: this run, the next one, or a reader of the lists. A kill leaves either the old
+directory or the new one.
+
+One upkeep at a time makes merges (`archives.maintenance`). Paths are of this machine.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.plan import JOB_DIRECTORY, join
+from minibroker.pipeline.tables.exchange import exchange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from minibroker.pipeline.files import FileSystem
+
+_MERGES: Final = "merges"
+_MERGING: Final = ".merging"
+
+
+class Merge(NamedTuple):
+    """One directory whose files became others."""
+
+    number: int
+    directory: str
+    """`topic=…/date=…`"""
+    old: Sequence[str]
+    """Names in the directory."""
+    new: Sequence[str]
+
+
+class Merges:
+    """The merges of one archive."""
+
+    def __init__(self, files: FileSystem, directory: str) -> None:
+        self._files = files
+        self._directory = directory
+
+    def done(self) -> list[Merge]:
+        """Return the merges that count, in their order. Raises PipelineError for a damaged list."""
+        found = [self._read(number) for number in self._numbers()]
+        if found and not self._is_done(found[-1]):
+            found.pop()  # each of the others was done before the next one began
+        return found
+
+    def names_of(self, committed: Iterable[str]) -> Iterator[str]:
+        """Yield the paths of all files below the directory; `committed` are those of batches."""
+        gone, new = set(), []
+        for merge in self.done():
+            gone |= {f"{merge.directory}/{name}" for name in merge.old}
+            new += [f"{merge.directory}/{name}" for name in merge.new]
+        for names in (committed, new):
+            for name in names:
+                if name not in gone:
+                    yield name
+
+    def finish(self) -> None:
+        """Empty the old directory of the last merge; late files go to their place."""
+        done = self.done()
+        if done and self._files.names(self._stage(done[-1].number)):
+            self._sweep(done[-1])
+
+    def begin(self) -> None:
+        """Finish what a killed upkeep left, or remove what does not count; for an upkeep alone."""
+        done = self.done()
+        for merge in done:
+            self._sweep(merge)
+        counts = {merge.number for merge in done}
+        for number in self._numbers():
+            if number not in counts:
+                self._files.remove(self._list_of(number))
+        for name in self._files.names(self._in(_MERGING)):
+            if not (name.isdecimal() and int(name) in counts):
+                self._files.remove(self._in(_MERGING, name))
+
+    def new_stage(self) -> tuple[int, str]:
+        """Return the number of the next merge, and its stage as a path below the directory."""
+        number = max(self._numbers(), default=0) + 1
+        return number, f"{JOB_DIRECTORY}/{_MERGING}/{number}"
+
+    def commit(self, merge: Merge) -> None:
+        """Put the new files of a merge, which are in its stage, in place of the old ones.
+
+        Raises PipelineError if the file system cannot do that.
+        """
+        place, made = self._places(merge)
+        gone = _gone(merge)
+        for entry in place.iterdir():
+            if entry.name not in gone:
+                os.link(entry, made / entry.name)
+        told = {"directory": merge.directory, "old": merge.old, "new": merge.new}
+        self._files.create(self._list_of(merge.number), json.dumps(told) + "\n")
+        try:
+            exchange(place, made)
+        except PipelineError:
+            self._files.remove(self._list_of(merge.number))
+            self._files.remove(self._stage(merge.number))
+            raise
+        self._sweep(merge)
+
+    def _sweep(self, merge: Merge) -> None:
+        """Remove the old directory: files of the merge, links, and late files, which move."""
+        place, left = self._places(merge)
+        gone = _gone(merge)
+        while left.exists():
+            with suppress(FileNotFoundError):  # another process does the same
+                for entry in left.iterdir():
+                    if entry.name in gone or (place / entry.name).exists():
+                        entry.unlink()
+                    else:
+                        entry.replace(place / entry.name)
+                _remove_if_empty(left)
+        for empty in (left.parent, left.parent.parent):
+            with suppress(OSError):
+                empty.rmdir()
+
+    def _is_done(self, merge: Merge) -> bool:
+        return all(
+            self._files.has(join(self._directory, merge.directory, name)) for name in merge.new
+        )
+
+    def _places(self, merge: Merge) -> tuple[Path, Path]:
+        """Return the directory that readers see, and the one in the stage."""
+        return (
+            Path(self._directory, merge.directory),
+            Path(self._stage(merge.number), merge.directory),
+        )
+
+    def _numbers(self) -> list[int]:
+        names = self._files.names(self._in(_MERGES))
+        return sorted(int(name[:-5]) for name in names if name[:-5].isdecimal())
+
+    def _read(self, number: int) -> Merge:
+        path = self._list_of(number)
+        try:
+            found: dict[str, Any] = json.loads(self._files.read(path) or "")
+            return Merge(number, found["directory"], found["old"], found["new"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise PipelineError(
+                f"{path} is damaged ({error}): begin anew in another directory"
+            ) from error
+
+    def _stage(self, number: int) -> str:
+        return self._in(_MERGING, str(number))
+
+    def _list_of(self, number: int) -> str:
+        return self._in(_MERGES, f"{number:09d}.json")
+
+    def _in(self, *names: str) -> str:
+        return join(self._directory, JOB_DIRECTORY, *names)
+
+
+def _gone(merge: Merge) -> set[str]:
+    """Return the names that a merge takes out, with those of Hadoop's checksums."""
+    return {*merge.old, *(f".{name}.crc" for name in merge.old)}
+
+
+def _remove_if_empty(directory: Path) -> None:
+    """Remove a directory, unless a file has come into it. Raises FileNotFoundError."""
+    try:
+        directory.rmdir()
+    except OSError as error:
+        if error.errno != errno.ENOTEMPTY:
+            raise
