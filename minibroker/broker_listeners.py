@@ -66,7 +66,7 @@ class BrokerListeners:
             )
         for listener in wanted:
             await self._bind(listener)
-        warn_of_open_listeners(self._dynamic.broker)
+            warn_where_open(listener, self._dynamic.broker)
         self._cluster.set_endpoints(self.endpoints())
 
     async def _bind(self, listener: Listener) -> None:
@@ -132,6 +132,7 @@ class BrokerListeners:
                 logger.error("cannot open listener %s: %s", listener.name, error)
             else:
                 logger.info("listener %s is open", listener)
+                warn_where_open(listener, self._dynamic.broker)
 
     def close(self) -> None:
         """Open no more listeners; the server's stop closes those that are open."""
@@ -140,18 +141,17 @@ class BrokerListeners:
             self._changer.cancel()
 
 
-def warn_of_open_listeners(config: BrokerConfig) -> None:
-    """Log each listener that has no security and that other machines may reach."""
-    for listener in config.listeners:
-        if listener.is_local or listener.security_protocol is not SecurityProtocol.PLAINTEXT:
-            continue
-        logger.warning(
-            "listener %s is on an address that other machines may reach, and asks for no login: %s",
-            listener,
-            "whoever reaches it may read and change everything"
-            if config.authorizer is None
-            else "whoever reaches it is User:ANONYMOUS",
-        )
+def warn_where_open(listener: Listener, config: BrokerConfig) -> None:
+    """Log a listener that has no security and that other machines may reach."""
+    if listener.is_local or listener.security_protocol is not SecurityProtocol.PLAINTEXT:
+        return
+    logger.warning(
+        "listener %s is on an address that other machines may reach, and asks for no login: %s",
+        listener,
+        "whoever reaches it may read and change everything"
+        if config.authorizer is None
+        else "whoever reaches it is User:ANONYMOUS",
+    )
 
 
 def _complaint(listener: Listener, error: OSError) -> str:

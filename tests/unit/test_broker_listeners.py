@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from minibroker.broker_listeners import warn_of_open_listeners
+from minibroker.broker_listeners import warn_where_open
 from minibroker.config.authorizers import STANDARD_AUTHORIZER
 from minibroker.config.broker import BrokerConfig
 from minibroker.errors import StorageError
@@ -80,7 +80,7 @@ def test_a_listener_that_anyone_reaches_without_a_login_is_one_line(
 ) -> None:
     advertised = listener.replace("0.0.0.0", "broker.example")
     config = BrokerConfig({"listeners": listener, "advertised.listeners": advertised, **more})
-    warn_of_open_listeners(config)
+    warn_where_open(config.listeners[0], config)
     expected = [] if sentence is None else [_open_line(listener, sentence)]
     assert caplog.messages == expected
 
