@@ -16,6 +16,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.cluster import paths
 from minibroker.cluster.tree import NoNode, SessionEvent, TreeError
 from minibroker.errors import CoordinationError
 
@@ -97,7 +98,8 @@ class AnnouncementFollower:
         log: logging.Logger,
     ) -> None:
         """`parents`: nodes below which changes are announced. `read`: reads what these tell of.
-        `read_all`: reads everything, after a time without a session.
+        `read_all`: reads everything, after a time without a session, unless the tree is another
+        cluster's by then: what is known stays, and the broker stops (`follow`).
         """
         # Constant after construction.
         self._tree = tree
@@ -106,6 +108,8 @@ class AnnouncementFollower:
         self._read_all = read_all
         self._log = log
         # Changed by watches and by the task.
+        self._cluster: bytes | None = None
+        """The value of /cluster/id at the start, None where there is no such node."""
         self._reads_all = False
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -117,6 +121,7 @@ class AnnouncementFollower:
         """
         if not self._tree.is_shared:
             return
+        self._cluster = await self._read_cluster()
         self._tree.on_session(self._on_session)
         for announcements in self._announcements:
             await self._tree.watch_children(announcements.parent, self._wake.set)
@@ -141,6 +146,9 @@ class AnnouncementFollower:
             self._wake.clear()
             try:
                 if self._reads_all:
+                    if await self._read_cluster() != self._cluster:
+                        self._log.error("the metadata tree is another one: nothing is read from it")
+                        return
                     await self._read_all()
                     self._reads_all = False
                 for announcements in self._announcements:
@@ -151,6 +159,10 @@ class AnnouncementFollower:
             except Exception:  # a bug of ours: what others change later is read all the same
                 self._log.exception("could not read the changes of other brokers")
                 await self._pause()
+
+    async def _read_cluster(self) -> bytes | None:
+        (found,) = await self._tree.get_many([paths.CLUSTER_ID])
+        return None if found is None else found[0]
 
     async def _pause(self) -> None:
         """Wait for news, or a moment. Then everything that is new is read again."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.cluster import paths
 from minibroker.cluster.announcements import (
     EXPIRATION_MS,
     Announcement,
@@ -117,3 +118,25 @@ async def test_a_follower_reads_on_after_an_error_and_after_a_new_session(
     async with asyncio.timeout(TIMEOUT_S):
         await reads.was_read_whole.wait()
     await follower.close()
+
+
+async def test_a_follower_reads_nothing_from_the_tree_of_another_cluster(
+    tree: Tree, clock: MovableClock
+) -> None:
+    """ACLs and tokens stay as they are until the broker has stopped."""
+    reads = Reads()
+    log = logging.getLogger(__name__)
+    await tree.create(paths.CLUSTER_ID, b"ours", make_parents=True)
+    follower = AnnouncementFollower(
+        tree, clock, (PARENT,), read=reads.read, read_all=reads.read_all, log=log
+    )
+    await follower.start()
+    await tree.delete(paths.CLUSTER_ID)
+    follower._on_session(SessionEvent.RENEWED)
+    assert follower._task is not None
+    async with asyncio.timeout(TIMEOUT_S):
+        await follower._task
+    assert not reads.was_read_whole.is_set()
+    await announce(tree, b"foreign")
+    await follower.close()
+    assert reads.values == []
