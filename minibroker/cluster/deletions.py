@@ -196,18 +196,21 @@ class Deletions:
         return deletion
 
     async def _find(self, name: str) -> TopicImage | None:
-        """Return a topic that is marked, None if it is not there.
+        """Return the topic that is marked, None if it is not there.
 
-        The image does not have it where another controller began to delete it.
+        The image does not have it where another controller began to delete it. It may have another
+        topic of that name: the mark came back with an older copy of the tree.
         """
         topic = self._context.updater.image.topics.get(name)
-        if topic is not None:
+        if topic is not None and not self._context.tree.is_shared:
             return topic
         try:
             data, _ = await self._context.tree.get(paths.topic(name))
         except NoNode:
-            return None
+            return topic
         assignment = await decode_large_topic(paths.topic(name), data)
+        if topic is not None and assignment.topic_id in (topic.topic_id, None):
+            return topic
         count = max(assignment.replicas, default=-1) + 1
         partitions = self._context.updater.known_partitions(name, assignment, [None] * count)
         return TopicImage(name, assignment.topic_id or ZERO_TOPIC_ID, await collect(partitions))

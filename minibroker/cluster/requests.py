@@ -24,13 +24,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.cluster import paths
-from minibroker.cluster.codecs import PartitionState
+from minibroker.cluster.codecs import PartitionState, decode_large_topic
 from minibroker.cluster.image import NO_CONTROLLER
 from minibroker.cluster.updates import STATES_PER_STEP, SentState
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CoordinationError, KafkaError
 from minibroker.evidence import EvidenceKind, deletion_request
-from minibroker.ids import ZERO_TOPIC_ID
+from minibroker.ids import ZERO_TOPIC_ID, TopicId
 from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from minibroker.cluster.follow import TreeFollower
     from minibroker.cluster.registration import Registration
     from minibroker.evidence import DeletionEvidence
-    from minibroker.ids import TopicId, TopicPartition
+    from minibroker.ids import TopicPartition
 
 LEADER_DURING_DELETE: Final = -2
 """The leader of a partition whose topic is being deleted."""
@@ -165,12 +165,19 @@ class ControllerRequests:
         """Return whether a topic is being deleted, or is gone. Raises CoordinationError.
 
         A controller says so in an UpdateMetadata request first, which takes the topic out of the
-        image. One that is there all the same is looked up in the tree.
+        image. One that is there all the same is looked up in the tree: a mark there is about the
+        topic that the tree has.
         """
-        if topic not in self._context.updater.image.topics:
+        known = self._context.updater.image.topics.get(topic)
+        if known is None:
             return True
-        await self._context.tree.sync()
-        return await self._context.tree.exists(paths.delete_topic(topic)) is not None
+        tree = self._context.tree
+        await tree.sync()
+        node, mark = await tree.get_many([paths.topic(topic), paths.delete_topic(topic)])
+        if mark is None or node is None:
+            return mark is not None
+        marked = await decode_large_topic(paths.topic(topic), node[0])
+        return _is_same(known.topic_id, marked.topic_id or TopicId(ZERO_TOPIC_ID))
 
     async def read_topic(self, name: str) -> None:
         """Read a topic from the tree now. Raises CoordinationError."""

@@ -238,7 +238,12 @@ class ImageUpdater:
     def begin_deletion(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
         """Take a topic out of the image that the controller deletes. It stays out, though its nodes
         are there until every broker has deleted its logs.
+
+        The evidence is not about another topic of that name, which goes missing.
         """
+        known = self.image.topics.get(topic.name)
+        if known is not None and not _is_same(known, topic):
+            self.withdraw_topic(topic.name)
         self.delete_topic(topic.name, evidence)
         self.hide(topic.name, topic.topic_id)
 

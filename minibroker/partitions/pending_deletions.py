@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.cluster.image import TopicImage
 from minibroker.errors import StorageError
-from minibroker.ids import ZERO_TOPIC_ID
+from minibroker.ids import ZERO_TOPIC_ID, TopicId
 from minibroker.partitions.log_deletion import LogDeletion
 from minibroker.slices import TimeSlice
 
@@ -138,13 +138,14 @@ class PendingDeletions:
         Return, per replica, the error of a disk that refuses, or refused since the topic left the
         metadata. Their new names are durable when this returns.
         """
+        topic_id = self._id_of(topic)
         refused = self._refused.get(topic)
         lost = self._lost_with_topic.get(topic, ())
         errors: dict[int, StorageError | None] = {}
         turn = TimeSlice()
         for index in indexes:
             partition = take(index)
-            image = TopicImage(topic, ZERO_TOPIC_ID, [])  # whatever id the directory has
+            image = TopicImage(topic, topic_id, [])
             partitions = {index: partition} if partition else {}
             deletion = self.delete(image, partitions, index, evidence)
             errors[index] = deletion.failure or refused
@@ -158,6 +159,16 @@ class PendingDeletions:
         await self.settled(topic)
         failed = next((deletion.failure for deletion in settling if deletion.failure), None)
         return {index: error or failed for index, error in errors.items()}
+
+    def _id_of(self, topic: str) -> TopicId:
+        """Return the id of a topic, which the controller may be deleting; zero, which is any, where
+        nobody knows it. A log of another topic of that name stays.
+        """
+        image = self._image()
+        known = image.topics.get(topic)
+        if known is not None:
+            return known.topic_id
+        return image.leaving.get(topic, TopicId(ZERO_TOPIC_ID))
 
     def is_under_way(self, topic: str) -> bool:
         """Return whether logs of this topic go, or their new names are not durable yet."""

@@ -10,6 +10,7 @@ import pytest
 from minibroker.clock import SystemClock
 from minibroker.cluster import paths
 from minibroker.cluster.codecs import decode_state, encode_broker
+from minibroker.cluster.controller import new_topic_id
 from minibroker.cluster.image import BrokerInfo, Endpoint, TopicImage
 from minibroker.cluster.shared import SharedTree
 from minibroker.error_codes import ErrorCode
@@ -270,6 +271,24 @@ async def test_a_topic_is_gone_when_every_broker_has_deleted_its_replicas(others
     others.answer(1)
     await deletion
     assert await nodes_of_topic(others.tree) == [False, False, False]
+
+
+async def test_a_mark_is_about_the_topic_that_the_tree_has(others: Others) -> None:
+    """ZooKeeper is an older copy, say: the marked topic was deleted and made again since."""
+    cluster, heard = others.cluster, Recorder()
+    cluster.subscribe(heard)
+    old = cluster.image.topics["t"]
+    async with cluster._context.lock:
+        cluster._updater.withdraw_topic("t")
+        newer = TopicImage("t", new_topic_id(), old.partitions)
+        await cluster._updater.apply_topic(newer)
+        heard.take()
+        await others.tree.create(MARK)
+    await eventually(lambda: cluster._deletions.is_queued("t"))
+    assert heard.take() == [("missing", "t")]
+    deleted = cluster._deletions.topic("t")
+    assert deleted is not None
+    assert deleted.topic_id == old.topic_id
 
 
 async def test_a_broker_without_a_replica_is_not_waited_for(others: Others) -> None:

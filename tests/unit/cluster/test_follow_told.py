@@ -13,7 +13,9 @@ from minibroker.cluster.codecs import (
     decode_state,
     encode_broker,
     encode_state,
+    encode_topic,
 )
+from minibroker.cluster.controller import new_topic_id
 from minibroker.cluster.requests import SentTopic
 from minibroker.cluster.shared import SharedTree
 from minibroker.cluster.updates import SentState
@@ -214,6 +216,16 @@ async def test_a_deletion_is_known_though_the_brokers_server_lags(
     assert await told.other.requests.is_being_deleted("t")
 
 
+async def test_a_mark_of_an_earlier_topic_does_not_delete_its_namesake(told: Told) -> None:
+    await told.trees[0].create(paths.delete_topic("t"))
+    assert await told.other.requests.is_being_deleted("t")
+    state = await told.trees[0].get(paths.topic("t"))
+    await told.trees[0].set(paths.topic("t"), encode_topic(new_topic_id(), [[0, 1]]))
+    assert not await told.other.requests.is_being_deleted("t")
+    await told.trees[0].set(paths.topic("t"), state[0])
+    assert await told.other.requests.is_being_deleted("t")
+
+
 async def test_a_told_topic_is_read_again_until_the_tree_has_it(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,27 +275,23 @@ class Lag:
     ) -> None:
         self.is_late = True
         self.syncs = self.looks = 0
-        get_many, exists = tree.get_many, tree.exists
+        get_many = tree.get_many
 
         async def late_get_many(asked: list[str]) -> list[object]:
             found: list[object] = list(await get_many(asked))
             self.looks += paths.topic("new") in asked
             if self.is_late:
                 found = [
-                    None if "/topics/new" in path else value
+                    None if "/topics/new" in path or "delete_topics" in path else value
                     for path, value in zip(asked, found, strict=True)
                 ]
             return found
-
-        async def late_exists(path: str) -> object:
-            return None if self.is_late and "delete_topics" in path else await exists(path)
 
         async def sync() -> None:
             self.syncs += 1
             self.is_late = self.is_late and not catches_up
 
         monkeypatch.setattr(tree, "get_many", late_get_many)
-        monkeypatch.setattr(tree, "exists", late_exists)
         monkeypatch.setattr(tree, "sync", sync)
 
 

@@ -160,6 +160,21 @@ def test_the_log_of_a_namesake_stays(world: World) -> None:
     assert list(world.logs.logs) == [("t", 0)]
 
 
+async def test_a_request_to_delete_an_earlier_topic_leaves_the_log_of_its_namesake(
+    world: World,
+) -> None:
+    """ZooKeeper is an older copy, say, with the mark of a topic that was made again since."""
+    topic = world.create("t")
+    world.manager.on_topic_missing(topic)
+    del world.image.topics["t"]
+    world.image.leaving["t"] = TopicId(bytes(15) + b"\7")
+    assert await world.manager.delete_replicas("t", [0], MARKED) == {0: None}
+    assert list(world.logs.logs) == [("t", 0)]
+    world.image.leaving["t"] = topic.topic_id
+    assert await world.manager.delete_replicas("t", [0], MARKED) == {0: None}
+    assert world.logs.logs == {}
+
+
 def test_a_topic_of_the_same_name_begins_empty(world: World) -> None:
     world.create("t")
     world.append(b"x")
