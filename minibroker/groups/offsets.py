@@ -50,10 +50,12 @@ class CommittedOffset(NamedTuple):
 class OffsetStore:
     """Offsets of the groups of one partition of `__consumer_offsets`."""
 
-    __slots__ = ("_committed", "_open", "_pending", "committed_count")
+    __slots__ = ("_committed", "_hidden", "_open", "_pending", "committed_count")
 
     def __init__(self) -> None:
         self._committed: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
+        self._hidden: dict[OffsetKey, CommittedOffset | None] = {}
+        """Readers see these where a newer offset is written and not visible yet; None: nothing."""
         self._pending: dict[int, dict[OffsetKey, CommittedOffset]] = {}
         """By producer id."""
         self._open: dict[str, dict[tuple[str, int], set[int]]] = {}
@@ -65,6 +67,14 @@ class OffsetStore:
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         """Return the committed offset, None if there is none."""
         return self._committed.get(group_id, _NONE).get(topic, {}).get(partition)
+
+    def visible(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+        """Return the committed offset that a client may see, None if there is none."""
+        if self._hidden:
+            key = group_id, topic, partition
+            if key in self._hidden:
+                return self._hidden[key]
+        return self.get(group_id, topic, partition)
 
     def of_group(self, group_id: str) -> Mapping[str, Mapping[int, CommittedOffset]]:
         """Topic → partition → committed offset, in the order of the first commits; not to be
@@ -107,6 +117,23 @@ class OffsetStore:
             if name == topic and partition not in committed
         ]
         return [*committed, *pending]
+
+    # Written, and not visible yet.
+
+    def hide(self, key: OffsetKey) -> None:
+        """Have readers see what they see now, until `show`: a newer offset is about to be put."""
+        if key not in self._hidden:
+            self._hidden[key] = self.get(*key)
+
+    def show(self, key: OffsetKey, value: CommittedOffset) -> None:
+        """Have readers see an offset whose record is visible now."""
+        if key not in self._hidden:
+            return  # it was deleted meanwhile
+        known = self.get(*key)
+        if known is None or known.record_offset <= value.record_offset:
+            del self._hidden[key]
+        else:
+            self._hidden[key] = value
 
     # Replaying.
 
@@ -152,6 +179,7 @@ class OffsetStore:
         partitions[partition] = value
 
     def _remove(self, group_id: str, topic: str, partition: int) -> None:
+        self._hidden.pop((group_id, topic, partition), None)
         topics = self._committed.get(group_id)
         if topics is not None and partition in topics.get(topic, ()):
             del topics[topic][partition]
@@ -186,3 +214,5 @@ class OffsetStore:
                 known = self.get(group_id, topic, partition)
                 if known is None or value.record_offset > known.record_offset:
                     self._put(group_id, topic, partition, value)
+                elif key in self._hidden:
+                    self.show(key, value)

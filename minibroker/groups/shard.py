@@ -2,7 +2,8 @@
 
 Every change is a record first. `write` writes the record, changes the state as a load of the record
 does after a restart, and goes on when the record is visible.
-`commit_offsets` does so for OffsetCommit, one write for all that a socket read brought.
+`commit_offsets` does so for OffsetCommit. `stage_batch` is a quicker way for partitions in which
+each record is visible as soon as it is written: one write for all that a socket read brought.
 
 Source: Kafka 4.4 GroupCoordinatorShard.
 """
@@ -10,7 +11,6 @@ Source: Kafka 4.4 GroupCoordinatorShard.
 from __future__ import annotations
 
 import logging
-from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from minibroker.cluster.internal_topics import OFFSETS_TOPIC
@@ -27,7 +27,6 @@ from minibroker.groups.records import (
     encode_offset_value,
 )
 from minibroker.ids import NO_PRODUCER_ID, ZERO_TOPIC_ID
-from minibroker.partitions.journal import TOO_LARGE
 from minibroker.records.control import parse_marker
 
 if TYPE_CHECKING:
@@ -187,14 +186,13 @@ class GroupShard:
     def commit_offsets(
         self,
         commits: Sequence[tuple[OffsetKey, CommittedOffset]],
-        on_failed: Callable[[ErrorCode], None],
         *,
         producer_id: int = NO_PRODUCER_ID,
         producer_epoch: int = -1,
     ) -> None:
-        """Stage committed offsets of one group as one batch; they count once they are written.
+        """Write committed offsets of one group as one batch. They count from now on for what is
+        decided, and for readers once they are visible.
 
-        That is before the answer leaves; where the disk refuses, `on_failed` is called instead.
         With a producer they are part of its transaction and count when that is committed.
 
         Raises KafkaError as `write`; INVALID_COMMIT_OFFSET_SIZE for a batch that is too large.
@@ -204,21 +202,33 @@ class GroupShard:
             (encode_offset_key(*key), encode_offset_value(committed, version))
             for key, committed in commits
         ]
-        try:
-            self._journal.stage(
-                self.index,
-                records,
-                on_written=partial(self._on_committed, commits, producer_id),
-                on_failed=on_failed,
-                producer_id=producer_id,
-                producer_epoch=producer_epoch,
-                is_transactional=producer_id != NO_PRODUCER_ID,
-                base_sequence=0,
-            )
-        except KafkaError as error:
-            if error.code in TOO_LARGE:
-                raise KafkaError(ErrorCode.INVALID_COMMIT_OFFSET_SIZE, error.detail) from error
-            raise
+        written: list[tuple[OffsetKey, CommittedOffset]] = []
+
+        def replay(first_offset: int) -> None:
+            for record_offset, (key, committed) in enumerate(commits, first_offset):
+                # Not `_replace`, which takes several times as long.
+                value = CommittedOffset(*committed[:-1], record_offset)
+                if is_hidden:
+                    self.offsets.hide(key)
+                self.replay_offset(key, value, producer_id)
+                written.append((key, value))
+
+        def show() -> None:
+            if is_hidden:
+                for key, value in written:
+                    self.offsets.show(key, value)
+
+        is_hidden = producer_id == NO_PRODUCER_ID and self.lags
+        self._runtime.write(
+            self.index,
+            records,
+            replay=replay,
+            then=show,
+            too_large=ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=0,
+        )
 
     @property
     def takes_templates(self) -> bool:
@@ -229,25 +239,14 @@ class GroupShard:
         return self._offset_version == USUAL_VERSION and not self._journal.is_compressed
 
     @property
-    def is_replicated(self) -> bool:
-        """Return whether an answer has to wait until followers have what it is about."""
-        return self._journal.is_replicated(self.index)
+    def lags(self) -> bool:
+        """Return whether a record may be written and not visible yet (`Partition.lags`)."""
+        return self._journal.lags(self.index)
 
     def stage_batch(self, batch: bytearray, now_ms: int, staged: Staged) -> None:
         """Have a batch of committed offsets written; `staged` replays them. Raises as
         `write`, and for a batch that is too large KafkaError with the log's code."""
         self._journal.stage_batch(self.index, batch, now_ms, staged)
-
-    def _on_committed(
-        self,
-        commits: Sequence[tuple[OffsetKey, CommittedOffset]],
-        producer_id: int,
-        first_offset: int,
-    ) -> None:
-        for record_offset, (key, committed) in enumerate(commits, first_offset):
-            # Not `_replace`, which takes several times as long.
-            value = CommittedOffset(*committed[:-1], record_offset)
-            self.replay_offset(key, value, producer_id)
 
     # Coming and going (`CoordinatorShard`).
 

@@ -27,7 +27,7 @@ from minibroker.handlers.committed_partitions import (
     known_partitions,
     refuse_all,
 )
-from minibroker.handlers.offsets_to_commit import accept, stage, when_replicated
+from minibroker.handlers.offsets_to_commit import accept, when_replicated, write
 from minibroker.handlers.permissions import Allowed
 from minibroker.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -87,7 +87,7 @@ def _commit(
     topics: list[KnownTopic],
     answers: TopicAnswers,
 ) -> None:
-    """Stage the offsets and add the answers; raises KafkaError before anything is done."""
+    """Write the offsets and add the answers; raises KafkaError before anything is done."""
     services = context.services
     shard = services.groups.shard_to_commit(request.group_id, may_be_empty=True)
     validator = check_member(context, request, shard)
@@ -105,7 +105,7 @@ def _commit(
         has_ids=context.version >= _FIRST_WITH_TOPIC_IDS,
         has_times=True,
     )
-    stage(shard, accepted, topics, answers)
+    write(shard, accepted, topics, answers)
 
 
 def check_member(

@@ -160,8 +160,8 @@ def handle_fast(
     if services.authorizer is not None and not _is_allowed(context, route):
         return None
     shard = route.shard
-    if shard.is_replicated:
-        return None  # the answer waits for followers
+    if shard.lags:
+        return None  # the answer waits for followers, or for an fsync
     try:
         if check_member(context, route.request, shard) is not None:
             return None

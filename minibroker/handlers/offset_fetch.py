@@ -128,7 +128,7 @@ def _fetch(
         if has_ids:
             entry.topic_id = topic.topic_id
         for index in topic.partition_indexes:
-            committed = shard.offsets.get(group_id, name, index) if is_known else None
+            committed = shard.offsets.visible(group_id, name, index) if is_known else None
             if committed is not None and not _is_of(committed, topic.topic_id):
                 committed = None
             is_unstable = require_stable and shard.offsets.has_pending(group_id, name, index)
@@ -173,10 +173,14 @@ def _all_topics(
             if known is None:
                 continue
             entry.topic_id = known.topic_id
-        for index, committed in partitions.items():
+        for index in partitions:
+            committed = offsets.visible(group_id, name, index)
+            if committed is None:
+                continue
             is_unstable = require_stable and offsets.has_pending(group_id, name, index)
             entry.partitions.append(_partition(index, committed, is_unstable=is_unstable))
-        topics.append(entry)
+        if entry.partitions:
+            topics.append(entry)
     return topics
 
 

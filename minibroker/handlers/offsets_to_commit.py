@@ -1,17 +1,18 @@
 """Common code of OffsetCommit and TxnOffsetCommit after the group has accepted the request.
 
-`accept` looks at every partition of the request, `stage` hands what is accepted to the group's
-shard and fills the answer, which fails later if the disk refuses. `when_replicated` waits for
-followers, no longer than `offsets.commit.timeout.ms`.
+`accept` looks at every partition of the request, `write` has the group's shard write what is
+accepted, and fills the answer. `when_replicated` waits for an fsync where there is to be one, and
+for followers, no longer than `offsets.commit.timeout.ms`.
 
 Source: Kafka OffsetMetadataManager.commitOffset, commitTransactionalOffset.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from minibroker.error_codes import ErrorCode
+from minibroker.errors import KafkaError
 from minibroker.groups.offsets import NO_EXPIRY, CommittedOffset
 from minibroker.handlers.committed_partitions import is_too_long
 from minibroker.handlers.visible_answers import when_visible
@@ -87,8 +88,8 @@ def accept(
 
 
 def when_replicated(context: RequestContext, group_id: str, response: R) -> R | Awaitable[R]:
-    """Return the answer to offsets that are staged, or an awaitable of it where they count only
-    when followers have them.
+    """Return the answer to offsets that are written, or an awaitable of it where they count for
+    readers only when followers have them, or an fsync is done.
 
     Where that does not come about, or not in time, what was accepted is refused in the answer.
     Offsets that are late count as soon as they are visible.
@@ -102,13 +103,12 @@ def when_replicated(context: RequestContext, group_id: str, response: R) -> R | 
         return response
 
     groups = context.services.groups
-    if not groups.journal.is_replicated(groups.journal.partition_of(group_id)):
+    if not groups.journal.lags(groups.journal.partition_of(group_id)):
         return response
-    groups.journal.flush()
     return when_visible(groups.visible(group_id), response, refuse)
 
 
-def stage(
+def write(
     shard: GroupShard,
     accepted: Accepted,
     topics: list[KnownTopic],
@@ -117,23 +117,21 @@ def stage(
     producer_id: int = NO_PRODUCER_ID,
     producer_epoch: int = -1,
 ) -> None:
-    """Have the offsets written before the answer leaves, and answer every partition.
-
-    Raises KafkaError before anything is answered.
+    """Write the offsets and answer every partition. Raises KafkaError before that, where the write
+    is refused and no partition has an error of its own.
     """
-    results: list[Any] = []
-
-    def fail(code: ErrorCode) -> None:
-        for result in results:
-            if not result.error_code:
-                result.error_code = int(code)
-
+    codes = accepted.codes
     if accepted.commits:
-        shard.commit_offsets(
-            accepted.commits, fail, producer_id=producer_id, producer_epoch=producer_epoch
-        )
-    next_code = iter(accepted.codes)
+        try:
+            shard.commit_offsets(
+                accepted.commits, producer_id=producer_id, producer_epoch=producer_epoch
+            )
+        except KafkaError as error:
+            if not any(codes):
+                raise
+            codes = [code or error.code for code in codes]
+    next_code = iter(codes)
     for topic, partitions in topics:
         for partition in partitions:
             index = partition.partition_index
-            results.append(answers.add(topic.name, topic.topic_id, index, next(next_code)))
+            answers.add(topic.name, topic.topic_id, index, next(next_code))

@@ -20,7 +20,7 @@ from minibroker.handlers.committed_partitions import (
     known_partitions,
     refuse_all,
 )
-from minibroker.handlers.offsets_to_commit import accept, stage, when_replicated
+from minibroker.handlers.offsets_to_commit import accept, when_replicated, write
 from minibroker.handlers.permissions import Allowed
 from minibroker.handlers.transaction_verification import Protocol, Question, verify
 from minibroker.ids import NO_SEQUENCE, TopicPartition
@@ -125,7 +125,7 @@ def _commit(
         has_ids=context.version >= _FIRST_WITH_TOPIC_IDS,
         has_times=False,
     )
-    stage(
+    write(
         shard,
         accepted,
         topics,

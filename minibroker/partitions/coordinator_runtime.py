@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
+from minibroker.ids import NO_PRODUCER_ID
 from minibroker.partitions.journal import TOO_LARGE, Journal
 from minibroker.partitions.journal_partition import coordinator_error
 
@@ -141,16 +142,21 @@ class CoordinatorRuntime(Generic[Shard]):
         then: Callable[[], None],
         failed: Callable[[ErrorCode], None] | None = None,
         required_acks: int = -1,
+        too_large: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR,
+        producer_id: int = NO_PRODUCER_ID,
+        producer_epoch: int = -1,
+        base_sequence: int = -1,
     ) -> None:
         """Carry out an operation: write its records (at least one) as one batch.
 
         `replay` does to the state what they say, with the offset of the first, before this returns.
         One of the others is called once: `then` when they are visible (before this returns, unless
         they have to be synced or replicated first), or `failed` with the code for clients when that
-        does not come about, or not in time. Without `failed` there is no time-out.
+        does not come about, or not in time. Without `failed` there is no time-out. With a
+        producer the records are part of its transaction.
 
         Raises KafkaError as `Journal.stage`, NOT_COORDINATOR where the disk refused, and
-        UNKNOWN_SERVER_ERROR for records that are larger than the topic takes. Nothing has happened
+        `too_large` for records that are larger than the topic takes. Nothing has happened
         then, and neither is called.
         """
         self.journal.flush()  # answers of this read wait for what they have staged themselves
@@ -163,10 +169,14 @@ class CoordinatorRuntime(Generic[Shard]):
                 on_written=operation.on_visible,
                 on_failed=operation.on_failed,
                 required_acks=required_acks,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                is_transactional=producer_id != NO_PRODUCER_ID,
+                base_sequence=base_sequence,
             )
         except KafkaError as error:
             if error.code in TOO_LARGE:
-                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, error.detail) from error
+                raise KafkaError(too_large, error.detail) from error
             raise
         self.journal.write_staged()
         if operation.error is not None:

@@ -230,6 +230,13 @@ class Journal:
         partition = self._partitions.get(index)
         return partition is not None and partition.partition.replicas is not None
 
+    def lags(self, index: int) -> bool:
+        """Return whether a record may be written and not visible yet: followers, or an fsync
+        (`flush.messages`), come in between.
+        """
+        partition = self._partitions.get(index)
+        return partition is not None and partition.partition.lags
+
     def _get_active(self, index: int) -> JournalPartition:
         partition = self._partitions.get(index)
         if partition is None or partition.state is JournalState.FAILED:

@@ -44,6 +44,9 @@ READ_COMMITTED: Final = 1
 LOG_END: Final = 2
 """Isolation level of coordinators, never of a client: reads everything that is written."""
 
+FLUSH_NEVER: Final = (1 << 63) - 1
+"""The default of `flush.messages`."""
+
 HIGH_WATERMARK: Final = -1
 """The offset in DeleteRecords that stands for everything readable."""
 
@@ -202,6 +205,13 @@ class Partition:
         """Return whether its directory failed: it is not served before the next start."""
         role = self.role
         return isinstance(role, Offline) and role.reason is OfflineReason.DIRECTORY_FAILED
+
+    @property
+    def lags(self) -> bool:
+        """Return whether a record may be written and not visible yet: followers, or an fsync
+        (`flush.messages`), come in between.
+        """
+        return self.replicas is not None or self.log.config.flush_messages < FLUSH_NEVER
 
     @property
     def has_log(self) -> bool:

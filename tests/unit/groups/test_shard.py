@@ -16,7 +16,7 @@ from minibroker.groups.shard import GroupShard
 from minibroker.partitions.coordinator_runtime import CoordinatorRuntime
 from minibroker.protocol.stored.group_metadata import GroupMetadataKey, GroupMetadataValue
 from minibroker.records.record import decode_records
-from tests.unit.partitions.conftest import World
+from tests.unit.partitions.conftest import World, partition_image
 from tests.unit.partitions.conftest import world as world_fixture
 from tests.unit.partitions.journal_bench import TOPIC, FakeCluster
 
@@ -28,9 +28,9 @@ HOUR_MS = 3_600_000
 
 
 class ShardBench:
-    """A shard over a real log; `refused` are the codes that failed commits were told."""
+    """A shard over a real log."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, brokers: tuple[int, ...] = (0,)) -> None:
         self.world = world
         cluster: Any = FakeCluster(world)
         self.runtime: CoordinatorRuntime[GroupShard] = CoordinatorRuntime(
@@ -42,11 +42,10 @@ class ShardBench:
             config=world.dynamic.broker,
             run_later=lambda _task: None,
         )
-        world.create(TOPIC)
+        world.create(TOPIC, partition_image(replicas=brokers, isr=brokers))
         self.journal = self.runtime.journal
         self.journal.start()
         self.shard = self.runtime.get(0)
-        self.refused: list[ErrorCode] = []
 
     def make_shard(self, index: int) -> GroupShard:
         return GroupShard(
@@ -54,14 +53,18 @@ class ShardBench:
         )
 
     def commit(self, key: OffsetKey, offset: int, **fields: int) -> None:
-        """One offset, staged; `producer_id` makes it part of a transaction."""
+        """One offset; `producer_id` makes it part of a transaction."""
         expire_ms = fields.pop("expire_ms", -1)
         committed = CommittedOffset(offset, -1, "", self.world.clock.now_ms(), expire_ms)
         producer = {"producer_epoch": 0, **fields} if fields else {}
-        self.shard.commit_offsets([(key, committed)], self.refused.append, **producer)
+        self.shard.commit_offsets([(key, committed)], **producer)
 
     def committed(self, key: OffsetKey) -> int | None:
         found = self.shard.offsets.get(*key)
+        return None if found is None else found.offset
+
+    def visible(self, key: OffsetKey) -> int | None:
+        found = self.shard.offsets.visible(*key)
         return None if found is None else found.offset
 
     def record_count(self) -> int:
@@ -91,8 +94,6 @@ def bench(world: World) -> ShardBench:
 def test_an_offset_counts_once_it_is_written_and_no_group_is(bench: ShardBench) -> None:
     """A consumer that manages its partitions itself writes no group metadata."""
     bench.commit(("g", "t", 0), 5)
-    assert bench.committed(("g", "t", 0)) is None
-    bench.journal.flush()
     assert bench.committed(("g", "t", 0)) == 5
     group = bench.shard.groups["g"]
     assert isinstance(group, ClassicGroup)
@@ -103,13 +104,56 @@ def test_an_offset_counts_once_it_is_written_and_no_group_is(bench: ShardBench) 
     assert list(again.groups) == ["g"]
 
 
+def test_an_offset_that_followers_lack_does_not_expire(world: World) -> None:
+    """An older offset is due, and a newer one is written and not visible: both are in the log."""
+    bench = ShardBench(world, brokers=(0, 1))
+    key = ("g", "t", 0)
+    partition = world.partition(TOPIC)
+    bench.commit(key, 5)
+    partition.follower_fetched(1, partition.log_end_offset, 0)
+    world.clock.advance(HOUR_MS)
+    bench.commit(key, 6)
+    assert sum(bench.shard.expire(HOUR_MS)) == 0
+    assert bench.visible(key) == 5
+    partition.follower_fetched(1, partition.log_end_offset, 0)
+    assert bench.visible(key) == bench.committed(key) == 6
+    assert bench.replayed().offsets.of_group("g") == bench.shard.offsets.of_group("g")
+
+
+def test_a_group_that_is_deleted_stays_so_when_its_last_commit_becomes_visible(
+    world: World,
+) -> None:
+    bench = ShardBench(world, brokers=(0, 1))
+    key = ("g", "t", 0)
+    bench.commit(key, 5)
+    assert sum(bench.shard.delete_group(bench.shard.groups["g"])) == 1
+    partition = world.partition(TOPIC)
+    partition.follower_fetched(1, partition.log_end_offset, 0)
+    assert bench.committed(key) is bench.visible(key) is None
+    assert not bench.shard.groups
+    assert not bench.replayed().offsets.of_group("g")
+
+
+def test_readers_see_each_offset_when_it_is_visible_and_not_before(world: World) -> None:
+    bench = ShardBench(world, brokers=(0, 1))
+    key = ("g", "t", 0)
+    partition = world.partition(TOPIC)
+    ends = []
+    for offset in (5, 6, 7):
+        bench.commit(key, offset)
+        ends.append(partition.log_end_offset)
+    assert (bench.committed(key), bench.visible(key)) == (7, None)
+    for end, offset in zip(ends, (5, 6, 7), strict=True):
+        partition.follower_fetched(1, end, 0)
+        assert bench.visible(key) == offset
+
+
 def test_a_disk_that_refuses_changes_nothing(bench: ShardBench) -> None:
     bench.commit(("g", "t", 0), 5)
-    bench.journal.flush()
-    bench.commit(("g", "t", 0), 6)
     bench.world.fail_next_write()
-    bench.journal.flush()
-    assert bench.refused == [ErrorCode.NOT_COORDINATOR]
+    with pytest.raises(KafkaError) as refused:
+        bench.commit(("g", "t", 0), 6)
+    assert refused.value.code == ErrorCode.NOT_COORDINATOR
     assert bench.committed(("g", "t", 0)) == 5
 
 
@@ -117,7 +161,7 @@ def test_batches_that_are_too_large_are_refused_by_their_name(bench: ShardBench)
     bench.world.dynamic.set_topic(TOPIC, {"max.message.bytes": "100"})
     committed = CommittedOffset(5, -1, "m" * 100, 0)
     with pytest.raises(KafkaError) as of_offsets:
-        bench.shard.commit_offsets([(("g", "t", 0), committed)], bench.refused.append)
+        bench.shard.commit_offsets([(("g", "t", 0), committed)])
     assert of_offsets.value.code == ErrorCode.INVALID_COMMIT_OFFSET_SIZE
     with pytest.raises(KafkaError) as of_groups:
         bench.shard.write([(b"\0\2\0\1g", b"x" * 100)])

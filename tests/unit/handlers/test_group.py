@@ -143,7 +143,7 @@ async def test_others_have_the_loop_while_a_group_is_deleted(
     shard = groups.shard("g")
     count = 10 * DELETED_AT_ONCE
     offsets = [(("g", "t", index), CommittedOffset(5, -1, "", 0)) for index in range(count)]
-    shard.commit_offsets(offsets, lambda _code: None)
+    shard.commit_offsets(offsets)
     monkeypatch.setattr(slices, "SLICE_S", 0.0)
     turns = Turns()
     deleted = await client.call(DeleteGroupsRequest(groups_names=["g", "h", "g"]), 2)

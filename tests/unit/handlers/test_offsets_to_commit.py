@@ -12,7 +12,7 @@ from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.groups.offsets import CommittedOffset
 from minibroker.handlers.committed_partitions import KnownTopic, TopicAnswers
-from minibroker.handlers.offsets_to_commit import accept, stage, when_replicated
+from minibroker.handlers.offsets_to_commit import accept, when_replicated, write
 from minibroker.ids import ZERO_TOPIC_ID
 from minibroker.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
@@ -42,14 +42,16 @@ def accepted(topics: list[KnownTopic], **wishes: Any) -> Any:
 
 
 class Shard:
-    """Takes what is staged, and fails it when the test says so."""
+    """Takes what is written, or refuses it."""
 
-    def __init__(self) -> None:
-        self.staged: list[Any] = []
+    def __init__(self, refusal: ErrorCode | None = None) -> None:
+        self.written: list[Any] = []
+        self.refusal = refusal
 
-    def commit_offsets(self, commits: Any, fail: Any, **producer: int) -> None:
-        self.staged.append((commits, producer))
-        self.fail = fail
+    def commit_offsets(self, commits: Any, **producer: int) -> None:
+        if self.refusal is not None:
+            raise KafkaError(self.refusal)
+        self.written.append((commits, producer))
 
 
 def test_metadata_that_is_too_long_is_refused_by_itself() -> None:
@@ -92,16 +94,22 @@ def test_answers_fail_when_the_disk_refuses_and_keep_an_error_of_their_own() -> 
     response = OffsetCommitResponse()
     classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
     answers = TopicAnswers(response.topics, classes, has_ids=False)
-    shard = Shard()
-    stage(shard, accepted(topics), topics, answers, producer_id=3, producer_epoch=4)  # type: ignore[arg-type]
-    ((_, producer),) = shard.staged
+    shard: Any = Shard()
+    write(shard, accepted(topics), topics, answers, producer_id=3, producer_epoch=4)
+    ((_, producer),) = shard.written
     assert producer == {"producer_id": 3, "producer_epoch": 4}
     too_large = ErrorCode.OFFSET_METADATA_TOO_LARGE
     codes = [partition.error_code for partition in response.topics[0].partitions]
     assert codes == [too_large, ErrorCode.NONE]
-    shard.fail(ErrorCode.NOT_COORDINATOR)
+    response = OffsetCommitResponse()
+    answers = TopicAnswers(response.topics, classes, has_ids=False)
+    refusing: Any = Shard(ErrorCode.NOT_COORDINATOR)
+    write(refusing, accepted(topics), topics, answers)
     codes = [partition.error_code for partition in response.topics[0].partitions]
     assert codes == [too_large, ErrorCode.NOT_COORDINATOR]
+    topics = known(partition(1))
+    with pytest.raises(KafkaError):
+        write(refusing, accepted(topics), topics, answers)
 
 
 class LateGroups:
@@ -113,11 +121,8 @@ class LateGroups:
     def partition_of(self, _group_id: str) -> int:
         return 0
 
-    def is_replicated(self, _index: int) -> bool:
+    def lags(self, _index: int) -> bool:
         return True
-
-    def flush(self) -> None:
-        pass
 
     def visible(self, _group_id: str) -> asyncio.Future[None]:
         late: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -130,7 +135,7 @@ async def test_offsets_that_are_not_replicated_in_time_are_refused() -> None:
     response = OffsetCommitResponse()
     classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
     shard: Any = Shard()
-    stage(shard, accepted(topics), topics, TopicAnswers(response.topics, classes, has_ids=False))
+    write(shard, accepted(topics), topics, TopicAnswers(response.topics, classes, has_ids=False))
     context: Any = SimpleNamespace(services=SimpleNamespace(groups=LateGroups()))
     waiting = when_replicated(context, "g", response)
     assert not isinstance(waiting, OffsetCommitResponse)
@@ -139,12 +144,12 @@ async def test_offsets_that_are_not_replicated_in_time_are_refused() -> None:
     assert codes == [ErrorCode.OFFSET_METADATA_TOO_LARGE, ErrorCode.COORDINATOR_NOT_AVAILABLE]
 
 
-def test_nothing_accepted_stages_nothing() -> None:
+def test_nothing_accepted_writes_nothing() -> None:
     topics = known(partition(0, "x" * 11))
     response = OffsetCommitResponse()
     classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
-    shard = Shard()
+    shard: Any = Shard()
     answers = TopicAnswers(response.topics, classes, has_ids=False)
-    stage(shard, accepted(topics), topics, answers)  # type: ignore[arg-type]
-    assert shard.staged == []
+    write(shard, accepted(topics), topics, answers)
+    assert shard.written == []
     assert len(response.topics[0].partitions) == 1
