@@ -29,6 +29,7 @@ from minibroker.storage.checkpointing import Checkpoints
 from minibroker.storage.closing import close_logs
 from minibroker.storage.disk import Disk
 from minibroker.storage.log_directory import LogDirectory
+from minibroker.storage.move_mark import mark_path, read_mark
 from minibroker.storage.namesakes import Namesakes, warn_of_stray
 from minibroker.storage.partition_log import OnUnsynced, PartitionLog
 from minibroker.storage.recovery import Checkpointed, load_log
@@ -217,6 +218,11 @@ class LogManager:
                     self.high_watermarks.pop(parsed[0], None)
                     marked.append(partial(self._unmark, directory, path))
                 checkpointed = checkpoints.of(parsed[0], was_clean=directory.was_clean)
+                if not directory.was_clean:
+                    start = self._marked_start(directory, path)
+                    if start > checkpointed.log_start_offset:
+                        checkpointed = checkpointed._replace(log_start_offset=start)
+                        marked.append(partial(self._save_marked_start, directory, path))
                 self._load_one(parsed[0], path, checkpointed)
         if directory.was_clean:
             self.disk.of(directory.path).run_later(directory.sync)
@@ -240,11 +246,34 @@ class LogManager:
                 "remove the older one and start again"
             )
 
+    def _marked_start(self, directory: LogDirectory, path: str) -> int:
+        """Return the start of a log that its move's mark says, -1 for none. Raises StorageError."""
+        try:
+            return read_mark(self.disk.files, path)
+        except OSError as error:
+            raise StorageError(
+                f"cannot read a mark in {path}: {error}", log_directory=directory.path
+            ) from error
+
+    def _save_marked_start(self, directory: LogDirectory, path: str) -> None:
+        """Have the checkpoints say where a moved log starts, which only its mark said, and the mark
+        no more. At the end of a load. Raises StorageError.
+        """
+        self._checkpoint([directory])
+        try:
+            self.disk.files.write_atomically(mark_path(path), b"")
+        except FileNotFoundError:
+            return  # of two logs this one has left
+        except OSError as error:
+            raise StorageError(
+                f"cannot write a mark in {path}: {error}", log_directory=directory.path
+            ) from error
+
     def _is_moved(self, path: str) -> bool:
         """Return whether a move made the log in this directory, and a power cut came before its
         end.
         """
-        return self.disk.files.exists(f"{path}/{names.MOVED_HERE}")
+        return self.disk.files.exists(mark_path(path))
 
     def _remove_older(self, moved: PartitionLog, path: str, log_start_offset: int) -> None:
         """Remove the log at `path`, from which `moved` was made. Raises StorageError."""

@@ -23,6 +23,7 @@ from typing import Final, TypeVar
 from minibroker.errors import StorageError
 from minibroker.storage import names
 from minibroker.storage.closing import write_state
+from minibroker.storage.move_mark import encode_mark, mark_path
 from minibroker.storage.partition_log import PartitionLog
 from minibroker.storage.segment import Segment
 
@@ -254,11 +255,11 @@ class LogMove:
         from, which a move that was cut off may have brought there, says so no more. Raises OSError.
         """
         files, log = self.log.files, self.log
-        known = f"{log.directory}/{names.MOVED_HERE}"
+        known = mark_path(log.directory)
         if files.exists(known):
             files.remove(known)
             files.sync_directory(log.directory)
-        mark = f"{self.directory}/{names.MOVED_HERE}"
+        mark = mark_path(self.directory)
         files.create(mark)
         files.sync_path(mark)
 
@@ -296,6 +297,7 @@ class LogMove:
             self.copy_small([*paths, *(f"{log.directory}/{name}" for name in others)])
             if log.place.epochs_content is not None:  # the worker has not come to it
                 self._write(log.place.epochs_path, log.place.epochs_content)
+            self._write(mark_path(log.directory), encode_mark(log.log_start_offset))
         except OSError as error:
             raise self._failed(error) from error
         return self._synced_offset
@@ -328,8 +330,8 @@ class LogMove:
             checkpoint()
             try:
                 files.sync_directory(self.destination)
-                if files.exists(f"{log.directory}/{names.MOVED_HERE}"):
-                    files.remove(f"{log.directory}/{names.MOVED_HERE}")
+                if files.exists(mark_path(log.directory)):
+                    files.remove(mark_path(log.directory))
             except OSError as error:
                 raise self._failed(error) from error
 

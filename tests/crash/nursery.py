@@ -1,15 +1,21 @@
 """A process that forks children to be killed, so that a kill costs no start of Python.
 
-The programs `load` and `topic_load` are nurseries: they fork a child for each line on stdin, the
-child reports on stdout, and the nursery says `gone 1` when it was killed.
+The programs `load`, `topic_load` and `chaos_load` are nurseries: they fork a child for each line on
+stdin, the child reports on stdout, and the nursery says `gone 1` when it was killed.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Self
+from traceback import print_exc
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[2]
 END_SECONDS = 120
@@ -47,3 +53,18 @@ class Nursery:
         """Return the words of the next line, empty when the nursery has ended."""
         assert self._process.stdout is not None
         return self._process.stdout.readline().split()
+
+
+def fork_for_each_line(live: Callable[..., object]) -> None:
+    """Fork a child for every line on stdin, have it live as the words say, and wait for its end."""
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            try:
+                live(*line.split())
+            except BaseException:  # the child says why, and does not go on as a nursery
+                print_exc()
+            os._exit(1)
+        _, status = os.waitpid(child, 0)
+        was_killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        os.write(1, b"gone %d\n" % was_killed)

@@ -17,10 +17,8 @@ import asyncio
 import os
 import random
 import signal
-import sys
 from inspect import getattr_static
 from itertools import count
-from traceback import print_exc
 from typing import TYPE_CHECKING, Any
 
 from minibroker.app import Broker
@@ -35,6 +33,7 @@ from minibroker.protocol.messages.produce import (
     TopicProduceData,
 )
 from minibroker.storage.files import Files
+from tests.crash.nursery import fork_for_each_line
 from tests.support.in_process import RawClient, batch_of
 
 if TYPE_CHECKING:
@@ -200,21 +199,9 @@ async def _live(directory: str, seed: int, zookeeper: str | None) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _nursery() -> None:
-    """Fork a broker for every line, and wait for its end."""
-    for line in sys.stdin:
-        directory, seed, zookeeper = line.split()
-        child = os.fork()
-        if child == 0:
-            try:
-                asyncio.run(_live(directory, int(seed), None if zookeeper == "-" else zookeeper))
-            except BaseException:  # the child says why, and does not go on as a nursery
-                print_exc()
-            os._exit(1)
-        _, status = os.waitpid(child, 0)
-        was_killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-        os.write(1, b"gone %d\n" % was_killed)
+def _work(directory: str, seed: str, zookeeper: str) -> None:
+    asyncio.run(_live(directory, int(seed), None if zookeeper == "-" else zookeeper))
 
 
 if __name__ == "__main__":
-    _nursery()
+    fork_for_each_line(_work)
