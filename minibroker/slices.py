@@ -97,6 +97,15 @@ async def run_rest(steps: Steps[T], turn: TimeSlice) -> T:
             continue
 
 
+async def run_with_pauses(steps: Steps[T]) -> T:
+    """Run steps to their end, the first slice at once, and return the result."""
+    turn = TimeSlice()
+    try:
+        return run_slice(steps, turn)
+    except Unfinished:
+        return await run_rest(steps, turn)
+
+
 def gather(items: Iterable[T]) -> Steps[list[T]]:
     """Make the items one by one, and return them as a list."""
     gathered = []

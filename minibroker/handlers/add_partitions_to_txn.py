@@ -26,12 +26,14 @@ from minibroker.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from minibroker.security.acls import Operation, ResourceType
+from minibroker.slices import gather, run_all, run_with_pauses
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Iterator
 
     from minibroker.cluster.image import MetadataImage
     from minibroker.handlers.context import RequestContext
+    from minibroker.slices import Steps
 
 _FIRST_WITH_FENCED: Final = 2
 _FIRST_BATCHED: Final = 4
@@ -39,7 +41,7 @@ _FIRST_BATCHED: Final = 4
 
 def handle(
     context: RequestContext, request: AddPartitionsToTxnRequest
-) -> AddPartitionsToTxnResponse | Awaitable[AddPartitionsToTxnResponse]:
+) -> Steps[AddPartitionsToTxnResponse | Awaitable[AddPartitionsToTxnResponse]]:
     """Add to (or verify) each transaction of the request by itself.
 
     Return an awaitable where a record has to be synced before its transaction counts as begun.
@@ -54,13 +56,15 @@ def handle(
     added = []
     waits = False
     for transaction in transactions:
-        codes = _add(context, transaction)
+        codes = yield from _add(context, transaction)
         waiting = None
         if ErrorCode.NONE in codes.values():
             waiting = context.services.transactions.visible(transaction.transactional_id)
             waits = waits or waiting is not None
         added.append(_Added(transaction, codes, waiting))
-    return _when_visible(context.version, added) if waits else _response(context.version, added)
+    if waits:
+        return _when_visible(context.version, added)
+    return (yield from _response(context.version, added))
 
 
 class _Added(NamedTuple):
@@ -80,13 +84,13 @@ async def _when_visible(version: int, added: list[_Added]) -> AddPartitionsToTxn
         except KafkaError as error:
             refused = known_code(error.code, knows_fenced=version >= _FIRST_WITH_FENCED)
             codes |= {name: code or refused for name, code in codes.items()}
-    return _response(version, added)
+    return await run_with_pauses(_response(version, added))
 
 
-def _response(version: int, added: list[_Added]) -> AddPartitionsToTxnResponse:
+def _response(version: int, added: list[_Added]) -> Steps[AddPartitionsToTxnResponse]:
     response = AddPartitionsToTxnResponse()
     for transaction, codes, _ in added:
-        results = _results(transaction, codes)
+        results = yield from _results(transaction, codes)
         if version < _FIRST_BATCHED:
             response.results_by_topic_v3_and_below = results
         else:
@@ -100,28 +104,19 @@ def _response(version: int, added: list[_Added]) -> AddPartitionsToTxnResponse:
 
 def _add(
     context: RequestContext, transaction: AddPartitionsToTxnTransaction
-) -> dict[TopicPartition, ErrorCode]:
+) -> Steps[dict[TopicPartition, ErrorCode]]:
     """Return one code for each partition of one transaction."""
-    names = [
-        TopicPartition(topic.name, index)
-        for topic in transaction.topics
-        for index in topic.partitions
-    ]
+    names = yield from gather(_named(transaction))
     image = context.services.cluster.image
     is_client = context.version < _FIRST_BATCHED
     may_write = Allowed(context, Operation.WRITE)
-    forbidden = {
-        name
-        for name in names
-        if is_client and (name.topic in INTERNAL_TOPICS or name.topic not in may_write)
-    }
-    refused = {
-        name: ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        if name in forbidden
-        else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        for name in names
-        if name in forbidden or not _exists(image, name)
-    }
+    refused: dict[TopicPartition, ErrorCode] = {}
+    for name in names:
+        if is_client and (name.topic in INTERNAL_TOPICS or name.topic not in may_write):
+            refused[name] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif not _exists(image, name):
+            refused[name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        yield
     if refused:
         return dict.fromkeys(names, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused
     coordinator = context.services.transactions
@@ -140,6 +135,12 @@ def _add(
     return codes
 
 
+def _named(transaction: AddPartitionsToTxnTransaction) -> Iterator[TopicPartition]:
+    for topic in transaction.topics:
+        for index in topic.partitions:
+            yield TopicPartition(topic.name, index)
+
+
 def _exists(image: MetadataImage, name: TopicPartition) -> bool:
     topic = image.topics.get(name.topic)
     return topic is not None and 0 <= name.partition < len(topic.partitions)
@@ -147,20 +148,21 @@ def _exists(image: MetadataImage, name: TopicPartition) -> bool:
 
 def _results(
     transaction: AddPartitionsToTxnTransaction, codes: dict[TopicPartition, ErrorCode]
-) -> list[AddPartitionsToTxnTopicResult]:
-    return [
-        AddPartitionsToTxnTopicResult(
-            name=topic.name,
-            results_by_partition=[
-                AddPartitionsToTxnPartitionResult(
-                    partition_index=index,
-                    partition_error_code=int(codes[TopicPartition(topic.name, index)]),
-                )
-                for index in topic.partitions
-            ],
+) -> Steps[list[AddPartitionsToTxnTopicResult]]:
+    results = []
+    for topic in transaction.topics:
+        partitions = yield from gather(
+            AddPartitionsToTxnPartitionResult(
+                partition_index=index,
+                partition_error_code=int(codes[TopicPartition(topic.name, index)]),
+            )
+            for index in topic.partitions
         )
-        for topic in transaction.topics
-    ]
+        results.append(
+            AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=partitions)
+        )
+        yield
+    return results
 
 
 def _only_one(request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnTransaction:
@@ -184,10 +186,6 @@ def error_response(
         response.error_code = int(code)
         return response
     only = _only_one(request)
-    codes = {
-        TopicPartition(topic.name, index): code
-        for topic in only.topics
-        for index in topic.partitions
-    }
-    response.results_by_topic_v3_and_below = _results(only, codes)
+    codes = dict.fromkeys(_named(only), code)
+    response.results_by_topic_v3_and_below = run_all(_results(only, codes))
     return response

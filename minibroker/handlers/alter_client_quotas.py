@@ -21,6 +21,7 @@ from minibroker.protocol.messages.alter_client_quotas import (
     ResponseEntryData,
 )
 from minibroker.quotas.entities import IP, Entity, changes_of, node_of, parts
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
@@ -32,6 +33,7 @@ async def handle(
 ) -> AlterClientQuotasResponse:
     """Return one result per entity, in the order of the request."""
     response = AlterClientQuotasResponse()
+    turn = TimeSlice()
     for entry in request.entries:
         entity: Entity = {part.entity_type: part.entity_name for part in entry.entity}
         answer = ResponseEntryData(
@@ -43,6 +45,8 @@ async def handle(
             await _alter(context, entry, entity, validate_only=request.validate_only)
         except Exception as error:
             answer.error_code, answer.error_message = as_answer(error, f"quotas of {entity}")
+        if turn.is_over:
+            await turn.pause()
     return response
 
 

@@ -32,7 +32,8 @@ def handle(
 ) -> Steps[AlterReplicaLogDirsResponse]:
     """Begin the moves; return one error code per partition."""
     codes = {}
-    for name, path in _destinations(request).items():
+    destinations = yield from _destinations(request)
+    for name, path in destinations.items():
         yield
         code = ErrorCode.NONE
         try:
@@ -43,13 +44,14 @@ def handle(
     return (yield from _answer_in_steps(codes))
 
 
-def _destinations(request: AlterReplicaLogDirsRequest) -> dict[TopicPartition, str]:
-    return {
-        TopicPartition(topic.name, index): directory.path
-        for directory in request.dirs
-        for topic in directory.topics
-        for index in topic.partitions
-    }
+def _destinations(request: AlterReplicaLogDirsRequest) -> Steps[dict[TopicPartition, str]]:
+    destinations = {}
+    for directory in request.dirs:
+        for topic in directory.topics:
+            for index in topic.partitions:
+                destinations[TopicPartition(topic.name, index)] = directory.path
+                yield
+    return destinations
 
 
 def _answer_in_steps(
@@ -70,4 +72,4 @@ def error_response(
     request: AlterReplicaLogDirsRequest, version: int, code: ErrorCode, detail: str | None
 ) -> AlterReplicaLogDirsResponse:
     """Return the answer with this error code for every partition of the request."""
-    return run_all(_answer_in_steps(dict.fromkeys(_destinations(request), code)))
+    return run_all(_answer_in_steps(dict.fromkeys(run_all(_destinations(request)), code)))

@@ -24,6 +24,7 @@ from minibroker.errors import ConfigError, KafkaError, as_answer
 from minibroker.handlers.permissions import REFUSALS
 from minibroker.java_numbers import parse_integer
 from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -237,7 +238,10 @@ async def answer_each(
     resources = list(resources)
     twice = repeated((resource.resource_type, resource.resource_name) for resource in resources)
     answers = []
+    turn = TimeSlice()
     for resource in resources:
+        if turn.is_over:
+            await turn.pause()
         code, message = 0, None
         try:
             if (resource.resource_type, resource.resource_name) in twice:

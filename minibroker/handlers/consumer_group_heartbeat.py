@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from minibroker.groups.consumer.heartbeat import HeartbeatAnswer
     from minibroker.handlers.context import RequestContext
     from minibroker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+    from minibroker.slices import Steps
 
 
-def handle(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Any:
+def handle(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Steps[Any]:
     """Return the response, or a future of it until what it tells is visible.
 
     UNSUPPORTED_VERSION where the protocol is not served.
@@ -44,8 +45,10 @@ def handle(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> A
     if not context.authorize(Operation.READ, ResourceType.GROUP, request.group_id):
         return _response(KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED))
     may_describe = Allowed(context, Operation.DESCRIBE)
-    if not all(name in may_describe for name in request.subscribed_topic_names or ()):
-        return _response(KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    for name in request.subscribed_topic_names or ():
+        if name not in may_describe:
+            return _response(KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        yield
     heartbeat = _heartbeat(context, request)
     groups = context.services.groups
     waiter = AnswerWaiter(_response)

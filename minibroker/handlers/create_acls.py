@@ -18,6 +18,7 @@ from minibroker.handlers.acl_codes import acl_of, check_creation
 from minibroker.handlers.permissions import ALTER_CLUSTER
 from minibroker.protocol.messages.create_acls import AclCreationResult, CreateAclsResponse
 from minibroker.security.acls import CLUSTER_NAME, ResourceType
+from minibroker.slices import TimeSlice, collect, gather
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from minibroker.protocol.messages.create_acls import CreateAclsRequest
     from minibroker.security.acls import Acl
     from minibroker.security.authorizer import Authorizer
+    from minibroker.slices import Steps
 
 _WITH_NETWORKS = 32
 """Metadata version of 4.4, from which on the host of an ACL may be a network."""
@@ -33,28 +35,33 @@ _WITH_NETWORKS = 32
 
 def handle(
     context: RequestContext, request: CreateAclsRequest
-) -> CreateAclsResponse | Awaitable[CreateAclsResponse]:
+) -> Steps[Awaitable[CreateAclsResponse]]:
     """Add the ACLs; return an awaitable of their results. Raises ProtocolError for an ACL of no
     client, KafkaError.
     """
     for creation in request.creations:
         check_creation(creation, context.version)
+        yield
     ALTER_CLUSTER.check(context, request)
     authorizer = context.services.authorizer
     if authorizer is None:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
-    return _create(context, authorizer, [acl_of(creation) for creation in request.creations])
+    acls = yield from gather(acl_of(creation) for creation in request.creations)
+    return _create(context, authorizer, acls)
 
 
 async def _create(
     context: RequestContext, authorizer: Authorizer, acls: list[Acl]
 ) -> CreateAclsResponse:
     level = context.services.features.level(METADATA_VERSION)
-    refused = [_refusal_of(acl) for acl in acls]
+    refused = await collect(_refusal_of(acl) for acl in acls)
     valid = [acl for acl, error in zip(acls, refused, strict=True) if error is None]
     created = iter(await authorizer.create(valid, allows_networks=level >= _WITH_NETWORKS))
     results = []
+    turn = TimeSlice()
     for refusal in refused:
+        if turn.is_over:
+            await turn.pause()
         error = refusal or next(created)
         result = AclCreationResult()
         if error is not None:

@@ -10,6 +10,7 @@ Differs from Kafka: the results have the order of the request; Kafka's have the 
 from __future__ import annotations
 
 from collections import Counter
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from minibroker.cluster.creation_limits import check_added_partitions
@@ -22,7 +23,7 @@ from minibroker.protocol.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 from minibroker.security.acls import Operation
-from minibroker.slices import TimeSlice
+from minibroker.slices import TimeSlice, collect
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
@@ -44,7 +45,8 @@ async def handle(
     named_once = [topic for topic in request.topics if named_count[topic.name] == 1]
     may_alter = Allowed(context, Operation.ALTER)
     if context.services.cluster.is_controller:
-        allowed = [topic for topic in named_once if topic.name in may_alter]
+        are_allowed = await collect(topic.name in may_alter for topic in named_once)
+        allowed = list(compress(named_once, are_allowed))
         check_added_partitions(_added_count(context, allowed))
     turn = TimeSlice()
     for topic in {topic.name: topic for topic in request.topics}.values():

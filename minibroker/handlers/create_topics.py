@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from itertools import compress
 from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster.creation_limits import (
@@ -33,12 +34,13 @@ from minibroker.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
-from minibroker.slices import TimeSlice
+from minibroker.slices import TimeSlice, collect, run_with_pauses
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext, Services
     from minibroker.protocol.messages.create_topics import CreatableTopic
     from minibroker.quotas.manager import Mutations
+    from minibroker.slices import Steps
 
 _DEFAULT: Final = -1
 _METADATA_TOPIC: Final = "__cluster_metadata"
@@ -52,11 +54,14 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Creat
     response = CreateTopicsResponse()
     quotas = context.services.quotas
     mutations = quotas.mutations(context.quota_client, is_strict=context.version >= 6)
-    named_count = Counter(topic.name for topic in request.topics)
+    named_count = Counter([topic.name for topic in request.topics])
     if context.services.cluster.is_controller:
         named_once = [topic for topic in request.topics if named_count[topic.name] == 1]
-        allowed = [t for t in named_once if _may_create(context, t.name, is_filter=True)]
-        _check_size(context.services, allowed)
+        are_allowed = await collect(
+            _may_create(context, topic.name, is_filter=True) for topic in named_once
+        )
+        allowed = list(compress(named_once, are_allowed))
+        await run_with_pauses(_check_size(context.services, allowed))
     until = asyncio.get_running_loop().time() + request.timeout_ms / 1000
     turn = TimeSlice()
     for topic in {topic.name: topic for topic in request.topics}.values():
@@ -93,7 +98,7 @@ async def _wait_for_leaders(
             response.topics[place] = _failed(result.name, int(error.code), None)
 
 
-def _check_size(services: Services, topics: list[CreatableTopic]) -> None:
+def _check_size(services: Services, topics: list[CreatableTopic]) -> Steps[None]:
     """Raise KafkaError POLICY_VIOLATION for a request that would create too much.
 
     `topics` are those whose name occurs once. Kafka also counts the partitions of topics that exist
@@ -102,6 +107,7 @@ def _check_size(services: Services, topics: list[CreatableTopic]) -> None:
     """
     partitions = records = 0
     for topic in topics:
+        yield
         if topic.name != _METADATA_TOPIC:
             count = len(topic.assignments) or _partition_count(services, topic)
             partitions += max(0, count)

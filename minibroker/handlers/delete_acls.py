@@ -20,6 +20,7 @@ from minibroker.protocol.messages.delete_acls import (
     DeleteAclsMatchingAcl,
     DeleteAclsResponse,
 )
+from minibroker.slices import TimeSlice, collect, gather
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -28,29 +29,35 @@ if TYPE_CHECKING:
     from minibroker.protocol.messages.delete_acls import DeleteAclsRequest
     from minibroker.security.acls import Acl, AclFilter
     from minibroker.security.authorizer import Authorizer
+    from minibroker.slices import Steps
 
 
 def handle(
     context: RequestContext, request: DeleteAclsRequest
-) -> DeleteAclsResponse | Awaitable[DeleteAclsResponse]:
+) -> Steps[Awaitable[DeleteAclsResponse]]:
     """Remove the ACLs; return an awaitable of them. Raises ProtocolError for a filter of no client,
     KafkaError.
     """
     for wanted in request.filters:
         check_filter(wanted, context.version)
+        yield
     ALTER_CLUSTER.check(context, request)
     authorizer = context.services.authorizer
     if authorizer is None:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
-    return _delete(authorizer, [filter_of(wanted, context.version) for wanted in request.filters])
+    filters = yield from gather(filter_of(wanted, context.version) for wanted in request.filters)
+    return _delete(authorizer, filters)
 
 
 async def _delete(authorizer: Authorizer, filters: list[AclFilter]) -> DeleteAclsResponse:
-    results = [_result_of_unknown(wanted, authorizer) for wanted in filters]
+    results = await collect(_result_of_unknown(wanted, authorizer) for wanted in filters)
     known = [wanted for wanted, result in zip(filters, results, strict=True) if result is None]
     deleted = iter(await authorizer.delete(known))
     response = DeleteAclsResponse()
+    turn = TimeSlice()
     for refusal in results:
+        if turn.is_over:
+            await turn.pause()
         result = refusal
         if result is None:
             result = DeleteAclsFilterResult(error_message=None)

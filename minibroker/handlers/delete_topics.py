@@ -26,6 +26,7 @@ from minibroker.protocol.messages.delete_topics import (
     DeleteTopicState,
 )
 from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
+from minibroker.slices import TimeSlice, collect
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
@@ -49,9 +50,12 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Delet
         )
     response = DeleteTopicsResponse()
     mutations = services.quotas.mutations(context.quota_client, is_strict=context.version >= 5)
-    named_count = Counter(_name_of(context, topic) for topic in topics)
+    named_count = Counter(await collect(_name_of(context, topic) for topic in topics))
     answered: set[str | bytes] = set()
+    turn = TimeSlice()
     for topic in topics:
+        if turn.is_over:
+            await turn.pause()
         result = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
         name = _name_of(context, topic)
         if name in answered:

@@ -60,17 +60,41 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 
     from minibroker.handlers.context import RequestContext
+    from minibroker.slices import Steps
+
+    Asked = OrderedDict[PartitionKey, FetchPartition]
 
 Answer = TypeVar("Answer")
+AT_ONCE_MAX: Final = 256
+"""Partitions, and topics, of a request that are looked at in one step."""
 _FIRST_VERSION_UNCONVERTED: Final = 10
 """From here on a consumer reads whatever is stored (zstd came last)."""
 
 
 def handle(
     context: RequestContext, request: FetchRequest
-) -> FetchResponse | Awaitable[FetchResponse]:
+) -> FetchResponse | Awaitable[FetchResponse] | Steps[FetchResponse | Awaitable[FetchResponse]]:
     """Answer at once if there is enough to send, else when there is or the time is over."""
-    answer = _answer(context, request)
+    topics = request.topics
+    if sum([len(topic.partitions) for topic in topics]) > AT_ONCE_MAX or len(topics) > AT_ONCE_MAX:
+        return _handle_in_steps(context, request)
+    return _handle(context, request, OrderedDict(_asked(context, request)))
+
+
+def _handle_in_steps(
+    context: RequestContext, request: FetchRequest
+) -> Steps[FetchResponse | Awaitable[FetchResponse]]:
+    asked = OrderedDict()
+    for key, partition in _asked(context, request):
+        asked[key] = partition
+        yield
+    return _handle(context, request, asked)
+
+
+def _handle(
+    context: RequestContext, request: FetchRequest, asked: Asked
+) -> FetchResponse | Awaitable[FetchResponse]:
+    answer = _answer(context, request, asked)
     if context.version >= _FIRST_VERSION_UNCONVERTED:
         return answer
     from minibroker.handlers.fetch_conversion import for_old_consumer  # noqa: PLC0415  rarely
@@ -79,10 +103,10 @@ def handle(
 
 
 def _answer(
-    context: RequestContext, request: FetchRequest
+    context: RequestContext, request: FetchRequest, asked: Asked
 ) -> FetchResponse | Awaitable[FetchResponse]:
     """Return the answer with the records as they are stored."""
-    session = _session(context, request)
+    session = _session(context, request, asked)
     if session.error_code:
         return FetchResponse(error_code=session.error_code)
     fetch = FetchPass(context, request, session)
@@ -201,11 +225,12 @@ def _delay(
     return delayed.future
 
 
-def _session(context: RequestContext, request: FetchRequest) -> FetchContext:
-    """Return the partitions of this fetch: the request's own, or those of its session."""
+def _asked(
+    context: RequestContext, request: FetchRequest
+) -> Iterator[tuple[PartitionKey, FetchPartition]]:
+    """Yield the partitions that the request names, in order."""
     uses_ids = context.version >= 13
     image = context.services.cluster.image
-    asked: OrderedDict[PartitionKey, FetchPartition] = OrderedDict()
     for topic in request.topics:
         name: str | None = topic.topic
         if uses_ids:
@@ -213,17 +238,25 @@ def _session(context: RequestContext, request: FetchRequest) -> FetchContext:
             name = known.name if known is not None else None
         for part in topic.partitions:
             key = (topic.topic_id if uses_ids else topic.topic, part.partition)
-            asked[key] = FetchPartition(
-                topic=name,
-                topic_id=topic.topic_id,
-                index=part.partition,
-                fetch_offset=part.fetch_offset,
-                max_bytes=part.partition_max_bytes,
-                # Any negative epoch is none; in other requests only -1 is.
-                current_leader_epoch=max(part.current_leader_epoch, NO_EPOCH),
-                last_fetched_epoch=part.last_fetched_epoch,
-                follower_start_offset=part.log_start_offset,
+            yield (
+                key,
+                FetchPartition(
+                    topic=name,
+                    topic_id=topic.topic_id,
+                    index=part.partition,
+                    fetch_offset=part.fetch_offset,
+                    max_bytes=part.partition_max_bytes,
+                    # Any negative epoch is none; in other requests only -1 is.
+                    current_leader_epoch=max(part.current_leader_epoch, NO_EPOCH),
+                    last_fetched_epoch=part.last_fetched_epoch,
+                    follower_start_offset=part.log_start_offset,
+                ),
             )
+
+
+def _session(context: RequestContext, request: FetchRequest, asked: Asked) -> FetchContext:
+    """Return the partitions of this fetch: the request's own, or those of its session."""
+    uses_ids = context.version >= 13
     if context.version < 7:
         return FetchContext(asked, None)
     forgotten: list[PartitionKey] = [

@@ -25,7 +25,7 @@ from minibroker.protocol.messages.find_coordinator import (
     FindCoordinatorResponse,
 )
 from minibroker.security.acls import Operation, ResourceType
-from minibroker.slices import TimeSlice, gather, run_rest
+from minibroker.slices import gather, run_with_pauses
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -59,7 +59,10 @@ def handle(
     keys = yield from may_describe.refused_last(keys, str)
     if not keys or keys[0] not in may_describe:  # no topic is created for this client
         code = REFUSALS[RESOURCE_TYPES[key_type]]
-        return error_response(request, context.version, code, None)
+        if context.version < _FIRST_BATCHED:
+            return error_response(request, context.version, code, None)
+        refused = yield from gather(_error(key, code) for key in request.coordinator_keys)
+        return FindCoordinatorResponse(coordinators=refused)
     services = context.services
     journal = services.groups.journal if key_type == GROUP else services.transactions.journal
     topic = services.cluster.image.topics.get(journal.topic)
@@ -75,7 +78,7 @@ async def _create_and_respond(
     may_describe: Allowed,
 ) -> FindCoordinatorResponse:
     topic = await journal.ensure_topic()
-    return await run_rest(_respond(context, request, journal, topic, may_describe), TimeSlice())
+    return await run_with_pauses(_respond(context, request, journal, topic, may_describe))
 
 
 def _respond(

@@ -41,7 +41,7 @@ from minibroker.protocol.messages.metadata import (
     MetadataResponseTopic,
 )
 from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
-from minibroker.slices import TimeSlice, collect, gather, run_rest
+from minibroker.slices import TimeSlice, collect, gather, run_with_pauses
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Collection, Iterable, Sequence
@@ -97,7 +97,9 @@ def handle(
     forbidden: list[MetadataResponseTopic] = []
     if missing and may_create and not _may_create_any(context):
         creatable, uncreatable = yield from _split(missing, Allowed(context, Operation.CREATE))
-        forbidden = [_forbidden(name, is_internal=name in INTERNAL_TOPICS) for name in uncreatable]
+        forbidden = yield from gather(
+            _forbidden(name, is_internal=name in INTERNAL_TOPICS) for name in uncreatable
+        )
         missing = list(creatable)
         asked = {name: None for name in asked if name not in uncreatable}
     forbidden += yield from gather(_forbidden(name) for name in refused)
@@ -143,7 +145,7 @@ async def _create_and_respond(
     failures = await _create(context, missing)
     topics = await collect(_by_name(context, request, name, failures) for name in names)
     steps = _respond(context, request, [*topics, *forbidden])
-    return await run_rest(steps, TimeSlice())
+    return await run_with_pauses(steps)
 
 
 async def _create(context: RequestContext, names: list[str]) -> dict[str, ErrorCode]:

@@ -37,6 +37,7 @@ from minibroker.protocol.messages.offset_commit import (
 )
 from minibroker.records.record import wrap_int64
 from minibroker.security.acls import Operation
+from minibroker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
@@ -162,8 +163,11 @@ async def _commit_to_tree(
     """Version 0: one node per partition; no group is asked."""
     services = context.services
     units_max = services.config.offset_metadata_max_bytes
+    turn = TimeSlice()
     for topic, partitions in topics:
         for partition in partitions:
+            if turn.is_over:
+                await turn.pause()
             index = partition.partition_index
             code = ErrorCode.NONE
             if is_too_long(partition.committed_metadata, units_max):

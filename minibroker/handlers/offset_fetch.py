@@ -30,6 +30,7 @@ from minibroker.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from minibroker.security.acls import Operation, ResourceType
+from minibroker.slices import TimeSlice, gather, run_all
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from minibroker.groups.group import Group
     from minibroker.groups.offsets import CommittedOffset, OffsetStore
     from minibroker.handlers.context import RequestContext
+    from minibroker.slices import Steps
 
 _FIRST_IN_LOG: Final = 1
 _FIRST_WITH_GROUP_ERROR: Final = 2
@@ -48,51 +50,50 @@ _NO_OFFSET: Final = -1
 
 def handle(
     context: RequestContext, request: OffsetFetchRequest
-) -> OffsetFetchResponse | Awaitable[OffsetFetchResponse]:
+) -> Steps[OffsetFetchResponse | Awaitable[OffsetFetchResponse]]:
     """Answer from memory; version 0 waits for the tree."""
     if context.version < _FIRST_IN_LOG:
         return _fetch_from_tree(context, request)
     if context.version >= _FIRST_BATCHED:
-        return OffsetFetchResponse(
-            groups=[_fetch(context, group, request.require_stable) for group in request.groups]
-        )
+        response = OffsetFetchResponse()
+        for group in request.groups:
+            response.groups.append((yield from _fetch(context, group, request.require_stable)))
+        return response
     asked = OffsetFetchRequestGroup(group_id=request.group_id, topics=None)
     if request.topics is not None:
         asked.topics = [
             OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
             for topic in request.topics
         ]
-    return _unbatched(_fetch(context, asked, request.require_stable))
+    found = yield from _fetch(context, asked, request.require_stable)
+    return (yield from _unbatched(found))
 
 
-def _unbatched(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
+def _unbatched(group: OffsetFetchResponseGroup) -> Steps[OffsetFetchResponse]:
     """Return the answer of versions 1-7, which are about one group."""
-    return OffsetFetchResponse(
-        error_code=group.error_code,
-        topics=[
-            OffsetFetchResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetFetchResponsePartition(
-                        partition_index=partition.partition_index,
-                        committed_offset=partition.committed_offset,
-                        committed_leader_epoch=partition.committed_leader_epoch,
-                        metadata=partition.metadata,
-                        error_code=partition.error_code,
-                    )
-                    for partition in topic.partitions
-                ],
+    response = OffsetFetchResponse(error_code=group.error_code)
+    for topic in group.topics:
+        partitions = yield from gather(
+            OffsetFetchResponsePartition(
+                partition_index=partition.partition_index,
+                committed_offset=partition.committed_offset,
+                committed_leader_epoch=partition.committed_leader_epoch,
+                metadata=partition.metadata,
+                error_code=partition.error_code,
             )
-            for topic in group.topics
-        ],
-    )
+            for partition in topic.partitions
+        )
+        response.topics.append(OffsetFetchResponseTopic(name=topic.name, partitions=partitions))
+        yield
+    return response
 
 
 def _fetch(
     context: RequestContext, asked: OffsetFetchRequestGroup, require_stable: bool
-) -> OffsetFetchResponseGroup:
+) -> Steps[OffsetFetchResponseGroup]:
     """Return the offsets of one group."""
     group_id = asked.group_id
+    yield
     try:
         if not context.authorize(Operation.DESCRIBE, ResourceType.GROUP, group_id):
             raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
@@ -106,12 +107,13 @@ def _fetch(
     if asked.topics is None:
         if is_known:
             visible = Allowed(context, Operation.DESCRIBE, is_filter=True)
-            topics = _all_topics(shard.offsets, group_id, require_stable, image, has_ids)
+            topics = yield from _all_topics(shard.offsets, group_id, require_stable, image, has_ids)
             answer.topics = [topic for topic in topics if topic.name in visible]
         return answer
     may_describe = Allowed(context, Operation.DESCRIBE)
     unknown = []
     for topic in asked.topics:
+        yield
         name = topic.name
         if has_ids:
             known = image.topic_by_id.get(topic.topic_id)
@@ -128,6 +130,7 @@ def _fetch(
         if has_ids:
             entry.topic_id = topic.topic_id
         for index in topic.partition_indexes:
+            yield
             committed = shard.offsets.visible(group_id, name, index) if is_known else None
             if committed is not None and not _is_of(committed, topic.topic_id):
                 committed = None
@@ -161,19 +164,20 @@ def _is_of(committed: CommittedOffset, topic_id: bytes) -> bool:
 
 def _all_topics(
     offsets: OffsetStore, group_id: str, require_stable: bool, image: MetadataImage, has_ids: bool
-) -> list[OffsetFetchResponseTopics]:
+) -> Steps[list[OffsetFetchResponseTopics]]:
     """Return everything that the group committed; by id without the topics that have none any
     more.
     """
     topics = []
-    for name, partitions in offsets.of_group(group_id).items():
+    for name, partitions in list(offsets.of_group(group_id).items()):
         entry = OffsetFetchResponseTopics(name=name)
         if has_ids:
             known = image.topics.get(name)
             if known is None:
                 continue
             entry.topic_id = known.topic_id
-        for index in partitions:
+        for index in list(partitions):
+            yield
             committed = offsets.visible(group_id, name, index)
             if committed is None:
                 continue
@@ -235,11 +239,14 @@ async def _fetch_from_tree(
     cluster = context.services.cluster
     response = OffsetFetchResponse()
     may_describe = Allowed(context, Operation.DESCRIBE)
+    turn = TimeSlice()
     for topic in sorted(request.topics or (), key=lambda topic: topic.name not in may_describe):
         known = cluster.image.topics.get(topic.name)
         count = 0 if known is None else len(known.partitions)
         entry = OffsetFetchResponseTopic(name=topic.name)
         for index in topic.partition_indexes:
+            if turn.is_over:
+                await turn.pause()
             offset, code = None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if topic.name not in may_describe:
                 code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -272,4 +279,4 @@ def error_response(
         OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
         for topic in request.topics or ()
     ]
-    return _unbatched(_group_error(asked, version, code))
+    return run_all(_unbatched(_group_error(asked, version, code)))

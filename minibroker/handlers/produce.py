@@ -16,6 +16,7 @@ INVALID_RECORD, and the other partitions are taken; Kafka never answers such a r
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final
 
 from minibroker.cluster.image import INTERNAL_TOPICS
@@ -49,27 +50,32 @@ from minibroker.records.produce_rules import (
     check_produce_version,
     is_nothing,
 )
+from minibroker.slices import run_with_pauses
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Iterable
 
     from minibroker.handlers.context import RequestContext
     from minibroker.handlers.produce_checks import ReceivedTopic, Refusals
     from minibroker.partitions.checking import ReceivedBatch
     from minibroker.partitions.cold_reads import ColdError
+    from minibroker.partitions.flushing import Flushing
     from minibroker.partitions.partition import Partition
+    from minibroker.slices import Steps
 
     Unreplicated = tuple[Partition, int, PartitionProduceResponse]
     """Partition, end of what was appended, the answer to it."""
 
 _NOTHING_REFUSED: Final[Refusals] = {}
+APPENDS_MAX: Final = 64
+"""Appends of one step."""
 _ACKS_ALLOWED = (ACKS_ALL, 0, 1)
 _ADMIN_CLIENT_ID = "__admin_client"
 
 
 def handle(
     context: RequestContext, request: ProduceRequest
-) -> ProduceResponse | Awaitable[ProduceResponse]:
+) -> Steps[ProduceResponse | Awaitable[ProduceResponse]]:
     """Append to every partition of the request; return one result per partition, in order.
 
     An awaitable where a batch is checked beside the loop, where the producers of a log are loaded
@@ -77,14 +83,14 @@ def handle(
     KafkaError(TRANSACTIONAL_ID_AUTHORIZATION_FAILED) where transactional records come without their
     id, or with one that the client may not use.
     """
-    topics = receive_batches(context, request)
+    topics = yield from receive_batches(context, request)
     if context.services.authorizer is not None:
-        topics = without_forbidden(context, request, topics)
-    large = check_batches(context, topics)
+        topics = yield from without_forbidden(context, request, topics)
+    large = yield from check_batches(context, topics)
     cold = cold_producers(topics)
     if large or cold:
         return _when_checked(context, request, topics, large, cold)
-    return _handle_checked(context, request, topics)
+    return (yield from _handle_checked(context, request, topics))
 
 
 async def _when_checked(
@@ -101,23 +107,23 @@ async def _when_checked(
         await warm(cold)
         cold = cold_producers(topics)
     await services.partitions.checker.check_large(large, services.clock.now_ms())
-    outcome = _handle_checked(context, request, topics)
+    outcome = await run_with_pauses(_handle_checked(context, request, topics))
     return outcome if isinstance(outcome, ProduceResponse) else await outcome
 
 
 def _handle_checked(
     context: RequestContext, request: ProduceRequest, topics: list[ReceivedTopic]
-) -> ProduceResponse | Awaitable[ProduceResponse]:
+) -> Steps[ProduceResponse | Awaitable[ProduceResponse]]:
     if request.transactional_id is not None:
         from minibroker.handlers import produce_transactions  # noqa: PLC0415  most do without
 
         refused = produce_transactions.verify_batches(context, request.transactional_id, topics)
         if not isinstance(refused, dict):
             return _when_verified(context, request, topics, refused)
-        return _append_all(context, request, topics, refused)
+        return (yield from _append_all(context, request, topics, refused))
     if has_transactional(topics):
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    return _append_all(context, request, topics, _NOTHING_REFUSED)
+    return (yield from _append_all(context, request, topics, _NOTHING_REFUSED))
 
 
 async def _when_verified(
@@ -126,7 +132,7 @@ async def _when_verified(
     topics: list[ReceivedTopic],
     refused: Awaitable[Refusals],
 ) -> ProduceResponse:
-    answer = _append_all(context, request, topics, await refused)
+    answer = await run_with_pauses(_append_all(context, request, topics, await refused))
     return answer if isinstance(answer, ProduceResponse) else await answer
 
 
@@ -135,11 +141,16 @@ def _append_all(
     request: ProduceRequest,
     topics: list[ReceivedTopic],
     refused: Refusals,
-) -> ProduceResponse | Awaitable[ProduceResponse]:
+) -> Steps[ProduceResponse | Awaitable[ProduceResponse]]:
+    """Append what is not refused. Behind `APPENDS_MAX` partitions it is written before others have
+    the loop: the answers of others do not depend on it, and this one waits for its fsyncs.
+    """
     version = context.version
     response = ProduceResponse()
     now_ms = context.services.clock.now_ms()
     unreplicated: list[Unreplicated] = []
+    flushes: dict[Flushing, None] = {}
+    count = 0
     for name, topic, batches, is_authorized in topics:
         answer = TopicProduceResponse(name=topic.name)
         if version >= 13:
@@ -162,9 +173,31 @@ def _append_all(
             except Exception as error:
                 refusal = answer_error(error, f"appending to {name}-{data.index}")
                 fail(context, response, name, result, refusal)
+            count += 1
+            if not count % APPENDS_MAX:
+                _write_part(context, flushes)
+                yield
+    outcome: ProduceResponse | Awaitable[ProduceResponse] = response
     if unreplicated:
-        return _when_replicated(context, response, unreplicated, request.timeout_ms)
-    return response
+        outcome = _when_replicated(context, response, unreplicated, request.timeout_ms)
+    return _when_flushed(flushes, outcome) if flushes else outcome
+
+
+def _write_part(context: RequestContext, flushes: dict[Flushing, None]) -> None:
+    """Write what is staged, and note the fsyncs that the answer has to wait for."""
+    appends = context.services.partitions.appends
+    appends.commit()
+    flushing = appends.flushing  # whoever commits next waits for it, too
+    if flushing is not None and not flushing.future.done():
+        flushes[flushing] = None
+
+
+async def _when_flushed(
+    flushes: Iterable[Flushing], outcome: ProduceResponse | Awaitable[ProduceResponse]
+) -> ProduceResponse:
+    for flushing in flushes:
+        await asyncio.shield(flushing.future)
+    return outcome if isinstance(outcome, ProduceResponse) else await outcome
 
 
 def _when_replicated(

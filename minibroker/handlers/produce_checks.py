@@ -26,10 +26,12 @@ from minibroker.records.produce_rules import (
     is_transactional,
 )
 from minibroker.security.acls import Operation, ResourceType
+from minibroker.slices import gather
 
 if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
     from minibroker.partitions.cold_reads import ColdError
+    from minibroker.slices import Steps
 
     Refusals = dict[tuple[str, int], KafkaError]
     """Topic and partition → the error of a transactional batch that may not be appended."""
@@ -47,17 +49,18 @@ class ReceivedTopic(NamedTuple):
     """False if the client may not write to the topic; then no batch is here."""
 
 
-def receive_batches(context: RequestContext, request: ProduceRequest) -> list[ReceivedTopic]:
+def receive_batches(context: RequestContext, request: ProduceRequest) -> Steps[list[ReceivedTopic]]:
     """Return the topics of a request with their batches, each with its header. Of a partition that
     the request names twice, it keeps the last batch.
     """
-    request.topic_data = _without_repetitions(request.topic_data)
+    request.topic_data = yield from _without_repetitions(request.topic_data)
     partitions = context.services.partitions
     topics = []
     for topic in request.topic_data:
         name = _topic_name(context, topic)
         batches: list[tuple[PartitionProduceData, ReceivedBatch | None]] = []
         for data in topic.partition_data:
+            yield
             batch = None
             records = data.records
             if records is not None:
@@ -69,18 +72,22 @@ def receive_batches(context: RequestContext, request: ProduceRequest) -> list[Re
     return topics
 
 
-def check_batches(context: RequestContext, topics: list[ReceivedTopic]) -> list[ReceivedBatch]:
+def check_batches(
+    context: RequestContext, topics: list[ReceivedTopic]
+) -> Steps[list[ReceivedBatch]]:
     """Check the small batches, and return those that are to be checked beside the loop."""
     version = context.version
     now_ms = context.services.clock.now_ms()
-    return [
-        batch
-        for topic in topics
-        for _, batch in topic.batches
-        if batch is not None
-        and (version >= FIRST_VERSION_OF_V2 or not is_nothing(batch.records))
-        and batch.check(now_ms)
-    ]
+    large = []
+    for topic in topics:
+        for _, batch in topic.batches:
+            if batch is not None and (
+                version >= FIRST_VERSION_OF_V2 or not is_nothing(batch.records)
+            ):
+                if batch.check(now_ms):
+                    large.append(batch)
+                yield
+    return large
 
 
 def cold_producers(topics: list[ReceivedTopic]) -> list[ColdError]:
@@ -93,7 +100,7 @@ def cold_producers(topics: list[ReceivedTopic]) -> list[ColdError]:
     ]
 
 
-def _without_repetitions(topics: list[TopicProduceData]) -> list[TopicProduceData]:
+def _without_repetitions(topics: list[TopicProduceData]) -> Steps[list[TopicProduceData]]:
     """Return `topics` with one entry of a topic and the last batch of a partition.
 
     Source: Kafka KafkaApis.handleProduceRequest, which has a map of partitions.
@@ -104,6 +111,7 @@ def _without_repetitions(topics: list[TopicProduceData]) -> list[TopicProduceDat
         partitions = found.setdefault((topic.name, topic.topic_id), {})
         partitions.update((data.index, data) for data in topic.partition_data)
         count += len(topic.partition_data)
+        yield
     if len(found) == len(topics) and sum(map(len, found.values())) == count:
         return topics
     return [
@@ -122,7 +130,7 @@ def _topic_name(context: RequestContext, topic: TopicProduceData) -> str | None:
 
 def without_forbidden(
     context: RequestContext, request: ProduceRequest, topics: list[ReceivedTopic]
-) -> list[ReceivedTopic]:
+) -> Steps[list[ReceivedTopic]]:
     """Return the topics; one that the client may not write to has lost its batches, unread.
 
     Raises KafkaError(TRANSACTIONAL_ID_AUTHORIZATION_FAILED) if some records are transactional and
@@ -134,7 +142,7 @@ def without_forbidden(
             Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name
         ):
             raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    return [_if_allowed(context, topic) for topic in topics]
+    return (yield from gather(_if_allowed(context, topic) for topic in topics))
 
 
 def _if_allowed(context: RequestContext, topic: ReceivedTopic) -> ReceivedTopic:

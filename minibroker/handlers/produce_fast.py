@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from minibroker.partitions.partition import Partition
 
 FIRST_VERSION: Final = 3
+BATCHES_MAX: Final = 256
+"""A request with more batches gives the loop back in between (`produce`)."""
 _TOPICS_MAX: Final = 126
 """Most topics of a flexible request here: their number fits one byte, here and in the answer."""
 _PARTITION_COUNT_END: Final = 1 << 14
@@ -295,6 +297,8 @@ def _append_all(
     """
     acks, topic_count, batches = request
     now_ms = context.services.clock.now_ms()
+    if len(batches) > BATCHES_MAX:
+        return None  # in steps
     is_bounded = len(batches) == 1
     if not is_bounded and not _check_several(batches, topic_count, now_ms):
         return None

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
@@ -26,17 +27,23 @@ from minibroker.protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
+from minibroker.slices import gather, run_all, run_with_pauses
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Iterator
 
     from minibroker.handlers.context import RequestContext
     from minibroker.partitions.markers import Codes
+    from minibroker.protocol.messages.write_txn_markers import WritableTxnMarker
+    from minibroker.slices import Steps
+
+WRITTEN_MAX: Final = 64
+"""Partitions that get a marker in one step."""
 
 
 def handle(
     context: RequestContext, request: WriteTxnMarkersRequest
-) -> WriteTxnMarkersResponse | Awaitable[WriteTxnMarkersResponse]:
+) -> Steps[WriteTxnMarkersResponse | Awaitable[WriteTxnMarkersResponse]]:
     """Write each marker; one code per producer id and partition.
 
     An awaitable until all of them are visible, where they have to be synced or replicated first.
@@ -45,19 +52,20 @@ def handle(
     if not context.authorize(Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME, is_filter=True):
         Need(Operation.CLUSTER_ACTION, ResourceType.CLUSTER).check(context, request)
     codes: dict[int, Codes] = {}
-    unanswered = len(request.markers)
-    waiting: asyncio.Future[WriteTxnMarkersResponse] | None = None
+    unanswered = 0
+    waiting: asyncio.Future[None] | None = None
 
     def take(producer_id: int, found: Codes) -> None:
         nonlocal unanswered
         codes[producer_id] |= found
         unanswered -= 1
         if not unanswered and waiting is not None and not waiting.done():
-            waiting.set_result(_response(codes))
+            waiting.set_result(None)
 
     services = context.services
     after = partial(services.timers.after, services.config.request_timeout_ms)
     for marker in request.markers:
+        yield
         if marker.producer_id < 0 or marker.producer_epoch < 0:
             raise KafkaError(
                 ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -71,36 +79,52 @@ def handle(
             marker.transaction_result,
             marker.transaction_version,
         )
-        names = [
-            TopicPartition(topic.name, index)
-            for topic in marker.topics
-            for index in topic.partition_indexes
-        ]
-        context.services.transactions.markers.write(
-            ending, names, partial(take, marker.producer_id), after=after
-        )
+        # A partition that is named twice gets one marker, as in Kafka.
+        names = dict.fromkeys((yield from gather(_partitions_of(marker))))
+        left = iter(names)
+        while part := tuple(islice(left, WRITTEN_MAX)):
+            unanswered += 1
+            services.transactions.markers.write(
+                ending, part, partial(take, marker.producer_id), after=after
+            )
+            yield
     if not unanswered:
-        return _response(codes)
+        return (yield from _response(codes))
     waiting = asyncio.get_running_loop().create_future()
-    return waiting
+    return _when_written(waiting, codes)
 
 
-def _response(codes: dict[int, Codes]) -> WriteTxnMarkersResponse:
-    return WriteTxnMarkersResponse(
-        markers=[
-            WritableTxnMarkerResult(producer_id=producer_id, topics=_topics(found))
-            for producer_id, found in codes.items()
-        ]
-    )
+def _partitions_of(marker: WritableTxnMarker) -> Iterator[TopicPartition]:
+    for topic in marker.topics:
+        for index in topic.partition_indexes:
+            yield TopicPartition(topic.name, index)
 
 
-def _topics(codes: Codes) -> list[WritableTxnMarkerTopicResult]:
+async def _when_written(
+    waiting: asyncio.Future[None], codes: dict[int, Codes]
+) -> WriteTxnMarkersResponse:
+    await waiting
+    return await run_with_pauses(_response(codes))
+
+
+def _response(codes: dict[int, Codes]) -> Steps[WriteTxnMarkersResponse]:
+    response = WriteTxnMarkersResponse()
+    for producer_id, found in codes.items():
+        topics = yield from _topics(found)
+        response.markers.append(WritableTxnMarkerResult(producer_id=producer_id, topics=topics))
+    return response
+
+
+def _topics(codes: Codes) -> Steps[list[WritableTxnMarkerTopicResult]]:
     topics: dict[str, WritableTxnMarkerTopicResult] = {}
     for name, code in codes.items():
-        topic = topics.setdefault(name.topic, WritableTxnMarkerTopicResult(name=name.topic))
+        topic = topics.get(name.topic)
+        if topic is None:
+            topic = topics[name.topic] = WritableTxnMarkerTopicResult(name=name.topic)
         topic.partitions.append(
             WritableTxnMarkerPartitionResult(partition_index=name.partition, error_code=int(code))
         )
+        yield
     return list(topics.values())
 
 
@@ -112,13 +136,7 @@ def error_response(
         markers=[
             WritableTxnMarkerResult(
                 producer_id=marker.producer_id,
-                topics=_topics(
-                    {
-                        TopicPartition(topic.name, index): code
-                        for topic in marker.topics
-                        for index in topic.partition_indexes
-                    }
-                ),
+                topics=run_all(_topics(dict.fromkeys(_partitions_of(marker), code))),
             )
             for marker in request.markers
         ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from minibroker.slices import TimeSlice, run_rest
+from minibroker.slices import run_with_pauses
 from minibroker.storage.cold import ColdError
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ async def _answer_when_resident(
     for _ in range(ROUNDS_MAX):
         await warm(cold)
         cold = []
-        found = await run_rest(answer(cold), TimeSlice())
+        found = await run_with_pauses(answer(cold))
         if not cold:
             return found
-    return await run_rest(answer(None), TimeSlice())
+    return await run_with_pauses(answer(None))
 
 
 async def warm(cold: Iterable[ColdError]) -> None:

@@ -205,7 +205,10 @@ class Authorizer:
         """
         results: list[KafkaError | None] = [None] * len(acls)
         added: dict[Pattern, list[int]] = {}
+        turn = TimeSlice()
         for index, acl in enumerate(acls):
+            if turn.is_over:
+                await turn.pause()
             try:
                 if self.is_standard:
                     _check_standard(acl, allows_networks=allows_networks)
@@ -220,6 +223,8 @@ class Authorizer:
             error = await self._change(pattern, entries.union)
             for index in indexes:
                 results[index] = error
+            if turn.is_over:
+                await turn.pause()
         return results
 
     async def delete(self, filters: Sequence[AclFilter]) -> list[Deleted]:

@@ -46,8 +46,12 @@ from minibroker.protocol.header import parse_request_header
 from minibroker.server.answers import Answer, Run, Waiting, error_response
 from minibroker.server.call import Call
 from minibroker.server.connection import ANY_API, Event
-from minibroker.server.decoder import LARGE_FRAME_BYTES, Decoder
-from minibroker.server.handling import attempt, handle
+from minibroker.server.decoder import LARGE_FRAME_BYTES, Decoder, has_many_batches
+from minibroker.server.handling import (
+    attempt,
+    handle,
+    handle_decoded,
+)
 from minibroker.server.throttle import charge
 
 if TYPE_CHECKING:
@@ -167,10 +171,25 @@ class Dispatcher:
             return answer
         if self.interceptor is not None:
             return self._intercepted(self.interceptor, run, Call(context, handler, frame, position))
-        if len(frame) > LARGE_FRAME_BYTES and api_key != PRODUCE:
-            decoding = self._decoder_of(handler).decode(handler, version, frame, position)
-            return Waiting(handler, None, decoding, context)
+        if len(frame) > LARGE_FRAME_BYTES:
+            if api_key == PRODUCE:
+                return handle(context, handler, frame, position, self._handle_large_produce)
+            return self._decode_beside(context, handler, frame, position)
         return handle(context, handler, frame, position)
+
+    def _handle_large_produce(
+        self, context: RequestContext, handler: Handler, frame: memoryview, position: int
+    ) -> Answer | Waiting:
+        """Handle a Produce request in a large frame, which most often has few batches."""
+        if has_many_batches(frame, position, context.version):
+            return self._decode_beside(context, handler, frame, position)
+        return handle_decoded(context, handler, frame, position)
+
+    def _decode_beside(
+        self, context: RequestContext, handler: Handler, frame: memoryview, position: int
+    ) -> Waiting:
+        decoding = self._decoder_of(handler).decode(handler, context.version, frame, position)
+        return Waiting(handler, None, decoding, context)
 
     def _load(self, api_key: int, version: int) -> Handler:
         services = self._services
@@ -229,7 +248,6 @@ class Dispatcher:
             return run
         try:
             error = future.exception()
-            run.is_large = waiting.is_large
             if error is None:
                 response = future.result()
             elif waiting.is_large:
@@ -237,7 +255,9 @@ class Dispatcher:
                 return run
             else:
                 response = error_response(waiting.handler, context, waiting.request, error)
-            run.answers.append(waiting.answer(response))
+            answer = waiting.answer(response)
+            run.answers.append(answer)
+            run.is_large = waiting.is_large and not answer.is_silent
         except Exception:
             _fail(connection, context, f"the answer to {waiting.handler.name}")
             return run

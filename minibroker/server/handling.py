@@ -15,15 +15,31 @@ from minibroker.server.answers import Answer, Waiting, answer_of, error_response
 from minibroker.slices import TimeSlice, Unfinished, run_rest, run_slice
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from minibroker.handlers.context import RequestContext
     from minibroker.handlers.registry import Handler
     from minibroker.server.answers import AnyAnswer
     from minibroker.server.call import Call
     from minibroker.slices import Steps
 
+    GeneralWay = Callable[[RequestContext, Handler, memoryview, int], Answer | Waiting]
+
+
+def handle_decoded(
+    context: RequestContext, handler: Handler, frame: memoryview, position: int
+) -> Answer | Waiting:
+    """Do `handle` the general way: decode the request, and ask the handler."""
+    request = read_request(handler, context.version, frame, position)
+    return handle_request(context, handler, request)
+
 
 def handle(
-    context: RequestContext, handler: Handler, frame: memoryview, position: int
+    context: RequestContext,
+    handler: Handler,
+    frame: memoryview,
+    position: int,
+    general_way: GeneralWay = handle_decoded,
 ) -> AnyAnswer | Waiting:
     """Return the answer to the request that `context` has in hand, or what to wait for.
 
@@ -43,8 +59,7 @@ def handle(
             if answer.__class__ is handler.response:
                 return Answer(handler, answer, context.version, context.correlation_id)
             return answer  # type: ignore[no-any-return]
-    request = read_request(handler, context.version, frame, position)
-    return handle_request(context, handler, request)
+    return general_way(context, handler, frame, position)
 
 
 def handle_request(context: RequestContext, handler: Handler, request: Any) -> Answer | Waiting:
