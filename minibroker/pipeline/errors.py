@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 class PipelineError(Exception):
     """One sentence: the thing, the value found, the expected value and what to do.
@@ -19,3 +25,9 @@ class BadRecordError(PipelineError):
 
     The same command again ends at the same record: it needs a place for such records.
     """
+
+
+def near_places(name: str, known: Iterable[str]) -> str:
+    """Return ` (did you mean customer.email?)` for names that are near, the nearest first."""
+    found = difflib.get_close_matches(name, list(known), n=3)
+    return f" (did you mean {' or '.join(found)}?)" if found else ""

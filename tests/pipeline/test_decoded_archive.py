@@ -14,6 +14,7 @@ import pytest
 
 from minibroker.pipeline import PipelineError, archive, replay
 from minibroker.pipeline.command_line import run_words
+from minibroker.pipeline.errors import BadRecordError, JobUsageError
 from minibroker.pipeline.values.wire_format import header_of
 from tests.pipeline import topics
 from tests.pipeline.committed import records
@@ -328,7 +329,7 @@ def test_dead_letters_in_a_topic(registry: Registry, common: dict[str, Any], top
         topics.create(address, name)
     values, reasons = bad_values(registry, topic)
     send(address, topic, values)
-    with pytest.raises(PipelineError, match=r"record pipeline-\d+-0 offset 1 cannot be decoded"):
+    with pytest.raises(PipelineError, match=r"record pipeline-\d+-0 offset 1 cannot be used"):
         archive(topic, format="delta", **common)
     archive(topic, format="delta", dead_letters=dead, **common)
     for read in TABLES["delta"]:
@@ -452,3 +453,25 @@ def test_events_of_debezium_become_rows(
     assert archive(f"{topic}-json", **table).rows == 8
     for read in TABLES["delta"]:
         assert read(tmp_path / "of-json", "id", "name") == [(1, "c"), (3, "d"), (5, "y")], read
+
+    # One row without its key and one operation that nobody knows, among good ones.
+    bad = [{"op": "c", "after": {"name": "no id"}}, {"op": "t", "before": None, "after": None}]
+    good = {"op": "c", "before": None, "after": {"id": 9, "name": "z"}}
+    send(address, f"{topic}-json", [json.dumps(told).encode() for told in (*bad, good)])
+    with pytest.raises(BadRecordError, match="cannot be used: it has no key: id is null"):
+        archive(f"{topic}-json", **table)
+    dead = tmp_path / "dead"
+    outcome = archive(f"{topic}-json", dead_letters=f"{dead}/", **table)
+    assert (outcome.rows, outcome.bad_records) == (1, 2)
+    for read in TABLES["delta"]:
+        assert read(tmp_path / "of-json", "id") == [(1,), (3,), (5,), (9,)], read
+    letters = [
+        json.loads(line)
+        for file in dead.glob("topic=*/date=*/*.json")
+        for line in file.read_text().splitlines()
+    ]
+    assert sorted(letter["offset"] for letter in letters) == [8, 9]
+    table |= {"upsert_by": "ids", "to": tmp_path / "misspelt"}
+    with pytest.raises(JobUsageError, match=r"--upsert-by ids: a row has no such column .*mean id"):
+        archive(f"{topic}-json", **table)
+    assert not list(tmp_path.glob("misspelt/**/*.parquet"))

@@ -173,7 +173,7 @@ class RecordDecoder:
         unseen: dict[tuple[str, SchemaKey], None] = {}
         for batch in batches:
             judged = self._judged(batch)
-            found = decoded(judged.good, self._columns)
+            found = decoded(judged.good, self._columns, self._rules.by)
             unseen.update(dict.fromkeys(found.unseen))
             if unseen:
                 continue  # the batch runs again: go on only to meet the other new schemas
@@ -268,6 +268,6 @@ def _dead_letter(dead: pa.RecordBatch) -> BadRecordError:
     record = dead.slice(0, 1).select(["topic", "partition", "offset", REASON]).to_pylist()[0]
     return BadRecordError(
         f"record {record['topic']}-{record['partition']} offset {record['offset']} cannot be "
-        f"decoded: {record[REASON]}; give --dead-letters TOPIC or DIR to set such records aside, "
+        f"used: {record[REASON]}; give --dead-letters TOPIC or DIR to set such records aside, "
         "or correct the schema"
     )

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from minibroker.pipeline.errors import JobUsageError, near_places
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -75,31 +77,66 @@ def changes_of(records: pa.Table, by: Sequence[str]) -> Changes:
         by: columns of a row that are its key, or `RECORD_KEY`.
 
     Raises:
-        ChangeError: a record has no key, or its operation is unknown.
+        ChangeError: a record has no key, or its operation is unknown (`faults_of`).
     """
     records = records.sort_by([(name, "ascending") for name in ("topic", "partition", "offset")])
-    value = records["value"].combine_chunks()
-    parts = _Parts(value)
-    of_key = key_columns(by, records["key"].type)
-    names = [field.name for field in of_key] or list(by)
-    rows, before = parts.rows(), parts.before()
-    for field in of_key:
-        column = records["key"].combine_chunks()
-        if pa.types.is_struct(column.type):
-            column = pc.struct_field(column, [field.name])
-        rows, before = {**rows, field.name: column}, {**before, field.name: column}
-    is_gone = parts.is_gone()
-    if not of_key and not (_is_envelope(value.type) or DELETED in value.type.names):
-        _check_no_tombstone(records, value)
-    is_change = pc.and_(parts.is_change(), pc.or_(value.is_valid(), bool(of_key)))
-    _check_names(rows, names)
-    keys = [pc.if_else(is_gone, before[name], rows[name]) for name in names]
-    _check(records, is_change, keys)
-    last = _last_of(keys, names, is_change)
-    gone = is_gone.take(last)
-    kept = pa.table(rows).take(last.filter(pc.invert(gone)))
-    lost = pa.table(dict(zip(names, keys, strict=True))).take(last.filter(gone))
-    return Changes(kept, lost, names)
+    read = _Changes(records["value"].combine_chunks(), records["key"].combine_chunks(), by)
+    if faults := read.faults():
+        first = min(faults)
+        raise ChangeError(f"{_named(records, first)} {faults[first]}")
+    last = _last_of(read.keys, read.names, read.is_change)
+    gone = read.is_gone.take(last)
+    kept = pa.table(read.rows).take(last.filter(pc.invert(gone)))
+    lost = pa.table(dict(zip(read.names, read.keys, strict=True))).take(last.filter(gone))
+    return Changes(kept, lost, read.names)
+
+
+def faults_of(value: pa.Array, key: pa.Array, by: Sequence[str]) -> dict[int, str]:
+    """Return why records are no changes of rows, by their index: a sentence without its subject.
+
+    Args:
+        value: decoded values of records.
+        key: their keys.
+        by: as of `changes_of`.
+
+    Raises JobUsageError: no row has such a column.
+    """
+    return _Changes(value, key, by).faults() if pa.types.is_struct(value.type) else {}
+
+
+class _Changes:
+    """The changes of records, in their order."""
+
+    def __init__(self, value: pa.Array, key: pa.Array, by: Sequence[str]) -> None:
+        self._value = value
+        self._parts = parts = _Parts(value)
+        self._of_key = key_columns(by, key.type)
+        self.names = [field.name for field in self._of_key] or list(by)
+        """Columns of the key."""
+        self.rows, before = parts.rows(), parts.before()
+        """Columns of the rows behind the changes."""
+        for field in self._of_key:
+            column = pc.struct_field(key, [field.name]) if pa.types.is_struct(key.type) else key
+            self.rows, before = {**self.rows, field.name: column}, {**before, field.name: column}
+        self.is_gone = parts.is_gone()
+        """Whether each change deletes its row."""
+        self.is_change = pc.and_(parts.is_change(), pc.or_(value.is_valid(), bool(self._of_key)))
+        """Whether each record is a change at all."""
+        _check_names(self.rows, self.names)
+        self.keys = [pc.if_else(self.is_gone, before[name], self.rows[name]) for name in self.names]
+        """The columns of the key, of each change."""
+
+    def faults(self) -> dict[int, str]:
+        """Return the records that are no changes of rows, see `faults_of`."""
+        found = self._parts.unknown_operations()
+        value = self._value
+        if not self._of_key and not (_is_envelope(value.type) or DELETED in value.type.names):
+            for row in pc.indices_nonzero(value.is_null()).to_pylist():
+                found[row] = "is a tombstone, whose row only its key names: give --upsert-by key"
+        for name, column in zip(self.names, self.keys, strict=True):
+            for row in pc.indices_nonzero(pc.and_(self.is_change, column.is_null())).to_pylist():
+                found.setdefault(row, f"has no key: {name} is null")
+        return found
 
 
 class _Parts:
@@ -128,16 +165,18 @@ class _Parts:
         return pc.or_(is_delete, self._value.is_null())
 
     def is_change(self) -> pa.Array:
-        """Return whether a record is a change at all. Raises ChangeError: it is an unknown one."""
+        """Return whether a record is a change at all."""
+        return pc.fill_null(pc.invert(pc.is_in(self._op, pa.array(_IGNORED))), True)
+
+    def unknown_operations(self) -> dict[int, str]:
+        """Return index → sentence of the records with another operation than those of a row."""
         known = pa.array([*_WITH_ROW, DELETE, *_IGNORED])
         unknown = pc.and_(self._op.is_valid(), pc.invert(pc.is_in(self._op, known)))
-        if pc.any(unknown).as_py():
-            found = self._op.filter(unknown)[0].as_py()
-            raise ChangeError(
-                f"a change event has op {found!r}: expected c, r, u or d; a truncated table has "
-                "to be copied anew"
-            )
-        return pc.fill_null(pc.invert(pc.is_in(self._op, pa.array(_IGNORED))), True)
+        return {
+            row: f"has op {self._op[row].as_py()!r}: expected c, r, u or d; a truncated table has "
+            "to be copied anew"
+            for row in pc.indices_nonzero(unknown).to_pylist()
+        }
 
     @staticmethod
     def _columns(rows: pa.Array) -> dict[str, pa.Array]:
@@ -157,24 +196,9 @@ def _field(values: pa.Array, name: str) -> pa.Array:
 def _check_names(rows: dict[str, pa.Array], names: Sequence[str]) -> None:
     missing = [name for name in names if name not in rows]
     if missing:
-        raise ChangeError(f"a row has no column {missing[0]}: it has {', '.join(rows)}")
-
-
-def _check(records: pa.Table, is_change: pa.Array, keys: Sequence[pa.Array]) -> None:
-    """Raise ChangeError for a change without a whole key."""
-    for column in keys:
-        bad = pc.and_(is_change, column.is_null())
-        if pc.any(bad).as_py():
-            where = pc.indices_nonzero(bad)[0].as_py()
-            raise ChangeError(f"{_named(records, where)} has no key")
-
-
-def _check_no_tombstone(records: pa.Table, value: pa.Array) -> None:
-    if value.null_count:
-        where = pc.indices_nonzero(value.is_null())[0].as_py()
-        raise ChangeError(
-            f"{_named(records, where)} is a tombstone, whose row only its key names: give "
-            "--upsert-by key"
+        raise JobUsageError(
+            f"--upsert-by {missing[0]}: a row has no such column{near_places(missing[0], rows)}; "
+            f"it has {', '.join(rows)}"
         )
 
 

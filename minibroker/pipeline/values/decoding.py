@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from minibroker.pipeline.values.changes import faults_of
 from minibroker.pipeline.values.salvage import salvaged
 from minibroker.pipeline.values.wire_format import (
     FIRST_MESSAGE,
@@ -110,8 +111,19 @@ def bytes_column(column: str) -> str:
     return f"{column}Bytes"
 
 
-def decoded(batch: pa.RecordBatch, columns: Sequence[ColumnDecoding]) -> DecodedRecords:
-    """Decode the columns of a batch; a value that is null stays null."""
+def decoded(
+    batch: pa.RecordBatch, columns: Sequence[ColumnDecoding], by: Sequence[str] = ()
+) -> DecodedRecords:
+    """Decode the columns of a batch; a value that is null stays null.
+
+    Args:
+        batch: the records.
+        columns: to decode.
+        by: key of the rows that the records change (`changes`): one that is no change is dead, too.
+            Empty: the records are no changes.
+
+    Raises JobUsageError: no row has such a column.
+    """
     names, arrays = list(batch.schema.names), list(batch.columns)
     reasons: dict[int, str] = {}
     unseen: list[tuple[str, SchemaKey]] = []
@@ -129,6 +141,9 @@ def decoded(batch: pa.RecordBatch, columns: Sequence[ColumnDecoding]) -> Decoded
             reasons.setdefault(row, f"its {decoding.column} {reason}")
         unseen += [(decoding.column, key) for key in found.unseen]
     rows = pa.RecordBatch.from_arrays(arrays, names)
+    if by and not unseen:
+        for row, reason in faults_of(rows["value"], rows["key"], by).items():
+            reasons.setdefault(row, f"it {reason}")
     if not reasons:
         return DecodedRecords(rows, None, unseen)
     bad = sorted(reasons)

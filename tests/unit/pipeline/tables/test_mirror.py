@@ -99,5 +99,7 @@ def test_the_key_of_the_record_is_a_column(file_format: str, tmp_path: Path) -> 
 def test_a_record_that_is_no_change(tmp_path: Path) -> None:
     table, batch = opened("delta", tmp_path, "id"), BatchId(QUERY, 0)
     files = written(table, batch, NARROW, [change("c", after={"name": "no id"})])
-    with pytest.raises(PipelineError, match="offset 0 has no key; topic and table differ"):
+    with pytest.raises(
+        PipelineError, match="offset 0 has no key: id is null; topic and table differ"
+    ):
         table.commit(batch, files)

@@ -7,9 +7,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.values.changes import (
     ChangeError,
     changes_of,
+    faults_of,
     key_columns,
     row_type,
 )
@@ -106,15 +108,34 @@ def test_keys_of_several_columns_and_nothing() -> None:
 @pytest.mark.parametrize(
     ("values", "found", "by", "sentence"),
     [
-        ([change("t")], ENVELOPE, "id", "a change event has op 't': expected c, r, u or d"),
+        ([change("t")], ENVELOPE, "id", "record t-0 offset 0 has op 't': expected c, r, u or d"),
         ([change("d")], ENVELOPE, "id", "record t-0 offset 0 has no key"),
         ([row(1), None], ROW, "id", "record t-0 offset 1 is a tombstone, whose row only its key"),
-        ([row(1)], ROW, "no", "a row has no column no: it has id, name"),
     ],
 )
 def test_other_records_are_named(values: Any, found: Any, by: str, sentence: str) -> None:
     with pytest.raises(ChangeError, match=sentence):
         changes_of(records(values, found), [by])
+
+
+def test_each_record_that_is_no_change_has_its_reason() -> None:
+    """The others of its batch are not touched."""
+    keys = pa.array([b"k"] * 5, pa.binary())
+    values = [change("c", after=row(1, "a")), change("x"), change("u"), change("m"), None]
+    assert faults_of(pa.array(values, ENVELOPE), keys, ["id"]) == {
+        1: "has op 'x': expected c, r, u or d; a truncated table has to be copied anew",
+        2: "has no key: id is null",
+    }
+    by_key = pa.array([b"k", None], pa.binary())
+    rows = pa.array([row(1), row(2)], ROW)
+    assert faults_of(rows, by_key, ["key"]) == {1: "has no key: key is null"}
+    assert faults_of(pa.nulls(2), by_key, ["id"]) == {}
+
+
+def test_a_key_that_no_row_has_is_wrong_usage() -> None:
+    wanted = r"--upsert-by nmae: a row has no such column \(did you mean name\?\); it has id, name"
+    with pytest.raises(JobUsageError, match=wanted):
+        faults_of(pa.array([row(1)], ROW), pa.array([b"k"]), ["nmae"])
 
 
 def test_types_of_rows() -> None:
