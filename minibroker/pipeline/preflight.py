@@ -11,7 +11,7 @@ import socket
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
 from minibroker.pipeline import offsets
 from minibroker.pipeline.client_settings import BOOTSTRAP, for_admin, with_token
@@ -22,7 +22,7 @@ from minibroker.pipeline.wire.settings import UnservedError, servers_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from confluent_kafka.admin import ClusterMetadata
+    from confluent_kafka.admin import ClusterMetadata, ConfigEntry
 
     from minibroker.pipeline.offsets import Offsets
     from minibroker.pipeline.plan import Kafka
@@ -154,6 +154,21 @@ def start_offsets(
 ) -> dict[str, dict[int, int]]:
     """Return topic → partition → log start offset."""
     return _offsets(kafka, topics, names, OffsetSpec.earliest())
+
+
+def topic_settings(kafka: Kafka, topic: str) -> list[ConfigEntry]:
+    """Return the settings of a topic, with their defaults. Raises PipelineError."""
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    admin = admin_of(kafka)
+    try:
+        asked = admin.describe_configs([resource], request_timeout=ANSWER_TIMEOUT_S)
+        found: Mapping[str, ConfigEntry] = asked[resource].result(2 * ANSWER_TIMEOUT_S)
+    except KafkaException as error:
+        raise PipelineError(
+            f"the settings of topic {topic!r} are not to be had at {kafka.bootstrap}: "
+            f"{error.args[0].str()}"
+        ) from error
+    return list(found.values())
 
 
 def topic_id(kafka: Kafka, name: str) -> str:

@@ -133,7 +133,7 @@ def test_its_commands_leave_the_promised_files(
     assert "topic orders-copy (which is made, with 3 partitions)" in plan
     assert "of 500,000 records or 512.0 MiB at most\n" in plan
     _, first, *_ = map(json.loads, typed(replay, orders).splitlines())
-    assert first == {"created_topic": "orders-copy", "partitions": 3}
+    assert first == {"created_topic": "orders-copy", "partitions": 3, "retention.ms": "-1"}
     assert records(orders, "orders-copy") == records(orders, "orders")
 
     *_, sentence, windows, provisional, final = lines_left(typed(rollup, orders, Terminal()))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.pipeline import PipelineError, archive, replay, schemas
+from minibroker.pipeline import PipelineError, archive, preflight, replay, schemas
 from minibroker.pipeline.jobs.replay import check, run
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.plan import Kafka
@@ -94,7 +94,7 @@ def test_a_target_that_is_not_there_is_made(
     topic: str,
     tmp_path: Path,
 ) -> None:
-    """Kafka makes it in two requests, with the empty partition, too.
+    """Kafka makes it in two requests, with the empty partition, too, and keeps old records.
 
     The README's test covers minibroker.
     """
@@ -105,6 +105,7 @@ def test_a_target_that_is_not_there_is_made(
         kafka=Kafka(bootstrap=address),
         archive=str(here),
         to_topic=topic,
+        keep_timestamps=True,
         keep_partitions=True,
         checkpoint_directory=str(tmp_path / "checkpoint"),
     )
@@ -112,11 +113,12 @@ def test_a_target_that_is_not_there_is_made(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(target, "PARTITIONS_AT_ONCE", PARTITIONS - 1)
         assert run(spark, plan, note=notes.append).rows == RECORDS
-    assert [note.fields for note in notes] == [{"created_topic": topic, "partitions": PARTITIONS}]
-    found = records(address, topic)
-    assert {number: [record.value for record in part] for number, part in found.items()} == {
-        number: [record.value for record in part] for number, part in wanted.items()
-    }
+    made = {"created_topic": topic, "partitions": PARTITIONS, "retention.ms": "-1"}
+    assert [note.fields for note in notes] == [made]
+    settings = {e.name: e.value for e in preflight.topic_settings(plan.kafka, topic)}
+    assert settings["retention.ms"] == "-1"
+    assert settings["message.timestamp.after.max.ms"] == str(2**63 - 1)
+    assert records(address, topic) == wanted
     assert run(spark, plan, note=notes.append).rows == 0
     assert len(notes) == 1
 

@@ -1,16 +1,16 @@
 """The topics that a copy writes to: as they are, or made like those of the source.
 
 A new topic has the source's partitions and the source's own settings, without those that
-MirrorMaker 2 leaves out, too: they belong to a cluster, or would change the copy. The replication
-factor is the cluster's default. A topic that grows in the source grows in the target.
+MirrorMaker 2 leaves out, too: they belong to a cluster, or would change the copy. It takes records
+of any timestamp. The replication factor is the cluster's default. A topic that grows in the source
+grows in the target.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import ConfigResource, ConfigSource, ResourceType
+from confluent_kafka.admin import ConfigSource
 
 from minibroker.pipeline import preflight
 from minibroker.pipeline.errors import PipelineError
@@ -90,7 +90,7 @@ class CopyTargets:
 
     def _make(self, source: str, target: str, partitions: int) -> None:
         config = own_settings(self._source, source)
-        create(self._target, target, partitions, config)
+        create(self._target, target, partitions, config, any_time=True)
         settings = f", with {', '.join(f'{key}={config[key]}' for key in sorted(config))}"
         told = f"{counted(partitions, 'partition')}{settings if config else ''}"
         if self._note is not None:
@@ -112,17 +112,7 @@ def too_few(source: str, wanted: int, target: str, there: int) -> str:
 
 def own_settings(kafka: Kafka, topic: str) -> dict[str, str]:
     """Return the settings that a topic has of its own and its copy gets. Raises PipelineError."""
-    resource = ConfigResource(ResourceType.TOPIC, topic)
-    admin = preflight.admin_of(kafka)
-    try:
-        asked = admin.describe_configs([resource], request_timeout=preflight.ANSWER_TIMEOUT_S)
-        found: Mapping[str, Any] = asked[resource].result(2 * preflight.ANSWER_TIMEOUT_S)
-    except KafkaException as error:
-        raise PipelineError(
-            f"the settings of topic {topic!r} are not to be had at {kafka.bootstrap}: "
-            f"{error.args[0].str()}"
-        ) from error
-    return copied_settings(found.values())
+    return copied_settings(preflight.topic_settings(kafka, topic))
 
 
 def copied_settings(entries: Iterable[Any]) -> dict[str, str]:

@@ -28,7 +28,13 @@ from minibroker.pipeline.progress import Note
 from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.replays.indexed_archive import indexed
 from minibroker.pipeline.replays.source import ReplaySource
-from minibroker.pipeline.replays.target import ReplayTarget, archived_partitions, create
+from minibroker.pipeline.replays.target import (
+    KEPT_FOR_EVER,
+    ReplayTarget,
+    archived_partitions,
+    create,
+    expiry_note,
+)
 from minibroker.pipeline.replays.writer import FORMAT, ReplayBatchWriter
 from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.sink.begun_batches import check_not_older
@@ -124,10 +130,11 @@ def run(
             _check_fits(plan, archive.replay_index, target.partitions)
         if _is_complete(plan, checkpoints, archive.replay_index):
             return Outcome()
+        tell = note or (lambda _: None)
         if not target.is_there:
-            made = _make_target(plan, files, archive.replay_index)
-            if note is not None:
-                note(made)
+            tell(_make_target(plan, files, archive.replay_index))
+        elif plan.keep_timestamps and (expiry := _expiry_note(plan)) is not None:
+            tell(expiry)
         name = _begin(plan, files, checkpoints, settled.identity)
         check_not_older(
             plan.kafka.writer_options(), name, checkpoints, join(plan.checkpoint, "checkpoint")
@@ -236,12 +243,19 @@ def _make_target(plan: ReplayPlan, files: FileSystem, index: ReplayIndex) -> Not
     """Make the topic and return a note about it. Raises PipelineError."""
     topics = {where.topic for where in index.partitions}
     partitions = max(archived_partitions(files, plan.archive, topics), _needed_partitions(index))
-    create(plan.kafka, plan.to_topic, partitions)
-    by_time = "; its retention counts by the records' timestamps" if plan.keep_timestamps else ""
+    config = KEPT_FOR_EVER if plan.keep_timestamps else {}
+    create(plan.kafka, plan.to_topic, partitions, config, any_time=plan.keep_timestamps)
+    kept = ", and keeps records of any age (retention.ms=-1)" if plan.keep_timestamps else ""
     return Note(
-        f"topic {plan.to_topic} is made, with {counted(partitions, 'partition')}{by_time}",
-        {"created_topic": plan.to_topic, "partitions": partitions},
+        f"topic {plan.to_topic} is made, with {counted(partitions, 'partition')}{kept}",
+        {"created_topic": plan.to_topic, "partitions": partitions, **config},
     )
+
+
+def _expiry_note(plan: ReplayPlan) -> Note | None:
+    """Return a note if the topic, which exists, deletes old records. Raises PipelineError."""
+    entries = preflight.topic_settings(plan.kafka, plan.to_topic)
+    return expiry_note(plan.to_topic, {entry.name: entry.value for entry in entries})
 
 
 def _needed_partitions(index: ReplayIndex) -> int:

@@ -2,7 +2,8 @@
 
 A new topic has as many partitions as the archived topic had, partitions without records included.
 So `--keep-partitions` works, and the hash of a key chooses the same partition as before. The
-replication factor and all settings are the cluster's defaults.
+replication factor and all settings are the cluster's defaults. With `--keep-timestamps` it keeps
+records of any age: a retention of a week would delete an older archive soon after its replay.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import NewPartitions, NewTopic
 
 from minibroker.pipeline import preflight
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.plan import JOB_DIRECTORY, join
+from minibroker.pipeline.progress import Note
+from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.state import job_directory
 
 if TYPE_CHECKING:
@@ -30,6 +33,15 @@ DEFAULT_REPLICATION: Final = -1
 PARTITIONS_AT_ONCE: Final = 1_000
 """Partitions that one request makes. Kafka makes 9,999 at most, and a slow broker has to make these
 before the request times out."""
+RETENTION: Final = "retention.ms"
+KEPT_FOR_EVER: Final = {RETENTION: "-1"}
+"""Setting of a new topic for records with timestamps of their own: retention counts by these."""
+_NO_LIMIT_MS: Final = str(2**63 - 1)
+ANY_TIME: Final = {
+    "message.timestamp.before.max.ms": _NO_LIMIT_MS,
+    "message.timestamp.after.max.ms": _NO_LIMIT_MS,
+}
+"""Settings of a topic that takes records of any timestamp; Kafka 4 refuses an hour ahead."""
 _LOOK_S: Final = 0.1
 
 
@@ -59,7 +71,12 @@ def archived_partitions(files: FileSystem, archive: str, topics: Collection[str]
 
 
 def create(
-    kafka: Kafka, topic: str, partitions: int, config: Mapping[str, str] | None = None
+    kafka: Kafka,
+    topic: str,
+    partitions: int,
+    config: Mapping[str, str] | None = None,
+    *,
+    any_time: bool = False,
 ) -> None:
     """Make the topic, and return when the cluster's metadata has it.
 
@@ -68,17 +85,22 @@ def create(
         topic: its name.
         partitions: how many it gets, in several requests if they are many.
         config: its settings; the cluster's defaults for all others.
+        any_time: whether it takes records of any timestamp (`ANY_TIME`).
 
     Raises:
         PipelineError: the cluster does not make it, or does not show it in time.
     """
     admin = preflight.admin_of(kafka)
     first = min(partitions, PARTITIONS_AT_ONCE)
-    wanted = NewTopic(topic, first, DEFAULT_REPLICATION, config=dict(config or {}))
-    timeout_s = preflight.ANSWER_TIMEOUT_S
-    made = admin.create_topics([wanted], operation_timeout=timeout_s, request_timeout=timeout_s)
+    given = dict(config or {})
     try:
-        made[topic].result(2 * timeout_s)
+        try:
+            _make(admin, topic, first, {**given, **ANY_TIME} if any_time else given)
+        except KafkaException as error:
+            # A cluster before Kafka 3.6 does not know these settings, and has no such limits.
+            if not any_time or error.args[0].code() != KafkaError.INVALID_CONFIG:
+                raise
+            _make(admin, topic, first, given)
     except KafkaException as error:
         raise PipelineError(
             f"there is no topic {topic!r}, and the cluster does not make it "
@@ -87,6 +109,30 @@ def create(
         ) from error
     _wait_for(kafka, topic, first, admin)
     grow(kafka, topic, first, partitions)
+
+
+def _make(admin: preflight.Admin, topic: str, partitions: int, config: Mapping[str, str]) -> None:
+    wanted = NewTopic(topic, partitions, DEFAULT_REPLICATION, config=dict(config))
+    timeout_s = preflight.ANSWER_TIMEOUT_S
+    made = admin.create_topics([wanted], operation_timeout=timeout_s, request_timeout=timeout_s)
+    made[topic].result(2 * timeout_s)
+
+
+def expiry_note(topic: str, settings: Mapping[str, str | None]) -> Note | None:
+    """Return a note about a topic that deletes old records by their timestamps, None for others.
+
+    Args:
+        topic: that exists, and gets records with timestamps of their own.
+        settings: of the topic.
+    """
+    kept_ms = int(settings.get(RETENTION) or -1)
+    if kept_ms < 0 or "delete" not in str(settings.get("cleanup.policy")):
+        return None
+    return Note(
+        f"topic {topic} deletes records that are dated more than {duration(kept_ms)} ago "
+        f"({RETENTION}={kept_ms}), also those of this replay: set {RETENTION}=-1 to keep them",
+        {"topic": topic, RETENTION: kept_ms},
+    )
 
 
 def grow(kafka: Kafka, topic: str, present: int, wanted: int) -> None:

@@ -80,8 +80,8 @@ class ReplayPlan(NamedTuple):
         Option(
             "--keep-timestamps",
             SWITCH,
-            "records keep their timestamps (the topic's retention counts by them); otherwise they "
-            "get the time of the replay",
+            "records keep their timestamps, and a new topic keeps records of any age "
+            "(retention.ms=-1); otherwise they get the time of the replay",
         ),
     ] = False
     keep_partitions: Annotated[
@@ -136,7 +136,8 @@ VERB: Final = Verb(
     notes="""
 A topic that does not exist is made, with as many partitions as the archived topic had and the
 cluster's defaults for everything else. For other settings make the topic first. With
---keep-timestamps the topic's retention (a week by default) soon deletes old records.
+--keep-timestamps a new topic keeps records of any age. A topic that is there keeps its retention,
+which counts by the timestamps: a line says so if it deletes old records.
 
 Records of a partition are written in their order, in transactions. The same command again goes on
 where the last one ended, also after a kill; when all is written it writes nothing. Give another

@@ -1,4 +1,4 @@
-"""The number of partitions of a replay's new topic, from the archive's checkpoint."""
+"""The topic of a replay: its partitions, and how long it keeps records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import LocalFiles
-from minibroker.pipeline.replays.target import archived_partitions
+from minibroker.pipeline.replays.target import archived_partitions, expiry_note
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,3 +42,15 @@ def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path) -> None:
     checkpoint(tmp_path, "")
     with pytest.raises(PipelineError, match="is cut short"):
         archived_partitions(LocalFiles(), str(tmp_path), ())
+
+
+def test_a_topic_that_deletes_old_records_is_named() -> None:
+    week = {"retention.ms": "604800000", "cleanup.policy": "delete"}
+    note = expiry_note("orders", week)
+    assert note is not None
+    assert note.sentence == (
+        "topic orders deletes records that are dated more than 7 d ago (retention.ms=604800000), "
+        "also those of this replay: set retention.ms=-1 to keep them"
+    )
+    assert expiry_note("orders", {**week, "retention.ms": "-1"}) is None
+    assert expiry_note("orders", {**week, "cleanup.policy": "compact"}) is None
