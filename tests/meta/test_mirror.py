@@ -36,6 +36,7 @@ TESTED_ELSEWHERE = {
             "copies/writer",
             "jobs/archive",
             "jobs/copy",
+            "jobs/first_records",
             "jobs/replay",
             "jobs/rollup",
             "launch",

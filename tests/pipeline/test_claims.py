@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.pipeline import PipelineError, archive, copy, replay, rollup
+from minibroker.pipeline import PipelineError, archive, copy, preflight, replay, rollup
+from minibroker.pipeline.command_line import run_words
+from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.plan import Kafka
 from tests.pipeline import topics
 from tests.pipeline.committed import records
 from tests.pipeline.table_readers import READERS
@@ -159,3 +163,90 @@ def test_lost_records_are_named_and_a_new_topic_is_not_the_old_one(
     topics.send(address, topic, 100)
     with pytest.raises(PipelineError, match=r"was made anew since the last run .*--on-recreated"):
         archive(topic, to=here, **common)
+
+
+def send_customers(address: str, topic: str) -> None:
+    topics.create(address, topic, 1, {"retention.ms": "-1"})
+    client = topics.producer(address)
+    for number in range(10):
+        value = {"customer": {"email": "ann@example.com"}, "n": number}
+        at_ms = BEGIN_MS + number
+        client.produce(topic, json.dumps(value).encode(), b"k", timestamp=at_ms, partition=0)
+    assert client.flush(topics.SECONDS) == 0
+
+
+def files_in(directory: Path) -> list[str]:
+    """Return the files of data below a directory."""
+    return [path.name for path in directory.rglob("part-*")] + [
+        path.name for path in directory.rglob("*.parquet")
+    ]
+
+
+def test_a_misspelt_mask_writes_nothing(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    """In every verb that writes; the corrected one goes into the same directory."""
+    address = minibroker_address
+    send_customers(address, topic)
+    common: dict[str, Any] = {"bootstrap": address, "spark": spark}
+    archive(topic, to=tmp_path / "whole", **common)
+    here = tmp_path / "out"
+    jobs: list[tuple[str, Any]] = [
+        ("parquet", lambda mask: archive(topic, to=here / "parquet", mask=mask, **common)),
+        ("json", lambda mask: archive(topic, to=here / "json", format="json", mask=mask, **common)),
+        ("delta", lambda m: archive(topic, to=here / "delta", format="delta", mask=m, **common)),
+        (
+            "copy",
+            lambda mask: copy(
+                topic, to_topic=f"{topic}-copy", checkpoint=here / "copy", mask=mask, **common
+            ),
+        ),
+        (
+            "replay",
+            lambda mask: replay(
+                tmp_path / "whole", to_topic=f"{topic}-replay", mask=mask, **common
+            ),
+        ),
+        (
+            "rollup",
+            lambda mask: rollup(
+                topic,
+                to=here / "rollup",
+                window="1m",
+                by="customer.email",
+                agg="count(*) AS n",
+                schema="customer STRUCT<email: STRING>",
+                mask=mask,
+                **common,
+            ),
+        ),
+    ]
+    for name, job in jobs:
+        with pytest.raises(JobUsageError, match=r"no record .* \(did you mean customer\.email"):
+            job("customer.emial=mask")
+        assert not files_in(here / name)
+    there = preflight.ask(Kafka(address)).partitions
+    assert not {f"{topic}-copy", f"{topic}-replay"} & set(there)
+    for name, job in jobs:
+        assert job("customer.email=fixed:x, customer.phone?=drop").rows == 10, name
+    for name in (f"{topic}-copy", f"{topic}-replay"):
+        assert {record.value for record in records(address, name)[0]} == {
+            b'{"customer":{"email":"x"},"n":%d}' % number for number in range(10)
+        }
+
+
+def test_a_misspelt_mask_has_an_exit_code_and_waits_for_a_first_record(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    topics.create(minibroker_address, topic)
+    out, errors = io.StringIO(), io.StringIO()
+    words = ["archive", "--bootstrap", minibroker_address, "--topic", topic]
+    words += ["--to", f"{tmp_path}/archive", "--mask", "customer.emial=mask"]
+    assert run_words(words, out, errors) == 0, errors.getvalue()
+    assert not (tmp_path / "archive").exists()
+    client = topics.producer(minibroker_address)
+    client.produce(topic, b'{"customer": {"email": "ann@example.com"}}')
+    assert client.flush(topics.SECONDS) == 0
+    assert run_words(words, out, errors) == 2
+    assert "(did you mean customer.email" in errors.getvalue()
+    assert not (tmp_path / "archive").exists()

@@ -272,16 +272,20 @@ def test_columns_are_masked(
     given = common | {
         "format": file_format,
         "decode_keys": True,
-        "mask": "email=hash, key=hash, headers.user=drop, eamil=hash",
-        "select": ["id", "email", "eamil"],
+        "mask": "email=hash, key=hash, headers.user=drop, eamil?=hash",
+        "select": ["id", "email", "eamil?"],
         "mask_secret_file": secret,
     }
+    for wrong in ("emial=hash", "headers.usr=drop"):
+        with pytest.raises(JobUsageError, match=rf"--mask {wrong}: no record .* \(did you mean"):
+            archive(topic, **(given | {"mask": wrong, "to": tmp_path / "misspelt"}))
+    assert not list((tmp_path / "misspelt").rglob("*.parquet"))
     with pytest.raises(PipelineError, match=f"record {topic}-0 offset 3 is not written") as failure:
         archive(topic, **given)
     assert "ann@" not in str(failure.value)
     outcome = archive(topic, on_unmaskable="skip", **(given | {"to": tmp_path / "skips"}))
     assert (outcome.rows, outcome.unmaskable_rows) == (3, 1)
-    assert outcome.missed == ("eamil=hash", "eamil")
+    assert outcome.missed == ("eamil?=hash", "eamil?")
     hashed = hmac.digest(b"sixteen bytes or more", b"ann@a.at", "sha256").hex()
     for read in TABLES[file_format]:
         assert read(tmp_path / "skips", "offset", "key", "value", "headers") == [

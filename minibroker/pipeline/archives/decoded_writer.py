@@ -137,7 +137,7 @@ class DecodedBatchWriter(ArchiveBatchWriter):
             stage = self._new_stage(identity)
             self._make_room()
             if self._masks is not None:
-                self._masks.check(self._decodings.types())
+                self._masks.check(self._decodings.types(), self._plan.operations)
             layout = self._table.layout(identity, self._plan.target_bytes)
             written = self._written(batch, identity, layout, stage)
             if not written.unseen:

@@ -32,6 +32,7 @@ from minibroker.pipeline.archives.table_writer import (
 )
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files import LocalFiles, files_with
+from minibroker.pipeline.jobs.first_records import records_ahead
 from minibroker.pipeline.object_stores import check_hadoop, store_of_session
 from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.operations.settled import begin_operations, check_operations
@@ -42,6 +43,7 @@ from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.sink import frames as sinks
 from minibroker.pipeline.source import frames as sources
 from minibroker.pipeline.state import job_directory, topic_identity
+from minibroker.pipeline.state.checked_places import CheckedPlaces
 from minibroker.pipeline.state.checkpoint_files import start_query, timed
 from minibroker.pipeline.state.skipped_offsets import SkippedOffsets, noting_skips
 from minibroker.pipeline.state.topic_identity import Place
@@ -50,7 +52,7 @@ from minibroker.pipeline.tables.choice import place_of
 from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.tables.table import TablePlace
 from minibroker.pipeline.transforms.archived import to_archive, to_text
-from minibroker.pipeline.transforms.operated import check_condition, operated
+from minibroker.pipeline.transforms.operated import check_condition, chosen, operated
 from minibroker.pipeline.values.schema_text import schema_text
 from minibroker.pipeline.verbs.archive import ArchivePlan
 from minibroker.pipeline.verbs.shared import DEFAULT_BATCH_BYTES, pause_option, trigger_of
@@ -65,6 +67,8 @@ if TYPE_CHECKING:
     from minibroker.pipeline.archives.dead_letters import BadDates
     from minibroker.pipeline.archives.table_writer import ArchiveBatchWriter
     from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.operations.rows import RowOperations
+    from minibroker.pipeline.operations.settled import Settled
     from minibroker.pipeline.progress import Note, Progress
 
 
@@ -132,6 +136,8 @@ def run(
         check_condition(spark, plan.operations, fields)
         options = sources.in_parallel(spark, {**reader_options(plan), "topicIds": json.dumps(ids)})
         place = Place(files, plan.to, plan.checkpoint)
+        if not _is_met(spark, plan, settled, place, stop):
+            return Outcome(was_stopped=stop is not None and stop.is_set())
         job_directory.write_job(files, plan.to, {**job_of(plan), **settled.identity}, claim)
         topic_identity.begin(plan, place, ids)
         skipped = SkippedOffsets()
@@ -145,8 +151,7 @@ def run(
             operations = settled.operations
             if plan.masks_columns:
                 operations = operations.without_changes
-            if operations.value_schema is None:
-                operations = operations._replace(value_schema=fields)
+            operations = _with_schema(operations, fields)
             now = None if plan.dead_letter_place is None else current_timestamp()
             return to_archive(operated(read, operations, settled.secret, now=now))
 
@@ -165,6 +170,39 @@ def run(
             return outcome._replace(skipped_offsets=skipped.offsets)
     except Exception as error:
         raise explained(error) from error
+
+
+def _is_met(
+    spark: SparkSession,
+    plan: ArchivePlan,
+    settled: Settled,
+    place: Place,
+    stop: threading.Event | None,
+) -> bool:
+    """Check the masks with the first records; return False if there are none, see `begin`."""
+    fields = None if plan.schema is None else schema_text(plan.schema)
+
+    def chosen_ahead() -> DataFrame:
+        ahead = records_ahead(spark, plan.kafka, reader_options(plan), place)
+        return chosen(ahead, _with_schema(plan.operations, fields))
+
+    operations = _of_bytes(plan, settled.operations)
+    places = CheckedPlaces(operations, settled.secret, place.files, place.directory)
+    return places.begin(chosen_ahead, plan.batch_rows, stop=stop, waits=plan.follow)
+
+
+def _with_schema(operations: RowOperations, fields: str | None) -> RowOperations:
+    """Return the operations, whose condition knows the fields of `--schema`."""
+    return operations if operations.value_schema else operations._replace(value_schema=fields)
+
+
+def _of_bytes(plan: ArchivePlan, operations: RowOperations) -> RowOperations:
+    """Return the masks and fields of what stays bytes: those of columns have types to check."""
+    if not plan.masks_columns:
+        return operations
+    decoded = plan.decoded_columns
+    rules = [rule for rule in operations.rules if rule.path.target not in decoded]
+    return operations._replace(rules=tuple(rules), fields=())
 
 
 def _start_of(

@@ -26,8 +26,10 @@ from minibroker.pipeline.copies.writer import CopyBatchWriter
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files import files_of, files_with
+from minibroker.pipeline.jobs.first_records import records_ahead
 from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.operations.settled import begin_operations, check_operations
+from minibroker.pipeline.outcome import Outcome
 from minibroker.pipeline.plan import join
 from minibroker.pipeline.progress import Note
 from minibroker.pipeline.repeating import repeated
@@ -36,20 +38,21 @@ from minibroker.pipeline.sink.begun_batches import check_not_older
 from minibroker.pipeline.source import frames as sources
 from minibroker.pipeline.source.frames import RATED_BATCH_S
 from minibroker.pipeline.state import job_directory, topic_identity
+from minibroker.pipeline.state.checked_places import CheckedPlaces
 from minibroker.pipeline.state.checkpoint_files import start_query, timed
 from minibroker.pipeline.state.skipped_offsets import SkippedOffsets, noting_skips
 from minibroker.pipeline.state.topic_identity import Place
-from minibroker.pipeline.transforms.operated import check_condition
+from minibroker.pipeline.transforms.operated import check_condition, chosen
 from minibroker.pipeline.verbs.shared import pause_option, trigger_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
+    from minibroker.pipeline.archives.dead_letters import BadDates
     from minibroker.pipeline.copies.offset_map import TranslatedOffsets
     from minibroker.pipeline.files import FileSystem
-    from minibroker.pipeline.outcome import Outcome
     from minibroker.pipeline.plan import Kafka
     from minibroker.pipeline.preflight import ClusterTopics
     from minibroker.pipeline.progress import Progress
@@ -170,6 +173,14 @@ def run(
         settled = begin_operations(plan.operations, files, directory, claim, in_result=False)
         plan = plan._replace(operations=settled.operations)
         check_condition(spark, plan.operations)
+
+        def chosen_ahead() -> DataFrame:
+            ahead = records_ahead(spark, plan.kafka, reader_options(plan), place)
+            return chosen(ahead, plan.operations)
+
+        places_met = CheckedPlaces(plan.operations, settled.secret, files, directory)
+        if not places_met.begin(chosen_ahead, plan.batch_rows, stop=stop, waits=plan.follow):
+            return Outcome(was_stopped=stop is not None and stop.is_set())
         whole = {
             **job_of(plan, preflight.ask(plan.kafka), preflight.ask(target)),
             **settled.identity,
@@ -185,14 +196,7 @@ def run(
         options = {**reader_options(plan), "topicIds": json.dumps(ids)}
         writer: CopyBatchWriter | ChosenBatchWriter
         if plan.chooses:
-            bad_dates = dead_letters.bad_dates(
-                spark,
-                plan.dead_letters,
-                plan.target,
-                files=files,
-                checkpoint=plan.checkpoint,
-                hides=plan.operations.changes,
-            )
+            bad_dates = _bad_dates(spark, plan, files)
             writer = ChosenBatchWriter(
                 plan, targets, name, secret=settled.secret, bad_dates=bad_dates
             )
@@ -211,6 +215,17 @@ def run(
         return settled.told(outcome._replace(skipped_offsets=skipped.offsets))
     except Exception as error:
         raise explained(error) from error
+
+
+def _bad_dates(spark: SparkSession, plan: CopyPlan, files: FileSystem) -> BadDates | None:
+    return dead_letters.bad_dates(
+        spark,
+        plan.dead_letters,
+        plan.target,
+        files=files,
+        checkpoint=plan.checkpoint,
+        hides=plan.operations.changes,
+    )
 
 
 def _keep_targets(plan: CopyPlan, files: FileSystem, topics: Iterable[str]) -> None:

@@ -40,6 +40,7 @@ from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.sink.begun_batches import check_not_older
 from minibroker.pipeline.source.frames import RATED_BATCH_S
 from minibroker.pipeline.state import job_directory
+from minibroker.pipeline.state.checked_places import CheckedPlaces
 from minibroker.pipeline.state.checkpoint_files import start_query, timed
 from minibroker.pipeline.state.topic_identity import read_ids, recreated, write_ids
 from minibroker.pipeline.tables import archived_files
@@ -129,6 +130,10 @@ def run(
         if target.is_there:
             _check_fits(plan, archive.replay_index, target.partitions)
         if _is_complete(plan, checkpoints, archive.replay_index):
+            return Outcome()
+        places = CheckedPlaces(plan.operations, settled.secret, checkpoints, plan.checkpoint)
+        rows = lambda: archive.chosen_rows(spark, plan)  # noqa: E731
+        if not places.begin(rows, plan.batch_rows, stop=stop, waits=False):
             return Outcome()
         tell = note or (lambda _: None)
         if not target.is_there:

@@ -20,6 +20,7 @@ from minibroker.pipeline import preflight
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysed_quietly, analysis_sentence, explained
 from minibroker.pipeline.files import files_of, files_with
+from minibroker.pipeline.jobs.first_records import records_ahead
 from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.operations.settled import begin_operations, check_operations
 from minibroker.pipeline.outcome import Outcome
@@ -28,10 +29,11 @@ from minibroker.pipeline.running import Watch, run_started
 from minibroker.pipeline.sink import frames as sinks
 from minibroker.pipeline.source import frames as sources
 from minibroker.pipeline.state import job_directory, topic_identity
+from minibroker.pipeline.state.checked_places import CheckedPlaces
 from minibroker.pipeline.state.skipped_offsets import SkippedOffsets, noting_skips
 from minibroker.pipeline.state.topic_identity import Place
 from minibroker.pipeline.transforms import json_values, windows
-from minibroker.pipeline.transforms.operated import operated
+from minibroker.pipeline.transforms.operated import chosen, operated
 from minibroker.pipeline.transforms.value_schema import check as check_schema
 from minibroker.pipeline.transforms.value_schema import schema_of
 from minibroker.pipeline.verbs.rollup import RollupPlan
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.operations.rows import RowOperations
+    from minibroker.pipeline.operations.settled import Settled
     from minibroker.pipeline.progress import Note, Progress
 
 
@@ -130,10 +134,12 @@ def run(
             plan.operations, files, owner, claim, in_result=plan.to_topic is None
         )
         plan = plan._replace(operations=settled.operations)
+        place = Place(files, owner, plan.checkpoint)
+        if not _is_met(spark, plan, settled, schema, place=place, stop=stop):
+            return Outcome(was_stopped=stop is not None and stop.is_set())
         rows = _rows(spark, plan, ids, schema, settled.secret)
         result = _windows(plan, _good(plan, rows))
         job_directory.write_job(files, owner, {**job_of(plan, schema), **settled.identity}, claim)
-        place = Place(files, owner, plan.checkpoint)
         topic_identity.begin(plan, place, ids)
         skipped = SkippedOffsets()
         if not plan.fail_on_data_loss:
@@ -175,6 +181,32 @@ def reader_options(plan: RollupPlan) -> dict[str, str]:
     }
 
 
+def _is_met(
+    spark: SparkSession,
+    plan: RollupPlan,
+    settled: Settled,
+    schema: StructType,
+    *,
+    place: Place,
+    stop: threading.Event | None,
+) -> bool:
+    """Check the masks with the first records; return False if there are none, see `begin`."""
+
+    def chosen_ahead() -> DataFrame:
+        ahead = records_ahead(spark, plan.kafka, reader_options(plan), place)
+        return chosen(ahead, _with_schema(plan.operations, schema))
+
+    places = CheckedPlaces(plan.operations, settled.secret, place.files, place.directory)
+    return places.begin(chosen_ahead, plan.batch_rows, stop=stop, waits=plan.follow)
+
+
+def _with_schema(operations: RowOperations, schema: StructType) -> RowOperations:
+    """Return the operations, whose condition knows the fields of the values."""
+    if operations.value_schema is not None:
+        return operations
+    return operations._replace(value_schema=schema.json())
+
+
 def _rows(
     spark: SparkSession,
     plan: RollupPlan,
@@ -187,9 +219,7 @@ def _rows(
     read = sources.stream_topics(
         spark, sources.in_parallel(spark, options), source=plan.kafka.source
     )
-    operations = plan.operations
-    if operations.value_schema is None:
-        operations = operations._replace(value_schema=schema.json())
+    operations = _with_schema(plan.operations, schema)
     # By another time than the record's, a record of a bad date may be a good one.
     now = f.current_timestamp() if plan.time is None else None
     records = operated(read, operations, secret, now=now)

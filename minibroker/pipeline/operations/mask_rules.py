@@ -6,7 +6,9 @@ A rule is a place and a method. A place is a field of the JSON value (`card`, `c
 `value.key`), a field of a JSON key (`key.id`), the whole key or value (`key`, `value`), one header
 (`headers.user`) or all of them (`headers`). A name with a dot or a comma stands in backticks.
 Arrays need no sign: a rule goes into each of their items. `[]` may be written, and behind the last
-name it means each item of the array instead of the array.
+name it means each item of the array instead of the array. A place that no record of the first batch
+has ends the job, since it is mostly a wrong name; `?` behind it says that it may be missing:
+`customer.phone?=hash`.
 
 The methods and their results are in `mask_methods`.
 """
@@ -50,12 +52,23 @@ class FieldPath(NamedTuple):
     """Names of fields from the outside to the inside; of a header one name; empty: all of it."""
     is_each: bool = False
     """True if the items of the array are meant, and not the array."""
+    is_optional: bool = False
+    """True if no record needs to have it."""
 
     def __str__(self) -> str:
+        return self.place + ("[]" if self.is_each else "") + ("?" if self.is_optional else "")
+
+    def required(self) -> FieldPath:
+        """Return the path without `?`, which changes no record."""
+        return self._replace(is_optional=False)
+
+    @property
+    def place(self) -> str:
+        """Return the names alone, as a person writes them."""
         names = [name if _BARE.fullmatch(name) else f"`{name}`" for name in self.names]
         if self.target != VALUE or not names or names[0] in TARGETS:
             names.insert(0, self.target)
-        return ".".join(names) + ("[]" if self.is_each else "")
+        return ".".join(names)
 
 
 class MaskRule(NamedTuple):
@@ -132,6 +145,12 @@ def _rule(text: str) -> MaskRule:
 
 
 def _path(text: str) -> FieldPath:
+    bare = text.strip()
+    required = bare.removesuffix("?")
+    return _required_path(required)._replace(is_optional=required != bare)
+
+
+def _required_path(text: str) -> FieldPath:
     bare = text.strip()
     is_each = bare.endswith("[]")
     names: list[tuple[str, bool]] = []

@@ -15,23 +15,26 @@ the job: a text for a number, or a field of a number.
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from minibroker.pipeline.errors import BadRecordError, PipelineError
+from minibroker.pipeline.operations import met_places
 from minibroker.pipeline.operations.mask_methods import ExactNumber
-from minibroker.pipeline.operations.mask_rules import FIXED, VALUE
+from minibroker.pipeline.operations.mask_rules import FIXED, VALUE, FieldPath
 from minibroker.pipeline.operations.masked_rows import masked_rows
 from minibroker.pipeline.operations.masking import NO_JSON, NOT_WRITTEN, WAY_OUT, changed_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from minibroker.pipeline.operations.mask_methods import Method
     from minibroker.pipeline.operations.masking import Masker, PlaceNode
+    from minibroker.pipeline.operations.rows import RowOperations
 
 _HASH_BITS: Final = 53
 NOT_DECODED: Final = "it cannot be decoded, and so it cannot be masked"
@@ -61,11 +64,30 @@ class ColumnMasks:
         self._decoded = decoded
         self._skips = skips
 
-    def check(self, types: Mapping[str, pa.DataType]) -> None:
-        """Raise PipelineError if a rule cannot be followed in columns of these types."""
+    def check(self, types: Mapping[str, pa.DataType], operations: RowOperations) -> None:
+        """Raise PipelineError if a rule cannot be followed in columns of these types.
+
+        JobUsageError: a column has not got a place; `operations` are those of the job, for its
+        name. Any place may be in a map or in the JSON of a text.
+        """
+        found, names = 0, set()
         for column in self._decoded:
             if column in types:
                 self._column(column, pa.nulls(0, types[column]))
+                names |= {FieldPath(column, inside).place for inside in _names(types[column], ())}
+                found |= self._places(column, types[column])
+        places = [*(rule.path for rule in operations.rules), *operations.fields]
+        for index, path in enumerate(places):
+            if path.target not in self._decoded or path.target not in types:
+                found |= 1 << index  # of bytes, or of a column whose values have no schema yet
+        met_places.check(operations, found, names)
+
+    def _places(self, column: str, kind: pa.DataType) -> int:
+        """Return the bits of the places that a column of this type may have."""
+        tree = self._masker.trees.get(column)
+        found = 0 if tree is None else _may_have(kind, tree)
+        kept = self._masker.kept if column == VALUE else None
+        return found if kept is None else found | _may_have(kind, kept)
 
     def of(self, rows: pa.RecordBatch) -> MaskedRecords:
         """Return the masked rows of a batch. Raises PipelineError: one is not written."""
@@ -146,6 +168,32 @@ class ColumnMasks:
         if kept is not None:
             values = walk.selected(values, kept)
         return values, walk.bits
+
+
+def _may_have(kind: pa.DataType, node: PlaceNode) -> int:
+    """Return the bits of a node and of those below it that values of a type may have."""
+    if not node.children or node.method is not None:
+        return node.bit
+    if pa.types.is_list(kind):
+        return _may_have(kind.value_type, node)
+    if not pa.types.is_struct(kind):
+        return reduce(or_, (_may_have(pa.null(), child) for child in node.children.values()))
+    there = [
+        _may_have(kind.field(name).type, child)
+        for name, child in node.children.items()
+        if name in kind.names
+    ]
+    return reduce(or_, there, 0)
+
+
+def _names(kind: pa.DataType, before: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the names of all fields inside a type."""
+    if pa.types.is_list(kind):
+        yield from _names(kind.value_type, before)
+    elif pa.types.is_struct(kind):
+        for field in kind:
+            yield (*before, field.name)
+            yield from _names(field.type, (*before, field.name))
 
 
 class UnmaskableError(PipelineError):

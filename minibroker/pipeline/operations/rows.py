@@ -145,9 +145,10 @@ def identity_of(operations: RowOperations, secret: bytes | None = None) -> dict[
     if operations.sample is not None:
         found["sample"] = f"{operations.sample!r} by {operations.sample_by or BY_RECORD}"
     if operations.rules:
-        found["mask"] = ", ".join(map(str, operations.rules))
+        rules = [rule._replace(path=rule.path.required()) for rule in operations.rules]
+        found["mask"] = ", ".join(map(str, rules))
     if operations.fields:
-        found["select"] = ", ".join(map(str, operations.fields))
+        found["select"] = ", ".join(str(path.required()) for path in operations.fields)
     if secret is not None:
         found["secret"] = fingerprint(secret)
     return found

@@ -23,7 +23,7 @@ from minibroker.pipeline.replays.index import STRETCHES_MAX, Knot, ReplayIndex, 
 from minibroker.pipeline.replays.writer import ReplayBatchWriter
 from minibroker.pipeline.tables import archived_files
 from minibroker.pipeline.transforms import replayed
-from minibroker.pipeline.transforms.operated import in_time
+from minibroker.pipeline.transforms.operated import chosen, in_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from minibroker.pipeline.replays.writer import DatedAhead
     from minibroker.pipeline.verbs.replay import ReplayPlan
 
+_FILES: Final = 1_000
+"""Files of an archive that are looked at before a replay."""
 UNKNOWN_BYTES: Final = 1_000.0
 """Bytes of a record where no sample says more."""
 
@@ -57,6 +59,15 @@ class IndexedArchive(NamedTuple):
     """Names of columns, see `tables.archived_files.kept_bytes`."""
     found: FoundFiles
     replay_index: ReplayIndex
+
+    def chosen_rows(self, spark: SparkSession, plan: ReplayPlan) -> DataFrame:
+        """Return rows of the archive's files, chosen and not masked: of some files of a large one.
+
+        Raises PipelineError.
+        """
+        paths = [row.path for row in self.found.files.select("path").distinct().take(_FILES)]
+        rows = archived_files.rows_of(spark, plan.archive, self.file_format, paths, self.renamed)
+        return chosen(rows, plan.operations)
 
     def writer(
         self, plan: ReplayPlan, name: str, secret: bytes, bad_dates: DatedAhead | None
@@ -96,20 +107,20 @@ def find_files(
     now_ms = None if plan.dead_letters is None else SystemClock().now_ms()
     now = None if now_ms is None else f.timestamp_millis(f.lit(now_ms))
 
-    def chosen() -> Iterator[DataFrame]:
+    def in_range() -> Iterator[DataFrame]:
         for rows in archived_files.rows_in_parts(spark, plan.archive, file_format):
             of_topics = rows.where(rows["topic"].isin(*plan.topics)) if plan.topics else rows
             yield in_time(of_topics, plan.operations, now)
 
     contents = _contents(spark, plan, file_format, now_ms)
     if contents is None:
-        contents = map(replayed.files_of, chosen())
+        contents = map(replayed.files_of, in_range())
     files = None
     for part in map(_kept, contents):
         files = part if files is None else files.unionByName(part)
     if files is None:
         raise PipelineError(f"the archive {plan.archive} has no records: archive some first")
-    knots = None if plan.speed is None else _knots(chosen, files, plan.speed)
+    knots = None if plan.speed is None else _knots(in_range, files, plan.speed)
     mean_bytes = None
     if (file := files.select("path").first()) is not None:
         rows = archived_files.rows_of(spark, plan.archive, file_format, [file.path], renamed)

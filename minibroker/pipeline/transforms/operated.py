@@ -167,6 +167,25 @@ def changed(
     return good.select(*columns)
 
 
+def found_in(rows: DataFrame, operations: RowOperations, secret: bytes, limit: int) -> int:
+    """Return the bits of the places that rows have, see `operations.met_places`; reads them.
+
+    Args:
+        rows: as of `chosen`.
+        operations: of the job.
+        secret: of the hashes.
+        limit: rows that are looked at, at most.
+    """
+    masker = Masker(operations.rules, operations.fields, secret)
+    names = [name for name in masker.columns if name in rows.columns]
+    arrow_udf: Any = f.arrow_udf  # its hints know no struct
+    result = arrow_udf(_function(masker, names), _result_type(names))
+    given = [listed(f.col(name), rows.schema[name].dataType) for name in names]
+    bits = rows.select(result(*given).alias(_CHANGED)).select(f"{_CHANGED}.found").limit(limit)
+    [found] = bits.agg(f.bit_or("found")).collect()
+    return found[0] or 0
+
+
 def _changed(name: str) -> Column:
     """Return a masked column. Headers that are null stay so: masks got an empty list for them."""
     masked = f.col(f"{_CHANGED}.{name}")

@@ -80,7 +80,7 @@ def changes_of(records: pa.Table, by: Sequence[str]) -> Changes:
         ChangeError: a record has no key, or its operation is unknown (`faults_of`).
     """
     records = records.sort_by([(name, "ascending") for name in ("topic", "partition", "offset")])
-    read = _Changes(records["value"].combine_chunks(), records["key"].combine_chunks(), by)
+    read = _ReadChanges(records["value"].combine_chunks(), records["key"].combine_chunks(), by)
     if faults := read.faults():
         first = min(faults)
         raise ChangeError(f"{_named(records, first)} {faults[first]}")
@@ -101,10 +101,10 @@ def faults_of(value: pa.Array, key: pa.Array, by: Sequence[str]) -> dict[int, st
 
     Raises JobUsageError: no row has such a column.
     """
-    return _Changes(value, key, by).faults() if pa.types.is_struct(value.type) else {}
+    return _ReadChanges(value, key, by).faults() if pa.types.is_struct(value.type) else {}
 
 
-class _Changes:
+class _ReadChanges:
     """The changes of records, in their order."""
 
     def __init__(self, value: pa.Array, key: pa.Array, by: Sequence[str]) -> None:
@@ -119,9 +119,9 @@ class _Changes:
             column = pc.struct_field(key, [field.name]) if pa.types.is_struct(key.type) else key
             self.rows, before = {**self.rows, field.name: column}, {**before, field.name: column}
         self.is_gone = parts.is_gone()
-        """Whether each change deletes its row."""
+        """True where a change deletes its row."""
         self.is_change = pc.and_(parts.is_change(), pc.or_(value.is_valid(), bool(self._of_key)))
-        """Whether each record is a change at all."""
+        """True where a record is a change at all."""
         _check_names(self.rows, self.names)
         self.keys = [pc.if_else(self.is_gone, before[name], self.rows[name]) for name in self.names]
         """The columns of the key, of each change."""

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.errors import JobUsageError, PipelineError
 from minibroker.pipeline.operations.mask_rules import fields_of, rules_of
 from minibroker.pipeline.operations.masked_columns import ColumnMasks, MaskedRecords
 from minibroker.pipeline.operations.masking import Masker
+from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.values.json_values import JsonReader
 
 SECRET = b"sixteen bytes or more"
@@ -51,6 +52,10 @@ OBJECTS = st.fixed_dictionaries(
 )
 PLACES = ("id", "name", "part", "paid", "at", "at.place", "items", "items.sku", "tags", "tags[]")
 METHODS = ("hash", "email", "mask", "last1", "first2", "empty", "null", "drop")
+
+
+def operations(rules: str = "", fields: str = "") -> RowOperations:
+    return NONE._replace(rules=rules_of([rules]), fields=fields_of([fields]))
 
 
 def masks(rules: str = "", fields: str = "", *, skips: bool = False, keys: bool = False) -> Any:
@@ -191,8 +196,29 @@ def test_a_rule_that_no_value_can_follow_is_refused_before_any_record(
     rules: str, sentence: str
 ) -> None:
     with pytest.raises(PipelineError, match=sentence):
-        masks(rules, skips=True).check({"value": VALUE})
-    masks(rules).check({})
+        masks(rules, skips=True).check({"value": VALUE}, operations(rules))
+    masks(rules).check({}, operations(rules))
+
+
+@pytest.mark.parametrize(
+    ("rules", "fields", "sentence"),
+    [
+        ("nmae=hash", "", r"--mask nmae=hash: no .* has nmae \(did you mean name"),
+        ("items.skuu=mask", "", r"has items\.skuu \(did you mean items\.sku"),
+        ("", "id, at.plce", r"--select at\.plce: no .* \(did you mean at\.place"),
+        ("nmae?=hash, more.any=hash, name=hash, headers.x=drop", "id, note?", ""),
+    ],
+)
+def test_a_place_that_a_column_has_not_got_ends_the_job(
+    rules: str, fields: str, sentence: str
+) -> None:
+    """Any name may be in a map; headers are no column with a type."""
+    made, wanted = masks(rules, fields), operations(rules, fields)
+    if not sentence:
+        made.check({"value": VALUE}, wanted)
+        return
+    with pytest.raises(JobUsageError, match=sentence):
+        made.check({"value": VALUE}, wanted)
 
 
 def test_records_that_cannot_be_decoded_are_left_out_or_end_the_job() -> None:
