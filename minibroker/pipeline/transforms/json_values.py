@@ -8,6 +8,8 @@
 from __future__ import annotations
 
 import json
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import PySparkException
@@ -34,6 +36,7 @@ _OWN: Final = (BAD, RECORD, TIME, _CORRUPT, _PARSED)
 NO_VALUE: Final = "it has no value (a tombstone)"
 NO_TEXT: Final = "its value is not UTF-8"
 NO_JSON: Final = "its value is not JSON of this schema"
+NO_FIELD: Final = "its value has none of the fields"
 NO_TIME: Final = "it has no time"
 
 
@@ -86,6 +89,7 @@ def parsed(records: DataFrame, schema: StructType, time: Column | None = None) -
         f.when(f.col("record.value").isNull(), NO_VALUE)
         .when(~f.is_valid_utf8("__text"), NO_TEXT)
         .when(no_object | ~f.ltrim("__text").startswith("{"), NO_JSON)
+        .when(_has_no_field(schema), f"{NO_FIELD} {', '.join(schema.names)}")
     )
     fields = [f.col(f"{_PARSED}.`{name}`").alias(name) for name in schema.names]
     found = rows.select(*fields, RECORD, reason.alias("__reason"))
@@ -96,6 +100,14 @@ def parsed(records: DataFrame, schema: StructType, time: Column | None = None) -
         # Spark's time of a batch stays the same if the batch is repeated.
         reasons.append(bad_date(f.col(TIME), f.current_timestamp()))
     return timed.select(*schema.names, RECORD, TIME, f.coalesce(*reasons).alias(BAD))
+
+
+def _has_no_field(schema: StructType) -> Column:
+    """Return whether a value has none of the fields; its keys are read only if all are null."""
+    fields = [f.col(f"{_PARSED}.`{name}`").isNull() for name in schema.names]
+    names = f.array(*(f.lit(name) for name in schema.names))
+    has_one = f.arrays_overlap(f.json_object_keys("__text"), names)
+    return f.when(reduce(and_, fields), ~f.coalesce(has_one, f.lit(False))).otherwise(f.lit(False))
 
 
 def good(rows: DataFrame) -> DataFrame:

@@ -172,14 +172,14 @@ def reader_of(schema: ValueSchema) -> ValueReader:
 
         return ProtobufReader(schema.text, schema.message)
     from minibroker.pipeline.values.json_schemas import type_of  # noqa: PLC0415
-    from minibroker.pipeline.values.json_values import JsonReader  # noqa: PLC0415
+    from minibroker.pipeline.values.json_values import JsonReader, RowReader  # noqa: PLC0415
 
     if schema.kind == JSON_EVENTS:
         from minibroker.pipeline.values.json_events import EventReader  # noqa: PLC0415
 
         return EventReader(_type_of(schema.text))
     if schema.kind == TYPED_JSON:
-        return JsonReader(_type_of(schema.text))
+        return RowReader(_type_of(schema.text))
     named = dict(schema.named)
     return JsonReader(type_of(schema.text, named, as_numbers=schema.as_numbers))
 

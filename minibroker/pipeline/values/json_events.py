@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from minibroker.pipeline.values.changes import AFTER, BEFORE, DELETE, DELETED, OP, OPERATIONS
 from minibroker.pipeline.values.connect_json import PAYLOAD, SCHEMA, meant
-from minibroker.pipeline.values.json_values import JsonReader, converter
+from minibroker.pipeline.values.json_values import JsonReader, check_row, converter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +38,7 @@ class EventReader(JsonReader):
         super().__init__(event_type(row))
         self._quick = None  # a value's parts decide how it is read
         self._row = converter(row)
+        self._row_type = row
 
     def _converted(self, value: Any) -> Any:
         value = _without_schema(value)
@@ -50,6 +51,7 @@ class EventReader(JsonReader):
                 OP: value[OP],
             }
         row = self._row(value, "value")
+        check_row(row, self._row_type)
         if value.get(DELETED) in ("true", True):
             return {BEFORE: row, OP: DELETE}
         return {AFTER: row}

@@ -7,7 +7,8 @@ for a part of another one. Maps, and fields whose schema has no type, are read b
     {"i":0,"v":<value>}
     {"i":1,"v":<value>}
 
-A field that the type does not have is left out. A missing field is null. A decimal is a number or
+A field that the type does not have is left out. A missing field is null. A row of a type that a
+person gave has one of its fields at least. A decimal is a number or
 the text of one. It has to fit its column without a digit lost.
 
 A value may know more than its JSON says (`connect_json`): then a column of its meaning gets that.
@@ -21,6 +22,7 @@ import json
 import re
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, Inexact, InvalidOperation
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -38,7 +40,7 @@ from minibroker.pipeline.values.connect_types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 ANY: Final = {b"minibroker.json": b"any"}
 """Metadata of a text field that holds the JSON of any value."""
@@ -137,6 +139,31 @@ class JsonReader:
 
     def _converted(self, value: Any) -> Any:
         return self._convert(value, "value")
+
+
+class RowReader(JsonReader):
+    """Reads rows of a type that a person gave. A value without any of its fields is no row of it:
+    it is of another schema, and would be a row of nulls.
+    """
+
+    def read(self, values: pa.Array) -> pa.Array:
+        found = super().read(values)
+        if self._quick is not None:
+            is_empty = reduce(pc.and_, (field.is_null() for field in found.flatten()))
+            for value in values.filter(is_empty):
+                self._one(value.as_py())
+        return found
+
+    def _converted(self, value: Any) -> Any:
+        row = super()._converted(value)
+        check_row(row, self.type)
+        return row
+
+
+def check_row(row: Mapping[str, Any], found: pa.DataType) -> None:
+    """Raise ValueError for a row that has none of the fields of its type."""
+    if not row:
+        raise ValueError(f"it has none of the fields {', '.join(field.name for field in found)}")
 
 
 def table_type(found: pa.DataType) -> pa.DataType:

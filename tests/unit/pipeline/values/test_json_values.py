@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minibroker.pipeline.values.json_values import ANY, JsonReader, table_type
+from minibroker.pipeline.values.json_values import ANY, JsonReader, RowReader, table_type
 from minibroker.pipeline.values.salvage import salvaged
 
 TYPE = pa.struct(
@@ -152,3 +152,24 @@ def test_decimals_are_exact_or_refused(text: str, value: str | None) -> None:
 def test_dates_times_and_decimals_are_columns() -> None:
     for kind in (pa.decimal128(10, 2), pa.date32(), pa.timestamp("us", "UTC")):
         assert table_type(pa.struct([("a", kind)])).field("a").type == kind
+
+
+def test_a_value_without_any_field_is_no_row() -> None:
+    """It would be a row of nulls. A field that is null is there."""
+    found = pa.struct([("id", pa.int64()), ("name", pa.string())])
+    made = RowReader(found)
+    good = [b'{"id": 1}', b'{"id": null}', b'{"name": null, "more": 1}']
+    assert made.read(pa.array(good)).to_pylist() == [
+        {"id": 1, "name": None},
+        {"id": None, "name": None},
+        {"id": None, "name": None},
+    ]
+    for bad in (b"{}", b'{"identity": 1}'):
+        with pytest.raises(ValueError, match="none of the fields"):
+            made.read(pa.array([*good, bad]))
+        with pytest.raises(ValueError, match="match its schema: it has none of the fields id, na"):
+            made.read_alone(bad)
+    by_python = RowReader(pa.struct([("at", pa.timestamp("us", "UTC"))]))
+    with pytest.raises(ValueError, match="none of the fields at"):
+        by_python.read(pa.array([b'{"when": "2026-11-24"}']))
+    assert JsonReader(found).read(pa.array([b"{}"])).to_pylist() == [{"id": None, "name": None}]
