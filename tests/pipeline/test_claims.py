@@ -113,6 +113,10 @@ def test_it_is_one_dead_letter_of_a_replay_and_of_a_copy(
     whole = copy(topic, to_topic=f"{topic}-whole", checkpoint=tmp_path / "whole", **common)
     assert whole.rows == 2 * GOOD + 1
     assert records(address, f"{topic}-whole") == records(address, topic)
+    # At a speed it is due with the records before it, and not in thousands of years.
+    given = {"checkpoint": tmp_path / "paced", "speed": "1000x", **common}
+    paced = replay(tmp_path / "files", to_topic=f"{topic}-paced", **given)
+    assert paced.rows == 2 * GOOD + 1
     masked = replay(
         tmp_path / "files",
         to_topic=f"{topic}-masked",

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as f
 
+from minibroker.pipeline.transforms.dated_ahead import bad_date
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -77,21 +79,26 @@ def mean_bytes(rows: DataFrame) -> DataFrame:
 def time_span(rows: DataFrame) -> DataFrame:
     """Return one row: first_ms, last_ms; null if no record has a time."""
     time_ms = f.unix_millis("timestamp")
-    timed = rows.where(f.col("timestampType") >= 0)
-    return timed.select(f.min(time_ms).alias("first_ms"), f.max(time_ms).alias("last_ms"))
+    return _timed(rows).select(f.min(time_ms).alias("first_ms"), f.max(time_ms).alias("last_ms"))
 
 
 def knots_of(rows: DataFrame, width_ms: int) -> DataFrame:
     """Return one row for each partition and piece of time: topic, partition, time_ms, offset.
 
-    Records without a time are due with those before them and make no row.
+    Records without a time, or with a bad one (`dated_ahead`), are due with those before them and
+    make no row: one of the year 58879 would be due in thousands of years.
     """
     time_ms = f.floor(f.unix_millis("timestamp") / width_ms) * width_ms
     return (
-        rows.where(f.col("timestampType") >= 0)
+        _timed(rows)
         .groupBy("topic", "partition", time_ms.cast("bigint").alias("time_ms"))
         .agg(f.min("offset").alias("offset"))
     )
+
+
+def _timed(rows: DataFrame) -> DataFrame:
+    has_time = f.col("timestampType") >= 0
+    return rows.where(has_time & bad_date(f.col("timestamp"), f.current_timestamp()).isNull())
 
 
 def within(rows: DataFrame, ranges: DataFrame, writers: int) -> DataFrame:
