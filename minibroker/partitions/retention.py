@@ -5,6 +5,10 @@ read by the directory's worker (`storage.survey`), while the check goes on with 
 logs; the decision and the renames, short and bounded, are made on the loop, to which the logs
 belong; bytes are removed by the worker. Between two steps the loop serves clients (KAFKA-4614).
 
+A check waits for no disk: a log whose files are still being read when its check ends is decided
+when they have been read, and until then later checks leave its directory out. So a disk that hangs
+stops the retention of its own logs only.
+
 The timer runs only while something is there that could expire: a broker without records, or whose
 topics keep everything, has none. Whatever may change that calls `note_change`.
 
@@ -17,7 +21,7 @@ Source: Kafka LogManager.cleanupLogs.
 from __future__ import annotations
 
 import logging
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -54,7 +58,7 @@ class _Cold(NamedTuple):
 class RetentionCheck(LogCheck):
     """The check of the logs' retention. Belongs to the loop's thread."""
 
-    __slots__ = ("_surveys",)
+    __slots__ = ("_busy", "_is_closed", "_surveys")
 
     def __init__(
         self,
@@ -67,8 +71,11 @@ class RetentionCheck(LogCheck):
     ) -> None:
         """`on_error` is told what a disk refused."""
         super().__init__(logs=logs, dynamic=dynamic, clock=clock, timers=timers, on_error=on_error)
-        self._surveys = 0
-        """How many of the running check's reads the workers have not ended."""
+        self._surveys: Counter[str] = Counter()
+        """Log directory → reads that its worker has not ended."""
+        self._busy: frozenset[str] = frozenset()
+        """Directories with reads of an earlier check: the running one leaves them out."""
+        self._is_closed = False
 
     def note_change(self) -> None:
         """Note that something was appended or configured, or a log starts later: there may be
@@ -93,8 +100,14 @@ class RetentionCheck(LogCheck):
         self._timer = None
         self._has_checked = True
         self._is_needed_again = False
+        self._busy = frozenset(self._surveys)
         self._left = deque(self._logs.logs)
         self._step()
+
+    def close(self) -> None:
+        """Use nothing more that workers read: the logs are about to be closed."""
+        super().close()
+        self._is_closed = True
 
     def _step(self) -> None:
         """Look at the next few logs. Those whose files have to be read first are decided later."""
@@ -110,6 +123,9 @@ class RetentionCheck(LogCheck):
             log = self._logs.logs.get(left.popleft())
             if log is None or log.config.compact:
                 continue
+            if log.log_directory in self._busy:
+                self._is_needed_again = True
+                continue
             segments = retention.unsurveyed(list(log.segments), log.config)
             if segments:
                 cold[log.log_directory].append(_Cold(log, segments, log.config.retention_ms))
@@ -121,9 +137,7 @@ class RetentionCheck(LogCheck):
         self._timers.after(0, self._step)
 
     def _end(self) -> None:
-        """End the check, unless a worker still reads: nothing else is left."""
-        if self._surveys:
-            return
+        """End the check. What workers still read is decided when they are done."""
         self._left = None
         if self._is_needed_again:
             self.note_change()
@@ -133,18 +147,39 @@ class RetentionCheck(LogCheck):
         disk = self._logs.disk.of(path)
         now_ms = self._clock.now_ms()
         found: list[Found] = []
+        failures: list[tuple[PartitionLog, Exception]] = []
 
         def read() -> None:
-            for _, segments, retention_ms in cold:
-                found.extend(survey(disk.files, segments, now_ms - retention_ms))
+            for log, segments, retention_ms in cold:
+                try:
+                    found.extend(survey(disk.files, segments, now_ms - retention_ms))
+                except Exception as error:  # the other logs are looked at all the same
+                    failures.append((log, error))
 
-        self._surveys += 1
-        disk.run_then(read, partial(self._surveyed, [candidate.log for candidate in cold], found))
+        self._surveys[path] += 1
+        logs = [candidate.log for candidate in cold]
+        disk.run_then(read, partial(self._surveyed, path, logs, found, failures))
 
-    def _surveyed(self, logs: list[PartitionLog], found: list[Found]) -> None:
-        self._surveys -= 1
-        if self._left is None:
+    def _surveyed(
+        self,
+        path: str,
+        logs: list[PartitionLog],
+        found: list[Found],
+        failures: list[tuple[PartitionLog, Exception]],
+    ) -> None:
+        """Decide about logs whose files were read, but for those that could not be."""
+        self._surveys[path] -= 1
+        self._surveys += Counter()  # forgets those at zero
+        if self._is_closed:
             return
+        if self._left is None:
+            self._left = deque()
+        for log, error in failures:
+            logs.remove(log)
+            self._is_needed_again = True
+            logger.error("retention cannot read %s: %s", log.name, error)
+            if isinstance(error, OSError):
+                self._on_error(log.place.failed("read", error))
         for result in found:
             result.segment.note_survey(result.size_bytes, result.max_timestamp, result.offset)
         self._delete(logs)

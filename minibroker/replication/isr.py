@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 
 RETRY_DELAY_S: Final = 0.2
 """Pause before a change is tried again, because the tree could not be reached."""
+FAULT_DELAY_S: Final = 5.0
+"""The same after an error that nobody expected."""
 
 
 class IsrKeeper:
@@ -145,6 +147,9 @@ class IsrKeeper:
                 except CoordinationError as error:
                     logger.warning("%s: the ISR is not %s yet: %s", partition, isr, error)
                     await self._sleep(RETRY_DELAY_S)
+                except Exception:  # a bug of ours: it is not known either what became of it
+                    logger.exception("%s: the ISR is not %s yet", partition, isr)
+                    await self._sleep(FAULT_DELAY_S)
             if is_written:
                 logger.info("%s: the ISR is %s", partition, isr)
         finally:

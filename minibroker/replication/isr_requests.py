@@ -11,6 +11,7 @@ which waits for `controller.socket.timeout.ms`. For so long no replica could com
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.error_codes import ErrorCode
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from minibroker.peers.client import PeerClient
     from minibroker.protocol.messages.alter_partition import ResponsePartitionData
     from minibroker.replication.isr_change import WantedIsr
+
+logger = logging.getLogger(__name__)
 
 NEWEST_BY_NAME: Final = 1
 """Later versions name topics by their id."""
@@ -133,6 +136,9 @@ class IsrRequests:
                 except KafkaError as error:
                     _fail(batch.values(), error)
                 except (OSError, ProtocolError) as error:
+                    _fail(batch.values(), CoordinationError(str(error)))
+                except Exception as error:  # a bug of ours: those who wait try again
+                    logger.exception("cannot ask the controller for %d ISRs", len(batch))
                     _fail(batch.values(), CoordinationError(str(error)))
         finally:
             self._task = None

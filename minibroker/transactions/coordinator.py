@@ -103,6 +103,7 @@ class TransactionCoordinator:
             clock=clock,
             config=dynamic.broker,
             run_later=run_later,
+            timers=timers,
             on_change=self._follow_up,
             on_unloaded=self._sender.forget,
         )
@@ -299,7 +300,7 @@ class TransactionCoordinator:
 
         No answer that tells of it leaves before, and no batch of a transaction that was just begun
         is appended: a coordinator that forgot the transaction would never end it. Raises KafkaError
-        where this broker loses the id before.
+        where this broker loses the id before, or followers do not have the records in time.
         """
         return self._store.visible(transactional_id)
 

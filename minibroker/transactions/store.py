@@ -18,7 +18,7 @@ from minibroker.cluster.features import TRANSACTION_VERSION
 from minibroker.cluster.internal_topics import TRANSACTIONS_TOPIC
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import CorruptionError, KafkaError
-from minibroker.partitions.coordinator_runtime import CoordinatorRuntime
+from minibroker.partitions.coordinator_runtime import CoordinatorRuntime, WriteTimeout
 from minibroker.slices import run_in_slices
 from minibroker.transactions.records import decode, encode_key, encode_value
 from minibroker.transactions.state import ONGOING, PREPARED, TransactionMetadata
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from minibroker.partitions.manager import PartitionManager
     from minibroker.records.batch import BatchHeader
     from minibroker.records.record import Record
+    from minibroker.timers import Timers
 
 logger = logging.getLogger(__name__)
 
@@ -110,10 +111,13 @@ class TransactionStore:
         clock: Clock,
         config: BrokerConfig,
         run_later: Callable[[Callable[[], None]], None],
+        timers: Timers,
         on_change: Callable[[int, TransactionMetadata], None],
         on_unloaded: Callable[[str], None],
     ) -> None:
-        """`on_change` is told of every state once it is visible, with its partition, and when a
+        """An answer waits for followers for `request.timeout.ms`, as Kafka's append does.
+
+        `on_change` is told of every state once it is visible, with its partition, and when a
         partition was loaded of what is open or decided there, at least of one state. `on_unloaded`
         is told of every decided transaction that this broker has no more.
         """
@@ -129,6 +133,7 @@ class TransactionStore:
             config=config,
             run_later=run_later,
             decode=_decode_batch,
+            write_timeout=WriteTimeout(timers, config.request_timeout_ms),
         )
         self.journal = self._runtime.journal
 
@@ -203,7 +208,8 @@ class TransactionStore:
         )
 
     def visible(self, transactional_id: str) -> Awaitable[None] | None:
-        """Call `CoordinatorRuntime.visible` for the partition that keeps the id."""
+        """Call `CoordinatorRuntime.visible` for the partition that keeps the id: after
+        `request.timeout.ms` the wait for followers ends with COORDINATOR_NOT_AVAILABLE."""
         return self._runtime.visible(self.journal.partition_of(transactional_id))
 
     def forget_unused(self, oldest_ms: int) -> Iterator[None]:

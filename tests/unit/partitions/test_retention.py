@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -33,7 +33,7 @@ class Rig:
     """A check over real logs; what the worker is given waits in `work`."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory
+        self.directories = [directory]
         self.clock = ManualClock(NOW_MS)
         self.timers = Timers(self.clock)
         self.dynamic = DynamicConfig(
@@ -51,17 +51,16 @@ class Rig:
 
     def open(self) -> None:
         self.logs = open_manager(
-            str(self.directory),
+            *map(str, self.directories),
             clock=self.clock,  # type: ignore[arg-type]
             topic=self.dynamic.topic_default,
         )
-        disk = self.logs.disk.of(str(self.directory))
 
         def run_then(task: Callable[[], None], then: Callable[[], None]) -> None:
             self.work += [task, then]
 
         self.work.clear()
-        disk.run_then = run_then
+        self.logs.disk.of(str(self.directories[0])).run_then = run_then
         self.configure()
         self.check = RetentionCheck(
             logs=self.logs,
@@ -188,6 +187,65 @@ async def test_results_of_the_worker_are_not_used_after_the_end(rig: Rig) -> Non
     rig.check.close()
     await rig.do_work()
     assert rig.logs.logs[TopicPartition("t", 0)].log_start_offset == 0
+
+
+async def test_a_disk_that_hangs_stops_the_retention_of_its_own_logs_only(
+    rig: Rig, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    rig.logs.close()
+    rig.directories.append(other)
+    rig.open()
+    logs = {log.log_directory: log for log in map(rig.log, ("a", "b"))}
+    assert len(logs) == 2
+    for log in logs.values():
+        fill(log)
+    rig.logs.close()
+    rig.open()
+    hanging, well = (
+        next(log for log in rig.logs.logs.values() if log.log_directory == path)
+        for path in map(str, rig.directories)
+    )
+    rig.logs.disk.of(str(other)).run_then = lambda task, then: (task(), then())
+    rig.check.note_change()
+    rig.clock.advance(KEPT_MS + 1)
+    assert (hanging.log_start_offset, well.log_start_offset) == (0, 3)
+    held = len(rig.work)
+    append(well, b"later")
+    well.roll()
+    rig.check.note_change()
+    rig.clock.advance(KEPT_MS + CHECK_MS)
+    assert well.log_start_offset == 4
+    assert len(rig.work) == held, "nothing more is asked of the disk that hangs"
+    await rig.do_work()
+    assert hanging.log_start_offset == 3
+
+
+async def test_a_log_that_cannot_be_read_stops_no_other(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        fill(rig.log(name))
+    rig.logs.close()
+    rig.open()
+    bad, good = (rig.logs.logs[TopicPartition(name, 0)] for name in ("a", "b"))
+    read = retention.survey
+
+    def fail_once(files: Any, segments: Any, oldest_ms: int) -> Any:
+        if segments[0] is bad.segments.first and not rig.errors:
+            raise OSError("bad block")
+        return read(files, segments, oldest_ms)
+
+    monkeypatch.setattr(retention, "survey", fail_once)
+    rig.check.note_change()
+    rig.clock.advance(KEPT_MS + 1)
+    await rig.do_work()
+    assert (bad.log_start_offset, good.log_start_offset) == (0, 3)
+    assert len(rig.errors) == 1
+    rig.clock.advance(CHECK_MS)
+    await rig.do_work()
+    assert bad.log_start_offset == 3
 
 
 async def test_a_change_during_a_check_brings_the_next_one(rig: Rig) -> None:

@@ -57,8 +57,9 @@ async def test_a_broker_that_was_started_again_does_not_count_by_its_old_epoch(p
     assert partition not in keeper._changing
 
 
+@pytest.mark.parametrize("error", [CoordinationError("away"), RuntimeError("a bug")])
 async def test_a_follower_counts_until_it_is_known_whether_it_joined(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     """The tree is away while the ISR is written: it may have the new one, or not."""
     await pair.create()
@@ -75,7 +76,7 @@ async def test_a_follower_counts_until_it_is_known_whether_it_joined(
     is_back = asyncio.Event()
 
     async def refused(*_: object, **__: object) -> bool:
-        raise CoordinationError("away")
+        raise error
 
     async def wait(_seconds: float) -> None:
         is_away.set()

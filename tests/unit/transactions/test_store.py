@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker import slices
+from minibroker.cluster.internal_topics import TRANSACTIONS_TOPIC as TOPIC
 from minibroker.error_codes import ErrorCode
 from minibroker.errors import KafkaError
 from minibroker.ids import TopicPartition
+from minibroker.partitions.role import Leader
+from minibroker.protocol.messages.end_txn import EndTxnRequest
+from minibroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from minibroker.protocol.versioned import version_of
 from minibroker.records.batch import iterate_headers
 from minibroker.records.record import Record, decode_records
@@ -230,3 +235,41 @@ def test_replay_passes_over_what_it_cannot_read(caplog: pytest.LogCaptureFixture
     assert _decode_batch(DATA, records) == [("x", metadata), ("x", None)]
     assert len(caplog.messages) == 3
     assert _decode_batch(CONTROL, records) == []
+
+
+@pytest.mark.parametrize("name", ["known", "new"])
+async def test_an_answer_waits_for_followers_no_longer_than_a_request_may_take(
+    world: World, name: str
+) -> None:
+    """Source: Kafka TransactionStateManager.appendTransactionToLog."""
+    timeout_ms = world.running.broker.config.request_timeout_ms
+    producer = await world.begin("known")
+    await world.add(producer, 0, transactional_id="known")
+    partitions = world.running.partitions
+    for index in range(len(world.running.broker.cluster.image.topics[TOPIC].partitions)):
+        partition = partitions.get(TOPIC, index)
+        assert isinstance(partition.role, Leader)
+        role = partition.role._replace(replicas=(0, 1), metadata_isr=(0, 1))
+        partition.take_role(role, partitions.replica_rules)
+    request: Any
+    if name == "new":
+        request, version = InitProducerIdRequest(transactional_id=name), 4
+        request.transaction_timeout_ms = 1000
+    else:
+        request = EndTxnRequest(
+            transactional_id=name,
+            producer_id=producer[0],
+            producer_epoch=producer[1],
+            committed=True,
+        )
+        version = 3
+    world.client.send(request, version)
+    (connection,) = world.running.server.connections
+    waiting = world.coordinator.journal._partitions.values()
+    await eventually(lambda: sum(len(partition.staged) for partition in waiting) == 2)
+    world.clock.advance(timeout_ms - 1)
+    await asyncio.sleep(0)
+    assert connection.connection.is_busy
+    world.clock.advance(1)
+    answer = await world.client.receive()
+    assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
