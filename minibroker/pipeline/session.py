@@ -35,7 +35,7 @@ from minibroker.pipeline.files import local
 from minibroker.pipeline.plan import is_on_this_machine, is_remote
 from minibroker.pipeline.segments.batches import BatchSource
 from minibroker.pipeline.segments.records import SegmentSource
-from minibroker.pipeline.spark_home import quick_home
+from minibroker.pipeline.spark_home import java_options, quick_home
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -109,6 +109,8 @@ def session(
     if ui:
         check_ui(master)
     settings = _settings_of(master, jars, packages, ui=ui) | dict(conf or {})
+    if is_on_this_machine(master):
+        settings |= java_options(settings, os.environ, os.cpu_count() or 1)
     builder = SparkSession.builder.master(master).appName(app_name)
     for key, value in settings.items():
         builder = builder.config(key, value)

@@ -3,7 +3,8 @@
 Spark starts a Python process for every query that reads or writes with Python. It puts
 SPARK_HOME/python/lib/pyspark.zip before the installed packages, and Python compiles every module of
 a zip file anew: that is more than half of the start of such a process. So SPARK_HOME is a directory
-of links to what is installed, without `python`. `session` starts Spark with it.
+of links to what is installed, without `python`. `session` starts Spark with it, and with options of
+Java for a quick start.
 """
 
 from __future__ import annotations
@@ -27,6 +28,30 @@ if TYPE_CHECKING:
 _HOME: Final = "SPARK_HOME"
 _DECIDED_ELSEWHERE: Final = (_HOME, "SPARK_CONF_DIR", "PYSPARK_GATEWAY_PORT")
 """Variables that say where Spark and its settings are."""
+_OF_LAUNCHER: Final = "SPARK_LAUNCHER_OPTS"
+"""Options of a second Java, which only finds the command of the first one."""
+_SERIAL: Final = "-XX:+UseSerialGC"
+_SERIAL_CORES: Final = 4
+"""Cores up to which one thread collects garbage: more threads cost more there than they bring."""
+_LATE_COMPILER: Final = (
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+"""Ten times Java's numbers: its second compiler takes code that is really hot.
+
+A start of Spark runs much code some thousand times, and compiling that took a third of the CPU time
+of a small job. A long job has the second compiler as before.
+"""
+_QUICK_LAUNCHER: Final = f"{_SERIAL} -XX:TieredStopAtLevel=1"
+_JAVA_SETTING: Final = "spark.driver.defaultJavaOptions"
+_CHOSEN_IN_SETTINGS: Final = (
+    _JAVA_SETTING,
+    "spark.driver.extraJavaOptions",
+    "spark.driver.memory",
+)
+_CHOSEN_OUTSIDE: Final = ("SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 _PYTHON_VARIABLE: Final = "PYSPARK_PYTHON"
 _PYTHON_SETTINGS: Final = ("spark.pyspark.python", "spark.pyspark.driver.python")
 
@@ -48,10 +73,36 @@ def quick_home(conf: Mapping[str, str]) -> Iterator[None]:
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     link_all(Path(pyspark.__file__).resolve().parent, Path(directory))
     os.environ[_HOME] = directory
+    has_own = _OF_LAUNCHER in os.environ
+    if not has_own:
+        os.environ[_OF_LAUNCHER] = _QUICK_LAUNCHER
     try:
         yield
     finally:
         del os.environ[_HOME]
+        if not has_own:
+            del os.environ[_OF_LAUNCHER]
+
+
+def java_options(
+    conf: Mapping[str, str], environment: Mapping[str, str], cores: int
+) -> dict[str, str]:
+    """Return settings with options for the Java of a Spark on this machine.
+
+    None where somebody has chosen options, or a larger heap: Java refuses two collectors.
+
+    Args:
+        conf: the settings of the session so far.
+        environment: variables of this process.
+        cores: of this machine.
+    """
+    is_chosen = any(name in conf for name in _CHOSEN_IN_SETTINGS) or any(
+        environment.get(name) for name in (*_CHOSEN_OUTSIDE, *_DECIDED_ELSEWHERE)
+    )
+    if is_chosen:
+        return {}
+    collector = [_SERIAL] if cores <= _SERIAL_CORES else []
+    return {_JAVA_SETTING: " ".join([*collector, *_LATE_COMPILER])}
 
 
 def link_all(installed: Path, home: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from minibroker.pipeline.spark_home import link_all, quick_home
+from minibroker.pipeline.spark_home import java_options, link_all, quick_home
 
 VARIABLES = ("SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_GATEWAY_PORT")
 
@@ -40,6 +40,32 @@ def test_spark_finds_the_home_while_it_starts() -> None:
         assert (home / "jars").is_dir()
         assert not (home / "python").exists()
     assert "SPARK_HOME" not in os.environ
+
+
+def test_java_starts_quickly_unless_somebody_has_chosen_its_options() -> None:
+    [(name, options)] = java_options({}, {}, cores=2).items()
+    assert name == "spark.driver.defaultJavaOptions"
+    assert options.startswith("-XX:+UseSerialGC -XX:Tier4InvocationThreshold=50000 ")
+    [many] = java_options({}, {}, cores=16).values()
+    assert "UseSerialGC" not in many
+    for conf, environment in (
+        ({"spark.driver.memory": "8g"}, {}),
+        ({"spark.driver.extraJavaOptions": "-XX:+UseG1GC"}, {}),
+        ({name: ""}, {}),
+        ({}, {"JAVA_TOOL_OPTIONS": "-XX:+UseZGC"}),
+        ({}, {"SPARK_CONF_DIR": "/etc/spark"}),
+    ):
+        assert java_options(conf, environment, cores=2) == {}
+
+
+def test_options_of_the_launcher_are_those_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    with quick_home({}):
+        assert "UseSerialGC" in os.environ["SPARK_LAUNCHER_OPTS"]
+    assert "SPARK_LAUNCHER_OPTS" not in os.environ
+    monkeypatch.setenv("SPARK_LAUNCHER_OPTS", "-Dmine=1")
+    with quick_home({}):
+        assert os.environ["SPARK_LAUNCHER_OPTS"] == "-Dmine=1"
+    assert os.environ["SPARK_LAUNCHER_OPTS"] == "-Dmine=1"
 
 
 @pytest.mark.parametrize("name", [*VARIABLES, "PYSPARK_PYTHON"])
