@@ -71,7 +71,8 @@ class Worker:
         self, task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
     ) -> None:
         """Run a task that may block, then call `done` on the loop with its exception, or with None.
-        After `close` neither is called, not even `done` of a task that has ended.
+        An exception that nobody expected is logged, and `done` gets a MinibrokerError that names
+        it. After `close` neither is called, not even `done` of a task that has ended.
         """
         if self._loop is None:
             return
@@ -82,6 +83,9 @@ class Worker:
                 task()
             except (MinibrokerError, OSError) as error:
                 failure = error
+            except Exception as error:  # a bug of ours: whoever waits must not wait for ever
+                logger.exception("background work failed: %r", task)
+                failure = MinibrokerError(f"background work failed: {error!r}")
             self._tell(done, failure)
 
         self._submit(run)

@@ -63,6 +63,8 @@ class AutoCreation:
                 for name, error in refused.items():
                     if not _exists(error):
                         self._context.log.warning("topic %s was not created: %s", name, error)
+            except Exception as error:  # clients ask for these topics again
+                self._context.log.exception("topics were not created: %s", error)
             finally:
                 for name in batch:
                     self._pending.pop(name, None)

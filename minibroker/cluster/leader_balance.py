@@ -106,6 +106,8 @@ class LeaderBalancer:
                 await self._elect()
         except (CoordinationError, KafkaError, TreeError) as error:
             self._context.log.warning("leaders are not balanced at this look: %s", error)
+        except Exception:  # a bug of ours: the next look tries again
+            self._context.log.exception("leaders are not balanced at this look")
         if self._election.is_controller:
             self._timer = self._timers.after(self._rule.interval_ms, self._look)
 

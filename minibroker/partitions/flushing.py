@@ -200,6 +200,9 @@ class FlushSchedule(LogCheck):
             except StorageError as error:
                 logger.error("%s", error)
                 self._on_error(error)
+            except Exception:  # a bug of ours costs this log, until the next look
+                logger.exception("%s is not synced", log.name)
+                self._is_needed_again = True
         if left:
             self._timer = self._timers.after(0, self._step)
             return

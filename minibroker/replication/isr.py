@@ -116,14 +116,20 @@ class IsrKeeper:
         leads_any = False
         for partition in list(self._partitions.with_followers()):
             leads_any = True
-            replicas = partition.replicas
-            if replicas is not None and partition not in self._changing:
-                isr = replicas.isr_without_slow(partition.log_end_offset)
-                if isr is not None:
-                    self._change(partition, isr, {})
+            try:
+                self._look_at(partition)
+            except Exception:  # a bug of ours: the others are looked at, and this one again later
+                logger.exception("%s: cannot look for slow followers", partition)
             yield
         if leads_any:
             self.note_leader()
+
+    def _look_at(self, partition: Partition) -> None:
+        replicas = partition.replicas
+        if replicas is not None and partition not in self._changing:
+            isr = replicas.isr_without_slow(partition.log_end_offset)
+            if isr is not None:
+                self._change(partition, isr, {})
 
     def _change(self, partition: Partition, isr: list[int], epochs: dict[int, int]) -> None:
         """Change the ISR in a task. `epochs`: broker epochs of those that join."""

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RETRY_DELAY_S: Final = 0.1
+FAULT_DELAY_S: Final = 5.0
+"""Pause before a parcel is sent again, after an error that nobody expected."""
 """Pause before a request is sent again, as in Kafka."""
 
 
@@ -182,9 +184,16 @@ class Outbox:
                 parcel = self._parcels.pop(0)
                 try:
                     await self._send(parcel)
-                finally:
-                    if parcel.done is not None:
-                        parcel.done.cancel()  # does nothing where it has its result
+                except Exception:  # a bug of ours: what follows may depend on this one
+                    logger.exception("broker %d is told again", self.broker_id)
+                    self._parcels.insert(0, parcel)
+                    await self._sleep(FAULT_DELAY_S)
+                    continue
+                except asyncio.CancelledError:
+                    self._parcels.insert(0, parcel)  # for `close`
+                    raise
+                if parcel.done is not None:
+                    parcel.done.cancel()  # does nothing where it has its result
 
     async def _send(self, parcel: _Parcel) -> None:
         if parcel.deleted is not None:

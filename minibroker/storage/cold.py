@@ -48,13 +48,25 @@ class ColdError(Exception):
         self._run_then = run_then
 
     def load(self, then: Callable[[], None]) -> None:
-        """Have the worker do the task. Call `then` on the loop when its result is applied."""
+        """Have the worker do the task. Call `then` on the loop when its result is applied, and
+        after a bug in it, too: the reader asks again, and at last waits for the disk itself.
+        """
+        is_done = False
+
+        def run() -> None:
+            nonlocal is_done
+            try:
+                self.task()
+                is_done = True
+            except Exception:
+                logger.exception("cannot bring into memory: %s", self)
 
         def apply() -> None:
-            self.task.apply()
+            if is_done:
+                self.task.apply()
             then()
 
-        self._run_then(self.task, apply)
+        self._run_then(run, apply)
 
 
 class FileRange(NamedTuple):

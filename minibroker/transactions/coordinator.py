@@ -377,8 +377,11 @@ class TransactionCoordinator:
 
     def _abort_steps(self, now_ms: int) -> Iterator[None]:
         for found in self._store.ongoing():
-            if found.is_overdue(now_ms):
-                self._abort(found)
+            try:
+                if found.is_overdue(now_ms):
+                    self._abort(found)
+            except Exception:  # a bug of ours: others are aborted, and the next look tries again
+                logger.exception("the transaction of %s is not aborted", found.transactional_id)
             yield
         if self._store.has_ongoing and self._abort_timer is None:
             self._arm_abort_timer()
@@ -428,6 +431,9 @@ class TransactionCoordinator:
         run_in_slices(self._expiration_steps(oldest_ms))
 
     def _expiration_steps(self, oldest_ms: int) -> Iterator[None]:
-        yield from self._store.forget_unused(oldest_ms)
+        try:
+            yield from self._store.forget_unused(oldest_ms)
+        except Exception:  # a bug of ours: the next look tries again
+            logger.exception("transactional ids are not expired")
         if self._store.has_ids and self._expiration_timer is None:
             self._arm_expiration_timer()

@@ -7,7 +7,7 @@ import errno
 import threading
 from typing import TYPE_CHECKING
 
-from minibroker.errors import StorageError
+from minibroker.errors import MinibrokerError, StorageError
 from minibroker.worker import Worker
 
 if TYPE_CHECKING:
@@ -122,6 +122,20 @@ async def test_how_a_task_ended_is_told_on_the_loop() -> None:
     worker.close()
     worker.run_then(lambda: fail(error), told.put_nowait)
     assert told.empty()
+
+
+async def test_a_bug_in_a_task_is_told_to_the_one_who_waits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told: asyncio.Queue[Exception | None] = asyncio.Queue()
+    worker = Worker(lambda _: None)
+    worker.begin(asyncio.get_running_loop())
+    worker.run_then(lambda: fail(ValueError("a bug")), told.put_nowait)
+    error = await asyncio.wait_for(told.get(), 60)
+    assert isinstance(error, MinibrokerError)
+    assert "a bug" in str(error)
+    assert "a bug" in caplog.text
+    worker.close()
 
 
 async def test_after_the_end_nobody_is_told() -> None:

@@ -119,13 +119,16 @@ async def test_the_controller_looks_soon_and_then_from_time_to_time(balanced: Ba
     await eventually(lambda: balanced.leader("b") == 0)
 
 
+@pytest.mark.parametrize(
+    "error", [CoordinationError("the tree is away"), RuntimeError("a bug")], ids=["away", "bug"]
+)
 async def test_a_look_that_failed_is_followed_by_the_next(
-    balanced: Balanced, monkeypatch: pytest.MonkeyPatch
+    balanced: Balanced, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     await balanced.add_topic("a", [OTHER, 0])
 
     async def away(_operations: object) -> list[str | int]:
-        raise CoordinationError("the tree is away")
+        raise error
 
     monkeypatch.setattr(balanced.tree, "multi", away)
     balanced.clock.advance(FIRST_LOOK_MS)

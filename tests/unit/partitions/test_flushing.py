@@ -16,6 +16,7 @@ from minibroker.partitions import flushing
 from minibroker.partitions.append_queue import fail_answer
 from minibroker.partitions.flushing import Flusher, Flushing, FlushSchedule
 from minibroker.partitions.waiters import FetchPosition
+from minibroker.storage.durability import Durability
 from minibroker.timers import Timers
 from tests.support.in_process import ManualClock
 from tests.support.logs import NOW_MS, TOPIC_ID, abandon, append, config, open_manager
@@ -347,6 +348,31 @@ async def test_flush_ms_syncs_records_of_that_age(
     rig.clock.advance(100)
     assert late.recovery_point == 1
     assert len(rig.timers) == 0
+
+
+@pytest.mark.parametrize("rig", [100], indirect=True)
+async def test_a_bug_in_the_sync_of_one_log_stops_no_other(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = (
+        rig.logs.create_log(name, 0, TOPIC_ID, config(flush_ms=100)) for name in ("bad", "good")
+    )
+    for log in (bad, good):
+        append(log, b"a")
+    flush = Durability.flush_later
+    failures = [RuntimeError("a bug")]
+
+    def fail_once(durability: Durability) -> None:
+        if failures:
+            raise failures.pop()
+        flush(durability)
+
+    monkeypatch.setattr(Durability, "flush_later", fail_once)
+    rig.schedule.note_change()
+    rig.clock.advance(100)
+    assert (bad.recovery_point, good.recovery_point) == (0, 1)
+    rig.clock.advance(100)
+    assert bad.recovery_point == 1
 
 
 @pytest.mark.parametrize("rig", [None], indirect=True)

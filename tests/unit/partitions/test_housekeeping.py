@@ -34,6 +34,7 @@ class Rig:
         self.timers = Timers(self.clock)
         self.work: list[Callable[[], None]] = []
         self.producers_left = 0
+        self.bug: Exception | None = None
         self.looks: list[tuple[int, int]] = []
         self.errors: list[object] = []
         self.logs: dict[object, object] = {}
@@ -53,6 +54,8 @@ class Rig:
 
     def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> Iterator[int]:
         self.looks.append((now_ms, expiration_ms))
+        if self.bug is not None:
+            raise self.bug
         yield self.producers_left
 
 
@@ -94,6 +97,14 @@ async def test_the_look_is_repeated_while_producers_are_left(rig: Rig) -> None:
         rig.clock.advance(LOOK_MS)
         assert len(rig.looks) == looks
         await eventually(lambda: rig.housekeeping._expiry_timer is not None)
+
+
+async def test_the_look_is_repeated_after_a_bug(rig: Rig) -> None:
+    rig.bug = RuntimeError("a bug")
+    rig.housekeeping.note_producers()
+    for looks in range(1, 4):
+        rig.clock.advance(LOOK_MS)
+        assert len(rig.looks) == looks
 
 
 async def test_producers_that_come_from_the_disk_are_looked_at_without_an_append(rig: Rig) -> None:

@@ -19,7 +19,7 @@ from minibroker.protocol.messages.leader_and_isr import (
 )
 from minibroker.protocol.messages.stop_replica import StopReplicaPartitionError, StopReplicaResponse
 from minibroker.replication.control_requests import PARTITIONS_MAX, Address, Stop
-from minibroker.replication.outbox import RETRY_DELAY_S, Outbox
+from minibroker.replication.outbox import FAULT_DELAY_S, RETRY_DELAY_S, Outbox
 from tests.support.waiting import eventually
 from tests.unit.replication.peers_of_kafka import METADATA, ROLES, STOPS, RecordedPeers
 
@@ -214,3 +214,12 @@ async def test_a_deletion_is_done_when_the_broker_did_it(
     assert await again.outbox.delete(again.image.topics["t"]) is is_done
     assert again.peers.take() == [(METADATA, [("t", 0), ("t", 1)]), (STOPS, [("t", 0), ("t", 1)])]
     await again.outbox.close()
+
+
+async def test_a_parcel_that_a_bug_stopped_is_sent_again_before_the_next(sending: Sending) -> None:
+    sending.peers.errors = [RuntimeError("a bug")]
+    sending.outbox.tell_metadata(T0)
+    sending.outbox.delete(sending.image.topics["t"])
+    sent = await sending.until_sent(4)
+    assert [key for key, _ in sent] == [METADATA, METADATA, METADATA, STOPS]
+    assert sending.pauses == [FAULT_DELAY_S]

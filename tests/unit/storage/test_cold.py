@@ -123,6 +123,20 @@ def test_a_worker_reads_the_range_and_leaves_the_file_open(path: str) -> None:
     disk.close()
 
 
+def test_a_bug_in_the_task_lets_the_reader_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    class Task:
+        def __call__(self) -> None:
+            raise RuntimeError("a bug")
+
+        def apply(self) -> None:
+            raise AssertionError("there is no result")
+
+    told: list[str] = []
+    ColdError("x", Task(), lambda run, then: (run(), then())).load(lambda: told.append("done"))
+    assert told == ["done"]
+    assert "a bug" in caplog.text
+
+
 def test_a_file_that_left_service_meanwhile_is_not_kept_open(path: str) -> None:
     """Its name may be another file's by now."""
     disk = Disk()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +12,7 @@ from minibroker.protocol.messages.add_partitions_to_txn import AddPartitionsToTx
 from minibroker.protocol.messages.end_txn import EndTxnRequest
 from minibroker.records.batch import iterate_headers
 from minibroker.records.record import decode_records
+from minibroker.transactions.coordinator import TransactionCoordinator
 from minibroker.transactions.marker_sender import RETRY_MS
 from minibroker.transactions.records import decode
 from minibroker.transactions.state import PRODUCER_EPOCH_MAX, TransactionMetadata, TransactionState
@@ -157,6 +158,32 @@ async def test_an_overdue_transaction_is_aborted(world: World) -> None:
     found = await world.fetch()
     assert (found.last_stable_offset, len(found.aborted_transactions)) == (2, 1)
     assert (await world.end(producer)).error_code == ErrorCode.PRODUCER_FENCED
+
+
+async def test_an_overdue_transaction_that_cannot_be_aborted_stops_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("x", "y"):
+        await world.add(await world.begin(name), 0, transactional_id=name)
+    abort = world.coordinator._abort
+    failed: list[str] = []
+
+    def fail_once(found: Any) -> None:
+        if not failed:
+            failed.append(found.transactional_id)
+            raise RuntimeError("a bug")
+        abort(found)
+
+    monkeypatch.setattr(TransactionCoordinator, "_abort", lambda _, found: fail_once(found))
+    world.clock.advance(TIMEOUT_MS)
+    await eventually(lambda: world.coordinator._abort_timer is not None)
+    world.clock.advance(10_001)
+    other = "y" if failed == ["x"] else "x"
+    await eventually(lambda: world.state(other).state == S.COMPLETE_ABORT)
+    assert world.state(failed[0]).state == S.ONGOING
+    await eventually(lambda: world.coordinator._abort_timer is not None)
+    world.clock.advance(10_001)
+    await eventually(lambda: world.state(failed[0]).state == S.COMPLETE_ABORT)
 
 
 async def test_an_overdue_transaction_of_the_last_epoch_goes_to_a_new_id(world: World) -> None:
