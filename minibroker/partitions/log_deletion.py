@@ -107,7 +107,8 @@ class LogDeletion:
         except StorageError as error:
             self._note_failure(f"partition {self._topic}-{index}", error)
             return
-        assert task is not None
+        if task is None:
+            return
         path = log.log_directory
         self._left.setdefault(path, []).append(log.name)
         tasks = self._tasks.setdefault(path, [])
@@ -127,7 +128,8 @@ class LogDeletion:
         def end(error: MinibrokerError | OSError | None) -> None:
             nonlocal unsettled
             if error is not None:
-                assert isinstance(error, StorageError)
+                if not isinstance(error, StorageError):
+                    error = StorageError(str(error))
                 self._note_failure(f"names of deleted logs of topic {self._topic}", error)
             unsettled -= 1
             if unsettled == 0:
