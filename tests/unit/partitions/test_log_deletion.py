@@ -11,6 +11,8 @@ from tests.support.evidence import MARKED
 from tests.unit.partitions.conftest import partition_image
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.unit.partitions.conftest import World
 
 
@@ -80,3 +82,17 @@ def test_a_topic_without_logs_here_has_nothing_to_settle(world: World) -> None:
     deletion.settle(run_now_of, lambda: done.append(True))
     assert done == [True]
     assert world.later == []
+
+
+def test_the_end_is_told_whatever_went_wrong(world: World) -> None:
+    """The request that deletes the topic waits for it."""
+    deletion = deletion_of(world, 1)
+    list(deletion.steps())
+    done: list[bool] = []
+
+    def refuse(_task: object, end: Callable[[OSError], None]) -> None:
+        end(OSError("a worker that cannot be asked"))
+
+    deletion.settle(lambda _path: refuse, lambda: done.append(True))
+    assert done == [True]
+    assert isinstance(deletion.failure, StorageError)
