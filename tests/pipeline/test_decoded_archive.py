@@ -278,7 +278,7 @@ def test_columns_are_masked(
     }
     for wrong in ("emial=hash", "headers.usr=hash"):
         with pytest.raises(JobUsageError, match=rf"--mask {wrong}: no record .* \(did you mean"):
-            archive(topic, **(given | {"mask": wrong, "to": tmp_path / "misspelt"}))
+            archive(topic, **(given | {"mask": wrong, "to": tmp_path / "misspelt" / wrong}))
     assert not list((tmp_path / "misspelt").rglob("*.parquet"))
     with pytest.raises(PipelineError, match=f"record {topic}-0 offset 3 is not written") as failure:
         archive(topic, **given)

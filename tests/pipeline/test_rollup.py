@@ -195,6 +195,7 @@ def test_bad_records_are_set_aside_and_counted(
     topics.create(address, topic, 1, {"retention.ms": "-1"})
     send(address, topic, [(0, "at", 1)])
     bad = [b"{", None, b"\xff{}", b"5", b"[]", b'{"amount": "much"}', b"", b"{}"]
+    bad += [b'{"country": 5}', b'{"country": {"name": "at"}}']
     send_bytes(address, topic, *bad)
     send(address, topic, [(90, "at", 1)])
     common: dict[str, Any] = {
@@ -224,6 +225,7 @@ def test_bad_records_are_set_aside_and_counted(
         "its value is not UTF-8",
         *["its value is not JSON of this schema"] * 4,
         "its value has none of the fields country, amount, at",
+        *["its value is not JSON of this schema"] * 2,
     ]
     assert (rows[2].value_base64, rows[0].value, rows[0].key) == ("/3t9", "{", "key")
 

@@ -9,12 +9,19 @@ from __future__ import annotations
 
 import json
 from functools import reduce
-from operator import and_
-from typing import TYPE_CHECKING, Final
+from operator import and_, or_
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
-from pyspark.sql.types import StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    ArrayType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+    VariantType,
+)
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysis_sentence
@@ -23,6 +30,7 @@ from minibroker.pipeline.transforms.dated_ahead import bad_date
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
 BAD: Final = "__bad"
 RECORD: Final = "record"
@@ -79,19 +87,25 @@ def parsed(records: DataFrame, schema: StructType, time: Column | None = None) -
             timestamp.
     """
     text = f.col("value").cast("string")
-    with_corrupt = StructType([*schema.fields, StructField(_CORRUPT, StringType())])
+    read_as = _with_variants(schema).fields
+    with_corrupt = StructType([*read_as, StructField(_CORRUPT, StringType())])
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
     own = f.struct(*records.columns).alias(RECORD)
     value = f.from_json(text, with_corrupt, options).alias(_PARSED)
     rows = records.select(own, text.alias("__text"), value)
     no_object = f.col(_PARSED).isNull() | f.col(f"{_PARSED}.{_CORRUPT}").isNotNull()
+    columns = {field.name: f.col(f"{_PARSED}.`{field.name}`") for field in schema.fields}
+    other = [_has_other_text(columns[field.name], field.dataType) for field in schema.fields]
     reason = (
         f.when(f.col("record.value").isNull(), NO_VALUE)
         .when(~f.is_valid_utf8("__text"), NO_TEXT)
         .when(no_object | ~f.ltrim("__text").startswith("{"), NO_JSON)
+        .when(reduce(or_, other), NO_JSON)
         .when(_has_no_field(schema), f"{NO_FIELD} {', '.join(schema.names)}")
     )
-    fields = [f.col(f"{_PARSED}.`{name}`").alias(name) for name in schema.names]
+    fields = [
+        _plain(columns[field.name], field.dataType).alias(field.name) for field in schema.fields
+    ]
     found = rows.select(*fields, RECORD, reason.alias("__reason"))
     when = f.col("record.timestamp") if time is None else time
     timed = found.select("*", when.alias(TIME))
@@ -100,6 +114,44 @@ def parsed(records: DataFrame, schema: StructType, time: Column | None = None) -
         # Spark's time of a batch stays the same if the batch is repeated.
         reasons.append(bad_date(f.col(TIME), f.current_timestamp()))
     return timed.select(*schema.names, RECORD, TIME, f.coalesce(*reasons).alias(BAD))
+
+
+def _with_variants(kind: DataType) -> Any:
+    """Return a type with variants in place of texts: `from_json` makes a text of any value.
+
+    An archive of the same schema takes a text alone (`values.json_values`).
+    """
+    if isinstance(kind, StructType):
+        inner = [StructField(field.name, _with_variants(field.dataType)) for field in kind.fields]
+        return StructType(inner)
+    if isinstance(kind, ArrayType):
+        return ArrayType(_with_variants(kind.elementType))
+    return VariantType() if isinstance(kind, StringType) else kind
+
+
+def _has_other_text(column: Column, kind: DataType) -> Column:
+    """Return whether a column of `_with_variants` has another value where a text has to be."""
+    if isinstance(kind, StructType):
+        inner = [_has_other_text(column[field.name], field.dataType) for field in kind.fields]
+        return reduce(or_, inner, f.lit(False))
+    if isinstance(kind, ArrayType):
+        items = f.exists(column, lambda item: _has_other_text(item, kind.elementType))
+        return f.coalesce(items, f.lit(False))
+    if not isinstance(kind, StringType):
+        return f.lit(False)
+    return f.coalesce(~f.schema_of_variant(column).isin("STRING", "VOID"), f.lit(False))
+
+
+def _plain(column: Column, kind: DataType) -> Column:
+    """Return a column of `_with_variants` with its texts."""
+    if isinstance(kind, StructType):
+        inner = [
+            _plain(column[field.name], field.dataType).alias(field.name) for field in kind.fields
+        ]
+        return f.when(column.isNotNull(), f.struct(*inner))
+    if isinstance(kind, ArrayType):
+        return f.transform(column, lambda item: _plain(item, kind.elementType))
+    return f.variant_get(column, "$", "string") if isinstance(kind, StringType) else column
 
 
 def _has_no_field(schema: StructType) -> Column:
