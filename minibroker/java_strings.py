@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 HASHES_KEPT: Final = 1 << 14
 """Cached hash codes: ids and topic names repeat, and Python computes a hash code slowly."""
 HASHED_LENGTH_MAX: Final = 256
-"""The hash code of a longer text is not kept: the text would be kept with it."""
+"""Of longer texts only a few hash codes are kept: the text is kept with it."""
+LONG_HASHES_KEPT: Final = 16
+"""One request asks several times about its text."""
 _MASK: Final = 0xFFFFFFFF
 _SMALLEST: Final = 1 << 31
 _SMALL_TABLE: Final = 16
@@ -28,7 +30,7 @@ def string_hash(text: str) -> int:
     """Return Java's String.hashCode as an unsigned 32-bit number, over UTF-16 units.
     A half of a surrogate pair counts as a unit.
     """
-    return _kept_hash(text) if len(text) <= HASHED_LENGTH_MAX else _hash(text)
+    return _kept_hash(text) if len(text) <= HASHED_LENGTH_MAX else _long_hash(text)
 
 
 def _hash(text: str) -> int:
@@ -40,6 +42,7 @@ def _hash(text: str) -> int:
 
 
 _kept_hash = lru_cache(HASHES_KEPT)(_hash)
+_long_hash = lru_cache(LONG_HASHES_KEPT)(_hash)
 
 
 def partition_for(key: str, partition_count: int) -> int:

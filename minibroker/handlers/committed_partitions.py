@@ -82,13 +82,14 @@ class TopicAnswers:
             self._topics.append(topic)
         return topic
 
-    def add_known(self, topics: Iterable[KnownTopic], code: ErrorCode) -> None:
+    def add_known(self, topics: Iterable[KnownTopic], code: ErrorCode) -> Steps[None]:
         """Answer one error for all partitions that exist: the group refuses the request as a
         whole.
         """
         for topic in topics:
             for partition in topic.partitions:
                 self.add(topic.image.name, topic.image.topic_id, partition.partition_index, code)
+                yield
 
 
 def known_partitions(

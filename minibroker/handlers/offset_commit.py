@@ -74,10 +74,10 @@ def handle(
     if context.version < _FIRST_IN_LOG:
         return _commit_to_tree(context, request.group_id, topics, answers, response)
     try:
-        _commit(context, request, topics, answers)
+        yield from _commit(context, request, topics, answers)
     except KafkaError as error:
         _log_refusal(context, request, error)
-        answers.add_known(topics, error.code)
+        yield from answers.add_known(topics, error.code)
         return response
     return when_replicated(context, request.group_id, response)
 
@@ -87,7 +87,7 @@ def _commit(
     request: OffsetCommitRequest,
     topics: list[KnownTopic],
     answers: TopicAnswers,
-) -> None:
+) -> Steps[None]:
     """Write the offsets and add the answers; raises KafkaError before anything is done."""
     services = context.services
     shard = services.groups.shard_to_commit(request.group_id, may_be_empty=True)
@@ -96,7 +96,7 @@ def _commit(
     expire_ms = NO_EXPIRY
     if request.retention_time_ms != _NOT_SET:
         expire_ms = wrap_int64(now_ms + request.retention_time_ms)
-    accepted = accept(
+    accepted = yield from accept(
         request.group_id,
         topics,
         validator,
@@ -106,7 +106,9 @@ def _commit(
         has_ids=context.version >= _FIRST_WITH_TOPIC_IDS,
         has_times=True,
     )
-    write(shard, accepted, topics, answers)
+    shard = services.groups.shard_to_commit(request.group_id, may_be_empty=True)
+    check_member(context, request, shard)
+    yield from write(shard, accepted, topics, answers)
 
 
 def check_member(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from minibroker.handlers.context import RequestContext
     from minibroker.protocol.messages.offset_commit import OffsetCommitResponse
     from minibroker.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
+    from minibroker.slices import Steps
 
 R = TypeVar("R", "OffsetCommitResponse", "TxnOffsetCommitResponse")
 _NOT_SET = -1
@@ -50,8 +51,9 @@ def accept(
     expire_ms: int = NO_EXPIRY,
     has_ids: bool,
     has_times: bool,
-) -> Accepted:
-    """Return the partitions that may be committed.
+) -> Steps[Accepted]:
+    """Return the partitions that may be committed. Whoever asks checks the group again behind it:
+    others may have had the loop.
 
     Args:
         units_max: `offset.metadata.max.bytes`.
@@ -66,6 +68,7 @@ def accept(
     for topic, partitions in topics:
         topic_id = topic.topic_id if has_ids else ZERO_TOPIC_ID
         for partition in partitions:
+            yield
             metadata = partition.committed_metadata
             if is_too_long(metadata, units_max):
                 codes.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
@@ -116,9 +119,11 @@ def write(
     *,
     producer_id: int = NO_PRODUCER_ID,
     producer_epoch: int = -1,
-) -> None:
-    """Write the offsets and answer every partition. Raises KafkaError before that, where the write
-    is refused and no partition has an error of its own.
+) -> Steps[None]:
+    """Write the offsets in one step, then answer every partition.
+
+    Raises KafkaError before that, where the write is refused and no partition has an error of its
+    own.
     """
     codes = accepted.codes
     if accepted.commits:
@@ -135,3 +140,4 @@ def write(
         for partition in partitions:
             index = partition.partition_index
             answers.add(topic.name, topic.topic_id, index, next(next_code))
+            yield

@@ -87,7 +87,7 @@ def handle(
     if context.services.authorizer is not None:
         topics = yield from without_forbidden(context, request, topics)
     large = yield from check_batches(context, topics)
-    cold = cold_producers(topics)
+    cold = yield from cold_producers(topics)
     if large or cold:
         return _when_checked(context, request, topics, large, cold)
     return (yield from _handle_checked(context, request, topics))
@@ -105,7 +105,7 @@ async def _when_checked(
         if not cold:
             break
         await warm(cold)
-        cold = cold_producers(topics)
+        cold = await run_with_pauses(cold_producers(topics))
     await services.partitions.checker.check_large(large, services.clock.now_ms())
     outcome = await run_with_pauses(_handle_checked(context, request, topics))
     return outcome if isinstance(outcome, ProduceResponse) else await outcome
@@ -121,7 +121,7 @@ def _handle_checked(
         if not isinstance(refused, dict):
             return _when_verified(context, request, topics, refused)
         return (yield from _append_all(context, request, topics, refused))
-    if has_transactional(topics):
+    if (yield from has_transactional(topics)):
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     return (yield from _append_all(context, request, topics, _NOTHING_REFUSED))
 

@@ -29,6 +29,8 @@ from minibroker.security.acls import Operation, ResourceType
 from minibroker.slices import gather
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from minibroker.handlers.context import RequestContext
     from minibroker.partitions.cold_reads import ColdError
     from minibroker.slices import Steps
@@ -90,14 +92,22 @@ def check_batches(
     return large
 
 
-def cold_producers(topics: list[ReceivedTopic]) -> list[ColdError]:
+def cold_producers(topics: list[ReceivedTopic]) -> Steps[list[ColdError]]:
     """Return the work to be done before the appends: producers that are on the disk only."""
-    return [
-        cold
-        for topic in topics
-        for _, batch in topic.batches
-        if batch is not None and (cold := batch.cold_producers) is not None
-    ]
+    found = []
+    for batch in _batches_of(topics):
+        cold = batch.cold_producers
+        if cold is not None:
+            found.append(cold)
+        yield
+    return found
+
+
+def _batches_of(topics: list[ReceivedTopic]) -> Iterator[ReceivedBatch]:
+    for topic in topics:
+        for _, batch in topic.batches:
+            if batch is not None:
+                yield batch
 
 
 def _without_repetitions(topics: list[TopicProduceData]) -> Steps[list[TopicProduceData]]:
@@ -136,7 +146,7 @@ def without_forbidden(
     Raises KafkaError(TRANSACTIONAL_ID_AUTHORIZATION_FAILED) if some records are transactional and
     the client may not write with the id, or names none.
     """
-    if has_transactional(topics):
+    if (yield from has_transactional(topics)):
         name = request.transactional_id
         if name is None or not context.authorize(
             Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name
@@ -157,10 +167,10 @@ def _if_allowed(context: RequestContext, topic: ReceivedTopic) -> ReceivedTopic:
     return ReceivedTopic(topic.name, topic.data, batches, is_authorized=False)
 
 
-def has_transactional(topics: list[ReceivedTopic]) -> bool:
+def has_transactional(topics: list[ReceivedTopic]) -> Steps[bool]:
     """Return whether some records are transactional: those need a transactional id (KafkaApis)."""
-    return any(
-        batch is not None and is_transactional(batch.records, batch.header)
-        for topic in topics
-        for _, batch in topic.batches
-    )
+    for batch in _batches_of(topics):
+        if is_transactional(batch.records, batch.header):
+            return True
+        yield
+    return False

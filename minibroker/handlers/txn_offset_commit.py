@@ -32,6 +32,7 @@ from minibroker.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 from minibroker.security.acls import Operation
+from minibroker.slices import run_with_pauses
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -69,32 +70,32 @@ def handle(
         shard = context.services.groups.shard_to_commit(request.group_id)
         question = _question(context, request, shard)
     except KafkaError as error:
-        answers.add_known(topics, _code_for(context.version, error.code))
+        yield from answers.add_known(topics, _code_for(context.version, error.code))
         return response
 
     def finish(
         refused: Codes,
-    ) -> TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]:
+    ) -> Steps[TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]]:
         try:
             for code in refused.values():
                 raise KafkaError(coordinator_error(code))
-            _commit(context, request, topics, answers)
+            yield from _commit(context, request, topics, answers)
         except KafkaError as error:
-            answers.add_known(topics, _code_for(context.version, error.code))
+            yield from answers.add_known(topics, _code_for(context.version, error.code))
             return response
         return when_replicated(context, request.group_id, response)
 
     refused = verify(context.services, question)
     if isinstance(refused, dict):
-        return finish(refused)
+        return (yield from finish(refused))
     return _when_verified(refused, finish)
 
 
 async def _when_verified(
     refused: Awaitable[Codes],
-    finish: Callable[[Codes], TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]],
+    finish: Callable[[Codes], Steps[TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]]],
 ) -> TxnOffsetCommitResponse:
-    answer = finish(await refused)
+    answer = await run_with_pauses(finish(await refused))
     return answer if isinstance(answer, TxnOffsetCommitResponse) else await answer
 
 
@@ -112,11 +113,11 @@ def _commit(
     request: TxnOffsetCommitRequest,
     topics: list[KnownTopic],
     answers: TopicAnswers,
-) -> None:
+) -> Steps[None]:
     shard = context.services.groups.shard_to_commit(request.group_id)
     validator = _check_member(context.version, request, shard)
     services = context.services
-    accepted = accept(
+    accepted = yield from accept(
         request.group_id,
         topics,
         validator,
@@ -125,7 +126,9 @@ def _commit(
         has_ids=context.version >= _FIRST_WITH_TOPIC_IDS,
         has_times=False,
     )
-    write(
+    shard = services.groups.shard_to_commit(request.group_id)
+    _check_member(context.version, request, shard)
+    yield from write(
         shard,
         accepted,
         topics,

@@ -23,6 +23,8 @@ PLAIN_VALUES: dict[str, Any] = {
     "committed_leader_epoch": -1,
     "current_leader_epoch": -1,
     "generation_id": -1,
+    "group_instance_id": None,
+    "instance_id": None,
     "generation_id_or_member_epoch": -1,
     "isolation_level": 0,
     "iterations": 4096,
@@ -83,27 +85,38 @@ def _shapes(
             yield from _shapes(spec, members, version, path)
 
 
-def value_of(spec: MessageSpec, version: int, shape: Shape, size: int) -> dict[str, Any]:
-    """Return the request of a shape as the dict that the reference codec takes."""
-    return _Maker(spec, version, shape, size).struct(spec.fields, (), 0)
+def value_of(
+    spec: MessageSpec, version: int, shape: Shape, size: int, topic_id: bytes
+) -> dict[str, Any]:
+    """Return the request of a shape as the dict that the reference codec takes.
+
+    `topic_id`: the id of TOPIC.
+    """
+    return _Maker(spec, version, shape, size, topic_id).struct(spec.fields, (), 0)
 
 
 class _Maker:
     """Makes one request."""
 
-    def __init__(self, spec: MessageSpec, version: int, shape: Shape, size: int) -> None:
+    def __init__(
+        self, spec: MessageSpec, version: int, shape: Shape, size: int, topic_id: bytes
+    ) -> None:
         self._spec = spec
         self._version = version
         self._shape = shape
         self._size = size
+        self._topic_id = topic_id
 
     def struct(
         self, fields: list[dict[str, Any]], above: tuple[str, ...], number: int
     ) -> dict[str, Any]:
-        return {
+        found = {
             field["name"]: self._value(field, (*above, field["name"]), number)
             for field in present(fields, self._version)
         }
+        if "topic_id" in found and not any(isinstance(value, str) for value in found.values()):
+            found["topic_id"] = number.to_bytes(16, "big") if number else self._topic_id
+        return found
 
     def _value(self, field: dict[str, Any], path: tuple[str, ...], number: int) -> Any:
         kind = field["type"]
@@ -135,6 +148,8 @@ class _Maker:
     def _plain(self, field: dict[str, Any], kind: str, path: tuple[str, ...], number: int) -> Any:
         name = field["name"]
         is_longest = self._shape.path == path and self._shape.kind == "longest"
+        if kind == "string" and not is_longest and PLAIN_VALUES.get(name, "") is None:
+            return None if covers(field.get("nullable"), self._version) else ""
         if kind == "string":
             text = str(PLAIN_VALUES.get(name, TOPIC if not number else f"{TOPIC}{number}"))
             return text + "x" * self._size if is_longest else text

@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import os
 import tracemalloc
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from struct import pack, unpack
 from typing import TYPE_CHECKING, NamedTuple
@@ -189,11 +189,17 @@ def counted_text(reader: Reader, size_bytes: int) -> str:
     return CountedText(_read_text(reader, size_bytes))
 
 
-def frame_of(spec: MessageSpec, version: int, shape: Shape, size: int) -> bytes:
+def id_of_topic(running: InProcessBroker) -> bytes:
+    return running.broker.cluster.image.topics[TOPIC].topic_id
+
+
+def frame_of(spec: MessageSpec, version: int, shape: Shape, topic_id: bytes, size: int) -> bytes:
+    """Return the whole frame of a request."""
     assert spec.key is not None
+    value = value_of(spec, version, shape, size, topic_id)
     writer = Writer()
     write_request_header(writer, spec.key, version, 1, "c")
-    body = writer.to_bytes() + encode(spec, value_of(spec, version, shape, size), version)
+    body = writer.to_bytes() + encode(spec, value, version)
     return pack(">i", len(body)) + body
 
 
@@ -219,14 +225,13 @@ async def costs_of(running: InProcessBroker, key: int, version: int) -> list[Fou
     """Return the costs of every shape of a request."""
     spec = specs()[key]
     found = []
+    topic_id = id_of_topic(running)
     with CountedWork() as work:
         for shape in shapes_of(spec, version):
-            is_text = shape.kind == "longest"
-            sizes = (SMALL_TEXT, LARGE_TEXT) if is_text else (SMALL, LARGE)
-            await cost_of(running, work, frame_of(spec, version, shape, 1))  # imports, caches
-            small, large = [
-                await cost_of(running, work, frame_of(spec, version, shape, size)) for size in sizes
-            ]
+            frame = partial(frame_of, spec, version, shape, topic_id)
+            sizes = (SMALL_TEXT, LARGE_TEXT) if shape.kind == "longest" else (SMALL, LARGE)
+            await cost_of(running, work, frame(1))  # imports, caches
+            small, large = [await cost_of(running, work, frame(size)) for size in sizes]
             found.append(Found(key, version, shape, small, large))
     return found
 
@@ -248,10 +253,11 @@ async def test_memory_grows_as_the_request(
 ) -> None:
     spec = specs()[key]
     too_much = []
+    topic_id = id_of_topic(running)
     work = CountedWork()
     for shape in shapes_of(spec, version):
         size = LARGE_TEXT if shape.kind == "longest" else LARGE
-        frame = frame_of(spec, version, shape, size)
+        frame = frame_of(spec, version, shape, topic_id, size)
         tracemalloc.start()
         try:
             await cost_of(running, work, frame)

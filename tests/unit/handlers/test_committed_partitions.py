@@ -72,7 +72,7 @@ def test_unknown_topics_are_answered_first_and_each_topic_once(
     assert [
         (topic.image.name, [p.partition_index for p in topic.partitions]) for topic in known
     ] == [("t", [0, 1])]
-    answers.add_known(known, ErrorCode.ILLEGAL_GENERATION)
+    run_all(answers.add_known(known, ErrorCode.ILLEGAL_GENERATION))
     unknown = ErrorCode.UNKNOWN_TOPIC_ID if has_ids else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     found = [
         [(partition.partition_index, partition.error_code) for partition in topic.partitions]

@@ -20,6 +20,7 @@ from minibroker.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from minibroker.slices import run_all
 
 ID = bytes(range(16))
 NOW_MS = 1_000
@@ -38,7 +39,7 @@ def partition(index: int, metadata: str = "", **fields: int) -> OffsetCommitRequ
 
 def accepted(topics: list[KnownTopic], **wishes: Any) -> Any:
     settings = {"units_max": 10, "now_ms": NOW_MS, "has_ids": False, "has_times": True}
-    return accept("g", topics, wishes.pop("validator", None), **{**settings, **wishes})
+    return run_all(accept("g", topics, wishes.pop("validator", None), **{**settings, **wishes}))
 
 
 class Shard:
@@ -95,7 +96,7 @@ def test_answers_fail_when_the_disk_refuses_and_keep_an_error_of_their_own() -> 
     classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
     answers = TopicAnswers(response.topics, classes, has_ids=False)
     shard: Any = Shard()
-    write(shard, accepted(topics), topics, answers, producer_id=3, producer_epoch=4)
+    run_all(write(shard, accepted(topics), topics, answers, producer_id=3, producer_epoch=4))
     ((_, producer),) = shard.written
     assert producer == {"producer_id": 3, "producer_epoch": 4}
     too_large = ErrorCode.OFFSET_METADATA_TOO_LARGE
@@ -104,12 +105,12 @@ def test_answers_fail_when_the_disk_refuses_and_keep_an_error_of_their_own() -> 
     response = OffsetCommitResponse()
     answers = TopicAnswers(response.topics, classes, has_ids=False)
     refusing: Any = Shard(ErrorCode.NOT_COORDINATOR)
-    write(refusing, accepted(topics), topics, answers)
+    run_all(write(refusing, accepted(topics), topics, answers))
     codes = [partition.error_code for partition in response.topics[0].partitions]
     assert codes == [too_large, ErrorCode.NOT_COORDINATOR]
     topics = known(partition(1))
     with pytest.raises(KafkaError):
-        write(refusing, accepted(topics), topics, answers)
+        run_all(write(refusing, accepted(topics), topics, answers))
 
 
 class LateGroups:
@@ -135,7 +136,11 @@ async def test_offsets_that_are_not_replicated_in_time_are_refused() -> None:
     response = OffsetCommitResponse()
     classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
     shard: Any = Shard()
-    write(shard, accepted(topics), topics, TopicAnswers(response.topics, classes, has_ids=False))
+    run_all(
+        write(
+            shard, accepted(topics), topics, TopicAnswers(response.topics, classes, has_ids=False)
+        )
+    )
     context: Any = SimpleNamespace(services=SimpleNamespace(groups=LateGroups()))
     waiting = when_replicated(context, "g", response)
     assert not isinstance(waiting, OffsetCommitResponse)
@@ -150,6 +155,6 @@ def test_nothing_accepted_writes_nothing() -> None:
     classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
     shard: Any = Shard()
     answers = TopicAnswers(response.topics, classes, has_ids=False)
-    write(shard, accepted(topics), topics, answers)
+    run_all(write(shard, accepted(topics), topics, answers))
     assert shard.written == []
     assert len(response.topics[0].partitions) == 1
