@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HASHES_KEPT: Final = 1 << 14
 """Cached hash codes: ids and topic names repeat, and Python computes a hash code slowly."""
 HASHED_LENGTH_MAX: Final = 256
-"""Of longer texts only a few hash codes are kept: the text is kept with it."""
+"""A longer text has one of a few places of its own: it is kept with its hash code."""
 LONG_HASHES_KEPT: Final = 16
 """One request asks several times about its text."""
 _MASK: Final = 0xFFFFFFFF
