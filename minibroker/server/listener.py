@@ -233,7 +233,10 @@ class ListeningSocket:
         try:
             while not self._is_stopping:
                 await self._readable()
-                await self._accept_next()
+                try:
+                    await self._accept_next()
+                except Exception:  # a bug of ours costs this client, the next one is let in
+                    logger.exception("cannot let a client in by listener %s", self.listener.name)
         finally:
             self._stop_watching()
 
@@ -259,17 +262,20 @@ class ListeningSocket:
             raise
         if not self._admit(client, host):
             return
-        connection = self._new_connection(host, port)
         self._is_connecting = True
         try:
+            connection = self._new_connection(host, port)
             self._set_buffer(client, "socket.send.buffer.bytes", socket.SO_SNDBUF)
             # The loop has it not block, and send small answers at once (TCP_NODELAY).
             await loop.connect_accepted_socket(lambda: connection, client)
-        except OSError as error:
-            logger.warning("connection of %s lost while accepting: %s", connection.address, error)
+        except Exception as error:
             client.close()
             connections.limits.give_back(self.listener, host)
-        self._is_connecting = False
+            if not isinstance(error, OSError):
+                raise
+            logger.warning("connection of %s:%d lost while accepting: %s", host, port, error)
+        finally:
+            self._is_connecting = False
 
 
 def security_of(

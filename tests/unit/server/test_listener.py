@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -161,3 +161,25 @@ async def test_accepting_goes_on_after_the_system_had_no_handle_left(
     (record,) = [r for r in caplog.records if r.levelno >= logging.WARNING]
     assert "Too many open files" in record.getMessage()
     await refused.close()
+
+
+async def test_accepting_goes_on_after_a_bug(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    running = await serve()
+    new_connection = ListeningSocket._new_connection
+    failures = [RuntimeError("a bug")]
+
+    def fail_once(listening: ListeningSocket, host: str, port: int) -> Any:
+        if failures:
+            raise failures.pop()
+        return new_connection(listening, host, port)
+
+    monkeypatch.setattr(ListeningSocket, "_new_connection", fail_once)
+    async with await running.connect() as refused:
+        assert await refused.is_closed_by_broker()
+    async with await running.connect() as client:
+        await client.call(MetadataRequest(topics=[]), 9)
+    await eventually(lambda: not running.server.connections)
+    assert not running.server.connections.limits._per_host
+    assert "a bug" in caplog.text
