@@ -166,8 +166,8 @@ format: $(VENV)/.test ## rewrite the sources in the house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-generate: $(VENV)/.test ## protocol_specs/ → minibroker/protocol/
-	$(BIN)/python -m minibroker.codegen
+generate: $(VENV)/.test ## protocol_specs/ → minibroker/kafka/protocol/
+	$(BIN)/python -m protocol_specs.codegen
 
 $(VENV)/.runtime: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -25,7 +25,7 @@ import trustme
 
 from benchmarks import open_loop, wire
 from benchmarks.secured import KAFKA, MINIBROKER, Secured
-from minibroker.config.authorizers import ACL_AUTHORIZER
+from minibroker.broker.config.authorizers import ACL_AUTHORIZER
 from tests.support import java, peers
 from tests.support.certificates import write_stores
 from tests.support.codec import codec_of

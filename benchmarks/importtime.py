@@ -46,7 +46,7 @@ def by_package(imports: Sequence[Import]) -> Counter[str]:
     sums: Counter[str] = Counter()
     for module in imports:
         parts = module.module.split(".")
-        sums[".".join(parts[: 2 if parts[0] == "minibroker" else 1])] += module.own_us
+        sums[".".join(parts[: 3 if parts[0] == "minibroker" else 1])] += module.own_us
     return sums
 
 

@@ -20,9 +20,9 @@ from typing import Final
 import uvloop
 
 from benchmarks import open_loop, scale_wire, wire
-from minibroker.app import Broker
-from minibroker.config.broker import BrokerConfig
-from minibroker.storage.files import Files
+from minibroker.broker.app import Broker
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.storage.files import Files
 from tests.support.processes import free_port
 
 DELAY_S: Final = 2.0

@@ -36,8 +36,8 @@ from benchmarks.peers import KAFKA_SCRIPT_FLAGS, START_PATIENCE_S
 from benchmarks.rows.load import parse_consumer, parse_producer, producer_command, tool_command
 from benchmarks.secured_clients import ITERATIONS, SALT, USER, salted_password
 from benchmarks.table import number
-from minibroker.config.authorizers import ACL_AUTHORIZER
-from minibroker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.config.authorizers import ACL_AUTHORIZER
+from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
 from tests.support import java, peers
 from tests.support.certificates import write_stores
 from tests.support.configured import ConfiguredMinibroker

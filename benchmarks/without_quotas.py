@@ -6,11 +6,11 @@
 import sys
 from collections.abc import Mapping
 
-from minibroker import app
+from minibroker.broker import app
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.quotas.connection_rates import ConnectionRates
 from minibroker.cli import main
 from minibroker.clock import Clock
-from minibroker.config.broker import BrokerConfig
-from minibroker.quotas.connection_rates import ConnectionRates
 
 
 class NoMutations:

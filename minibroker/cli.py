@@ -14,14 +14,14 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-from minibroker.config.options import ServeOptions, TopicToCreate, UsageError, parse_topic
-from minibroker.errors import ConfigError
+from minibroker.broker.config.options import ServeOptions, TopicToCreate, UsageError, parse_topic
+from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from minibroker.config.broker import BrokerConfig
-    from minibroker.config.control import ControlOptions
+    from minibroker.broker.config.broker import BrokerConfig
+    from minibroker.broker.config.control import ControlOptions
 
 EXIT_OK: Final = 0
 EXIT_CANNOT_START: Final = 1
@@ -218,7 +218,7 @@ def _secure(arguments: ServeArguments) -> None:
 
     The address of `--listen` stays, with the security protocol as the listener's name.
     """
-    from minibroker.config.secured import secured_settings  # noqa: PLC0415  seldom asked for
+    from minibroker.broker.config.secured import secured_settings  # noqa: PLC0415  seldom asked for
 
     protocol = (arguments.security or "SASL_PLAINTEXT").upper()
     try:
@@ -237,9 +237,9 @@ def build(
     arguments: ServeArguments, environment: Mapping[str, str]
 ) -> tuple[BrokerConfig, ServeOptions]:
     """Merge file, environment and flags, and check the result. Raises ConfigError."""
-    from minibroker.config.broker import BrokerConfig  # noqa: PLC0415  not for version and help
-    from minibroker.config.sources import gather  # noqa: PLC0415  as above
-    from minibroker.java_formats.properties import read_properties  # noqa: PLC0415  as above
+    from minibroker.broker.config.broker import BrokerConfig  # noqa: PLC0415  not for version and help
+    from minibroker.broker.config.sources import gather  # noqa: PLC0415  as above
+    from minibroker.kafka.java_formats.properties import read_properties  # noqa: PLC0415  as above
 
     file_settings = read_properties(arguments.config_file) if arguments.config_file else {}
     settings = arguments.settings
@@ -305,7 +305,7 @@ def _control(arguments: ServeArguments, environment: Mapping[str, str]) -> Contr
         if given:
             raise ConfigError(f"{given[0]} needs --control HOST:PORT")
         return None
-    from minibroker.config.control import control_options  # noqa: PLC0415  for --control only
+    from minibroker.broker.config.control import control_options  # noqa: PLC0415  for --control only
 
     return control_options(
         arguments.control, arguments.control_tokens, arguments.control_tls, environment
@@ -385,7 +385,7 @@ def _take_security(arguments: ServeArguments, value: str) -> None:
 
 
 def _take_user(arguments: ServeArguments, value: str) -> None:
-    from minibroker.config.secured import parse_user  # noqa: PLC0415  seldom asked for
+    from minibroker.broker.config.secured import parse_user  # noqa: PLC0415  seldom asked for
 
     lines = [value]
     if value.startswith("@"):
@@ -444,7 +444,7 @@ def configure_logging(level: str) -> None:
     """Write each event as a line on stderr: time, level, logger, message."""
     import logging  # noqa: PLC0415  version and help do without
 
-    from minibroker.log_lines import LogLines  # noqa: PLC0415  as above
+    from minibroker.broker.log_lines import LogLines  # noqa: PLC0415  as above
 
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogLines())

@@ -15,18 +15,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minibroker.app import CLUSTER_FILE, Broker
-from minibroker.config.checks import GENERATED_ID
-from minibroker.errors import ConfigError, MinibrokerError, StorageError
-from minibroker.ready_file import write_ready_file
+from minibroker.broker.app import CLUSTER_FILE, Broker
+from minibroker.broker.config.checks import GENERATED_ID
+from minibroker.broker.ready_file import write_ready_file
+from minibroker.kafka.errors import ConfigError, MinibrokerError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from minibroker.config.broker import BrokerConfig
-    from minibroker.config.options import ServeOptions
+    from minibroker.broker.config.broker import BrokerConfig
+    from minibroker.broker.config.options import ServeOptions
+    from minibroker.broker.local_cluster import LocalCluster
     from minibroker.control.broker import ControlledBroker
-    from minibroker.local_cluster import LocalCluster
 
 
 def run(config: BrokerConfig, options: ServeOptions) -> int:
@@ -74,10 +74,10 @@ async def _with_id(config: BrokerConfig) -> BrokerConfig:
 
     Raises CoordinationError, StorageError, CorruptionError.
     """
-    from minibroker.cluster.broker_ids import generate_broker_id  # noqa: PLC0415  seldom
-    from minibroker.cluster.zookeeper import ZooKeeperTree  # noqa: PLC0415  as above
-    from minibroker.storage.files import REAL_FILES  # noqa: PLC0415  as above
-    from minibroker.storage.meta_properties import stored_broker_id  # noqa: PLC0415  as above
+    from minibroker.broker.cluster.broker_ids import generate_broker_id  # noqa: PLC0415  seldom
+    from minibroker.broker.cluster.zookeeper import ZooKeeperTree  # noqa: PLC0415  as above
+    from minibroker.broker.storage.files import REAL_FILES  # noqa: PLC0415  as above
+    from minibroker.broker.storage.meta_properties import stored_broker_id  # noqa: PLC0415  as above
 
     broker_id = stored_broker_id(REAL_FILES, config.log_dirs)
     if broker_id is None:
@@ -114,9 +114,9 @@ def _make(config: BrokerConfig, options: ServeOptions) -> LocalCluster | Broker 
 
 def _make_cluster(directory: Path, config: BrokerConfig, options: ServeOptions) -> LocalCluster:
     # One broker does without these.
+    from minibroker.broker.config.members import configs_of  # noqa: PLC0415
+    from minibroker.broker.local_cluster import LocalCluster  # noqa: PLC0415
     from minibroker.clock import SystemClock  # noqa: PLC0415
-    from minibroker.config.members import configs_of  # noqa: PLC0415
-    from minibroker.local_cluster import LocalCluster  # noqa: PLC0415
 
     configs = configs_of(config, options.brokers)
     try:
@@ -129,8 +129,8 @@ def _make_cluster(directory: Path, config: BrokerConfig, options: ServeOptions) 
             Broker(member, clock=clock, tree=cluster.tree.session()) for member in configs
         )
         return cluster
-    from minibroker.testing.clock import MovableClock  # noqa: PLC0415  for --control only
-    from minibroker.testing.nodes import Nodes  # noqa: PLC0415  as above
+    from minibroker.rig.clock import MovableClock  # noqa: PLC0415  for --control only
+    from minibroker.rig.nodes import Nodes  # noqa: PLC0415  as above
 
     cluster = LocalCluster(directory, movable := MovableClock())
     shared = {"clock": movable, "new_tree": cluster.tree.session, "nodes": Nodes()}

@@ -15,7 +15,7 @@ from benchmarks import scale_wire, wire
 from benchmarks.peers import Minibroker
 from benchmarks.rows.scale_session import SESSION_S, ScaleSession, retrying
 from benchmarks.rows.session import RowError
-from minibroker.records.batch import iterate_headers
+from minibroker.kafka.records.batch import iterate_headers
 
 TOPIC = "bench-killed"
 BATCH_RECORDS, VALUE_BYTES = 10, 100

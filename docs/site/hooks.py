@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from mkdocs.structure.files import File, Files
 
+from minibroker.broker.handlers.permissions import PART_NEEDS, REQUEST_NEEDS
+from minibroker.broker.handlers.registry import HANDLERS
 from minibroker.control.families import families
-from minibroker.handlers.permissions import PART_NEEDS, REQUEST_NEEDS
-from minibroker.handlers.registry import HANDLERS
-from minibroker.protocol.api_keys import APIS
+from minibroker.kafka.protocol.api_keys import APIS
 from minibroker.testing import Broker
 from tests.compat.known_differences import KNOWN_DIFFERENCES
 from tests.compat.verdict import AS_OURS, KAFKA_39, KAFKA_44, Difference
@@ -24,7 +24,7 @@ from tests.compat.verdict import AS_OURS, KAFKA_39, KAFKA_44, Difference
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minibroker.testing.node import Node
+    from minibroker.rig.node import Node
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,7 +44,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Put texts that stand elsewhere where a page wants them."""
     texts = {
         "reference/command-line.md": ("minibroker serve --help", lambda: _help("serve")),
-        "how-it-works.md": ("minibroker/ARCHITECTURE.md", _architecture),
+        "how-it-works.md": ("docs/architecture.md", _architecture),
     }
     wanted = texts.get(page.file.src_uri)
     if wanted is None:
@@ -55,7 +55,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def _architecture() -> str:
     """Return the page without its title."""
-    return (ROOT / "minibroker" / "ARCHITECTURE.md").read_text().partition("\n")[2]
+    return (ROOT / "docs" / "architecture.md").read_text().partition("\n")[2]
 
 
 def _help(verb: str) -> str:

@@ -17,16 +17,16 @@ import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
+from minibroker.broker.security.sasl.scram_credentials import CODES
 from minibroker.container.health import LISTENER_FILE, NotReady, ask, connected, read_address
 from minibroker.container.scram_users import ScramUser, parse_specification
-from minibroker.errors import ConfigError
-from minibroker.protocol.messages.alter_user_scram_credentials import (
+from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     ScramCredentialUpsertion,
 )
-from minibroker.protocol.primitives import Reader, Writer
-from minibroker.security.sasl.scram_credentials import CODES
+from minibroker.kafka.protocol.primitives import Reader, Writer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

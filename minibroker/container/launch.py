@@ -21,20 +21,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from minibroker import cli
-from minibroker.config.options import UsageError
-from minibroker.config.secured import SCRAM_CREDENTIALS
-from minibroker.config.sources import from_environment
+from minibroker.broker.config.options import UsageError
+from minibroker.broker.config.secured import SCRAM_CREDENTIALS
+from minibroker.broker.config.sources import from_environment
 from minibroker.container.health import LISTENER_FILE, TEMPORARY
 from minibroker.container.scram_users import given_users
 from minibroker.container.secrets import put_secrets
 from minibroker.container.topics import parse_topics
-from minibroker.errors import ConfigError
-from minibroker.java_formats.properties import read_properties
+from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.java_formats.properties import read_properties
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minibroker.config.broker import BrokerConfig
+    from minibroker.broker.config.broker import BrokerConfig
 
 DATA_DIR: Final = "/var/lib/kafka/data"
 SHARED_PROPERTIES: Final = "/mnt/shared/config/server.properties"

@@ -18,10 +18,8 @@ import secrets
 import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.config.secured import users_text
-from minibroker.container.health import TEMPORARY
-from minibroker.errors import ConfigError
-from minibroker.security.sasl.scram_credentials import (
+from minibroker.broker.config.secured import users_text
+from minibroker.broker.security.sasl.scram_credentials import (
     CODES,
     ITERATIONS_MAX,
     ITERATIONS_MIN,
@@ -29,6 +27,8 @@ from minibroker.security.sasl.scram_credentials import (
     credential,
     salted_password,
 )
+from minibroker.container.health import TEMPORARY
+from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

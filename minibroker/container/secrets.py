@@ -14,7 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from minibroker.errors import ConfigError
+from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping

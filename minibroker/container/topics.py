@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from minibroker.config.options import TopicToCreate, UsageError, parse_topic
+from minibroker.broker.config.options import TopicToCreate, UsageError, parse_topic
 
 _POLICIES: Final = ("compact", "delete")
 

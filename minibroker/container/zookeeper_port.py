@@ -11,8 +11,8 @@ import socket
 import sys
 from typing import Final
 
-from minibroker.errors import ConfigError
-from minibroker.java_formats.properties import read_properties
+from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.java_formats.properties import read_properties
 
 _DEFAULT_PORT: Final = "2181"
 

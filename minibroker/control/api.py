@@ -20,15 +20,15 @@ from minibroker.control.health import reasons_not_ready
 from minibroker.control.http import JSON, HttpError, Response, json_response
 from minibroker.control.process_metrics import ProcessMetrics
 from minibroker.control.slices import Slices
-from minibroker.errors import MinibrokerError
-from minibroker.testing.nodes import Nodes
+from minibroker.kafka.errors import MinibrokerError
+from minibroker.rig.nodes import Nodes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
     from minibroker.control.http import HttpRequest
-    from minibroker.testing.faults import Fault
-    from minibroker.testing.node import Node
+    from minibroker.rig.faults import Fault
+    from minibroker.rig.node import Node
 
 JSON_LINES: Final = "application/x-ndjson"
 

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.control.http import HttpError
-from minibroker.testing.faults import Fault
+from minibroker.rig.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

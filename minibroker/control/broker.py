@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 from minibroker.control.access import Access
 from minibroker.control.api import ControlApi
 from minibroker.control.http import HttpServer
-from minibroker.errors import ConfigError
-from minibroker.testing.node import Node
-from minibroker.testing.nodes import Nodes
+from minibroker.kafka.errors import ConfigError
+from minibroker.rig.node import Node
+from minibroker.rig.nodes import Nodes
 
 if TYPE_CHECKING:
     import asyncio
     import ssl
     from collections.abc import Callable, Sequence
 
-    from minibroker.cluster.shared import TreeSession
-    from minibroker.config.broker import BrokerConfig
-    from minibroker.config.control import ControlOptions
-    from minibroker.config.options import TopicToCreate
-    from minibroker.testing.clock import MovableClock
+    from minibroker.broker.cluster.shared import TreeSession
+    from minibroker.broker.config.broker import BrokerConfig
+    from minibroker.broker.config.control import ControlOptions
+    from minibroker.broker.config.options import TopicToCreate
+    from minibroker.rig.clock import MovableClock
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from minibroker import __version__
-from minibroker.cluster.image import NO_CONTROLLER
-from minibroker.cluster.internal_topics import OFFSETS_TOPIC
+from minibroker.broker.cluster.image import NO_CONTROLLER
+from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
+from minibroker.broker.metrics import TIME_NAMES
+from minibroker.broker.storage.compaction.cleaner_settings import CleanerMetrics
 from minibroker.control.text_format import (
     counter,
     gauge,
@@ -21,14 +23,12 @@ from minibroker.control.text_format import (
     sample,
     summary,
 )
-from minibroker.metrics import TIME_NAMES
-from minibroker.storage.compaction.cleaner_settings import CleanerMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from minibroker.app import Broker
-    from minibroker.storage.partition_log import PartitionLog
+    from minibroker.broker.app import Broker
+    from minibroker.broker.storage.partition_log import PartitionLog
 
 _OF_LOG: Final[tuple[tuple[str, str, Callable[[PartitionLog], int]], ...]] = (
     ("Size", "Bytes in the segments' .log files", lambda log: log.size_bytes),

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.cluster.image import NO_CONTROLLER
-from minibroker.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from minibroker.broker.cluster.image import NO_CONTROLLER
+from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 if TYPE_CHECKING:
-    from minibroker.app import Broker
-    from minibroker.testing.node import Node
+    from minibroker.broker.app import Broker
+    from minibroker.rig.node import Node
 
 
 def reasons_not_ready(node: Node) -> list[str]:

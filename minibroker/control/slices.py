@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from minibroker.slices import TimeSlice
+from minibroker.broker.slices import TimeSlice
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

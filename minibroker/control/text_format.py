@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
-    from minibroker.metrics import TimeSum
+    from minibroker.broker.metrics import TimeSum
 
 QUANTILES: Final = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 _summaries: WeakKeyDictionary[TimeSum, tuple[int, str]] = WeakKeyDictionary()

@@ -14,20 +14,20 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minibroker.config.settings import ConfigValues
-from minibroker.errors import ConfigError
-from minibroker.java_formats.key_material import TrustStore
-from minibroker.java_formats.stores import load_key_store
-from minibroker.security.listener_tls import sources_of
-from minibroker.security.tls import server_context
+from minibroker.broker.config.settings import ConfigValues
+from minibroker.broker.security.listener_tls import sources_of
+from minibroker.broker.security.tls import server_context
+from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.java_formats.key_material import TrustStore
+from minibroker.kafka.java_formats.stores import load_key_store
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable
 
-    from minibroker.config.broker import BrokerConfig
-    from minibroker.config.listeners import Listener
-    from minibroker.security.listener_tls import Sources
+    from minibroker.broker.config.broker import BrokerConfig
+    from minibroker.broker.config.listeners import Listener
+    from minibroker.broker.security.listener_tls import Sources
 
 logger = logging.getLogger(__name__)
 

@@ -10,16 +10,16 @@ from itertools import islice
 from json import dumps
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.cluster.internal_topics import OFFSETS_TOPIC
+from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.control.http import HttpError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from minibroker.app import Broker
-    from minibroker.cluster.image import TopicImage
-    from minibroker.groups.shard import GroupShard
-    from minibroker.testing.node import Node
+    from minibroker.broker.app import Broker
+    from minibroker.broker.cluster.image import TopicImage
+    from minibroker.broker.groups.shard import GroupShard
+    from minibroker.rig.node import Node
 
 REQUESTS_SHOWN: Final = 100
 _NO_PARTITION: Final = {"log_start_offset": -1, "high_watermark": -1, "size_bytes": 0}

@@ -31,10 +31,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.errors import ConfigError
-from minibroker.java_formats import jaas, properties
-from minibroker.java_formats.pkcs8 import plain_pkcs8
-from minibroker.java_formats.stores import PEM, is_pem_file, load_key_store, load_trust_store
+from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.java_formats import jaas, properties
+from minibroker.kafka.java_formats.pkcs8 import plain_pkcs8
+from minibroker.kafka.java_formats.stores import PEM, is_pem_file, load_key_store, load_trust_store
 from minibroker.pipeline import token_logins
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.token_logins import HANDLER_KEY, JAAS_KEY
@@ -42,7 +42,7 @@ from minibroker.pipeline.token_logins import HANDLER_KEY, JAAS_KEY
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minibroker.java_formats.jaas import LoginModule
+    from minibroker.kafka.java_formats.jaas import LoginModule
 
 BOOTSTRAP: Final = "bootstrap.servers"
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from xml.etree import ElementTree
 
-from minibroker.errors import ConfigError
-from minibroker.java_formats.properties import read_properties
+from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.java_formats.properties import read_properties
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files import LocalFiles, local
 from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, has_scheme, is_remote, join

@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.clock import SystemClock
-from minibroker.java_formats import jaas
+from minibroker.kafka.java_formats import jaas
 from minibroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minibroker.java_formats.jaas import LoginModule
-    from minibroker.security.sasl.oauth_login import OAuthLogin
+    from minibroker.broker.security.sasl.oauth_login import OAuthLogin
+    from minibroker.kafka.java_formats.jaas import LoginModule
 
 MECHANISM: Final = "OAUTHBEARER"
 JAAS_KEY: Final = "sasl.jaas.config"
@@ -215,8 +215,8 @@ def _own_login(settings: Mapping[str, Any]) -> dict[str, str]:
 
 @lru_cache(maxsize=LOGINS_MAX)
 def _made(given: tuple[tuple[str, str], ...]) -> OAuthLogin:
-    from minibroker.config.settings import ConfigValues  # noqa: PLC0415  seldom needed
-    from minibroker.security.sasl.oauth_login import oauth_login  # noqa: PLC0415  as above
+    from minibroker.broker.config.settings import ConfigValues  # noqa: PLC0415  seldom needed
+    from minibroker.broker.security.sasl.oauth_login import oauth_login  # noqa: PLC0415  as above
 
     settings = dict(given)
     options = jaas.parse_line(settings.pop(JAAS_KEY)).options
@@ -225,7 +225,7 @@ def _made(given: tuple[tuple[str, str], ...]) -> OAuthLogin:
 
 def _shown(login: OAuthLogin, _config: str) -> ShownToken:
     """Return the token to show now. Raises OSError."""
-    from minibroker.security.sasl.oauth import TokenError, claims_of, seconds_of  # noqa: PLC0415
+    from minibroker.broker.security.sasl.oauth import TokenError, claims_of, seconds_of  # noqa: PLC0415
 
     token = login.token()
     try:

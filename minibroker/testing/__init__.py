@@ -15,13 +15,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from minibroker.rig.faults import Fault
+    from minibroker.rig.group_views import GroupMember
+    from minibroker.rig.request_log import SeenRequest
+    from minibroker.rig.topic_records import TopicRecord
     from minibroker.testing.acls import Allow, Deny
     from minibroker.testing.broker import Broker
     from minibroker.testing.cluster import Cluster
-    from minibroker.testing.faults import Fault
-    from minibroker.testing.group_views import GroupMember
-    from minibroker.testing.request_log import SeenRequest
-    from minibroker.testing.topic_records import TopicRecord
 
 __all__ = [
     "Allow",
@@ -35,14 +35,14 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Allow": "acls",
-    "Deny": "acls",
-    "Broker": "broker",
-    "Cluster": "cluster",
-    "Fault": "faults",
-    "GroupMember": "group_views",
-    "SeenRequest": "request_log",
-    "TopicRecord": "topic_records",
+    "Allow": "minibroker.testing.acls",
+    "Deny": "minibroker.testing.acls",
+    "Broker": "minibroker.testing.broker",
+    "Cluster": "minibroker.testing.cluster",
+    "Fault": "minibroker.rig.faults",
+    "GroupMember": "minibroker.rig.group_views",
+    "SeenRequest": "minibroker.rig.request_log",
+    "TopicRecord": "minibroker.rig.topic_records",
 }
 
 
@@ -51,4 +51,4 @@ def __getattr__(name: str) -> Any:
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{module}"), name)
+    return getattr(import_module(module), name)

@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
-from minibroker.config.authorizers import ACL_AUTHORIZER, SUPER_USERS
-from minibroker.security.acls import (
+from minibroker.broker.config.authorizers import ACL_AUTHORIZER, SUPER_USERS
+from minibroker.broker.security.acls import (
     CLUSTER_NAME,
     Acl,
     Entry,

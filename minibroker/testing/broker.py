@@ -12,21 +12,21 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.config.broker import BrokerConfig
-from minibroker.config.options import parse_topic
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.config.options import parse_topic
+from minibroker.rig.clock import MovableClock, TestClock
+from minibroker.rig.node import Node
 from minibroker.testing.acls import BrokerAcls, authorizer_settings
 from minibroker.testing.broker_calls import BrokerCalls
 from minibroker.testing.broker_faults import Faults
-from minibroker.testing.clock import MovableClock, TestClock
 from minibroker.testing.in_process import InProcess
-from minibroker.testing.node import Node
 from minibroker.testing.values import setting_text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping
     from pathlib import Path
 
-    from minibroker.security.acls import Acl
+    from minibroker.broker.security.acls import Acl
     from minibroker.testing.acls import AclRule
 
 TEST_DEFAULTS: Final = {

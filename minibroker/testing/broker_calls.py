@@ -10,8 +10,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from minibroker.config.options import parse_topic
-from minibroker.testing.faults import api_named, error_named, refuse_in_loop
+from minibroker.broker.config.options import parse_topic
+from minibroker.rig.faults import api_named, error_named, refuse_in_loop
 from minibroker.testing.in_process import WAIT_TIMEOUT_S
 from minibroker.testing.report import group_lines, record_lines, request_lines
 from minibroker.testing.values import setting_text, to_bytes, to_headers, to_timestamp
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
     from datetime import datetime
 
-    from minibroker.error_codes import ErrorCode
+    from minibroker.kafka.error_codes import ErrorCode
+    from minibroker.rig.group_views import GroupMember
+    from minibroker.rig.inspector import Inspector
+    from minibroker.rig.node import Node
+    from minibroker.rig.request_log import SeenRequest
+    from minibroker.rig.topic_records import TopicRecord
     from minibroker.testing.broker_faults import Faults
-    from minibroker.testing.group_views import GroupMember
-    from minibroker.testing.inspector import Inspector
     from minibroker.testing.names import ApiName, ErrorName
-    from minibroker.testing.node import Node
-    from minibroker.testing.request_log import SeenRequest
-    from minibroker.testing.topic_records import TopicRecord
     from minibroker.testing.values import Headers, Value
 
     Isolation = Literal["read_uncommitted", "read_committed"]

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from minibroker.testing.faults import Fault
+from minibroker.rig.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Iterator
 
-    from minibroker.error_codes import ErrorCode
+    from minibroker.kafka.error_codes import ErrorCode
+    from minibroker.rig.node import Node
     from minibroker.testing.names import ApiName, ErrorName
-    from minibroker.testing.node import Node
 
     BrokerFault = Literal[
         "disk_full",

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minibroker.config.secured import quoted
+from minibroker.broker.config.secured import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from minibroker.config.listeners import SecurityProtocol
+    from minibroker.broker.config.listeners import SecurityProtocol
 
 
 _SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
@@ -99,7 +99,7 @@ def _java(access: ClientAccess) -> dict[str, Any]:
 
 
 def _java_properties(access: ClientAccess) -> dict[str, Any]:
-    from minibroker.java_formats.properties import escaped  # noqa: PLC0415  seldom asked for
+    from minibroker.kafka.java_formats.properties import escaped  # noqa: PLC0415  seldom asked for
 
     return {key: escaped(value) for key, value in _java(access).items()}
 

@@ -13,19 +13,19 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.config.broker import BrokerConfig
-from minibroker.config.members import configs_of, replicas_of
-from minibroker.config.options import parse_topic
-from minibroker.local_cluster import LocalCluster
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.config.members import configs_of, replicas_of
+from minibroker.broker.config.options import parse_topic
+from minibroker.broker.local_cluster import LocalCluster
+from minibroker.rig.clock import MovableClock, TestClock
+from minibroker.rig.faults import Fault, refuse_in_loop
+from minibroker.rig.node import Node
+from minibroker.rig.nodes import WAIT_S, Nodes
 from minibroker.testing.acls import BrokerAcls, authorizer_settings
 from minibroker.testing.broker import TEST_DEFAULTS
 from minibroker.testing.broker_calls import BrokerCalls
 from minibroker.testing.broker_faults import Faults
-from minibroker.testing.clock import MovableClock, TestClock
-from minibroker.testing.faults import Fault, refuse_in_loop
 from minibroker.testing.in_process import WAIT_TIMEOUT_S, InProcess
-from minibroker.testing.node import Node
-from minibroker.testing.nodes import WAIT_S, Nodes
 from minibroker.testing.values import setting_text
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     )
     from pathlib import Path
 
-    from minibroker.security.acls import Acl
+    from minibroker.broker.security.acls import Acl
     from minibroker.testing.acls import AclRule
 
 CLUSTER_DEFAULTS: Final = {

@@ -3,7 +3,7 @@
 
 For type checkers only; `testing/faults.py` checks names at run time.
 
-Generated from protocol_specs/ by `python -m minibroker.codegen`; do not edit.
+Generated from protocol_specs/ by `python -m protocol_specs.codegen`; do not edit.
 """
 
 from typing import Literal

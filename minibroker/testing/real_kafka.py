@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from minibroker.config.options import parse_topic
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
-from minibroker.protocol.api_keys import CREATE_TOPICS, DELETE_TOPICS, METADATA, load_messages
-from minibroker.protocol.messages.create_topics import (
+from minibroker.broker.config.options import parse_topic
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.protocol.api_keys import CREATE_TOPICS, DELETE_TOPICS, METADATA, load_messages
+from minibroker.kafka.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from minibroker.protocol.messages.delete_topics import DeleteTopicsRequest
-from minibroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from minibroker.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.messages.delete_topics import DeleteTopicsRequest
+from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.testing.broker import Broker
 from minibroker.testing.values import setting_text
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from minibroker.testing.group_views import GroupMember
-    from minibroker.testing.request_log import SeenRequest
-    from minibroker.testing.topic_records import TopicRecord
+    from minibroker.rig.group_views import GroupMember
+    from minibroker.rig.request_log import SeenRequest
+    from minibroker.rig.topic_records import TopicRecord
 
 TEXT_MAX: Final = 48
 """Characters of a key, a value or a client id that are shown."""

@@ -15,9 +15,9 @@ import secrets
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from minibroker.config.listeners import SecurityProtocol
-from minibroker.config.secured import MECHANISMS, check_users, sasl_settings
-from minibroker.errors import ConfigError
+from minibroker.broker.config.listeners import SecurityProtocol
+from minibroker.broker.config.secured import MECHANISMS, check_users, sasl_settings
+from minibroker.kafka.errors import ConfigError
 from minibroker.testing.acls import BROKER_USER
 from minibroker.testing.client_settings import CLIENTS, ClientAccess, ClientLogin
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from minibroker.records.record import Header
+    from minibroker.kafka.records.record import Header
 
 Value = str | bytes | bytearray | memoryview | Mapping[str, Any] | None
 """The types of a value: text is UTF-8, a mapping is a JSON object, None is a tombstone."""

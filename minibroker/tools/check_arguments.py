@@ -6,7 +6,7 @@ Hand-written, as the rest of the command line is.
 from collections.abc import Sequence
 from typing import Final
 
-from minibroker.config.options import UsageError
+from minibroker.broker.config.options import UsageError
 
 CHECK_LOG_HELP: Final = """\
 minibroker check-log: check a data directory for damage; nothing is changed

@@ -6,12 +6,12 @@ Source: Kafka LogManager, MetaPropertiesEnsemble, OffsetCheckpointFile; FORMAT.m
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from minibroker.errors import CorruptionError
-from minibroker.ids import TopicId, TopicPartition
-from minibroker.storage import names
-from minibroker.storage.checkpoint import read_offsets
-from minibroker.storage.files import REAL_FILES
-from minibroker.storage.meta_properties import MetaProperties, read_properties
+from minibroker.broker.storage import names
+from minibroker.broker.storage.checkpoint import read_offsets
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.broker.storage.meta_properties import MetaProperties, read_properties
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.ids import TopicId, TopicPartition
 from minibroker.tools.check_partition import CheckedPartition, PartitionEnd, check_partition
 from minibroker.tools.findings import Findings
 

@@ -10,11 +10,11 @@ Source: Kafka LogLoader, UnifiedLog, LeaderEpochFileCache; FORMAT.md section 8.
 from itertools import pairwise
 from typing import NamedTuple
 
-from minibroker.errors import CorruptionError
-from minibroker.ids import TopicId
-from minibroker.storage import names
-from minibroker.storage.files import REAL_FILES
-from minibroker.storage.partition_metadata import read_metadata
+from minibroker.broker.storage import names
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.broker.storage.partition_metadata import read_metadata
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.ids import TopicId
 from minibroker.tools.check_producers import ProducerHistory
 from minibroker.tools.check_segment import EpochSpan, SegmentCheck
 from minibroker.tools.findings import Findings

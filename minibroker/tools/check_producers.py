@@ -10,10 +10,10 @@ Source: Kafka ProducerStateManager, TransactionIndex, LogCleaner.
 
 from typing import Final, NamedTuple
 
-from minibroker.errors import CorruptionError
-from minibroker.records.batch import BatchHeader
-from minibroker.storage.files import REAL_FILES
-from minibroker.storage.producer_state import ProducerEntry, parse_snapshot
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.broker.storage.producer_state import ProducerEntry, parse_snapshot
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records.batch import BatchHeader
 from minibroker.tools.dump_indexes import TXN_ENTRY
 from minibroker.tools.findings import Findings
 from minibroker.tools.log_file import FileBatch

@@ -15,12 +15,12 @@ Source: Kafka LogSegment, OffsetIndex, TimeIndex.
 
 from typing import NamedTuple
 
-from minibroker.errors import CorruptionError
-from minibroker.records.batch import NO_TIMESTAMP, RECORDS_AT, BatchHeader
-from minibroker.records.compression import CODEC_NAMES, NONE
-from minibroker.records.record import count_records
-from minibroker.storage import names
-from minibroker.storage.segment import RELATIVE_OFFSET_MAX
+from minibroker.broker.storage import names
+from minibroker.broker.storage.segment import RELATIVE_OFFSET_MAX
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records.batch import NO_TIMESTAMP, RECORDS_AT, BatchHeader
+from minibroker.kafka.records.compression import CODEC_NAMES, NONE
+from minibroker.kafka.records.record import count_records
 from minibroker.tools.check_indexes import OffsetEntries, SegmentEnd, TimeEntries
 from minibroker.tools.check_producers import ProducerHistory, has_producer
 from minibroker.tools.findings import Findings

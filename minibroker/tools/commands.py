@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TextIO
 
-from minibroker.config.options import UsageError
+from minibroker.broker.config.options import UsageError
 from minibroker.tools.check_arguments import CHECK_LOG_HELP, CheckArguments, parse_check_log
 from minibroker.tools.dump_arguments import DUMP_LOG_HELP, DumpArguments, parse_dump_log
 

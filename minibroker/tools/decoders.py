@@ -12,7 +12,7 @@ StringDecoder.
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from minibroker.errors import CorruptionError
+from minibroker.kafka.errors import CorruptionError
 from minibroker.tools.log_records import LogRecord
 
 

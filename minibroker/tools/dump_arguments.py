@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Final
 
-from minibroker.config.options import UsageError
+from minibroker.broker.config.options import UsageError
 from minibroker.tools.decoders import Decoder, decode_text, field_decoder, fields, known_classes
 
 INT_MAX: Final = 2**31 - 1

@@ -10,11 +10,11 @@ import os.path
 from struct import Struct
 from typing import Final
 
-from minibroker.errors import CorruptionError
-from minibroker.records.batch import NO_TIMESTAMP
-from minibroker.storage import names
-from minibroker.storage.files import REAL_FILES
-from minibroker.storage.producer_state import parse_snapshot
+from minibroker.broker.storage import names
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.broker.storage.producer_state import parse_snapshot
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records.batch import NO_TIMESTAMP
 from minibroker.tools.dump_arguments import INT_MAX, DumpArguments
 from minibroker.tools.dump_output import Output, Pair, Report
 from minibroker.tools.log_file import LogFile

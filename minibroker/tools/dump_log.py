@@ -10,8 +10,8 @@ Source: Kafka DumpLogSegments.
 import re
 from typing import Final, TextIO
 
-from minibroker.errors import CorruptionError, ProtocolError
-from minibroker.storage import names
+from minibroker.broker.storage import names
+from minibroker.kafka.errors import CorruptionError, ProtocolError
 from minibroker.tools import dump_indexes
 from minibroker.tools.dump_arguments import INT_MAX, DumpArguments
 from minibroker.tools.dump_json import JsonOutput

@@ -9,8 +9,8 @@ Source: Kafka DumpLogSegments.
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from minibroker.records.batch import BatchHeader
-from minibroker.storage.producer_state import ProducerEntry
+from minibroker.broker.storage.producer_state import ProducerEntry
+from minibroker.kafka.records.batch import BatchHeader
 from minibroker.tools.decoders import Decoded
 from minibroker.tools.log_records import ControlRecord, LogRecord
 

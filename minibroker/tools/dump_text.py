@@ -8,9 +8,9 @@ Source: Kafka DumpLogSegments.
 from collections.abc import Sequence
 from typing import Final, TextIO
 
-from minibroker.records.batch import BatchHeader
-from minibroker.records.compression import CODEC_NAMES
-from minibroker.storage.producer_state import ProducerEntry
+from minibroker.broker.storage.producer_state import ProducerEntry
+from minibroker.kafka.records.batch import BatchHeader
+from minibroker.kafka.records.compression import CODEC_NAMES
 from minibroker.tools.decoders import Decoded
 from minibroker.tools.dump_output import Pair, Report
 from minibroker.tools.log_records import (

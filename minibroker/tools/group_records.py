@@ -9,41 +9,43 @@ Source: Kafka DumpLogSegments.OffsetsMessageParser, GroupCoordinatorRecordSerde.
 
 from typing import Any, Final
 
-from minibroker.errors import CorruptionError, ProtocolError
-from minibroker.protocol.primitives import Reader
-from minibroker.protocol.stored.consumer_group_current_member_assignment import (
+from minibroker.kafka.errors import CorruptionError, ProtocolError
+from minibroker.kafka.protocol.primitives import Reader
+from minibroker.kafka.protocol.stored.consumer_group_current_member_assignment import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
 )
-from minibroker.protocol.stored.consumer_group_member_metadata import (
+from minibroker.kafka.protocol.stored.consumer_group_member_metadata import (
     ConsumerGroupMemberMetadataKey,
     ConsumerGroupMemberMetadataValue,
 )
-from minibroker.protocol.stored.consumer_group_metadata import (
+from minibroker.kafka.protocol.stored.consumer_group_metadata import (
     ConsumerGroupMetadataKey,
     ConsumerGroupMetadataValue,
 )
-from minibroker.protocol.stored.consumer_group_partition_metadata import (
+from minibroker.kafka.protocol.stored.consumer_group_partition_metadata import (
     ConsumerGroupPartitionMetadataKey,
     ConsumerGroupPartitionMetadataValue,
 )
-from minibroker.protocol.stored.consumer_group_regular_expression import (
+from minibroker.kafka.protocol.stored.consumer_group_regular_expression import (
     ConsumerGroupRegularExpressionKey,
     ConsumerGroupRegularExpressionValue,
 )
-from minibroker.protocol.stored.consumer_group_target_assignment_member import (
+from minibroker.kafka.protocol.stored.consumer_group_target_assignment_member import (
     ConsumerGroupTargetAssignmentMemberKey,
     ConsumerGroupTargetAssignmentMemberValue,
 )
-from minibroker.protocol.stored.consumer_group_target_assignment_metadata import (
+from minibroker.kafka.protocol.stored.consumer_group_target_assignment_metadata import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
-from minibroker.protocol.stored.consumer_protocol_assignment import ConsumerProtocolAssignment
-from minibroker.protocol.stored.consumer_protocol_subscription import ConsumerProtocolSubscription
-from minibroker.protocol.stored.group_metadata import GroupMetadataKey, GroupMetadataValue
-from minibroker.protocol.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
-from minibroker.protocol.versioned import VersionedMessage
+from minibroker.kafka.protocol.stored.consumer_protocol_assignment import ConsumerProtocolAssignment
+from minibroker.kafka.protocol.stored.consumer_protocol_subscription import (
+    ConsumerProtocolSubscription,
+)
+from minibroker.kafka.protocol.stored.group_metadata import GroupMetadataKey, GroupMetadataValue
+from minibroker.kafka.protocol.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
+from minibroker.kafka.protocol.versioned import VersionedMessage
 from minibroker.tools.decoders import Decoded
 from minibroker.tools.log_records import LogRecord
 from minibroker.tools.stored_json import Json, to_json, to_line

@@ -13,8 +13,9 @@ from struct import Struct
 from types import TracebackType
 from typing import Final, Self
 
-from minibroker.errors import CorruptionError
-from minibroker.records.batch import (
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records.batch import (
     ATTRIBUTES_AT,
     HEADER_BYTES,
     LEGACY_LENGTH_MIN,
@@ -23,9 +24,8 @@ from minibroker.records.batch import (
     BatchHeader,
     read_header,
 )
-from minibroker.records.crc import crc32c
-from minibroker.records.message_set import COVERED_AT
-from minibroker.storage.files import REAL_FILES
+from minibroker.kafka.records.crc import crc32c
+from minibroker.kafka.records.message_set import COVERED_AT
 
 WINDOW_BYTES: Final = 1 << 20
 _PREFIX_BYTES: Final = MAGIC_AT + 1

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
-from minibroker.errors import CorruptionError
-from minibroker.records.batch import (
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records.batch import (
     CODEC_MASK,
     DELETE_HORIZON_FLAG,
     LEGACY_LENGTH_MIN,
@@ -22,9 +22,9 @@ from minibroker.records.batch import (
     BatchHeader,
     add_to_sequence,
 )
-from minibroker.records.compression import NONE, decompress
-from minibroker.records.message_set import COVERED_AT, key_and_value, unfold
-from minibroker.records.record import Header, Record, parse_records
+from minibroker.kafka.records.compression import NONE, decompress
+from minibroker.kafka.records.message_set import COVERED_AT, key_and_value, unfold
+from minibroker.kafka.records.record import Header, Record, parse_records
 from minibroker.tools.log_file import FileBatch
 
 UNFOLDED_BYTES_MAX: Final = 512 << 20

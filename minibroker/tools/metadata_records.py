@@ -8,8 +8,8 @@ Source: Kafka MetadataRecordSerde, ControlRecordUtils; the definitions of the re
 import re
 from typing import Final
 
-from minibroker.errors import ProtocolError
-from minibroker.protocol.primitives import Reader
+from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.protocol.primitives import Reader
 from minibroker.tools.decoders import Decoded
 from minibroker.tools.log_records import ControlRecord, LogRecord
 from minibroker.tools.record_schemas import Schema, line_of, read_framed

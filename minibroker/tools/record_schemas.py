@@ -25,16 +25,16 @@ import base64
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.config.definition import to_text
-from minibroker.errors import ProtocolError
-from minibroker.ids import TopicId, topic_id_to_text
-from minibroker.protocol.primitives import Reader
+from minibroker.broker.config.definition import to_text
+from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.ids import TopicId, topic_id_to_text
+from minibroker.kafka.protocol.primitives import Reader
 from minibroker.tools.stored_json import Json, to_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.protocol.primitives import Buffer
+    from minibroker.kafka.protocol.primitives import Buffer
 
 _FIELD: Final = re.compile(r"(?P<name>\w+):(?P<list>\[\])?(?:(?P<type>\w+)|(?P<open>\{))")
 _SIGNS: Final = re.compile(

@@ -7,7 +7,7 @@ Source: Kafka RemoteLogMetadataSerde; toString of RemoteLogSegmentMetadata and i
 
 from typing import Any, Final
 
-from minibroker.errors import ProtocolError
+from minibroker.kafka.errors import ProtocolError
 from minibroker.tools.decoders import Decoded
 from minibroker.tools.log_records import LogRecord
 from minibroker.tools.record_schemas import Schema, read_framed

@@ -8,8 +8,8 @@ Source: Kafka DumpLogSegments.ShareGroupStateMessageParser, ShareCoordinatorReco
 
 from typing import Final
 
-from minibroker.errors import CorruptionError, ProtocolError
-from minibroker.protocol.primitives import Reader
+from minibroker.kafka.errors import CorruptionError, ProtocolError
+from minibroker.kafka.protocol.primitives import Reader
 from minibroker.tools.decoders import Decoded
 from minibroker.tools.log_records import LogRecord
 from minibroker.tools.record_schemas import Schema, line_of

@@ -12,8 +12,8 @@ import json
 import re
 from typing import Final
 
-from minibroker.ids import topic_id_to_text
-from minibroker.protocol.message import Message
+from minibroker.kafka.ids import topic_id_to_text
+from minibroker.kafka.protocol.message import Message
 
 _SINCE: Final = {
     ("OffsetCommitValue", "leader_epoch"): (3, 99),

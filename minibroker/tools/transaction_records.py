@@ -6,9 +6,9 @@ their names (Kafka: of their hashes).
 
 from typing import Final
 
-from minibroker.errors import CorruptionError
-from minibroker.protocol.stored.transaction_log import TransactionLogKey, TransactionLogValue
-from minibroker.protocol.versioned import version_of
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.protocol.stored.transaction_log import TransactionLogKey, TransactionLogValue
+from minibroker.kafka.protocol.versioned import version_of
 from minibroker.tools.decoders import Decoded
 from minibroker.tools.log_records import LogRecord
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from minibroker.cluster.image import BrokerInfo, MetadataImage, PartitionImage, TopicImage
-from minibroker.groups.consumer.assignor import AssignorInput, MemberInput, load_assignor
-from minibroker.groups.consumer.topics import ImageTopics
-from minibroker.ids import TopicId
+from minibroker.broker.cluster.image import BrokerInfo, MetadataImage, PartitionImage, TopicImage
+from minibroker.broker.groups.consumer.assignor import AssignorInput, MemberInput, load_assignor
+from minibroker.broker.groups.consumer.topics import ImageTopics
+from minibroker.kafka.ids import TopicId
 from tests.support.java import KAFKA_44, compiled, run_java
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from minibroker.groups.consumer.assignor import Assignment
+    from minibroker.broker.groups.consumer.assignor import Assignment
 
 pytestmark = pytest.mark.java
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.config.broker import BrokerConfig
-from minibroker.config.broker_keys import BROKER_KEYS
-from minibroker.config.describe import (
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.config.broker_keys import BROKER_KEYS
+from minibroker.broker.config.describe import (
     DEFAULT_SOURCE,
     ConfigEntry,
     broker_entries,
@@ -22,9 +22,9 @@ from minibroker.config.describe import (
     group_entries,
     topic_entries,
 )
-from minibroker.config.documentation import line_of
-from minibroker.config.dynamic import DynamicConfig
-from minibroker.handlers.describe_configs import TYPE_CODES
+from minibroker.broker.config.documentation import line_of
+from minibroker.broker.config.dynamic import DynamicConfig
+from minibroker.broker.handlers.describe_configs import TYPE_CODES
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
-from minibroker.handlers.registry import (
+from minibroker.broker.handlers.registry import (
     BETWEEN_BROKERS,
     HANDLERS,
     ONLY_WITH_ZOOKEEPER,
     supported_versions,
 )
-from minibroker.protocol.api_keys import APIS, INIT_PRODUCER_ID, PRODUCE
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.api_keys import APIS, INIT_PRODUCER_ID, PRODUCE
 from tests.compat.dialogue import Dialogue, flatten
 from tests.compat.known_differences import KNOWN_DIFFERENCES, differences_of
 from tests.compat.scenarios import Scenario, load_all

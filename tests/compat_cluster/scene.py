@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.error_codes import ErrorCode
+from minibroker.kafka.error_codes import ErrorCode
 from tests.compat.dialogue import Dialogue
 from tests.compat_cluster.tree import WAIT_S
 from tests.support.batches import batch, describe

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from minibroker.config.authorizers import ACL_AUTHORIZER
-from minibroker.error_codes import ErrorCode
-from minibroker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.config.authorizers import ACL_AUTHORIZER
+from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.kafka.error_codes import ErrorCode
 from tests.compat_cluster.securing import Login
 from tests.compat_cluster.three_brokers import IDS, SETTINGS, ThreeBrokers
 from tests.compat_cluster.tree import WAIT_S, ClusterTree

@@ -23,39 +23,39 @@ import random
 import signal
 from typing import TYPE_CHECKING, Any
 
-from minibroker.app import Broker
-from minibroker.cluster.embedded import EmbeddedTree
-from minibroker.config.broker import BrokerConfig
-from minibroker.error_codes import ErrorCode
-from minibroker.protocol.messages.add_partitions_to_txn import (
+from minibroker.broker.app import Broker
+from minibroker.broker.cluster.embedded import EmbeddedTree
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
-from minibroker.protocol.messages.alter_replica_log_dirs import (
+from minibroker.kafka.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDir,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirTopic,
 )
-from minibroker.protocol.messages.create_partitions import (
+from minibroker.kafka.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from minibroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from minibroker.protocol.messages.delete_records import (
+from minibroker.kafka.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from minibroker.kafka.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
-from minibroker.protocol.messages.delete_topics import DeleteTopicsRequest
-from minibroker.protocol.messages.end_txn import EndTxnRequest
-from minibroker.protocol.messages.find_coordinator import FindCoordinatorRequest
-from minibroker.protocol.messages.init_producer_id import InitProducerIdRequest
-from minibroker.protocol.messages.list_offsets import (
+from minibroker.kafka.protocol.messages.delete_topics import DeleteTopicsRequest
+from minibroker.kafka.protocol.messages.end_txn import EndTxnRequest
+from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
+from minibroker.kafka.protocol.messages.init_producer_id import InitProducerIdRequest
+from minibroker.kafka.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from minibroker.protocol.messages.produce import (
+from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,

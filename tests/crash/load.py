@@ -19,21 +19,21 @@ import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from minibroker.records.batch import iterate_headers
-from minibroker.records.builder import build_batch
-from minibroker.records.control import TransactionMarker, build_marker
-from minibroker.records.record import Record, decode_records
-from minibroker.storage import log_reads, retention
+from minibroker.broker.storage import log_reads, retention
+from minibroker.kafka.records.batch import iterate_headers
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.control import TransactionMarker, build_marker
+from minibroker.kafka.records.record import Record, decode_records
 from tests.support.compaction import compact
 from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, config, flush, open_manager, sync
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from minibroker.records.batch import BatchHeader
-    from minibroker.storage.files import Files
-    from minibroker.storage.log_manager import LogManager
-    from minibroker.storage.partition_log import PartitionLog
+    from minibroker.broker.storage.files import Files
+    from minibroker.broker.storage.log_manager import LogManager
+    from minibroker.broker.storage.partition_log import PartitionLog
+    from minibroker.kafka.records.batch import BatchHeader
 
 SMALL = {"segment_bytes": 4000, "index_interval_bytes": 300}
 SETTINGS = {

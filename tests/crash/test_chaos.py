@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.app import Broker
-from minibroker.config.broker import BrokerConfig
-from minibroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from minibroker.records.batch import iterate_headers
-from minibroker.records.control import read_marker
-from minibroker.records.record import decode_records
-from minibroker.storage import names
+from minibroker.broker.app import Broker
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.storage import names
+from minibroker.kafka.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from minibroker.kafka.records.batch import iterate_headers
+from minibroker.kafka.records.control import read_marker
+from minibroker.kafka.records.record import decode_records
 from tests.crash.chaos_load import (
     LOG_DIRECTORIES,
     NAMES,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.records.batch import crc_is_valid
-from minibroker.storage import log_reads
-from minibroker.storage.files import Files
-from minibroker.storage.log_directory import LogDirectory
+from minibroker.broker.storage import log_reads
+from minibroker.broker.storage.files import Files
+from minibroker.broker.storage.log_directory import LogDirectory
+from minibroker.kafka.records.batch import crc_is_valid
 from tests.support.compaction import DAY_MS, end_transaction, put, roll_and_compact
 from tests.support.faulty_files import FaultyFiles, PowerCut, keep_everything, keep_nothing
 from tests.support.logs import (
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from minibroker.storage.log_manager import LogManager
-    from minibroker.storage.partition_log import PartitionLog
+    from minibroker.broker.storage.log_manager import LogManager
+    from minibroker.broker.storage.partition_log import PartitionLog
 
 SETTINGS = config(cleanup_policy="compact", segment_bytes=600, index_interval_bytes=100)
 PRODUCER, WRITER = 3, 4

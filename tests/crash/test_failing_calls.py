@@ -17,32 +17,32 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.cluster.image import MetadataImage, TopicImage
-from minibroker.config.broker import BrokerConfig
-from minibroker.config.dynamic import DynamicConfig
-from minibroker.errors import KafkaError, MinibrokerError, StorageError
-from minibroker.partitions.directories import FailedDirectories
-from minibroker.partitions.manager import PartitionManager
-from minibroker.records.batch import iterate_headers
-from minibroker.records.control import TransactionMarker, build_marker
-from minibroker.records.record import decode_records
-from minibroker.storage import log_reads, retention
-from minibroker.storage.disk import Disk
-from minibroker.storage.files import REAL_FILES
-from minibroker.storage.log_manager import LogManager
+from minibroker.broker.cluster.image import MetadataImage, TopicImage
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.config.dynamic import DynamicConfig
+from minibroker.broker.partitions.directories import FailedDirectories
+from minibroker.broker.partitions.manager import PartitionManager
+from minibroker.broker.storage import log_reads, retention
+from minibroker.broker.storage.disk import Disk
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.broker.storage.log_manager import LogManager
+from minibroker.kafka.errors import KafkaError, MinibrokerError, StorageError
+from minibroker.kafka.records.batch import iterate_headers
+from minibroker.kafka.records.control import TransactionMarker, build_marker
+from minibroker.kafka.records.record import decode_records
 from tests.support.check import broken_things
 from tests.support.faulty_files import FaultyFiles
 from tests.support.in_process import ManualClock, batch_of
 from tests.support.logs import TOPIC_ID, abandon
-from tests.unit.partitions.conftest import Claim, partition_image
+from tests.unit.broker.partitions.conftest import Claim, partition_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from minibroker.partitions.partition import Partition
-    from minibroker.storage.files import Files
-    from minibroker.storage.partition_log import PartitionLog
+    from minibroker.broker.partitions.partition import Partition
+    from minibroker.broker.storage.files import Files
+    from minibroker.broker.storage.partition_log import PartitionLog
 
 IS_WHOLE = int(os.environ.get("MINIBROKER_CRASHES", "0")) > 0
 STEP = 1 if IS_WHOLE else 7

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Producer
 
-from minibroker.records.batch import iterate_headers
-from minibroker.records.record import decode_records
+from minibroker.kafka.records.batch import iterate_headers
+from minibroker.kafka.records.record import decode_records
 from tests.support.answering_proxy import AnsweringProxy
 from tests.support.batches import batch
 from tests.support.broker import Minibroker

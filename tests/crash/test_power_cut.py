@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from minibroker.config.topic import topic_config
-from minibroker.storage import lookups
-from minibroker.storage.files import Files
-from minibroker.storage.log_manager import LogManager
+from minibroker.broker.config.topic import topic_config
+from minibroker.broker.storage import lookups
+from minibroker.broker.storage.files import Files
+from minibroker.broker.storage.log_manager import LogManager
 from tests.crash.load import (
     Load,
     assert_all_there,
@@ -47,7 +47,7 @@ from tests.support.logs import (
     records_of,
     sync,
 )
-from tests.unit.partitions.conftest import World
+from tests.unit.broker.partitions.conftest import World
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -242,7 +242,7 @@ def test_power_cuts_under_load(tmp_path: Path, seed: int) -> None:
 
 def _release(path: Path) -> None:
     """Release the lock, as the death of a process does."""
-    from minibroker.storage.log_directory import LogDirectory  # noqa: PLC0415
+    from minibroker.broker.storage.log_directory import LogDirectory  # noqa: PLC0415
 
     LogDirectory.held.discard(str(path))
 

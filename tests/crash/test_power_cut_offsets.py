@@ -10,15 +10,15 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from minibroker.app import Broker
-from minibroker.config.broker import BrokerConfig
-from minibroker.protocol.messages.find_coordinator import FindCoordinatorRequest
-from minibroker.protocol.messages.offset_commit import (
+from minibroker.broker.app import Broker
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
+from minibroker.kafka.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from minibroker.protocol.messages.offset_fetch import OffsetFetchRequest
+from minibroker.kafka.protocol.messages.offset_fetch import OffsetFetchRequest
 from tests.support.faulty_files import FaultyFiles
 from tests.support.in_process import InProcessBroker
 

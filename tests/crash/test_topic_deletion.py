@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.app import Broker
-from minibroker.config.broker import BrokerConfig
-from minibroker.storage import names
+from minibroker.broker.app import Broker
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.storage import names
 from tests.crash.nursery import Nursery
 from tests.crash.topic_load import KEPT, NAMES, produce, settings_of, value_of
 from tests.support.in_process import InProcessBroker

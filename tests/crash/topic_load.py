@@ -21,18 +21,18 @@ from inspect import getattr_static
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from minibroker.app import Broker
-from minibroker.cluster.embedded import EmbeddedTree
-from minibroker.cluster.zookeeper import ZooKeeperTree
-from minibroker.config.broker import BrokerConfig
-from minibroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from minibroker.protocol.messages.delete_topics import DeleteTopicsRequest
-from minibroker.protocol.messages.produce import (
+from minibroker.broker.app import Broker
+from minibroker.broker.cluster.embedded import EmbeddedTree
+from minibroker.broker.cluster.zookeeper import ZooKeeperTree
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.storage.files import Files
+from minibroker.kafka.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from minibroker.kafka.protocol.messages.delete_topics import DeleteTopicsRequest
+from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from minibroker.storage.files import Files
 from tests.crash.nursery import fork_for_each_line
 from tests.support.in_process import RawClient, batch_of
 

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
-import minibroker.storage.files
+import minibroker.broker.storage.files
 from tests.support.faulty_files import FaultyFiles, keep_everything, keep_nothing
 
 Keep = Callable[[int], int]
@@ -81,7 +81,7 @@ def main() -> int:
     root = sys.argv[sys.argv.index("--data-dir") + 1]
     os.makedirs(root, exist_ok=True)  # noqa: PTH103  as the files of the broker
     files = LosingFiles(root)
-    minibroker.storage.files.REAL_FILES = files  # type: ignore[misc]
+    minibroker.broker.storage.files.REAL_FILES = files  # type: ignore[misc]
 
     def wait() -> None:
         signal.sigwait({signal.SIGUSR1})

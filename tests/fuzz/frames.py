@@ -16,7 +16,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minibroker.handlers.registry import supported_versions
+from minibroker.broker.handlers.registry import supported_versions
 from tests.support.batches import Item, batch
 from tests.support.protocol_values import BITS, ValueMaker
 from tests.support.reference_codec import UNSIGNED, covers, encode, load_specs

@@ -15,8 +15,8 @@ from collections import Counter
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.error_codes import ErrorCode
-from minibroker.protocol.api_keys import API_VERSIONS, APIS, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.api_keys import API_VERSIONS, APIS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from tests.support.codec import codec_of
 from tests.support.reference_codec import load_specs, present
 from tests.support.wire import request_header

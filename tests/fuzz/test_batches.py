@@ -16,8 +16,12 @@ from typing import TYPE_CHECKING, cast
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from minibroker.errors import CorruptionError, KafkaError
-from minibroker.records.batch import (
+from minibroker.broker.storage.append_rules import AppendRules
+from minibroker.broker.storage.epochs import LeaderEpochs
+from minibroker.broker.storage.producer_state import ProducerState, parse_snapshot
+from minibroker.broker.storage.validator import validate
+from minibroker.kafka.errors import CorruptionError, KafkaError
+from minibroker.kafka.records.batch import (
     HEADER_BYTES,
     batch_size_at,
     crc_is_valid,
@@ -25,19 +29,15 @@ from minibroker.records.batch import (
     read_header,
     read_produced_header,
 )
-from minibroker.records.builder import build_batch
-from minibroker.records.compression import CODEC_NAMES, NONE, decompress
-from minibroker.records.control import TransactionMarker, build_marker, read_marker
-from minibroker.records.produce_rules import check_produce_version
-from minibroker.records.record import Record, count_records, decode_records
-from minibroker.storage.append_rules import AppendRules
-from minibroker.storage.epochs import LeaderEpochs
-from minibroker.storage.producer_state import ProducerState, parse_snapshot
-from minibroker.storage.validator import validate
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.compression import CODEC_NAMES, NONE, decompress
+from minibroker.kafka.records.control import TransactionMarker, build_marker, read_marker
+from minibroker.kafka.records.produce_rules import check_produce_version
+from minibroker.kafka.records.record import Record, count_records, decode_records
 from tests.support.batches import batch, with_crc
 
 if TYPE_CHECKING:
-    from minibroker.config.topic import TopicConfig
+    from minibroker.broker.config.topic import TopicConfig
 
 NOW = 1_700_000_000_000
 LIMIT = 1_000_000

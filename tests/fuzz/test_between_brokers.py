@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.cluster.shared import SharedTree
-from minibroker.error_codes import ErrorCode
-from minibroker.handlers.registry import ONLY_WITH_ZOOKEEPER, supported_versions
-from minibroker.protocol.api_keys import load_messages
-from minibroker.protocol.header import response_header_version
-from minibroker.protocol.messages.metadata import MetadataRequest
-from minibroker.protocol.messages.produce import PartitionProduceResponse
-from minibroker.protocol.primitives import Reader
+from minibroker.broker.cluster.shared import SharedTree
+from minibroker.broker.handlers.registry import ONLY_WITH_ZOOKEEPER, supported_versions
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.api_keys import load_messages
+from minibroker.kafka.protocol.header import response_header_version
+from minibroker.kafka.protocol.messages.metadata import MetadataRequest
+from minibroker.kafka.protocol.messages.produce import PartitionProduceResponse
+from minibroker.kafka.protocol.primitives import Reader
 from tests.fuzz.between_brokers import VERSIONS, HostileRequests
 from tests.support.cluster import add_broker, add_topic_of_kafka
 from tests.support.in_process import InProcessBroker, ManualClock, batch_of, request_frame

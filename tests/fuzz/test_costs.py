@@ -21,14 +21,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from minibroker import slices
-from minibroker.config.authorizers import STANDARD_AUTHORIZER
-from minibroker.handlers import fetch, produce_fast
-from minibroker.handlers.registry import supported_versions
-from minibroker.protocol.api_keys import APIS
-from minibroker.protocol.header import write_request_header
-from minibroker.protocol.primitives import Reader, Writer
-from minibroker.security.acls import (
+from minibroker.broker import slices
+from minibroker.broker.config.authorizers import STANDARD_AUTHORIZER
+from minibroker.broker.handlers import fetch, produce_fast
+from minibroker.broker.handlers.registry import supported_versions
+from minibroker.broker.security.acls import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
     Entry,
@@ -38,7 +35,10 @@ from minibroker.security.acls import (
     Permission,
     ResourceType,
 )
-from minibroker.server import decoder, dispatch
+from minibroker.broker.server import decoder, dispatch
+from minibroker.kafka.protocol.api_keys import APIS
+from minibroker.kafka.protocol.header import write_request_header
+from minibroker.kafka.protocol.primitives import Reader, Writer
 from tests.fuzz.costly import TOPIC, Shape, shapes_of, value_of
 from tests.support.counted_work import CountedWork
 from tests.support.in_process import InProcessBroker

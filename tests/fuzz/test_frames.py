@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.errors import ProtocolError
-from minibroker.handlers.registry import (
+from minibroker.broker.handlers.registry import (
     BETWEEN_BROKERS,
     HANDLERS,
     ONLY_WITH_ZOOKEEPER,
     supported_versions,
 )
-from minibroker.protocol.api_keys import load_messages
-from minibroker.protocol.header import parse_request_header
-from minibroker.protocol.primitives import Reader
+from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.protocol.api_keys import load_messages
+from minibroker.kafka.protocol.header import parse_request_header
+from minibroker.kafka.protocol.primitives import Reader
 from tests.fuzz.exploring import FRAMES, IS_EXPLORING, SEED
 from tests.fuzz.feeding import Feeder
 from tests.fuzz.frames import (

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.config.settings import ConfigValues
-from minibroker.errors import ProtocolError
-from minibroker.security.sasl.exchange import CredentialsError, RefusedError
+from minibroker.broker.config.settings import ConfigValues
+from minibroker.broker.security.sasl.exchange import CredentialsError, RefusedError
+from minibroker.kafka.errors import ProtocolError
 from tests.fuzz.damage import damaged
 from tests.support import kerberos
 from tests.support.kerberos import ALICE, BROKER, Kdc, running_kdc
@@ -17,7 +17,7 @@ from tests.support.kerberos import ALICE, BROKER, Kdc, running_kdc
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minibroker.security.sasl.kerberos import KerberosAcceptor, KerberosExchange
+    from minibroker.broker.security.sasl.kerberos import KerberosAcceptor, KerberosExchange
 
 _MISSING = kerberos.missing()
 if _MISSING is not None:
@@ -37,7 +37,7 @@ def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kdc]:
 
 @pytest.fixture
 def acceptor(kdc: Kdc) -> KerberosAcceptor:
-    from minibroker.security.sasl.kerberos import KerberosAcceptor  # noqa: PLC0415  needs libkrb5
+    from minibroker.broker.security.sasl.kerberos import KerberosAcceptor  # noqa: PLC0415  needs libkrb5
 
     options = {"useKeyTab": "true", "keyTab": kdc.keytab(BROKER), "principal": BROKER}
     made = KerberosAcceptor(ConfigValues({"sasl.kerberos.service.name": "kafka"}), options)

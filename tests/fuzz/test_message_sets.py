@@ -9,15 +9,15 @@ import zlib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minibroker.errors import CorruptionError, KafkaError
-from minibroker.records.batch import iterate_headers
-from minibroker.records.builder import build_batch
-from minibroker.records.conversion import down_convert, is_readable_as
-from minibroker.records.legacy_lz4 import to_sound
-from minibroker.records.message_set import decode_message
-from minibroker.records.record import Record
-from minibroker.storage.append_rules import AppendRules
-from minibroker.storage.validator import validate
+from minibroker.broker.storage.append_rules import AppendRules
+from minibroker.broker.storage.validator import validate
+from minibroker.kafka.errors import CorruptionError, KafkaError
+from minibroker.kafka.records.batch import iterate_headers
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.conversion import down_convert, is_readable_as
+from minibroker.kafka.records.legacy_lz4 import to_sound
+from minibroker.kafka.records.message_set import decode_message
+from minibroker.kafka.records.record import Record
 from tests.support.logs import NOW_MS, config
 from tests.support.message_sets import GZIP, LZ4, SNAPPY, TIMESTAMP, plain, wrapper
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from minibroker.config.broker import BrokerConfig
-from minibroker.config.secured import secured_settings
-from minibroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from minibroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
-from minibroker.security.sasl.authenticator import GSSAPI, Authenticator, StepOutcome
-from minibroker.security.sasl.mechanisms import SERVED, Mechanisms
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.config.secured import secured_settings
+from minibroker.broker.security.sasl.authenticator import GSSAPI, Authenticator, StepOutcome
+from minibroker.broker.security.sasl.mechanisms import SERVED, Mechanisms
+from minibroker.kafka.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from minibroker.kafka.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.fuzz.damage import damaged
 from tests.support.in_process import request_frame
 
 if TYPE_CHECKING:
-    from minibroker.security.sasl.authenticator import Header
-    from minibroker.security.sasl.exchange import Exchange
+    from minibroker.broker.security.sasl.authenticator import Header
+    from minibroker.broker.security.sasl.exchange import Exchange
 
 LOGINS = 3000
 TOKENS = (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 import uvloop
 
-from minibroker.config.secured import sasl_settings
+from minibroker.broker.config.secured import sasl_settings
 from tests.fuzz.exploring import FRAMES, IS_EXPLORING, SEED
 from tests.fuzz.frames import FrameMaker
 from tests.fuzz.strangers import (

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import struct
 
-from minibroker.records.builder import build_batch
-from minibroker.records.record import Record
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record
 from tests.support.message_sets import (
     APPEND_TIME,
     GZIP,

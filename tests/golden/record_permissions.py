@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from minibroker.config.authorizers import ACL_AUTHORIZER, STANDARD_AUTHORIZER
+from minibroker.broker.config.authorizers import ACL_AUTHORIZER, STANDARD_AUTHORIZER
 from tests.golden.both_kafkas import listeners, of_both
 from tests.support.broker_permission_cases import EVERY_CASE
 from tests.support.permission_cases import PLAINTEXT, SASL, SETTINGS, World, play

@@ -12,7 +12,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from minibroker.config.authorizers import ACL_AUTHORIZER
+from minibroker.broker.config.authorizers import ACL_AUTHORIZER
 from tests.golden.both_kafkas import listeners
 from tests.support.peers import KafkaPeer, ZooKeeper
 from tests.support.processes import free_port

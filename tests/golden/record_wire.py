@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka import Consumer, Producer
 from kafka import KafkaConsumer, KafkaProducer
 
-from minibroker.protocol.api_keys import API_VERSIONS, APIS, PRODUCE, load_messages
-from minibroker.protocol.header import parse_request_header, write_request_header
-from minibroker.protocol.primitives import Reader, Writer
-from minibroker.records.builder import build_batch
-from minibroker.records.record import Record
+from minibroker.kafka.protocol.api_keys import API_VERSIONS, APIS, PRODUCE, load_messages
+from minibroker.kafka.protocol.header import parse_request_header, write_request_header
+from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record
 from tests.support.codec import codec_of
 from tests.support.connection import receive_exactly
 from tests.support.peers import KafkaPeer, ZooKeeper

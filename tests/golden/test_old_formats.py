@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.records.batch import iterate_headers
-from minibroker.records.record import decode_records
+from minibroker.kafka.records.batch import iterate_headers
+from minibroker.kafka.records.record import decode_records
 from tests.golden.old_format_cases import sets, topics
 from tests.golden.record_old_formats import TARGET, create_topics, exchange
 from tests.support.in_process import InProcessBroker, ManualClock

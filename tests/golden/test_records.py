@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from minibroker.records.batch import crc_is_valid, iterate_headers
-from minibroker.records.builder import build_batch
-from minibroker.records.compression import CODEC_NAMES
-from minibroker.records.control import read_marker
-from minibroker.records.record import decode_records
-from minibroker.storage.epochs import LeaderEpochs
-from minibroker.storage.producer_state import ProducerState
+from minibroker.broker.storage.epochs import LeaderEpochs
+from minibroker.broker.storage.producer_state import ProducerState
+from minibroker.kafka.records.batch import crc_is_valid, iterate_headers
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.compression import CODEC_NAMES
+from minibroker.kafka.records.control import read_marker
+from minibroker.kafka.records.record import decode_records
 from tests.golden.cases import RECORDS, TIMESTAMP_MS
 
 DIRECTORY = Path(__file__).parent / "records"

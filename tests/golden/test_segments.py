@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from minibroker.errors import StorageError
-from minibroker.ids import topic_id_to_text
-from minibroker.storage.files import REAL_FILES
-from minibroker.storage.log_manager import LogManager
-from minibroker.storage.meta_properties import MetaProperties, encode_properties, read_properties
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.broker.storage.log_manager import LogManager
+from minibroker.broker.storage.meta_properties import (
+    MetaProperties,
+    encode_properties,
+    read_properties,
+)
+from minibroker.kafka.errors import StorageError
+from minibroker.kafka.ids import topic_id_to_text
 from tests.support.logs import ManualClock, append, config, records_of
 
 RECORDED = Path(__file__).parent / "segments"

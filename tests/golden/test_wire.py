@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
-from minibroker.protocol.api_keys import load_messages
-from minibroker.protocol.header import (
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.api_keys import load_messages
+from minibroker.kafka.protocol.header import (
     parse_request_header,
     response_header,
     response_header_version,
     write_request_header,
 )
-from minibroker.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.primitives import Reader, Writer
 
 WIRE = Path(__file__).parent / "wire"
 BROKERS = ("3.9.1", "4.4.0")

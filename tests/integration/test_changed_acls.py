@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
-from minibroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from minibroker.protocol.messages.produce import (
+from minibroker.broker.security.acls import Operation, ResourceType
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from minibroker.security.acls import Operation, ResourceType
 from tests.support.in_process import InProcessBroker, batch_of
 from tests.support.principals import connect_as
-from tests.unit.handlers.acl_requests import ALICE, SETTINGS, acl, allow
+from tests.unit.broker.handlers.acl_requests import ALICE, SETTINGS, acl, allow
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -94,7 +94,7 @@ async def test_a_producer_is_decided_about_once_unless_every_yes_is_logged(
         return sum("may WRITE TOPIC t" in record.message for record in caplog.records)
 
     async with await connect_as(running, ALICE) as alice:
-        with caplog.at_level(logging.DEBUG, "minibroker.security.authorizer"):
+        with caplog.at_level(logging.DEBUG, "minibroker.broker.security.authorizer"):
             assert await lines_of(3) == 3
         assert await lines_of(1) == 0
         authorizer = running.broker.services.authorizer

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import jwt
 import pytest
 
+from minibroker.broker.config.settings import ConfigValues
+from minibroker.broker.security.sasl.token_endpoint import endpoint_of
 from minibroker.clock import SystemClock
-from minibroker.config.settings import ConfigValues
-from minibroker.java_formats.properties import escaped
-from minibroker.security.sasl.token_endpoint import endpoint_of
+from minibroker.kafka.java_formats.properties import escaped
 from tests.support import java
 from tests.support.peers import write_properties
 from tests.support.signed_tokens import rsa_key, token, write_key

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.groups.offsets import CommittedOffset
-from minibroker.records.batch import iterate_headers
+from minibroker.broker.groups.offsets import CommittedOffset
+from minibroker.kafka.records.batch import iterate_headers
 from tests.support.cold_files import ColdFiles
 from tests.support.evidence import MARKED
 from tests.support.in_process import InProcessBroker, RawClient, batch_of

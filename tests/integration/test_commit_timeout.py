@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
+from minibroker.kafka.error_codes import ErrorCode
 from minibroker.testing import Cluster
 from tests.support.codec import codec_of
 from tests.support.waiting import wait_until

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from minibroker.records.batch import iterate_headers, read_header
-from minibroker.records.compression import CODEC_NAMES, NONE
-from minibroker.records.conversion import read_records
-from minibroker.storage import names
-from minibroker.storage.append_rules import AppendRules
+from minibroker.broker.storage import names
+from minibroker.broker.storage.append_rules import AppendRules
+from minibroker.kafka.records.batch import iterate_headers, read_header
+from minibroker.kafka.records.compression import CODEC_NAMES, NONE
+from minibroker.kafka.records.conversion import read_records
 from tests.support import java
 from tests.support.check import broken_things
 from tests.support.compaction import DAY_MS, compact, end_transaction, facts_of, put
@@ -34,8 +34,8 @@ from tests.support.logs import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.config.topic import TopicConfig
-    from minibroker.storage.partition_log import PartitionLog
+    from minibroker.broker.config.topic import TopicConfig
+    from minibroker.broker.storage.partition_log import PartitionLog
 
 pytestmark = pytest.mark.java
 

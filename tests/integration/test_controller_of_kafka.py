@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import ElectionType, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from minibroker.protocol.messages.init_producer_id import InitProducerIdRequest
+from minibroker.kafka.protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.support.in_process import RawClient
 from tests.support.peers import KafkaPeer
 from tests.support.taking_over import wait_until_unregistered

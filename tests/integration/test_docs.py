@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from minibroker.handlers.registry import HANDLERS
-from minibroker.protocol.api_keys import APIS
+from minibroker.broker.handlers.registry import HANDLERS
+from minibroker.kafka.protocol.api_keys import APIS
 from tests.support.readme import PAGES, ROOT
 
 LINK = re.compile(r"\]\(([^)#\s]+)")

@@ -13,40 +13,40 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.protocol.stored.consumer_group_current_member_assignment import (
+from minibroker.kafka.protocol.stored.consumer_group_current_member_assignment import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
     TopicPartitions,
 )
-from minibroker.protocol.stored.consumer_group_member_metadata import (
+from minibroker.kafka.protocol.stored.consumer_group_member_metadata import (
     ConsumerGroupMemberMetadataKey,
     ConsumerGroupMemberMetadataValue,
 )
-from minibroker.protocol.stored.consumer_group_metadata import (
+from minibroker.kafka.protocol.stored.consumer_group_metadata import (
     ConsumerGroupMetadataKey,
     ConsumerGroupMetadataValue,
 )
-from minibroker.protocol.stored.consumer_group_target_assignment_metadata import (
+from minibroker.kafka.protocol.stored.consumer_group_target_assignment_metadata import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
-from minibroker.protocol.stored.consumer_protocol_assignment import ConsumerProtocolAssignment
-from minibroker.protocol.stored.consumer_protocol_subscription import (
+from minibroker.kafka.protocol.stored.consumer_protocol_assignment import ConsumerProtocolAssignment
+from minibroker.kafka.protocol.stored.consumer_protocol_subscription import (
     ConsumerProtocolSubscription,
 )
-from minibroker.protocol.stored.group_metadata import (
+from minibroker.kafka.protocol.stored.group_metadata import (
     GroupMetadataKey,
     GroupMetadataValue,
     MemberMetadata,
 )
-from minibroker.protocol.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
-from minibroker.protocol.stored.transaction_log import (
+from minibroker.kafka.protocol.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
+from minibroker.kafka.protocol.stored.transaction_log import (
     PartitionsSchema,
     TransactionLogKey,
     TransactionLogValue,
 )
-from minibroker.records.builder import build_batch
-from minibroker.records.record import Record
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record
 from minibroker.tools.dump_arguments import parse_dump_log
 from minibroker.tools.dump_log import run_dump_log
 from tests.support.generated_logs import damage, write_logs
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from minibroker.protocol.versioned import VersionedMessage
+    from minibroker.kafka.protocol.versioned import VersionedMessage
 
 pytestmark = pytest.mark.java
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.records.builder import build_batch
-from minibroker.records.record import Record
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record
 from minibroker.tools import metadata_records, remote_records, share_records
 from minibroker.tools.dump_arguments import parse_dump_log
 from minibroker.tools.dump_log import run_dump_log

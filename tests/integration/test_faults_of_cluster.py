@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from minibroker.errors import KafkaError
+from minibroker.kafka.errors import KafkaError
 from minibroker.testing import Cluster
 from tests.support.waiting import wait_until
 

@@ -10,7 +10,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaConnectionError
 from confluent_kafka import KafkaError, Producer
 
-from minibroker.errors import ConfigError
+from minibroker.kafka.errors import ConfigError
 from minibroker.testing import Broker
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
+from minibroker.kafka.error_codes import ErrorCode
 from tests.support.reacting import (
     DEADLINE_S,
     IMPATIENT,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.records.batch import iterate_headers
+from minibroker.kafka.records.batch import iterate_headers
 from tests.support.in_process import InProcessBroker, RawClient, batch_of
 from tests.support.record_requests import asking, first, part, produce
 from tests.support.watched_files import WatchedFiles

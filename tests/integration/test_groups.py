@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
-from minibroker.protocol.messages.describe_groups import DescribeGroupsRequest
-from minibroker.protocol.messages.find_coordinator import FindCoordinatorRequest
-from minibroker.protocol.messages.heartbeat import HeartbeatRequest
-from minibroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from minibroker.protocol.messages.list_groups import ListGroupsRequest
-from minibroker.protocol.messages.offset_commit import (
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.describe_groups import DescribeGroupsRequest
+from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
+from minibroker.kafka.protocol.messages.heartbeat import HeartbeatRequest
+from minibroker.kafka.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from minibroker.kafka.protocol.messages.list_groups import ListGroupsRequest
+from minibroker.kafka.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from minibroker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from minibroker.kafka.protocol.messages.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
 from tests.support.groups import missing_client, read_by, stop_all
 from tests.support.in_process import InProcessBroker, ManualClock
 from tests.support.read_group import COUNT, Group

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.ids import TopicPartition
-from minibroker.protocol.messages.delete_records import (
+from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,

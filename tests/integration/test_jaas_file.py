@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from minibroker.config.sources import from_environment
+from minibroker.broker.config.sources import from_environment
 from minibroker.testing import Broker
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.errors import ConfigError
+from minibroker.kafka.errors import ConfigError
 from minibroker.testing import Broker, Cluster
 from tests.golden.record_kerberos import RECORDED
 from tests.support import kerberos

@@ -8,9 +8,9 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minibroker.error_codes import ErrorCode
-from minibroker.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
-from minibroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.broker import Minibroker
 from tests.support.in_process import InProcessBroker, ManualClock, RawClient, batch_of
 from tests.support.record_requests import asking, first, offsets_in, part, produce

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from minibroker.protocol.messages.list_offsets import (
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.kafka.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    TopicRequest,
+)
+from minibroker.kafka.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from minibroker.storage.files import REAL_FILES
 from tests.support.cold_files import ColdFiles
 from tests.support.in_process import START_MS, InProcessBroker, ManualClock, RawClient, batch_of
 from tests.support.record_requests import asking, first, part, produce

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
-from minibroker.ids import TopicPartition
-from minibroker.partitions.markers import EndOfTransaction
-from minibroker.transactions.broker_requests import BrokerRequests
+from minibroker.broker.partitions.markers import EndOfTransaction
+from minibroker.broker.transactions.broker_requests import BrokerRequests
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.ids import TopicPartition
 from tests.support.peer_clients import peer_client
 
 if TYPE_CHECKING:

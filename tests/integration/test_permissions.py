@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.handlers.permissions import PART_NEEDS, REQUEST_NEEDS
-from minibroker.handlers.registry import HANDLERS
-from minibroker.protocol.api_keys import (
+from minibroker.broker.handlers.permissions import PART_NEEDS, REQUEST_NEEDS
+from minibroker.broker.handlers.registry import HANDLERS
+from minibroker.kafka.protocol.api_keys import (
     API_VERSIONS,
     APIS,
     CREATE_DELEGATION_TOKEN,
@@ -33,7 +33,7 @@ from tests.support.permission_cases import CASES, PLAINTEXT, SASL, SETTINGS, Wor
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minibroker.security.authorizer import Authorizer
+    from minibroker.broker.security.authorizer import Authorizer
 
 HOST = "127.0.0.1"
 KAFKA: dict[str, dict[str, Any]] = json.loads(RECORDED.read_text())

@@ -29,8 +29,8 @@ COORDINATOR_LOAD_IN_PROGRESS = 14
 
 _DRAWER = """
 import asyncio, sys
-from minibroker.cluster.producer_ids import ProducerIds
-from minibroker.cluster.zookeeper import ZooKeeperTree
+from minibroker.broker.cluster.producer_ids import ProducerIds
+from minibroker.broker.cluster.zookeeper import ZooKeeperTree
 
 async def main() -> None:
     connect, broker_id, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

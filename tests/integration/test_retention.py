@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
-from minibroker.protocol.messages.describe_log_dirs import (
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.describe_log_dirs import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
 )
-from minibroker.protocol.messages.incremental_alter_configs import (
+from minibroker.kafka.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,

@@ -8,7 +8,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from confluent_kafka import Consumer, KafkaError, Producer
 
-from minibroker.config.secured import MECHANISMS
+from minibroker.broker.config.secured import MECHANISMS
 from minibroker.testing import Broker
 from tests.support.java import TOOLS_43
 from tests.support.kafka_tools import run_commands

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Producer
 
-from minibroker.errors import ConfigError
+from minibroker.kafka.errors import ConfigError
 from minibroker.testing import Cluster
 from tests.support.signed_tokens import AUDIENCE, rsa_key, write_jwks, write_key
 from tests.support.token_provider import CLIENT, TokenProvider

@@ -21,10 +21,10 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.config.broker_keys import BROKER_KEYS
 from minibroker.cli import EXIT_USAGE, main
-from minibroker.config.broker import BrokerConfig
-from minibroker.config.broker_keys import BROKER_KEYS
-from minibroker.errors import ConfigError, MinibrokerError
+from minibroker.kafka.errors import ConfigError, MinibrokerError
 from minibroker.testing import Broker
 from tests.support.certificates import STORES, broker_certificate
 from tests.support.mixed_logins import DIALOGUES, LISTENERS, PROTOCOLS, SETTINGS, play

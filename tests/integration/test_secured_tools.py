@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.config.authorizers import ACL_AUTHORIZER
+from minibroker.broker.config.authorizers import ACL_AUTHORIZER
 from minibroker.testing import Broker
 from tests.golden.record_secured_tools import RECORDED
 from tests.support.secured_clients import PROTOCOLS, Stores, broker_settings

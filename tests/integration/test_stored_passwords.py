@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kazoo.client import KazooClient
 
-from minibroker.errors import ConfigError
-from minibroker.security.password_encoder import PasswordEncoder, pairs_of
+from minibroker.broker.security.password_encoder import PasswordEncoder, pairs_of
+from minibroker.kafka.errors import ConfigError
 from minibroker.testing import Broker
 from tests.support.altering import alter
 from tests.support.certificates import STORES
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from minibroker.config.settings import ConfigValues
+    from minibroker.broker.config.settings import ConfigValues
     from tests.support.peers import ZooKeeper
 
 pytestmark = pytest.mark.java

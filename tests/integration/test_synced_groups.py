@@ -9,34 +9,39 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import StorageError
-from minibroker.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
-from minibroker.protocol.messages.add_partitions_to_txn import (
+from minibroker.broker.storage.files import Files
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import StorageError
+from minibroker.kafka.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from minibroker.kafka.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
-from minibroker.protocol.messages.api_versions import ApiVersionsRequest
-from minibroker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from minibroker.protocol.messages.delete_groups import DeleteGroupsRequest
-from minibroker.protocol.messages.end_txn import EndTxnRequest
-from minibroker.protocol.messages.find_coordinator import FindCoordinatorRequest
-from minibroker.protocol.messages.heartbeat import HeartbeatRequest
-from minibroker.protocol.messages.init_producer_id import InitProducerIdRequest
-from minibroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from minibroker.protocol.messages.leave_group import LeaveGroupRequest
-from minibroker.protocol.messages.offset_commit import (
+from minibroker.kafka.protocol.messages.api_versions import ApiVersionsRequest
+from minibroker.kafka.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+)
+from minibroker.kafka.protocol.messages.delete_groups import DeleteGroupsRequest
+from minibroker.kafka.protocol.messages.end_txn import EndTxnRequest
+from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
+from minibroker.kafka.protocol.messages.heartbeat import HeartbeatRequest
+from minibroker.kafka.protocol.messages.init_producer_id import InitProducerIdRequest
+from minibroker.kafka.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from minibroker.kafka.protocol.messages.leave_group import LeaveGroupRequest
+from minibroker.kafka.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from minibroker.protocol.messages.offset_delete import (
+from minibroker.kafka.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from minibroker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from minibroker.storage.files import Files
+from minibroker.kafka.protocol.messages.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+)
 from tests.support.held_disk import HeldDisk
 from tests.support.in_process import InProcessBroker
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import StorageError
-from minibroker.handlers.transaction_verification import Protocol, Question, verify
-from minibroker.ids import TopicPartition
-from minibroker.transactions.state import TransactionState
+from minibroker.broker.handlers.transaction_verification import Protocol, Question, verify
+from minibroker.broker.transactions.state import TransactionState
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import StorageError
+from minibroker.kafka.ids import TopicPartition
 from tests.support.held_disk import HeldDisk
 from tests.support.transactions import transactional_world
 from tests.support.waiting import eventually

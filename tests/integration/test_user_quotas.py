@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.config.secured import secured_settings
-from minibroker.protocol.messages.alter_client_quotas import (
+from minibroker.broker.config.secured import secured_settings
+from minibroker.kafka.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
     OpData,
     RequestEntryData,
 )
-from minibroker.protocol.messages.produce import (
+from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from minibroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from minibroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from minibroker.kafka.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from minibroker.kafka.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.support.certificates import client_certificate, client_tls, tls_settings
 from tests.support.in_process import InProcessBroker, ManualClock, batch_of, request_frame
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker.cluster import paths
+from minibroker.broker.cluster.cluster import Cluster
+from minibroker.broker.cluster.image import Endpoint
+from minibroker.broker.cluster.zookeeper import ZooKeeperTree
 from minibroker.clock import SystemClock
-from minibroker.cluster import paths
-from minibroker.cluster.cluster import Cluster
-from minibroker.cluster.image import Endpoint
-from minibroker.cluster.zookeeper import ZooKeeperTree
-from minibroker.ids import topic_id_to_text
+from minibroker.kafka.ids import topic_id_to_text
 from tests.support import java
 from tests.support.peers import KafkaPeer
 from tests.support.processes import free_port

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker.cluster.cluster import Cluster, ClusterSettings
+from minibroker.broker.cluster.image import Endpoint
+from minibroker.broker.cluster.tree import Create, SessionEvent, Set
+from minibroker.broker.cluster.zookeeper import ZooKeeperTree
 from minibroker.clock import SystemClock
-from minibroker.cluster.cluster import Cluster, ClusterSettings
-from minibroker.cluster.image import Endpoint
-from minibroker.cluster.tree import Create, SessionEvent, Set
-from minibroker.cluster.zookeeper import ZooKeeperTree
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import CoordinationError, KafkaError
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import CoordinationError, KafkaError
 from tests.support.peers import ZooKeeper
 
 if TYPE_CHECKING:
@@ -250,9 +250,9 @@ async def test_taken_broker_id_is_one_sentence(zookeeper: ZooKeeper) -> None:
 _KILLED = """
 import asyncio, os, sys
 from minibroker.clock import SystemClock
-from minibroker.cluster.cluster import Cluster, ClusterSettings
-from minibroker.cluster.image import Endpoint
-from minibroker.cluster.zookeeper import ZooKeeperTree
+from minibroker.broker.cluster.cluster import Cluster, ClusterSettings
+from minibroker.broker.cluster.image import Endpoint
+from minibroker.broker.cluster.zookeeper import ZooKeeperTree
 
 async def main() -> None:
     tree = ZooKeeperTree(sys.argv[1], session_timeout_ms=4000)

@@ -19,10 +19,10 @@ PACKAGE = ROOT / "minibroker"
 
 # Written by the generator: judged by its freshness test, not by these rules.
 GENERATED = (
-    "minibroker/protocol/messages/",
-    "minibroker/protocol/stored/",
-    "minibroker/protocol/api_keys.py",
-    "minibroker/error_codes.py",
+    "minibroker/kafka/protocol/messages/",
+    "minibroker/kafka/protocol/stored/",
+    "minibroker/kafka/protocol/api_keys.py",
+    "minibroker/kafka/error_codes.py",
     "minibroker/testing/names.py",
 )
 

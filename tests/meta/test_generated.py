@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.codegen.__main__ import PACKAGE, ROOT, generate
+from protocol_specs.codegen.__main__ import PACKAGE, ROOT, generate
 from tests.support.reference_codec import MessageSpec, load_specs
 from tests.support.spec_schema import problems
 
@@ -20,13 +20,13 @@ SPEC_FILES = [*sorted(SPECS.glob("*/*.json")), SPECS / "errors.json", SPECS / "l
 
 def test_generated_is_fresh() -> None:
     stale = [path.name for path, text in generate().items() if path.read_text() != text]
-    assert not stale, f"run `python -m minibroker.codegen`: {stale}"
+    assert not stale, f"run `python -m protocol_specs.codegen`: {stale}"
 
 
 def test_nothing_lies_beside_the_generated_modules() -> None:
     made = set(generate())
     for folder in ("messages", "stored"):
-        found = set((PACKAGE / "protocol" / folder).glob("*.py"))
+        found = set((PACKAGE / "kafka" / "protocol" / folder).glob("*.py"))
         assert {path for path in found if path.name != "__init__.py"} <= made
 
 

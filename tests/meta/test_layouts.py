@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from minibroker.codegen.__main__ import current_digests, frozen_digests
-from minibroker.codegen.layouts import differences
+from protocol_specs.codegen.__main__ import current_digests, frozen_digests
+from protocol_specs.codegen.layouts import differences
 
 
 def test_no_frozen_layout_has_changed() -> None:
@@ -22,4 +22,4 @@ def test_every_version_is_frozen() -> None:
         for version in versions
         if version not in frozen.get(name, {})
     ]
-    assert not new, f"run `python -m minibroker.codegen --freeze`: {new}"
+    assert not new, f"run `python -m protocol_specs.codegen --freeze`: {new}"

@@ -31,7 +31,7 @@ HANDLER_LINES_USUAL = 250
 
 PRINTS = (
     "minibroker/cli.py",
-    "minibroker/codegen/",
+    "protocol_specs/codegen/",
     "tests/support/installed.py",
     "tests/support/smoke.py",
     "tests/golden/record_",
@@ -43,8 +43,8 @@ CLOCK_READS = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "
 
 # Inside minibroker: module → the only files that may import it.
 DOORS = {
-    "kazoo": ("minibroker/cluster/zookeeper_session.py",),
-    "sqlite3": ("minibroker/cluster/embedded.py",),
+    "kazoo": ("minibroker/broker/cluster/zookeeper_session.py",),
+    "sqlite3": ("minibroker/broker/cluster/embedded.py",),
 }
 
 SLEEPS = {"time.sleep", "asyncio.sleep", "sleep"}
@@ -52,8 +52,8 @@ SLEEPS = {"time.sleep", "asyncio.sleep", "sleep"}
 MAY_SLEEP = {"minibroker/testing/real_kafka.py"}
 
 STORAGE_DOORS = {
-    "os": ("minibroker/storage/files.py",),
-    "mmap": ("minibroker/storage/files.py", "minibroker/storage/kept_maps.py"),
+    "os": ("minibroker/broker/storage/files.py",),
+    "mmap": ("minibroker/broker/storage/files.py", "minibroker/broker/storage/kept_maps.py"),
 }
 
 
@@ -75,7 +75,7 @@ def test_long_modules_are_named() -> None:
     """
     for path in EVERYTHING:
         lines = len(path.read_text().splitlines())
-        in_handlers = name_of(path).startswith("minibroker/handlers/")
+        in_handlers = name_of(path).startswith("minibroker/broker/handlers/")
         usual_max = HANDLER_LINES_USUAL if in_handlers else MODULE_LINES_USUAL
         if lines > usual_max:
             warnings.warn(
@@ -164,7 +164,7 @@ def test_one_door_to_each_outside_library(module: str) -> None:
 def test_storage_reaches_the_disk_through_one_door(module: str) -> None:
     found = [
         f"{name_of(path)}:{line}"
-        for path in sources("minibroker/storage")
+        for path in sources("minibroker/broker/storage")
         if name_of(path) not in STORAGE_DOORS[module]
         for imported, line in imports(path)
         if imported == module
@@ -220,7 +220,7 @@ def test_a_handler_opens_with_its_key_and_versions() -> None:
     """The first line of a handler's docstring has name, key and versions."""
     opening = re.compile(r"^\w+: key \d+, versions? \d+(-\d+)?\.")
     found = []
-    for path in sources("minibroker/handlers"):
+    for path in sources("minibroker/broker/handlers"):
         names = {node.name for node in tree_of(path).body if hasattr(node, "name")}
         first_line = (ast.get_docstring(tree_of(path)) or "").split("\n")[0]
         if path.stem == "refusals":  # a table of many APIs
@@ -237,7 +237,7 @@ def test_every_module_is_used() -> None:
     entries = {
         "minibroker/__main__.py",
         "minibroker/cli.py",
-        "minibroker/codegen/__main__.py",
+        "protocol_specs/codegen/__main__.py",
         "minibroker/container/launch.py",  # image/rootfs starts both
         "minibroker/container/kafka_configs.py",
         "minibroker/container/zookeeper_port.py",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from minibroker.java_formats.properties import escaped
+from minibroker.kafka.java_formats.properties import escaped
 from minibroker.pipeline import preflight
 from minibroker.pipeline.lag.readers import LagReader
 from minibroker.pipeline.options import parse

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from minibroker.broker.storage import names
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record
 from minibroker.pipeline import inspect
 from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.errors import PipelineError
@@ -16,9 +19,6 @@ from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.reports.facts import FrequentKey, GroupLag
 from minibroker.pipeline.reports.words import findings
 from minibroker.pipeline.verbs.inspect import InspectPlan
-from minibroker.records.builder import build_batch
-from minibroker.records.record import Record
-from minibroker.storage import names
 from tests.pipeline import topics
 
 if TYPE_CHECKING:

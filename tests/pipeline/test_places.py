@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker.storage import names
 from minibroker.pipeline import PipelineError, archive, places
 from minibroker.pipeline.session import beside
-from minibroker.storage import names
 from tests.pipeline import topics
 from tests.support.batches import batch
 

@@ -15,9 +15,9 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from minibroker.broker.storage import names
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.source.frames import read_topics
-from minibroker.storage import names
 from tests.pipeline import topics
 from tests.support.broker import Minibroker
 from tests.support.peers import ONE_NODE, KafkaPeer

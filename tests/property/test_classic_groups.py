@@ -16,9 +16,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from minibroker.error_codes import ErrorCode
-from minibroker.groups.classic.group import State
-from minibroker.groups.member_requests import Join, JoinAnswer, Leaving, Sync
+from minibroker.broker.groups.classic.group import State
+from minibroker.broker.groups.member_requests import Join, JoinAnswer, Leaving, Sync
+from minibroker.kafka.error_codes import ErrorCode
 from tests.scenario.classic_rig import ClassicRig, Waiter
 
 if TYPE_CHECKING:

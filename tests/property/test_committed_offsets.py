@@ -11,9 +11,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from minibroker.groups.offsets import CommittedOffset, OffsetStore
-from minibroker.groups.records import decode_record, encode_offset_key, encode_offset_value
-from minibroker.ids import NO_PRODUCER_ID
+from minibroker.broker.groups.offsets import CommittedOffset, OffsetStore
+from minibroker.broker.groups.records import decode_record, encode_offset_key, encode_offset_value
+from minibroker.kafka.ids import NO_PRODUCER_ID
 
 KEYS = st.tuples(st.sampled_from(["g", "h"]), st.sampled_from(["t", "u"]), st.integers(0, 1))
 PRODUCERS = st.integers(1, 3)

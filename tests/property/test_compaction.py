@@ -17,8 +17,8 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minibroker.records.compression import CODEC_NAMES
-from minibroker.storage.files import Files
+from minibroker.broker.storage.files import Files
+from minibroker.kafka.records.compression import CODEC_NAMES
 from tests.support.compaction import compact, put
 from tests.support.logs import (
     NOW_MS,

@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from minibroker.groups.consumer.group import ConsumerGroup
+from minibroker.broker.groups.consumer.group import ConsumerGroup
 from tests.scenario.consumer_rig import GROUP, ConsumerRig, assignments_of
 
 NAMES = st.sampled_from(["m1", "m2", "m3", "m4"])

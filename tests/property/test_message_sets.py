@@ -8,15 +8,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minibroker.config.topic import TopicConfig
-from minibroker.records.batch import iterate_headers
-from minibroker.records.builder import build_batch
-from minibroker.records.compression import CODEC_NAMES
-from minibroker.records.conversion import down_convert, read_records
-from minibroker.records.message_set import build_message_set, crc_is_valid
-from minibroker.records.record import Record
-from minibroker.storage.append_rules import AppendRules
-from minibroker.storage.validator import validate
+from minibroker.broker.config.topic import TopicConfig
+from minibroker.broker.storage.append_rules import AppendRules
+from minibroker.broker.storage.validator import validate
+from minibroker.kafka.records.batch import iterate_headers
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.compression import CODEC_NAMES
+from minibroker.kafka.records.conversion import down_convert, read_records
+from minibroker.kafka.records.message_set import build_message_set, crc_is_valid
+from minibroker.kafka.records.record import Record
 from tests.support.logs import NOW_MS, config
 from tests.support.message_sets import parse, unpack
 

@@ -15,12 +15,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from minibroker.records.batch import iterate_headers
-from minibroker.records.builder import build_batch
-from minibroker.records.control import TransactionMarker, build_marker
-from minibroker.records.record import Record, decode_records
-from minibroker.storage import log_reads, lookups, retention
-from minibroker.storage.log_directory import LogDirectory
+from minibroker.broker.storage import log_reads, lookups, retention
+from minibroker.broker.storage.log_directory import LogDirectory
+from minibroker.kafka.records.batch import iterate_headers
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.control import TransactionMarker, build_marker
+from minibroker.kafka.records.record import Record, decode_records
 from tests.support.check import broken_things
 from tests.support.compaction import compact
 from tests.support.evidence import MARKED

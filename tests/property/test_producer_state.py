@@ -14,10 +14,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from minibroker.errors import KafkaError
-from minibroker.records.batch import SEQUENCE_MAX, BatchHeader
-from minibroker.records.control import TransactionMarker
-from minibroker.storage.producer_state import ProducerState
+from minibroker.broker.storage.producer_state import ProducerState
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.records.batch import SEQUENCE_MAX, BatchHeader
+from minibroker.kafka.records.control import TransactionMarker
 
 PRODUCERS = st.integers(0, 2)
 KEPT = 5

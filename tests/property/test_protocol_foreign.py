@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.primitives import Reader, Writer
 from tests.support.foreign_codecs import Question, Refusal, ask_kafka, ask_kio
 from tests.support.java import KAFKA_39, KAFKA_44
 from tests.support.protocol_values import ValueMaker, class_of, to_dict, to_object

@@ -7,8 +7,8 @@ import tracemalloc
 
 import pytest
 
-from minibroker.errors import ProtocolError
-from minibroker.protocol.primitives import Reader
+from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.protocol.primitives import Reader
 from tests.support.protocol_values import ValueMaker, class_of
 from tests.support.reference_codec import MessageSpec, encode, load_specs
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from minibroker.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.primitives import Reader, Writer
 from tests.support.protocol_values import BITS, ValueMaker, class_of, to_dict, to_object
 from tests.support.reference_codec import (
     UNSIGNED,

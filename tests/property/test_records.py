@@ -5,16 +5,16 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minibroker.records.batch import (
+from minibroker.kafka.records.batch import (
     SEQUENCE_MAX,
     add_to_sequence,
     crc_is_valid,
     read_header,
     subtract_from_sequence,
 )
-from minibroker.records.builder import build_batch, write_varint
-from minibroker.records.compression import CODEC_NAMES, compress, decompress
-from minibroker.records.record import Record, count_records, decode_records, read_varint
+from minibroker.kafka.records.builder import build_batch, write_varint
+from minibroker.kafka.records.compression import CODEC_NAMES, compress, decompress
+from minibroker.kafka.records.record import Record, count_records, decode_records, read_varint
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 CODECS = st.sampled_from(CODEC_NAMES)

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minibroker.error_codes import ErrorCode
-from minibroker.records.batch import iterate_headers
-from minibroker.records.record import decode_records
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.records.batch import iterate_headers
+from minibroker.kafka.records.record import decode_records
 from tests.support.in_process import InProcessBroker
 from tests.support.transactions import SETTINGS, TIMEOUT_MS, World, transactional_world
 

@@ -15,9 +15,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from minibroker.clock import SystemClock
-from minibroker.cluster.embedded import EmbeddedTree
-from minibroker.cluster.tree import (
+from minibroker.broker.cluster.embedded import EmbeddedTree
+from minibroker.broker.cluster.tree import (
     ANY_VERSION,
     BadVersion,
     Check,
@@ -31,6 +30,7 @@ from minibroker.cluster.tree import (
     TreeError,
     parent_of,
 )
+from minibroker.clock import SystemClock
 
 NAMES = st.sampled_from(["a", "b", "a.b", "a-b", "ä"])
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map(lambda names: "/" + "/".join(names))

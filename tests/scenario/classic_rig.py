@@ -19,24 +19,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
-from minibroker.groups.classic.events import Step
-from minibroker.groups.classic.group import ClassicGroup
-from minibroker.groups.classic.joining import on_join
-from minibroker.groups.classic.rebalance import on_join_timer, on_sync_timer
-from minibroker.groups.classic.sessions import (
+from minibroker.broker.groups.classic.events import Step
+from minibroker.broker.groups.classic.group import ClassicGroup
+from minibroker.broker.groups.classic.joining import on_join
+from minibroker.broker.groups.classic.rebalance import on_join_timer, on_sync_timer
+from minibroker.broker.groups.classic.sessions import (
     on_heartbeat,
     on_leave,
     on_loaded,
     on_session_timer,
     on_unloaded,
 )
-from minibroker.groups.classic.stored import group_of
-from minibroker.groups.classic.syncing import on_sync
-from minibroker.groups.member_requests import Join, JoinAnswer, Leaving, Sync, SyncAnswer
-from minibroker.groups.steps import ClassicSettings, StartTimer, TimerKind
-from minibroker.protocol.stored.group_metadata import GroupMetadataValue
+from minibroker.broker.groups.classic.stored import group_of
+from minibroker.broker.groups.classic.syncing import on_sync
+from minibroker.broker.groups.member_requests import Join, JoinAnswer, Leaving, Sync, SyncAnswer
+from minibroker.broker.groups.steps import ClassicSettings, StartTimer, TimerKind
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.protocol.stored.group_metadata import GroupMetadataValue
 from tests.scenario.transcripts import words_of
 
 if TYPE_CHECKING:

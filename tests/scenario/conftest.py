@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker import slices
+from minibroker.broker import slices
 
 ENDLESS_S = 3600.0
 

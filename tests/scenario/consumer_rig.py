@@ -29,23 +29,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minibroker.cluster.image import PartitionImage, TopicImage
-from minibroker.config.broker import BrokerConfig
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
-from minibroker.groups.classic.group import ClassicGroup
-from minibroker.groups.classic.membership import ClassicMembership
-from minibroker.groups.consumer.embedded import read_assignment, write_assignment
-from minibroker.groups.consumer.group import ConsumerGroup
-from minibroker.groups.consumer.heartbeat import Heartbeat, HeartbeatAnswer
-from minibroker.groups.consumer.member import without_epochs
-from minibroker.groups.consumer.membership import ConsumerMembership
-from minibroker.groups.member_requests import Join, JoinAnswer, Leaving, Sync, SyncAnswer
-from minibroker.groups.records import decode_record
-from minibroker.groups.shard import GroupShard
-from minibroker.groups.steps import classic_settings_of
-from minibroker.ids import TopicId
-from minibroker.protocol.stored.consumer_protocol_subscription import (
+from minibroker.broker.cluster.image import PartitionImage, TopicImage
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.groups.classic.group import ClassicGroup
+from minibroker.broker.groups.classic.membership import ClassicMembership
+from minibroker.broker.groups.consumer.embedded import read_assignment, write_assignment
+from minibroker.broker.groups.consumer.group import ConsumerGroup
+from minibroker.broker.groups.consumer.heartbeat import Heartbeat, HeartbeatAnswer
+from minibroker.broker.groups.consumer.member import without_epochs
+from minibroker.broker.groups.consumer.membership import ConsumerMembership
+from minibroker.broker.groups.member_requests import Join, JoinAnswer, Leaving, Sync, SyncAnswer
+from minibroker.broker.groups.records import decode_record
+from minibroker.broker.groups.shard import GroupShard
+from minibroker.broker.groups.steps import classic_settings_of
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.ids import TopicId
+from minibroker.kafka.protocol.stored.consumer_protocol_subscription import (
     ConsumerProtocolSubscription,
     TopicPartition,
 )
@@ -57,8 +57,8 @@ from tests.support.in_process import ManualClock
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from minibroker.groups.consumer.assignor import Assignment
-    from minibroker.groups.consumer.member import OwnedPartitions
+    from minibroker.broker.groups.consumer.assignor import Assignment
+    from minibroker.broker.groups.consumer.member import OwnedPartitions
 
 GROUP = "g"
 START_MS = 1_000_000

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.cluster.image import MetadataImage
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
+from minibroker.broker.cluster.image import MetadataImage
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from minibroker.groups.group import GroupRecord
+    from minibroker.broker.groups.group import GroupRecord
     from tests.support.in_process import ManualClock
 
 

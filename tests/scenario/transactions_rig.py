@@ -25,25 +25,25 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from minibroker.cluster.internal_topics import TRANSACTIONS_TOPIC
-from minibroker.config.broker import BrokerConfig
-from minibroker.config.dynamic import DynamicConfig
-from minibroker.errors import KafkaError
-from minibroker.ids import NO_PRODUCER_ID, TopicPartition
-from minibroker.partitions.journal_partition import decode_batches
-from minibroker.transactions.coordinator import TransactionCoordinator
-from minibroker.transactions.records import decode
+from minibroker.broker.cluster.internal_topics import TRANSACTIONS_TOPIC
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.config.dynamic import DynamicConfig
+from minibroker.broker.partitions.journal_partition import decode_batches
+from minibroker.broker.transactions.coordinator import TransactionCoordinator
+from minibroker.broker.transactions.records import decode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.ids import NO_PRODUCER_ID, TopicPartition
 from tests.scenario.surroundings import ManualTimers
 from tests.scenario.transcripts import words_of
-from tests.unit.partitions.conftest import World
+from tests.unit.broker.partitions.conftest import World
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
     from pathlib import Path
 
-    from minibroker.cluster.image import MetadataImage
-    from minibroker.partitions.markers import EndOfTransaction
-    from minibroker.transactions.state import TransactionMetadata
+    from minibroker.broker.cluster.image import MetadataImage
+    from minibroker.broker.partitions.markers import EndOfTransaction
+    from minibroker.broker.transactions.state import TransactionMetadata
 
 ID = "t"
 TIMEOUT_MS = 60_000

@@ -8,36 +8,36 @@ import asyncio
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from minibroker.error_codes import ErrorCode
-from minibroker.ids import TopicPartition
-from minibroker.protocol.messages.delete_records import (
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     DeleteRecordsTopic,
 )
-from minibroker.protocol.messages.fetch import (
+from minibroker.kafka.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
     FetchTopic,
     PartitionData,
 )
-from minibroker.protocol.messages.list_offsets import (
+from minibroker.kafka.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from minibroker.protocol.messages.produce import (
+from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
 )
-from minibroker.records.batch import iterate_headers
-from minibroker.records.builder import build_batch
-from minibroker.records.record import Record, decode_records
+from minibroker.kafka.records.batch import iterate_headers
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record, decode_records
 from tests.simulation.connections import FAILURES, Connections, RefusedError
 from tests.simulation.loop import START_MS
 from tests.simulation.plan import BRIEF_PARTITIONS, BRIEF_TOPIC, TOPIC, UNCLEAN_TOPIC

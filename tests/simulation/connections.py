@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from minibroker.cluster.image import Endpoint
-from minibroker.errors import MinibrokerError
-from minibroker.peers.connection import PeerConnection
+from minibroker.broker.cluster.image import Endpoint
+from minibroker.broker.peers.connection import PeerConnection
+from minibroker.kafka.errors import MinibrokerError
 from tests.simulation.network import FIRST_PORT
 
 if TYPE_CHECKING:
-    from minibroker.ids import TopicPartition
+    from minibroker.kafka.ids import TopicPartition
     from tests.simulation.world import World
 
 TIMEOUT_S = 2.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from minibroker.errors import MinibrokerError
+from minibroker.kafka.errors import MinibrokerError
 from tests.simulation.loop import CLIENT
 from tests.simulation.plan import BRIEF_PARTITIONS, BRIEF_TOPIC, REPLICAS, TOPIC
 from tests.simulation.stale_controller import StaleController

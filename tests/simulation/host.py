@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.app import Broker
-from minibroker.cluster import paths
-from minibroker.config.broker import BrokerConfig
-from minibroker.errors import MinibrokerError
-from minibroker.handlers.registry import ONLY_WITH_ZOOKEEPER, supported_versions
-from minibroker.storage.log_directory import LogDirectory
+from minibroker.broker.app import Broker
+from minibroker.broker.cluster import paths
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.handlers.registry import ONLY_WITH_ZOOKEEPER, supported_versions
+from minibroker.broker.storage.log_directory import LogDirectory
+from minibroker.kafka.errors import MinibrokerError
 from tests.simulation.loop import Machine, OrderedSet
 from tests.simulation.network import FIRST_PORT
 from tests.simulation.rules import content
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Iterator
 
-    from minibroker.ids import TopicPartition
-    from minibroker.partitions.partition import Partition
+    from minibroker.broker.partitions.partition import Partition
+    from minibroker.kafka.ids import TopicPartition
     from tests.simulation.tree import TreeSession
     from tests.simulation.world import World
 

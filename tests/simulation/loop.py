@@ -157,7 +157,7 @@ class SimulatedClock:
 
 
 class SimulatedWorker:
-    """`minibroker.worker.Worker` whose tasks run on the loop a little later, in order.
+    """`minibroker.broker.worker.Worker` whose tasks run on the loop a little later, in order.
 
     Its two methods stand in the place of the real ones. A machine that stops loses its open tasks.
     """

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextvars import Context
 
-    from minibroker.config.broker import Listener
-    from minibroker.server.connections import Connections
+    from minibroker.broker.config.broker import Listener
+    from minibroker.broker.server.connections import Connections
     from tests.simulation.loop import Machine, SimulatedLoop
 
 FIRST_PORT = 9000
@@ -150,7 +150,7 @@ class SimulatedListener:
 
     def accept(self, host: str, port: int) -> Any:
         """Return the protocol of a new connection."""
-        from minibroker.server.transport import ClientTransport  # noqa: PLC0415
+        from minibroker.broker.server.transport import ClientTransport  # noqa: PLC0415
 
         return ClientTransport(self._connections, self.listener, host, port)
 

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minibroker.cluster import controller
-from minibroker.cluster.partition_states import PartitionStates
-from minibroker.cluster.tree import ANY_VERSION
-from minibroker.handlers import fetch_reading
-from minibroker.partitions import replicas
-from minibroker.partitions.partition import Partition
-from minibroker.partitions.replicas import Replicas
-from minibroker.replication import fetcher
-from minibroker.storage.producer_state import ProducerState
+from minibroker.broker.cluster import controller
+from minibroker.broker.cluster.partition_states import PartitionStates
+from minibroker.broker.cluster.tree import ANY_VERSION
+from minibroker.broker.handlers import fetch_reading
+from minibroker.broker.partitions import replicas
+from minibroker.broker.partitions.partition import Partition
+from minibroker.broker.partitions.replicas import Replicas
+from minibroker.broker.replication import fetcher
+from minibroker.broker.storage.producer_state import ProducerState
 
 if TYPE_CHECKING:
-    from minibroker.cluster.codecs import PartitionState
-    from minibroker.cluster.image import PartitionImage
+    from minibroker.broker.cluster.codecs import PartitionState
+    from minibroker.broker.cluster.image import PartitionImage
 
 Places = list[tuple[Any, str, Any]]
 

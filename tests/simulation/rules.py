@@ -20,17 +20,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from minibroker.ids import TopicPartition
-from minibroker.partitions.role import Leader
-from minibroker.records.batch import iterate_headers
-from minibroker.records.record import decode_records
-from minibroker.storage import log_reads
+from minibroker.broker.partitions.role import Leader
+from minibroker.broker.storage import log_reads
+from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.records.batch import iterate_headers
+from minibroker.kafka.records.record import decode_records
 from tests.simulation.plan import BRIEF_TOPIC, MIN_INSYNC, UNCLEAN_TOPIC
 from tests.simulation.transactions import committed_of
 
 if TYPE_CHECKING:
-    from minibroker.partitions.partition import Partition
-    from minibroker.storage.partition_log import PartitionLog
+    from minibroker.broker.partitions.partition import Partition
+    from minibroker.broker.storage.partition_log import PartitionLog
     from tests.simulation.clients import Clients
     from tests.simulation.host import Host
     from tests.simulation.loop import Machine

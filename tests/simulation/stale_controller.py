@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from minibroker.cluster import paths
-from minibroker.ids import ZERO_TOPIC_ID
-from minibroker.protocol.messages.leader_and_isr import (
+from minibroker.broker.cluster import paths
+from minibroker.kafka.ids import ZERO_TOPIC_ID
+from minibroker.kafka.protocol.messages.leader_and_isr import (
     LeaderAndIsrPartitionState,
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
     LeaderAndIsrTopicState,
 )
-from minibroker.protocol.messages.stop_replica import (
+from minibroker.kafka.protocol.messages.stop_replica import (
     StopReplicaPartitionState,
     StopReplicaRequest,
     StopReplicaResponse,
     StopReplicaTopicState,
 )
-from minibroker.protocol.messages.update_metadata import (
+from minibroker.kafka.protocol.messages.update_metadata import (
     UpdateMetadataBroker,
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
@@ -34,8 +34,8 @@ from tests.simulation.connections import FAILURES, Connections
 from tests.simulation.plan import BRIEF_TOPIC
 
 if TYPE_CHECKING:
-    from minibroker.cluster.codecs import PartitionState
-    from minibroker.ids import TopicPartition
+    from minibroker.broker.cluster.codecs import PartitionState
+    from minibroker.kafka.ids import TopicPartition
     from tests.simulation.host import Host
     from tests.simulation.world import World
 

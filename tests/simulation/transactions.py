@@ -10,38 +10,38 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from minibroker.error_codes import ErrorCode
-from minibroker.protocol.messages.add_partitions_to_txn import (
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
 )
-from minibroker.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from minibroker.protocol.messages.find_coordinator import (
+from minibroker.kafka.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from minibroker.kafka.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from minibroker.protocol.messages.init_producer_id import (
+from minibroker.kafka.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from minibroker.protocol.messages.produce import (
+from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
 )
-from minibroker.records.batch import iterate_headers
-from minibroker.records.builder import build_batch
-from minibroker.records.control import read_marker
-from minibroker.records.record import Record, decode_records
+from minibroker.kafka.records.batch import iterate_headers
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.control import read_marker
+from minibroker.kafka.records.record import Record, decode_records
 from tests.simulation.connections import FAILURES, Connections, RefusedError
 from tests.simulation.loop import START_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minibroker.ids import TopicPartition
+    from minibroker.kafka.ids import TopicPartition
     from tests.simulation.world import World
 
 TIMEOUT_MS = 3000

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minibroker.cluster.tree import (
+from minibroker.broker.cluster.tree import (
     ANY_VERSION,
     BadVersion,
     Check,
@@ -27,13 +27,13 @@ from minibroker.cluster.tree import (
     child_path,
     parent_of,
 )
-from minibroker.errors import CoordinationError
+from minibroker.kafka.errors import CoordinationError
 from tests.simulation.loop import MACHINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from minibroker.cluster.tree import Cancel, Operation
+    from minibroker.broker.cluster.tree import Cancel, Operation
     from tests.simulation.loop import Machine, SimulatedClock
     from tests.simulation.network import Network
 
@@ -156,7 +156,7 @@ class SimulatedTree:
 
 
 class TreeSession:
-    """`minibroker.cluster.tree.Tree` of one machine."""
+    """`minibroker.broker.cluster.tree.Tree` of one machine."""
 
     is_shared = True
     change_count = 0

@@ -1,7 +1,7 @@
 """A few brokers, clients and faults on simulated time: one run of one seed.
 
-The brokers are `minibroker.app.Broker`, whole and as they are. Time, sockets, threads, the metadata
-tree and the disks are simulated. `plan` says what happens in a run, `faults` does it.
+The brokers are `minibroker.broker.app.Broker`, whole and as they are. Time, sockets, threads, the
+metadata tree and the disks are simulated. `plan` says what happens in a run, `faults` does it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import minibroker.server.server
-import minibroker.slices
-from minibroker.cluster import paths
-from minibroker.cluster.codecs import decode_state, decode_topic
-from minibroker.ids import TopicPartition
-from minibroker.worker import Worker
+import minibroker.broker.server.server
+import minibroker.broker.slices
+from minibroker.broker.cluster import paths
+from minibroker.broker.cluster.codecs import decode_state, decode_topic
+from minibroker.broker.worker import Worker
+from minibroker.kafka.ids import TopicPartition
 from tests.simulation.clients import Clients
 from tests.simulation.faults import Faults
 from tests.simulation.host import Host
@@ -42,8 +42,8 @@ from tests.support.faulty_files import PowerCut
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minibroker.app import Broker
-    from minibroker.cluster.codecs import PartitionState, TopicAssignment
+    from minibroker.broker.app import Broker
+    from minibroker.broker.cluster.codecs import PartitionState, TopicAssignment
     from tests.simulation.plan import Plan
     from tests.simulation.tree import TreeSession
 
@@ -274,10 +274,10 @@ class World:
 def _simulated(chance: random.Random) -> Iterator[None]:
     """Put the simulated parts in the places of sockets, threads and chance."""
     places = [
-        (minibroker.server.server, "ListeningSocket", SimulatedListener),
+        (minibroker.broker.server.server, "ListeningSocket", SimulatedListener),
         (Worker, "_submit", SimulatedWorker.submit),
         (Worker, "close", SimulatedWorker.close),
-        (minibroker.slices, "perf_counter", lambda: 0.0),
+        (minibroker.broker.slices, "perf_counter", lambda: 0.0),
         (os, "urandom", chance.randbytes),
     ]
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in places]

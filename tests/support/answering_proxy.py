@@ -16,14 +16,14 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
-from minibroker.handlers.registry import load_handler
-from minibroker.metrics import Metrics
-from minibroker.protocol.api_keys import APIS, FIND_COORDINATOR, METADATA, load_messages
-from minibroker.protocol.header import parse_request_header, response_header_version
-from minibroker.protocol.primitives import Reader
-from minibroker.server.answers import Answer, error_response
+from minibroker.broker.handlers.registry import load_handler
+from minibroker.broker.metrics import Metrics
+from minibroker.broker.server.answers import Answer, error_response
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.protocol.api_keys import APIS, FIND_COORDINATOR, METADATA, load_messages
+from minibroker.kafka.protocol.header import parse_request_header, response_header_version
+from minibroker.kafka.protocol.primitives import Reader
 from tests.support.connection import receive_exactly
 
 _VERSIONS = (0, 99)

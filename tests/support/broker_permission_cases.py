@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
+from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
 from tests.support.permission_cases import CASES, Case, fetch_of
 
 _OLD: Final = "3.9.1"

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from minibroker.config.listeners import Listener, SecurityProtocol
+from minibroker.broker.config.listeners import Listener, SecurityProtocol
 
 SSL_LISTENER = Listener("SSL", "127.0.0.1", 0, SecurityProtocol.SSL)
 STORES = Path(__file__).parents[1] / "golden" / "stores"

@@ -1,30 +1,30 @@
-"""Clusters for tests of `minibroker/cluster`, and a listener that records its calls."""
+"""Clusters for tests of `minibroker/broker/cluster`, and a listener that records its calls."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minibroker.clock import SystemClock
-from minibroker.cluster import paths
-from minibroker.cluster.cluster import Cluster, ClusterSettings
-from minibroker.cluster.codecs import (
+from minibroker.broker.cluster import paths
+from minibroker.broker.cluster.cluster import Cluster, ClusterSettings
+from minibroker.broker.cluster.codecs import (
     PartitionState,
     TopicAssignment,
     encode_broker,
     encode_state,
     encode_topic,
 )
-from minibroker.cluster.controller import new_topic_id
-from minibroker.cluster.image import BrokerInfo, Endpoint, TopicImage
-from minibroker.cluster.tree import Create
+from minibroker.broker.cluster.controller import new_topic_id
+from minibroker.broker.cluster.image import BrokerInfo, Endpoint, TopicImage
+from minibroker.broker.cluster.tree import Create
+from minibroker.clock import SystemClock
 
 if TYPE_CHECKING:
     import pytest
 
-    from minibroker.cluster.tree import Tree
-    from minibroker.error_codes import ErrorCode
-    from minibroker.errors import KafkaError
-    from minibroker.evidence import DeletionEvidence
+    from minibroker.broker.cluster.tree import Tree
+    from minibroker.broker.evidence import DeletionEvidence
+    from minibroker.kafka.error_codes import ErrorCode
+    from minibroker.kafka.errors import KafkaError
 
 
 class Recorder:

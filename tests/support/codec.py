@@ -10,9 +10,9 @@ import functools
 import typing
 from typing import Any
 
-from minibroker.protocol.api_keys import APIS, load_messages
-from minibroker.protocol.message import Message
-from minibroker.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.api_keys import APIS, load_messages
+from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.primitives import Reader, Writer
 
 KEYS = {api.module: key for key, api in APIS.items()}
 

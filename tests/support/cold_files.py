@@ -13,7 +13,7 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-from minibroker.storage.files import probed
+from minibroker.broker.storage.files import probed
 from tests.support.watched_files import Call, WatchedFiles
 
 if TYPE_CHECKING:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.records.builder import build_batch
-from minibroker.records.control import TransactionMarker, build_marker
-from minibroker.records.record import Record
-from minibroker.storage.compaction.cleaner import plan_round
-from minibroker.storage.compaction.cleaning import Cleaning
-from minibroker.storage.compaction.offset_map import OffsetMap
-from minibroker.storage.compaction.selection import LogFacts, candidate_of
+from minibroker.broker.storage.compaction.cleaner import plan_round
+from minibroker.broker.storage.compaction.cleaning import Cleaning
+from minibroker.broker.storage.compaction.offset_map import OffsetMap
+from minibroker.broker.storage.compaction.selection import LogFacts, candidate_of
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.control import TransactionMarker, build_marker
+from minibroker.kafka.records.record import Record
 from tests.support.logs import NOW_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.storage.compaction.selection import Candidate
-    from minibroker.storage.partition_log import PartitionLog
+    from minibroker.broker.storage.compaction.selection import Candidate
+    from minibroker.broker.storage.partition_log import PartitionLog
 
 Pair = tuple[bytes | None, bytes | None]
 DAY_MS = 86_400_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from minibroker.storage.files import Files
+from minibroker.broker.storage.files import Files
 
 
 class CountingFiles(Files):

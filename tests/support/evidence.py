@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from minibroker.evidence import marked_topic
+from minibroker.broker.evidence import marked_topic
 
 MARKED: Final = marked_topic("/admin/delete_topics/t")

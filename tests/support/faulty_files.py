@@ -7,7 +7,7 @@ number of bytes, `keep_names` the number of changes of names. The two are indepe
 system with a journal for names only: a file may have its new name and no content.
 
 With nothing set it behaves exactly as `Files`: both run the same contract tests
-(`tests/unit/storage/test_files.py`).
+(`tests/unit/broker/storage/test_files.py`).
 """
 
 # ruff: noqa: PTH102, PTH105, PTH106, PTH108, PTH110, PTH116, PTH119, PTH120, PTH123
@@ -18,13 +18,13 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from minibroker.storage.files import Files
+from minibroker.broker.storage.files import Files
 
 if TYPE_CHECKING:
     import mmap
     from collections.abc import Callable, Sequence
 
-    from minibroker.storage.files import Buffer
+    from minibroker.broker.storage.files import Buffer
 
 
 class PowerCut(BaseException):

@@ -9,18 +9,18 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from minibroker.records.builder import build_batch
-from minibroker.records.compression import CODEC_NAMES
-from minibroker.records.control import TransactionMarker, build_marker
-from minibroker.records.message_set import build_message_set
-from minibroker.records.record import Record
-from minibroker.storage import log_reads
+from minibroker.broker.storage import log_reads
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.compression import CODEC_NAMES
+from minibroker.kafka.records.control import TransactionMarker, build_marker
+from minibroker.kafka.records.message_set import build_message_set
+from minibroker.kafka.records.record import Record
 from tests.support.logs import NOW_MS, TOPIC_ID, config, open_manager
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from minibroker.storage.partition_log import PartitionLog
+    from minibroker.broker.storage.partition_log import PartitionLog
 
 FORMATS = ("0.9.0", "0.10.2", "0.11.0", "3.0", "2.8")
 PRODUCER = {"producer_id": 7, "producer_epoch": 2}

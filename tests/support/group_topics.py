@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from minibroker.cluster.image import MetadataImage, PartitionImage, TopicImage
-from minibroker.groups.consumer.topics import ImageTopics
-from minibroker.ids import TopicId
+from minibroker.broker.cluster.image import MetadataImage, PartitionImage, TopicImage
+from minibroker.broker.groups.consumer.topics import ImageTopics
+from minibroker.kafka.ids import TopicId
 
 ID = TopicId(bytes.fromhex("00112233445566778899aabbccddeeff"))
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.partitions.append_queue import fail_answer
-from minibroker.partitions.flushing import Flusher
+from minibroker.broker.partitions.append_queue import fail_answer
+from minibroker.broker.partitions.flushing import Flusher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.errors import MinibrokerError, StorageError
+    from minibroker.kafka.errors import MinibrokerError, StorageError
 
 
 class HeldDisk:

@@ -1,8 +1,8 @@
 """A broker in the test's own loop, and a raw asyncio client for it.
 
-`InProcessBroker` starts `minibroker.app.Broker` on a free port with a directory of its own; a test
-reaches into it (`broker.partitions`, `server`) to see what a client cannot. `RawClient` sends our
-generated requests at any version, or any bytes at all.
+`InProcessBroker` starts `minibroker.broker.app.Broker` on a free port with a directory of its own.
+A test reaches into it (`broker.partitions`, `server`) to see what a client cannot. `RawClient`
+sends our generated requests at any version, or any bytes at all.
 
     async with InProcessBroker(tmp_path) as running:
         async with await running.connect() as client:
@@ -16,26 +16,26 @@ import contextlib
 from struct import pack, unpack
 from typing import TYPE_CHECKING, Any
 
-from minibroker.app import Broker
-from minibroker.config.broker import BrokerConfig
-from minibroker.protocol.api_keys import load_messages
-from minibroker.protocol.header import response_header_version, write_request_header
-from minibroker.protocol.primitives import Reader, Writer
-from minibroker.records.builder import build_batch
-from minibroker.records.record import Record
-from minibroker.storage.files import REAL_FILES
+from minibroker.broker.app import Broker
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.kafka.protocol.api_keys import load_messages
+from minibroker.kafka.protocol.header import response_header_version, write_request_header
+from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from minibroker.broker.cluster.tree import Tree
+    from minibroker.broker.config.options import TopicToCreate
+    from minibroker.broker.partitions.manager import PartitionManager
+    from minibroker.broker.server.server import Server
+    from minibroker.broker.storage.files import Files
     from minibroker.clock import Clock
-    from minibroker.cluster.tree import Tree
-    from minibroker.config.options import TopicToCreate
-    from minibroker.partitions.manager import PartitionManager
-    from minibroker.server.server import Server
-    from minibroker.storage.files import Files
 
 TIMEOUT_S = 180.0
 START_MS = 1_700_000_000_000

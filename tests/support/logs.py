@@ -5,24 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minibroker.config.broker import BrokerConfig
-from minibroker.config.topic import TopicConfig, broker_topic_values, topic_config
-from minibroker.records.batch import iterate_headers
-from minibroker.records.builder import build_batch
-from minibroker.records.record import Record, decode_records
-from minibroker.storage import log_reads
-from minibroker.storage.disk import Disk
-from minibroker.storage.files import REAL_FILES
-from minibroker.storage.log_manager import LogManager
-from minibroker.storage.tasks import RemoveTask
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.config.topic import TopicConfig, broker_topic_values, topic_config
+from minibroker.broker.storage import log_reads
+from minibroker.broker.storage.disk import Disk
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.broker.storage.log_manager import LogManager
+from minibroker.broker.storage.tasks import RemoveTask
+from minibroker.kafka.records.batch import iterate_headers
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record, decode_records
 from tests.support.faulty_files import FaultyFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from minibroker.ids import TopicId
-    from minibroker.storage.files import Files
-    from minibroker.storage.partition_log import PartitionLog
+    from minibroker.broker.storage.files import Files
+    from minibroker.broker.storage.partition_log import PartitionLog
+    from minibroker.kafka.ids import TopicId
 
 NOW_MS = 1_700_000_000_000
 TOPIC_ID: TopicId = bytes(range(16))  # type: ignore[assignment]

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from minibroker.cluster.image import BrokerInfo, Endpoint
-from minibroker.peers.client import PeerClient
-from minibroker.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
-from minibroker.protocol.primitives import Writer
+from minibroker.broker.cluster.image import BrokerInfo, Endpoint
+from minibroker.broker.peers.client import PeerClient
+from minibroker.kafka.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from minibroker.kafka.protocol.primitives import Writer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping

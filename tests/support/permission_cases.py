@@ -13,9 +13,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minibroker.records.builder import build_batch
-from minibroker.records.record import Record
-from minibroker.security.acls import CLUSTER_NAME, Operation, ResourceType
+from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record
 from tests.support.waiting import wait_until
 from tests.support.wire import WireClient
 

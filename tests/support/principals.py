@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.protocol.messages.api_versions import ApiVersionsRequest
+from minibroker.kafka.protocol.messages.api_versions import ApiVersionsRequest
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, RawClient

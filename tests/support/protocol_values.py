@@ -83,12 +83,12 @@ class ValueMaker:
 
 def class_of(spec: MessageSpec) -> Any:
     """Return the generated class of a message."""
-    return getattr(import_module(f"minibroker.protocol.{spec.module}"), spec.class_name)
+    return getattr(import_module(f"minibroker.kafka.protocol.{spec.module}"), spec.class_name)
 
 
 def to_object(spec: MessageSpec, value: dict[str, Any]) -> Any:
     """Return the generated object of a dict; absent fields get the constructor's defaults."""
-    module = import_module(f"minibroker.protocol.{spec.module}")
+    module = import_module(f"minibroker.kafka.protocol.{spec.module}")
     return class_of(spec)(**_arguments(spec, module, spec.fields, value))
 
 

@@ -24,7 +24,7 @@ from aiokafka import (
 )
 from aiokafka.errors import KafkaError as AioKafkaError
 
-from minibroker.error_codes import ErrorCode
+from minibroker.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator

@@ -49,7 +49,7 @@ NOT_RUN: Final = {
     "sasl.enabled.mechanisms=GSSAPI": "settings; test_kerberos.py has them",
     "listeners=PLAINTEXT://localhost:9092,TLS": "settings; test_altered_listeners.py runs them",
     "max.connections=": "settings; test_listener_limits.py alters them",
-    "listeners=SSL": "settings of Kafka with files; tests/unit/security has such",
+    "listeners=SSL": "settings of Kafka with files; tests/unit/broker/security has such",
     "broker.id=1": "settings of both kinds; tests/compat_cluster/moving.py writes them",
     "kafka-": "Apache Kafka's scripts; tests/compat_cluster runs the classes behind them",
     "the way of": "a drawing",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.server.receive_buffer import ReceiveBuffer
-from minibroker.server.request_memory import SIZE_BYTES, RequestMemory
+from minibroker.broker.server.receive_buffer import ReceiveBuffer
+from minibroker.broker.server.request_memory import SIZE_BYTES, RequestMemory
 
 if TYPE_CHECKING:
     from collections.abc import Callable

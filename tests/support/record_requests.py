@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minibroker.protocol.messages.fetch import (
+from minibroker.kafka.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
     FetchTopic,
     ForgottenTopic,
 )
-from minibroker.protocol.messages.list_offsets import (
+from minibroker.kafka.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from minibroker.protocol.messages.produce import (
+from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
 )
-from minibroker.records.batch import iterate_headers
+from minibroker.kafka.records.batch import iterate_headers
 from tests.support.in_process import batch_of
 
 if TYPE_CHECKING:

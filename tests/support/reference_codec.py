@@ -1,8 +1,8 @@
 """A slow codec that interprets the spec files: the second opinion on every generated line.
 
-It shares nothing with `minibroker.codegen` and `minibroker.protocol`: it reads the JSON by itself
-and walks it for each value. A message is a dict of its fields; fields that a version does not have
-are left out. It packs and caches nothing, and slices bytes wherever that reads best.
+It shares nothing with `protocol_specs.codegen` and `minibroker.kafka.protocol`: it reads the JSON
+by itself and walks it for each value. A message is a dict of its fields; fields that a version
+does not have are left out. It packs and caches nothing, and slices bytes wherever that reads best.
 """
 
 import json

@@ -13,17 +13,17 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from minibroker.error_codes import ErrorCode
-from minibroker.ids import TopicPartition
-from minibroker.protocol.messages.add_partitions_to_txn import (
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
 )
-from minibroker.protocol.messages.end_txn import EndTxnRequest
-from minibroker.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from minibroker.protocol.messages.init_producer_id import InitProducerIdRequest
-from minibroker.protocol.messages.list_transactions import ListTransactionsRequest
-from minibroker.protocol.messages.produce import (
+from minibroker.kafka.protocol.messages.end_txn import EndTxnRequest
+from minibroker.kafka.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from minibroker.kafka.protocol.messages.init_producer_id import InitProducerIdRequest
+from minibroker.kafka.protocol.messages.list_transactions import ListTransactionsRequest
+from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from minibroker.transactions.coordinator import TransactionCoordinator
-    from minibroker.transactions.state import TransactionMetadata
+    from minibroker.broker.transactions.coordinator import TransactionCoordinator
+    from minibroker.broker.transactions.state import TransactionMetadata
 
 SETTINGS = {"transaction.state.log.num.partitions": "3"}
 TIMEOUT_MS = 60_000

@@ -16,7 +16,7 @@ import threading
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from minibroker.storage.files import Files
+from minibroker.broker.storage.files import Files
 
 if TYPE_CHECKING:
     from collections.abc import Callable

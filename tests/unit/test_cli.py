@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker import __version__
+from minibroker.broker.security.listener_tls import ListenerTls
 from minibroker.cli import (
     EXIT_CANNOT_START,
     EXIT_OK,
@@ -25,7 +26,6 @@ from minibroker.cli import (
     parse_serve,
     parse_topic,
 )
-from minibroker.security.listener_tls import ListenerTls
 from tests.support.certificates import shake_hands
 
 if TYPE_CHECKING:

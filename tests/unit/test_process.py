@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.config.broker import BrokerConfig
-from minibroker.config.control import ControlOptions
-from minibroker.config.options import ServeOptions
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.config.control import ControlOptions
+from minibroker.broker.config.options import ServeOptions
 from minibroker.process import run
 
 if TYPE_CHECKING:

@@ -38,7 +38,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from minibroker.errors import CorruptionError
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records.batch import HEADER_BYTES
+from minibroker.kafka.records.compression import CODEC_NAMES, NONE, decompress
+from minibroker.kafka.records.message_set import OVERHEAD_BYTES, decode_message
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.schemas import NO_TIMESTAMP_TYPE
 from minibroker.pipeline.segments.file import SegmentFile, StoredBatch
@@ -47,14 +50,11 @@ from minibroker.pipeline.segments.parts import SegmentPart, parts_of
 from minibroker.pipeline.segments.record_columns import UNFOLDED_BYTES_MAX
 from minibroker.pipeline.segments.records import SegmentOptions, read_boolean
 from minibroker.pipeline.segments.transactions import AbortedBatches
-from minibroker.records.batch import HEADER_BYTES
-from minibroker.records.compression import CODEC_NAMES, NONE, decompress
-from minibroker.records.message_set import OVERHEAD_BYTES, decode_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minibroker.records.batch import BatchHeader
+    from minibroker.kafka.records.batch import BatchHeader
 
 NAME: Final = "minibroker-batches"
 ROWS_AT_ONCE: Final = 5_000

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.errors import CorruptionError
-from minibroker.records import batch as v2
-from minibroker.records import message_set
-from minibroker.records.batch import BatchHeader, batch_size_at, read_header
-from minibroker.storage.files import REAL_FILES
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records import batch as v2
+from minibroker.kafka.records import message_set
+from minibroker.kafka.records.batch import BatchHeader, batch_size_at, read_header
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator

@@ -20,14 +20,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.errors import CorruptionError
-from minibroker.ids import TopicPartition
+from minibroker.broker.storage import names
+from minibroker.broker.storage.checkpoint import read_offsets
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import OffsetRange, group_ranges
 from minibroker.pipeline.segments.file import SegmentFile
-from minibroker.storage import names
-from minibroker.storage.checkpoint import read_offsets
-from minibroker.storage.files import REAL_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -21,7 +21,9 @@ from pathlib import Path
 from sys import byteorder
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.errors import CorruptionError
+from minibroker.broker.storage import names
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.kafka.errors import CorruptionError
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.segments.file import SegmentFile
 from minibroker.pipeline.segments.layout import segment_paths
@@ -31,8 +33,6 @@ from minibroker.pipeline.segments.transactions import (
     overlapping,
     read_transactions,
 )
-from minibroker.storage import names
-from minibroker.storage.files import REAL_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -24,19 +24,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from minibroker.errors import CorruptionError
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records.batch import RECORDS_AT
+from minibroker.kafka.records.compression import NONE, decompress
+from minibroker.kafka.records.message_set import decode_message
+from minibroker.kafka.records.record import read_varint, size_runs
 from minibroker.pipeline.schemas import NO_TIMESTAMP_TYPE
-from minibroker.records.batch import RECORDS_AT
-from minibroker.records.compression import NONE, decompress
-from minibroker.records.message_set import decode_message
-from minibroker.records.record import read_varint, size_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from minibroker.kafka.records.batch import BatchHeader
+    from minibroker.kafka.records.record import Record
     from minibroker.pipeline.segments.file import StoredBatch
-    from minibroker.records.batch import BatchHeader
-    from minibroker.records.record import Record
 
 UNFOLDED_BYTES_MAX: Final = 512 << 20
 """Most uncompressed bytes of one batch: positions are 32 bits wide."""

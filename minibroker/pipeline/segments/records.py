@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from minibroker.errors import CorruptionError
+from minibroker.kafka.errors import CorruptionError
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import INTERNAL_TOPICS
 from minibroker.pipeline.schemas import arrow_schema, record_schema

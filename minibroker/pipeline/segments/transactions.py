@@ -16,18 +16,18 @@ from operator import itemgetter
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.errors import CorruptionError
-from minibroker.records.control import read_marker
-from minibroker.storage import names
-from minibroker.storage.disk import Disk
-from minibroker.storage.files import REAL_FILES
-from minibroker.storage.header_walk import walk_headers
-from minibroker.storage.producer_state import parse_snapshot
+from minibroker.broker.storage import names
+from minibroker.broker.storage.disk import Disk
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.broker.storage.header_walk import walk_headers
+from minibroker.broker.storage.producer_state import parse_snapshot
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records.control import read_marker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from minibroker.records.batch import BatchHeader
+    from minibroker.kafka.records.batch import BatchHeader
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from minibroker.records.partitioner import MULTIPLIER, SEED, murmur2
+from minibroker.kafka.records.partitioner import MULTIPLIER, SEED, murmur2
 
 FEW: Final = 64
 """Keys of one class of lengths up to which Python is quicker than Arrow's calls."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from minibroker.kafka.records.compression import CODEC_IDS, SNAPPY
 from minibroker.pipeline.sink.encoding import RECORDS_MAX
 from minibroker.pipeline.sink.options import RECORD_BYTES_MAX
 from minibroker.pipeline.wire.produce_queue import IN_FLIGHT_MAX, ProduceLimits
 from minibroker.pipeline.wire.settings import UnservedError, WireSettings, wire_settings
-from minibroker.records.compression import CODEC_IDS, SNAPPY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

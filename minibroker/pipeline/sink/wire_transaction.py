@@ -23,8 +23,12 @@ import pyarrow.compute as pc
 from confluent_kafka import KafkaError as LibrdkafkaError
 
 from minibroker.clock import SystemClock
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import ConfigError, KafkaError, ProtocolError
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import ConfigError, KafkaError, ProtocolError
+from minibroker.kafka.protocol.dialogue import BrokerRefusedError
+from minibroker.kafka.records.batch import SEQUENCE_MAX, TRANSACTIONAL_FLAG
+from minibroker.kafka.records.builder import seal_batch
+from minibroker.kafka.records.compression import NONE, compress
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.sink import transaction
@@ -46,10 +50,6 @@ from minibroker.pipeline.wire.outgoing_batch import OutgoingBatch
 from minibroker.pipeline.wire.produce_queue import ProduceQueue
 from minibroker.pipeline.wire.settings import UnservedError
 from minibroker.pipeline.wire.transactions import ProducerSession
-from minibroker.protocol.dialogue import BrokerRefusedError
-from minibroker.records.batch import SEQUENCE_MAX, TRANSACTIONAL_FLAG
-from minibroker.records.builder import seal_batch
-from minibroker.records.compression import NONE, compress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

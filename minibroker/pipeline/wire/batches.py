@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
+from minibroker.kafka.records.batch import iterate_headers
+from minibroker.kafka.records.control import read_marker
 from minibroker.pipeline.segments.file import StoredBatch, check_crc
-from minibroker.records.batch import iterate_headers
-from minibroker.records.control import read_marker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from minibroker.protocol.primitives import Buffer
+    from minibroker.kafka.protocol.primitives import Buffer
 
 
 class FetchedBatches(NamedTuple):

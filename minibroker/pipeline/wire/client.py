@@ -16,22 +16,22 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import ConfigError, KafkaError, ProtocolError
-from minibroker.pipeline.wire.connection import WireConnection
-from minibroker.protocol.answer_parts import by_partition, part_of
-from minibroker.protocol.dialogue import BrokerRefusedError
-from minibroker.protocol.messages.list_offsets import (
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import ConfigError, KafkaError, ProtocolError
+from minibroker.kafka.protocol.answer_parts import by_partition, part_of
+from minibroker.kafka.protocol.dialogue import BrokerRefusedError
+from minibroker.kafka.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from minibroker.protocol.messages.metadata import (
+from minibroker.kafka.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
 )
+from minibroker.pipeline.wire.connection import WireConnection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,8 +16,8 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from minibroker.errors import ProtocolError
-from minibroker.protocol.dialogue import (
+from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.protocol.dialogue import (
     SIZE,
     BrokerRefusedError,
     Dialogue,

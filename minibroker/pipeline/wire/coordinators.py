@@ -15,18 +15,18 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError, ProtocolError
-from minibroker.protocol.dialogue import BrokerRefusedError
-from minibroker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
-from minibroker.protocol.messages.describe_groups import DescribeGroupsRequest
-from minibroker.protocol.messages.find_coordinator import (
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError, ProtocolError
+from minibroker.kafka.protocol.dialogue import BrokerRefusedError
+from minibroker.kafka.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from minibroker.kafka.protocol.messages.describe_groups import DescribeGroupsRequest
+from minibroker.kafka.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from minibroker.protocol.messages.offset_commit import OffsetCommitRequest
-from minibroker.protocol.messages.offset_fetch import OffsetFetchRequest
-from minibroker.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+from minibroker.kafka.protocol.messages.offset_commit import OffsetCommitRequest
+from minibroker.kafka.protocol.messages.offset_fetch import OffsetFetchRequest
+from minibroker.kafka.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

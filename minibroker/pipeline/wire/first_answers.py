@@ -14,8 +14,9 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Final
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError, MinibrokerError
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError, MinibrokerError
+from minibroker.kafka.protocol.messages.fetch import FetchRequest, FetchResponse
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.wire.reader import (
     MADE_ANEW,
@@ -25,16 +26,15 @@ from minibroker.pipeline.wire.reader import (
     newest_for,
     partitions_told,
 )
-from minibroker.protocol.messages.fetch import FetchRequest, FetchResponse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from minibroker.kafka.protocol.messages.fetch import PartitionData
     from minibroker.pipeline.offsets import OffsetRange
     from minibroker.pipeline.options import SourceOptions
     from minibroker.pipeline.wire.client import PartitionLeader, WireClient
     from minibroker.pipeline.wire.settings import WireSettings
-    from minibroker.protocol.messages.fetch import PartitionData
 
 SMALL_MAX: Final = 2_000
 """Offsets of a range that is asked for together with others."""

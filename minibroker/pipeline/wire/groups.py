@@ -17,35 +17,35 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
-from minibroker.pipeline.wire.coordinators import PAUSE_S, CoordinatorClient
-from minibroker.protocol.answer_parts import by_partition, part_of
-from minibroker.protocol.dialogue import BrokerRefusedError
-from minibroker.protocol.messages.consumer_group_describe import (
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.protocol.answer_parts import by_partition, part_of
+from minibroker.kafka.protocol.dialogue import BrokerRefusedError
+from minibroker.kafka.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
 )
-from minibroker.protocol.messages.describe_groups import (
+from minibroker.kafka.protocol.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-from minibroker.protocol.messages.list_groups import (
+from minibroker.kafka.protocol.messages.list_groups import (
     ListedGroup,
     ListGroupsRequest,
     ListGroupsResponse,
 )
-from minibroker.protocol.messages.offset_commit import (
+from minibroker.kafka.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from minibroker.protocol.messages.offset_fetch import (
+from minibroker.kafka.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestTopic,
     OffsetFetchResponse,
 )
+from minibroker.pipeline.wire.coordinators import PAUSE_S, CoordinatorClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

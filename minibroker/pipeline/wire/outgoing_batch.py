@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from minibroker.records.batch import add_to_sequence, read_header
-from minibroker.records.builder import build_batch
-from minibroker.records.compression import CODEC_NAMES
-from minibroker.records.record import decode_records
+from minibroker.kafka.records.batch import add_to_sequence, read_header
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.compression import CODEC_NAMES
+from minibroker.kafka.records.record import decode_records
 
 if TYPE_CHECKING:
     from minibroker.pipeline.offsets import TopicPartition

@@ -19,25 +19,25 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError, ProtocolError
-from minibroker.pipeline.wire.outgoing_batch import parts_of
-from minibroker.protocol.dialogue import BrokerRefusedError
-from minibroker.protocol.messages.produce import (
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError, ProtocolError
+from minibroker.kafka.protocol.dialogue import BrokerRefusedError
+from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
 )
+from minibroker.pipeline.wire.outgoing_batch import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from minibroker.kafka.protocol.messages.produce import PartitionProduceResponse
     from minibroker.pipeline.offsets import TopicPartition
     from minibroker.pipeline.wire.client import WireClient
     from minibroker.pipeline.wire.connection import WireConnection
     from minibroker.pipeline.wire.outgoing_batch import OutgoingBatch
-    from minibroker.protocol.messages.produce import PartitionProduceResponse
 
 VERSIONS: Final = (3, 11)
 """Versions of Produce: batches of format 2 from 3 on; from 12 on it adds partitions by itself."""

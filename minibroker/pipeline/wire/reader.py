@@ -18,38 +18,38 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import ConfigError, CorruptionError, KafkaError, ProtocolError
-from minibroker.ids import topic_id_to_text
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import ConfigError, CorruptionError, KafkaError, ProtocolError
+from minibroker.kafka.ids import topic_id_to_text
+from minibroker.kafka.protocol.answer_parts import part_of
+from minibroker.kafka.protocol.dialogue import BrokerRefusedError
+from minibroker.kafka.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
+from minibroker.kafka.protocol.primitives import ZERO_UUID
 from minibroker.pipeline import schemas
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.segments.record_columns import Chunk, LegacyChunk, rows_within
 from minibroker.pipeline.wire import range_losses
 from minibroker.pipeline.wire.batches import read_batches
-from minibroker.protocol.answer_parts import part_of
-from minibroker.protocol.dialogue import BrokerRefusedError
-from minibroker.protocol.messages.fetch import (
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    FetchTopic,
-)
-from minibroker.protocol.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
+    from minibroker.kafka.protocol.messages.fetch import PartitionData
+    from minibroker.kafka.records.batch import BatchHeader
     from minibroker.pipeline.offsets import OffsetRange
     from minibroker.pipeline.options import SourceOptions
     from minibroker.pipeline.segments.file import StoredBatch
     from minibroker.pipeline.wire.client import PartitionLeader, WireClient
     from minibroker.pipeline.wire.connection import WireConnection
     from minibroker.pipeline.wire.settings import WireSettings
-    from minibroker.protocol.messages.fetch import PartitionData
-    from minibroker.records.batch import BatchHeader
 
 OLDEST: Final = 4
 NEWEST_BY_NAME: Final = 12

@@ -82,11 +82,11 @@ class WireSettings(NamedTuple):
 
     def context(self) -> ssl.SSLContext:
         """Return the context of TLS. Raises ConfigError, OSError for a file that is not here."""
-        from minibroker.java_formats.key_material import (  # noqa: PLC0415  seldom needed
+        from minibroker.broker.security.tls import client_context  # noqa: PLC0415
+        from minibroker.kafka.java_formats.key_material import (  # noqa: PLC0415  seldom needed
             KeyStore,
             TrustStore,
         )
-        from minibroker.security.tls import client_context  # noqa: PLC0415
 
         told = dict(self.secured)
         trusted, key = _pem(told, "ssl.ca"), _pem(told, "ssl.key")
@@ -102,7 +102,7 @@ class WireSettings(NamedTuple):
 
     def login(self) -> tuple[str, Any]:
         """Return mechanism and `ClientExchange` of a login. Raises ConfigError."""
-        from minibroker.security.sasl.client_exchange import (  # noqa: PLC0415  seldom needed
+        from minibroker.broker.security.sasl.client_exchange import (  # noqa: PLC0415  seldom needed
             PlainClient,
             ScramClient,
         )

@@ -16,31 +16,31 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
-from minibroker.pipeline.wire.coordinators import CoordinatorClient
-from minibroker.pipeline.wire.groups import settled
-from minibroker.protocol.answer_parts import by_partition, part_of
-from minibroker.protocol.messages.add_offsets_to_txn import (
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.protocol.answer_parts import by_partition, part_of
+from minibroker.kafka.protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
 )
-from minibroker.protocol.messages.add_partitions_to_txn import (
+from minibroker.kafka.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnTopic,
 )
-from minibroker.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from minibroker.protocol.messages.init_producer_id import (
+from minibroker.kafka.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from minibroker.kafka.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from minibroker.protocol.messages.txn_offset_commit import (
+from minibroker.kafka.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
+from minibroker.pipeline.wire.coordinators import CoordinatorClient
+from minibroker.pipeline.wire.groups import settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

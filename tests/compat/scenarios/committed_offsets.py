@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minibroker.protocol.stored.consumer_protocol_subscription import ConsumerProtocolSubscription
+from minibroker.kafka.protocol.stored.consumer_protocol_subscription import (
+    ConsumerProtocolSubscription,
+)
 from tests.compat.scenarios import scenario
 from tests.compat.scenarios.group_members import Member, group_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minibroker.protocol.stored.consumer_protocol_subscription import (
+from minibroker.kafka.protocol.stored.consumer_protocol_subscription import (
     ConsumerProtocolSubscription,
     TopicPartition,
 )

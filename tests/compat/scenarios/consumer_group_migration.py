@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minibroker.groups.records import OFFSET_COMMIT, decode_record
-from minibroker.protocol.message import Message
-from minibroker.protocol.stored.consumer_protocol_subscription import TopicPartition
-from minibroker.records.batch import iterate_headers
-from minibroker.records.record import decode_records
+from minibroker.broker.groups.records import OFFSET_COMMIT, decode_record
+from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.stored.consumer_protocol_subscription import TopicPartition
+from minibroker.kafka.records.batch import iterate_headers
+from minibroker.kafka.records.record import decode_records
 from tests.compat.scenarios import scenario
 from tests.compat.scenarios.consumer_group_members import (
     ClassicConsumer,
@@ -20,7 +20,7 @@ from tests.compat.scenarios.consumer_group_members import (
 from tests.compat.scenarios.group_members import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
-    from minibroker.records.record import Record
+    from minibroker.kafka.records.record import Record
     from tests.compat.dialogue import Dialogue
 
 

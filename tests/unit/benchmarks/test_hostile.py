@@ -6,7 +6,7 @@ import gzip
 import struct
 
 from benchmarks import hostile
-from minibroker.records.batch import read_header
+from minibroker.kafka.records.batch import read_header
 
 
 def test_a_small_batch_claims_many_records_at_one_offset() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.scale_wire import Batches
-from minibroker.records.batch import crc_is_valid, read_header
-from minibroker.records.record import decode_records
+from minibroker.kafka.records.batch import crc_is_valid, read_header
+from minibroker.kafka.records.record import decode_records
 
 
 def test_a_batch_has_the_time_it_is_asked_for() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from minibroker.codegen.emit_module import api_source
-from minibroker.codegen.spec import ApiSpec, FieldSpec, Range
+from protocol_specs.codegen.emit_module import api_source
+from protocol_specs.codegen.spec import ApiSpec, FieldSpec, Range
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.codegen import __main__ as command
+from protocol_specs.codegen import __main__ as command
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.codegen.emit import layout_name
-from minibroker.codegen.emit_module import api_source
-from minibroker.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.primitives import Reader, Writer
+from protocol_specs.codegen.emit import layout_name
+from protocol_specs.codegen.emit_module import api_source
 from tests.unit.codegen.specs import api_of, classes_of, field_data
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minibroker.codegen.__main__ import SPECS
-from minibroker.codegen.emit_module import api_source, stored_source
-from minibroker.codegen.spec import StoredRecord
+from protocol_specs.codegen.__main__ import SPECS
+from protocol_specs.codegen.emit_module import api_source, stored_source
+from protocol_specs.codegen.spec import StoredRecord
 from tests.unit.codegen.specs import api_of, classes_of, field_data
 
 if TYPE_CHECKING:

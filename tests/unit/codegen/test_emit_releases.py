@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from minibroker.codegen.emit_releases import releases_source
+from protocol_specs.codegen.emit_releases import releases_source
 
 TABLE = {
     "releases": ["0.9.0", "1.0", "2.0", "3.0"],

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.codegen.emit_tables import api_keys_source, error_codes_source
-from minibroker.error_codes import ErrorCode
+from minibroker.kafka.error_codes import ErrorCode
+from protocol_specs.codegen.emit_tables import api_keys_source, error_codes_source
 from tests.unit.codegen.specs import api_of
 
 if TYPE_CHECKING:

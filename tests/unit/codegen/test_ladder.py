@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from minibroker.codegen.ladder import indented, ladder, starts_of
-from minibroker.codegen.spec import Range
+from protocol_specs.codegen.ladder import indented, ladder, starts_of
+from protocol_specs.codegen.spec import Range
 
 
 def test_one_code_for_all_versions_needs_no_branch() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.codegen.layouts import Digests, differences, digests_of, digests_text, with_new
+from protocol_specs.codegen.layouts import Digests, differences, digests_of, digests_text, with_new
 from tests.unit.codegen.specs import api_of, field_data
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.codegen.spec import (
+from protocol_specs.codegen.spec import (
     Range,
     SpecError,
     StoredRecord,

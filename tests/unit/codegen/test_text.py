@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from minibroker.codegen.text import LINE_LENGTH, banner, sentence, wrapped
+from protocol_specs.codegen.text import LINE_LENGTH, banner, sentence, wrapped
 
 
 def test_a_banner_names_its_origin() -> None:
     lines = banner("Title.", "specs/x.json", "Body.")
     assert lines[2:5] == ['"""Title.', "", "Body."]
-    assert "Generated from specs/x.json by `python -m minibroker.codegen`; do not edit." in lines
+    assert (
+        "Generated from specs/x.json by `python -m protocol_specs.codegen`; do not edit." in lines
+    )
 
 
 def test_wrapped_lines_fit() -> None:

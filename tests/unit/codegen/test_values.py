@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from minibroker.codegen import values
-from minibroker.codegen.spec import Range, StructSpec
+from protocol_specs.codegen import values
+from protocol_specs.codegen.spec import Range, StructSpec
 from tests.unit.codegen.specs import field_of
 
 ALL = Range(0, 3)

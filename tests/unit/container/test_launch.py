@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker import cli
-from minibroker.config.control import ControlOptions
-from minibroker.config.options import TopicToCreate, UsageError
+from minibroker.broker.config.control import ControlOptions
+from minibroker.broker.config.options import TopicToCreate, UsageError
 from minibroker.container import launch
 from minibroker.container.launch import arrange, listener_to_ask, ready_lines
-from minibroker.errors import ConfigError
+from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from minibroker.config.broker import BrokerConfig
+    from minibroker.broker.config.broker import BrokerConfig
 
 # What Testcontainers' Java module sets, with one listener more.
 TESTCONTAINERS = {

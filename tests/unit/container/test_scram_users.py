@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.config.broker import BrokerConfig
-from minibroker.config.secured import SCRAM_CREDENTIALS
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.config.secured import SCRAM_CREDENTIALS
+from minibroker.broker.security.sasl.scram_credentials import credential_of, salted_password
+from minibroker.broker.security.sasl.users import given_credentials
 from minibroker.container.scram_users import given_users, main, parse_specification
-from minibroker.errors import ConfigError
-from minibroker.security.sasl.scram_credentials import credential_of, salted_password
-from minibroker.security.sasl.users import given_credentials
+from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.container.secrets import put_secrets
-from minibroker.errors import ConfigError
+from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path

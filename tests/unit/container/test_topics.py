@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.config.options import TopicToCreate, UsageError
+from minibroker.broker.config.options import TopicToCreate, UsageError
 from minibroker.container.topics import parse_topics
 
 

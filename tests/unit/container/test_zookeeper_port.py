@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.container.zookeeper_port import dismiss, listen, main
-from minibroker.errors import ConfigError
+from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -194,7 +194,7 @@ def test_a_target_that_is_no_url_is_refused_behind_the_token(
 
 def test_the_description_has_every_path_and_field(control: Control) -> None:
     from minibroker.control.bodies import CLOCK_FIELDS, FAULT_FIELDS  # noqa: PLC0415
-    from minibroker.testing.faults import BROKER_FAULTS, LOGIN_FAULTS  # noqa: PLC0415
+    from minibroker.rig.faults import BROKER_FAULTS, LOGIN_FAULTS  # noqa: PLC0415
 
     status, document = control.ask("GET", "/openapi.json")
     assert status == 200

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from minibroker.broker.config.authorizers import STANDARD_AUTHORIZER
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.config.control import ControlOptions
+from minibroker.broker.config.options import TopicToCreate
 from minibroker.cli import UsageError, parse_serve
-from minibroker.config.authorizers import STANDARD_AUTHORIZER
-from minibroker.config.broker import BrokerConfig
-from minibroker.config.control import ControlOptions
-from minibroker.config.options import TopicToCreate
 from minibroker.control.broker import ControlledBroker
-from minibroker.errors import ConfigError, MinibrokerError
+from minibroker.kafka.errors import ConfigError, MinibrokerError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.cluster.image import NO_CONTROLLER
-from minibroker.config.broker import BrokerConfig
+from minibroker.broker.cluster.image import NO_CONTROLLER
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.partitions.journal_partition import JournalState
 from minibroker.control.health import reasons_not_ready
-from minibroker.partitions.journal_partition import JournalState
-from minibroker.testing.node import Node
+from minibroker.rig.node import Node
 
 if TYPE_CHECKING:
     from minibroker.testing import Broker

@@ -13,14 +13,14 @@ from minibroker.control import slices
 from minibroker.control.families import families
 from minibroker.control.slices import Slices
 from minibroker.control.views import groups_of, requests_of, topics_of
-from minibroker.testing.request_log import SeenRequest
+from minibroker.rig.request_log import SeenRequest
 from tests.support.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from minibroker.rig.node import Node
     from minibroker.testing import Broker
-    from minibroker.testing.node import Node
 
 PARTITIONS = 31
 LISTS: dict[str, tuple[Callable[[Node], Iterable[str]], int]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from minibroker.broker.metrics import TimeSum
 from minibroker.control.text_format import (
     counter,
     gauge,
@@ -13,7 +14,6 @@ from minibroker.control.text_format import (
     sample,
     summary,
 )
-from minibroker.metrics import TimeSum
 
 
 def test_names_by_the_rule() -> None:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.config.broker import BrokerConfig
+from minibroker.broker.config.broker import BrokerConfig
 from minibroker.control.http import HttpRequest, HttpServer, Response, json_response
 from minibroker.control.tls import ControlTls
-from minibroker.errors import ConfigError
+from minibroker.kafka.errors import ConfigError
 from tests.support.certificates import (
     broker_certificate,
     certificate_of,

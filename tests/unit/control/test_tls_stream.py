@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.config.broker import BrokerConfig
+from minibroker.broker.config.broker import BrokerConfig
 from minibroker.control.http import HttpRequest, HttpServer, Response, json_response
 from minibroker.control.tls import ControlTls
 from tests.support.certificates import client_tls, tls_settings

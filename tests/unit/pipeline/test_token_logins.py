@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.java_formats import jaas
+from minibroker.broker.security.sasl.oauth import claims_of
+from minibroker.kafka.java_formats import jaas
 from minibroker.pipeline.client_settings import for_admin, for_connector, for_reader, with_token
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.token_logins import JAAS_KEY, MODULE, line_of, login_of
 from minibroker.pipeline.wire.settings import UnservedError, wire_settings
-from minibroker.security.sasl.oauth import claims_of
 from tests.support.certificates import authority_pem
 from tests.support.signed_tokens import rsa_key, write_key
 from tests.support.token_provider import CLIENT, TokenProvider

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.config.authorizers import STANDARD_AUTHORIZER
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
-from minibroker.security.acls import (
+from minibroker.broker.config.authorizers import STANDARD_AUTHORIZER
+from minibroker.broker.security.acls import (
     Acl,
     Entry,
     Operation,
@@ -18,6 +16,8 @@ from minibroker.security.acls import (
     Permission,
     ResourceType,
 )
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
 from minibroker.testing import Allow, Broker, Cluster, Deny
 from minibroker.testing.acls import authorizer_settings, rule_of
 from tests.support.waiting import wait_until

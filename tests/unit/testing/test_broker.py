@@ -25,9 +25,10 @@ from confluent_kafka.admin import (
     NewTopic,
 )
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import ConfigError, KafkaError
-from minibroker.testing import Broker, topic_records
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import ConfigError, KafkaError
+from minibroker.rig import topic_records
+from minibroker.testing import Broker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker import slices
-from minibroker.errors import KafkaError
+from minibroker.broker import slices
+from minibroker.kafka.errors import KafkaError
 from minibroker.testing import Cluster
 from tests.support.waiting import wait_until
 

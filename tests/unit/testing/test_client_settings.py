@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from minibroker.config.listeners import SecurityProtocol
-from minibroker.java_formats.jaas import parse_line
-from minibroker.java_formats.properties import parse_properties
+from minibroker.broker.config.listeners import SecurityProtocol
+from minibroker.kafka.java_formats.jaas import parse_line
+from minibroker.kafka.java_formats.properties import parse_properties
 from minibroker.testing.client_settings import CLIENTS, ClientAccess, ClientLogin
 
 PLAIN = ClientAccess("h:1", SecurityProtocol.PLAINTEXT, Path("ca.pem"), None)

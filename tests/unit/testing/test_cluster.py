@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from minibroker.errors import KafkaError
+from minibroker.kafka.errors import KafkaError
 from minibroker.testing import Cluster
 from tests.support.in_process import TIMEOUT_S
 from tests.support.waiting import wait_until

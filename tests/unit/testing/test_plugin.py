@@ -33,7 +33,7 @@ def test_every_test_finds_the_broker_of_the_run_as_it_was_at_the_start(
     pytester.makepyfile(
         """
         import pytest
-        from minibroker.errors import KafkaError
+        from minibroker.kafka.errors import KafkaError
 
         addresses = set()
 
@@ -250,10 +250,10 @@ def test_the_brokers_modules_are_not_rewritten(pytester: pytest.Pytester) -> Non
     pytester.makepyfile(
         """
         def test_one(kafka):
-            import minibroker.app
-            import minibroker.handlers.fetch
+            import minibroker.broker.app
+            import minibroker.broker.handlers.fetch
 
-            for module in (minibroker.app, minibroker.handlers.fetch):
+            for module in (minibroker.broker.app, minibroker.broker.handlers.fetch):
                 assert type(module.__spec__.loader).__name__ == "SourceFileLoader"
         """
     )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from minibroker.testing.group_views import GroupMember
+from minibroker.rig.group_views import GroupMember
+from minibroker.rig.request_log import SeenRequest
+from minibroker.rig.topic_records import TopicRecord
 from minibroker.testing.report import TEXT_MAX, group_lines, record_lines, request_lines, table
-from minibroker.testing.request_log import SeenRequest
-from minibroker.testing.topic_records import TopicRecord
 
 AT_MS = 1_700_000_000_123
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from minibroker.config.settings import ConfigValues
-from minibroker.errors import ConfigError
-from minibroker.security.listener_tls import ListenerTls
+from minibroker.broker.config.settings import ConfigValues
+from minibroker.broker.security.listener_tls import ListenerTls
+from minibroker.kafka.errors import ConfigError
 from minibroker.testing import Broker
 from minibroker.testing.security import Security
 from tests.support.certificates import SSL_LISTENER, shake_hands

@@ -61,7 +61,7 @@ def data(tmp_path: Path) -> Path:
     producer = {"producer_id": 7, "producer_epoch": 0}
     sent = batch(b"x", b"y", sequence=0, **producer)
     sent[22] |= 0x10  # transactional
-    from minibroker.records.batch import compute_crc  # noqa: PLC0415
+    from minibroker.kafka.records.batch import compute_crc  # noqa: PLC0415
 
     sent[17:21] = compute_crc(sent, 0, len(sent)).to_bytes(4, "big")
     log.append_as_leader(sent, 0, NOW_MS)

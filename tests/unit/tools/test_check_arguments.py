@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.config.options import UsageError
+from minibroker.broker.config.options import UsageError
 from minibroker.tools.check_arguments import parse_check_log
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.records.crc import crc32c
+from minibroker.kafka.records.crc import crc32c
 from minibroker.tools.dump_indexes import TXN_ENTRY
 from tests.support.check import broken_things
 

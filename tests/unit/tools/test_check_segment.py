@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.records.batch import compute_crc
-from minibroker.records.builder import build_batch
-from minibroker.records.record import Record
+from minibroker.kafka.records.batch import compute_crc
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record
 from tests.support import message_sets
 from tests.support.check import broken_things
 

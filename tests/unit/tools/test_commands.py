@@ -49,7 +49,7 @@ def test_wrong_usage_is_one_sentence_and_exit_code_2(
 
 
 def test_serve_does_not_load_the_tools() -> None:
-    script = "import sys, minibroker.app; print([m for m in sys.modules if '.tools' in m])"
+    script = "import sys, minibroker.broker.app; print([m for m in sys.modules if '.tools' in m])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert done.stdout.strip() == b"[]"
 

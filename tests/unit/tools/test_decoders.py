@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.errors import CorruptionError
+from minibroker.kafka.errors import CorruptionError
 from minibroker.tools.decoders import Decoded, decode_text, field_decoder, fields
 from minibroker.tools.log_records import LogRecord
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.config.options import UsageError
+from minibroker.broker.config.options import UsageError
 from minibroker.tools.dump_arguments import INT_MAX, parse_dump_log
 
 DECODES = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.records.builder import build_batch
-from minibroker.records.record import Record
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable

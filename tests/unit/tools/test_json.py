@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from minibroker.protocol.stored.offset_commit import OffsetCommitValue
+from minibroker.kafka.protocol.stored.offset_commit import OffsetCommitValue
 from minibroker.tools.stored_json import to_json, to_line
 
 if TYPE_CHECKING:

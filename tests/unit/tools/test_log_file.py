@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.errors import CorruptionError
-from minibroker.records.builder import build_batch
-from minibroker.records.record import Record
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record
 from minibroker.tools import log_file
 from minibroker.tools.log_file import LogFile
 from tests.support import message_sets

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.errors import CorruptionError
-from minibroker.records.builder import build_batch
-from minibroker.records.control import TransactionMarker, build_marker
-from minibroker.records.record import Record
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.control import TransactionMarker, build_marker
+from minibroker.kafka.records.record import Record
 from minibroker.tools.log_file import LogFile
 from minibroker.tools.log_records import (
     ControlRecord,

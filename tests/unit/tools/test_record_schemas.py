@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.errors import ProtocolError
-from minibroker.protocol.primitives import Reader, Writer
+from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.tools.record_schemas import RawNumber, Schema, line_of, read_framed
 from minibroker.tools.stored_json import Json
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.errors import CorruptionError
-from minibroker.protocol.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
-from minibroker.protocol.stored.transaction_log import TransactionLogKey, TransactionLogValue
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.protocol.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
+from minibroker.kafka.protocol.stored.transaction_log import TransactionLogKey, TransactionLogValue
 from minibroker.tools.group_records import decode_group_record
 from minibroker.tools.log_records import ControlRecord, LogRecord
 from minibroker.tools.metadata_records import decode_metadata_record, raft_content

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 
-from minibroker.storage.producer_batches import RecentBatch
-from minibroker.storage.producer_state import ProducerEntry
+from minibroker.broker.storage.producer_batches import RecentBatch
+from minibroker.broker.storage.producer_state import ProducerEntry
 from minibroker.tools.dump_text import TextOutput
 
 

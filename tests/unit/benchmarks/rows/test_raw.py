@@ -11,14 +11,14 @@ from aiokafka.record.default_records import DefaultRecordBatch
 from benchmarks import wire
 from benchmarks.rows.raw import RawClient
 from benchmarks.rows.session import RowError
-from minibroker.protocol.header import parse_request_header
-from minibroker.protocol.messages.produce import (
+from minibroker.kafka.protocol.header import parse_request_header
+from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
     TopicProduceResponse,
 )
-from minibroker.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.primitives import Reader, Writer
 
 TOPIC = "bench-raw"
 BATCH = wire.one_record_batch(b"v" * 100)

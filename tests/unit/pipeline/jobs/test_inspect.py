@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from minibroker.broker.storage import names
 from minibroker.pipeline import inspect
 from minibroker.pipeline.errors import JobUsageError, PipelineError
 from minibroker.pipeline.inspections.tallies import FACTS, Tally, TopicTally
@@ -14,7 +15,6 @@ from minibroker.pipeline.jobs.inspect import check, topic_facts
 from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.reports.facts import FrequentKey, PartitionFacts, TopicFacts
 from minibroker.pipeline.verbs.inspect import InspectPlan
-from minibroker.storage import names
 from tests.support.batches import batch
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker.storage import names
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.control import TransactionMarker, build_marker
+from minibroker.kafka.records.message_set import build_message_set
+from minibroker.kafka.records.record import Record
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.segments.batches import BatchSource
-from minibroker.records.builder import build_batch
-from minibroker.records.control import TransactionMarker, build_marker
-from minibroker.records.message_set import build_message_set
-from minibroker.records.record import Record
-from minibroker.storage import names
 from tests.support.batches import batch
 
 if TYPE_CHECKING:

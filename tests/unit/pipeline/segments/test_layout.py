@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker.storage import names
+from minibroker.broker.storage.checkpoint import read_offsets
+from minibroker.broker.storage.files import REAL_FILES
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.segments import layout as segments_layout
 from minibroker.pipeline.segments.layout import find_partitions, plan_tasks
-from minibroker.storage import names
-from minibroker.storage.checkpoint import read_offsets
-from minibroker.storage.files import REAL_FILES
 from tests.support.batches import batch
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from minibroker.ids import TopicPartition
+    from minibroker.kafka.ids import TopicPartition
 
 
 def segment(root: Path, partition: str, base_offset: int, count: int = 1, suffix: str = "") -> Path:

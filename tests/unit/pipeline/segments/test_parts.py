@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker.storage import names
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.segments.file import SegmentFile
 from minibroker.pipeline.segments.layout import SegmentTask, find_partitions, plan_tasks
 from minibroker.pipeline.segments.parts import SegmentPart, border, parts_of
-from minibroker.storage import names
 from tests.support.batches import batch
 
 if TYPE_CHECKING:

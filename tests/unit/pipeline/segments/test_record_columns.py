@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from minibroker.errors import CorruptionError
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records.batch import RECORDS_AT
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.compression import CODEC_NAMES
+from minibroker.kafka.records.message_set import build_message_set
+from minibroker.kafka.records.record import Record
 from minibroker.pipeline.segments.file import SegmentFile
 from minibroker.pipeline.segments.record_columns import Chunk, Columns, LegacyChunk
-from minibroker.records.batch import RECORDS_AT
-from minibroker.records.builder import build_batch
-from minibroker.records.compression import CODEC_NAMES
-from minibroker.records.message_set import build_message_set
-from minibroker.records.record import Record
 from tests.support.batches import APPEND_TIME, batch, with_crc
 
 if TYPE_CHECKING:

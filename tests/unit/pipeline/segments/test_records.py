@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from minibroker.broker.storage import names
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.segments.layout import find_partitions, plan_tasks
 from minibroker.pipeline.segments.parts import SegmentPart, parts_of
@@ -16,7 +17,6 @@ from minibroker.pipeline.segments.records import (
     SegmentSource,
     read_records,
 )
-from minibroker.storage import names
 from minibroker.tools.log_file import LogFile
 from minibroker.tools.log_records import control_of, records_of
 from tests.support.batches import batch

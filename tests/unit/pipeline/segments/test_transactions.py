@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from minibroker.errors import CorruptionError
+from minibroker.broker.storage import names
+from minibroker.broker.storage.producer_state import ProducerState
+from minibroker.broker.storage.txn_index import AbortedTransaction, encode_entry
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records.batch import read_header
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.control import TransactionMarker, build_marker
+from minibroker.kafka.records.record import Record
 from minibroker.pipeline.segments.transactions import (
     Aborted,
     AbortedBatches,
@@ -16,13 +23,6 @@ from minibroker.pipeline.segments.transactions import (
     read_transactions,
     read_txn_index,
 )
-from minibroker.records.batch import read_header
-from minibroker.records.builder import build_batch
-from minibroker.records.control import TransactionMarker, build_marker
-from minibroker.records.record import Record
-from minibroker.storage import names
-from minibroker.storage.producer_state import ProducerState
-from minibroker.storage.txn_index import AbortedTransaction, encode_entry
 
 
 def data(producer_id: int, offset: int) -> bytearray:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 import pytest
 
+from minibroker.kafka.records.builder import seal_batch
+from minibroker.kafka.records.record import Record, decode_records
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.sink.encoding import RECORDS_MAX, RowsToSend, encode, encode_headers
-from minibroker.records.builder import seal_batch
-from minibroker.records.record import Record, decode_records
 
 if TYPE_CHECKING:
     from minibroker.pipeline.sink.encoding import EncodedRecords

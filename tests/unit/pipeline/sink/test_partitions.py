@@ -7,8 +7,8 @@ import random
 import pyarrow as pa
 import pytest
 
+from minibroker.kafka.records.partitioner import partition_of
 from minibroker.pipeline.sink.partitions import FEW, partitions_of
-from minibroker.records.partitioner import partition_of
 
 
 @pytest.mark.parametrize("longest", [3, 10, 40, 700])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from minibroker.kafka.records.compression import LZ4, NONE
 from minibroker.pipeline.sink.options import parse_options
 from minibroker.pipeline.sink.wire_settings import ProducerSettings, producer_settings
 from minibroker.pipeline.wire.settings import UnservedError
-from minibroker.records.compression import LZ4, NONE
 
 
 def found(**more: str) -> ProducerSettings:

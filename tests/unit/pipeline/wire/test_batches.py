@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.errors import CorruptionError
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records.control import TransactionMarker, build_marker
 from minibroker.pipeline.wire.batches import read_batches
-from minibroker.records.control import TransactionMarker, build_marker
 from tests.unit.pipeline.wire.told_batches import batch
 
 

@@ -8,22 +8,22 @@ from typing import Any, ClassVar, cast
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError, ProtocolError
-from minibroker.pipeline.wire import client as wire_client
-from minibroker.pipeline.wire.client import WireClient
-from minibroker.pipeline.wire.settings import WireSettings
-from minibroker.protocol.messages.list_offsets import (
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError, ProtocolError
+from minibroker.kafka.protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from minibroker.protocol.messages.metadata import (
+from minibroker.kafka.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from minibroker.pipeline.wire import client as wire_client
+from minibroker.pipeline.wire.client import WireClient
+from minibroker.pipeline.wire.settings import WireSettings
 
 PARTITIONS = 10_000
 

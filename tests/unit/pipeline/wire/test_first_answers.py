@@ -6,18 +6,18 @@ from typing import Any, cast
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
-from minibroker.pipeline import options
-from minibroker.pipeline.offsets import OffsetRange
-from minibroker.pipeline.wire.client import PartitionLeader
-from minibroker.pipeline.wire.first_answers import SMALL_MAX, first_answers
-from minibroker.pipeline.wire.settings import wire_settings
-from minibroker.protocol.messages.fetch import (
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
     PartitionData,
 )
+from minibroker.pipeline import options
+from minibroker.pipeline.offsets import OffsetRange
+from minibroker.pipeline.wire.client import PartitionLeader
+from minibroker.pipeline.wire.first_answers import SMALL_MAX, first_answers
+from minibroker.pipeline.wire.settings import wire_settings
 
 BROKERS = 3
 RECORD = b"r" * 100

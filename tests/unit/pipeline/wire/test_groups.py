@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import ProtocolError
-from minibroker.pipeline.offsets import TopicPartition
-from minibroker.pipeline.wire import groups, transactions
-from minibroker.pipeline.wire.coordinators import CoordinatorClient
-from minibroker.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
-from minibroker.protocol.messages.consumer_group_describe import (
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
+from minibroker.kafka.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeResponse,
     DescribedGroup,
 )
-from minibroker.protocol.messages.find_coordinator import FindCoordinatorResponse
-from minibroker.protocol.messages.offset_commit import (
+from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorResponse
+from minibroker.kafka.protocol.messages.offset_commit import (
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from minibroker.protocol.messages.offset_fetch import OffsetFetchResponse
-from minibroker.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
+from minibroker.kafka.protocol.messages.offset_fetch import OffsetFetchResponse
+from minibroker.kafka.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
+from minibroker.pipeline.offsets import TopicPartition
+from minibroker.pipeline.wire import groups, transactions
+from minibroker.pipeline.wire.coordinators import CoordinatorClient
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from minibroker.kafka.records.batch import SEQUENCE_MAX, crc_is_valid, read_header
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record, decode_records
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.wire.outgoing_batch import OutgoingBatch, parts_of
-from minibroker.records.batch import SEQUENCE_MAX, crc_is_valid, read_header
-from minibroker.records.builder import build_batch
-from minibroker.records.record import Record, decode_records
 
 WHERE = TopicPartition("t", 3)
 

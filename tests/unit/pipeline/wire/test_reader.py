@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from minibroker.error_codes import ErrorCode
-from minibroker.errors import KafkaError
-from minibroker.ids import topic_id_to_text
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.ids import topic_id_to_text
+from minibroker.kafka.protocol.messages.fetch import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
 from minibroker.pipeline import options
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.offsets import OffsetRange
@@ -18,13 +25,6 @@ from minibroker.pipeline.wire import reader as wire_reader
 from minibroker.pipeline.wire.client import PartitionLeader
 from minibroker.pipeline.wire.reader import read_span
 from minibroker.pipeline.wire.settings import wire_settings
-from minibroker.protocol.messages.fetch import (
-    EpochEndOffset,
-    FetchableTopicResponse,
-    FetchRequest,
-    FetchResponse,
-    PartitionData,
-)
 from tests.unit.pipeline.wire.told_batches import batch
 
 if TYPE_CHECKING:

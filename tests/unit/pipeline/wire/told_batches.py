@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from minibroker.records.builder import build_batch
-from minibroker.records.record import Record
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record
 
 
 def batch(offset: int, count: int = 1, producer: int = -1) -> bytes:

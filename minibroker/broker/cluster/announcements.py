@@ -1,0 +1,172 @@
+"""Announcements: sequence nodes by which one broker tells the others that a node changed.
+
+A writer changes a node, then makes a sequence node below a common parent. Every broker watches that
+parent, and reads again what is announced there. The first broker that sees an announcement of more
+than fifteen minutes removes it.
+
+Configs, ACLs and delegation tokens are announced so. Where one process has the tree alone, nothing
+is announced.
+
+Source: Kafka ZkNodeChangeNotificationListener.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.broker.cluster import paths
+from minibroker.broker.cluster.tree import NoNode, SessionEvent, TreeError
+from minibroker.kafka.errors import CoordinationError
+
+if TYPE_CHECKING:
+    import logging
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from minibroker.broker.cluster.tree import Tree
+    from minibroker.clock import Clock
+
+    Read = Callable[[list["Announcement"]], Awaitable[None]]
+
+EXPIRATION_MS: Final = 15 * 60 * 1000
+RETRY_DELAY_S: Final = 0.2
+"""Pause after a failed step, unless there is news before."""
+
+
+class Announcement(NamedTuple):
+    """A node that tells of a change."""
+
+    path: str
+    value: bytes
+
+
+class Announcements:
+    """The announcements below one node. Belongs to the loop."""
+
+    def __init__(self, tree: Tree, clock: Clock, parent: str) -> None:
+        self.parent: Final = parent
+        self._tree = tree
+        self._clock = clock
+        self._applied = ""
+        """Name of the last announcement that this broker applied."""
+
+    async def skip(self) -> None:
+        """Leave out the announcements that stand already: their changes are read otherwise.
+
+        Raises CoordinationError, TreeError.
+        """
+        names = await self._tree.children(self.parent)
+        self._applied = names[-1] if names else ""
+
+    async def apply(self, read: Read) -> None:
+        """Call `read` with the new announcements, if there are any, and remove old ones.
+
+        After an error of `read` they are new still. Raises CoordinationError, TreeError, and what
+        `read` raises.
+        """
+        names = await self._tree.children(self.parent)
+        paths = [f"{self.parent}/{name}" for name in names]
+        found = await self._tree.get_many(paths)
+        now_ms = self._clock.now_ms()
+        new = []
+        for name, path, value in zip(names, paths, found, strict=True):
+            if value is None:
+                continue
+            if name > self._applied:
+                new.append(Announcement(path, value[0]))
+            elif now_ms - value[1].ctime_ms > EXPIRATION_MS:
+                with suppress(NoNode):
+                    await self._tree.delete(path)
+        if new:
+            await read(new)
+        if names:
+            self._applied = max(self._applied, names[-1])
+
+
+class AnnouncementFollower:
+    """Keeps a store true to the tree while other brokers change it. Belongs to the loop."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        clock: Clock,
+        parents: Iterable[str],
+        *,
+        read: Read,
+        read_all: Callable[[], Awaitable[None]],
+        log: logging.Logger,
+    ) -> None:
+        """`parents`: nodes below which changes are announced. `read`: reads what these tell of.
+        `read_all`: reads everything, after a time without a session, unless the tree is another
+        cluster's by then: what is known stays, and the broker stops (`follow`).
+        """
+        # Constant after construction.
+        self._tree = tree
+        self._announcements = [Announcements(tree, clock, parent) for parent in parents]
+        self._read = read
+        self._read_all = read_all
+        self._log = log
+        # Changed by watches and by the task.
+        self._cluster: bytes | None = None
+        """The value of /cluster/id at the start, None where there is no such node."""
+        self._reads_all = False
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Watch, and follow until `close`. Call it before everything is read for the first time.
+
+        Raises CoordinationError, TreeError.
+        """
+        if not self._tree.is_shared:
+            return
+        self._cluster = await self._read_cluster()
+        self._tree.on_session(self._on_session)
+        for announcements in self._announcements:
+            await self._tree.watch_children(announcements.parent, self._wake.set)
+            await announcements.skip()
+        self._task = asyncio.get_running_loop().create_task(self._follow())
+
+    async def close(self) -> None:
+        """Stop following."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    def _on_session(self, event: SessionEvent) -> None:
+        if event in (SessionEvent.RENEWED, SessionEvent.RESUMED):
+            self._reads_all = True
+            self._wake.set()
+
+    async def _follow(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                if self._reads_all:
+                    if await self._read_cluster() != self._cluster:
+                        self._log.error("the metadata tree is another one: nothing is read from it")
+                        return
+                    await self._read_all()
+                    self._reads_all = False
+                for announcements in self._announcements:
+                    await announcements.apply(self._read)
+            except (CoordinationError, TreeError) as error:
+                self._log.info("could not read the changes of other brokers: %s", error)
+                await self._pause()
+            except Exception:  # a bug of ours: what others change later is read all the same
+                self._log.exception("could not read the changes of other brokers")
+                await self._pause()
+
+    async def _read_cluster(self) -> bytes | None:
+        (found,) = await self._tree.get_many([paths.CLUSTER_ID])
+        return None if found is None else found[0]
+
+    async def _pause(self) -> None:
+        """Wait for news, or a moment. Then everything that is new is read again."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(RETRY_DELAY_S):
+                await self._wake.wait()
+        self._wake.set()

@@ -1,0 +1,144 @@
+"""Configs of topics, brokers, users, clients and IPs: one node each under /config.
+
+An edit starts from what the tree has, never from the image. It is written with the version that was
+read (again from the start when another process was faster), and announced by a sequence node under
+/config/changes when others listen.
+
+Source: Kafka's AdminZkClient (changeEntityConfig, tryCleanQuotaNodes).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.broker.cluster import paths
+from minibroker.broker.cluster.codecs import decode_config, encode_config, encode_config_change
+from minibroker.broker.cluster.tree import BadVersion, NodeExists, NoNode, NotEmpty, parent_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from minibroker.broker.cluster.context import ClusterContext
+
+    Edit = Callable[[dict[str, str]], dict[str, str]]
+    """Returns the whole config that an entity shall have, from the one that the tree has.
+
+    It is called again when another process wrote meanwhile. What it raises ends the edit, and
+    nothing is written."""
+
+_CLEANED_TYPES: Final = frozenset({"clients", "users", "ips", *paths.UNANNOUNCED_CONFIG_TYPES})
+"""Types whose empty nodes are removed; an empty topic or broker config stays."""
+
+
+class Configs:
+    """Reads and writes config nodes and keeps the image's `configs`."""
+
+    def __init__(self, context: ClusterContext) -> None:
+        self._context = context
+
+    async def edit(
+        self, entity_type: str, entity_name: str, edit: Edit, *, validate_only: bool = False
+    ) -> dict[str, str]:
+        """Give an entity the config that `edit` returns; return it.
+
+        Nothing is written with `validate_only`, nor where nothing changes. Raises what `edit`
+        raises.
+        """
+        path = paths.config(entity_type, entity_name)
+        async with self._context.lock:
+            while True:
+                (found,) = await self._context.tree.get_many((path,))
+                old = decode_config(path, found[0]) if found else {}
+                config = edit(dict(old))
+                if validate_only:
+                    return config
+                if config == old:
+                    self._context.updater.apply_config(entity_type, entity_name, config)
+                    return config
+                if await self._write(path, config, found[1].version if found else None):
+                    break
+            if not config and entity_type in _CLEANED_TYPES:
+                await self._clean(path)
+            if self._context.tree.is_shared and entity_type in paths.CONFIG_TYPES:
+                await self._context.tree.create(
+                    paths.CONFIG_CHANGE_PREFIX,
+                    encode_config_change(entity_type, entity_name),
+                    sequence=True,
+                )
+            self._context.updater.apply_config(entity_type, entity_name, config)
+            return config
+
+    async def _write(self, path: str, config: dict[str, str], version: int | None) -> bool:
+        """Write the node if it still has this version (None: if there is none)."""
+        try:
+            if version is None:
+                await self._context.tree.create(path, encode_config(config), make_parents=True)
+            else:
+                await self._context.tree.set(path, encode_config(config), version)
+        except (BadVersion, NodeExists, NoNode):
+            return False
+        return True
+
+    async def _clean(self, path: str) -> None:
+        """Remove an empty quota node, and the empty nodes above it below the entity type."""
+        while path.count("/") > 2:  # /config/<type> itself stays
+            try:
+                data, stat = await self._context.tree.get(path)
+                if decode_config(path, data):
+                    return
+                await self._context.tree.delete(path, stat.version)
+            except (BadVersion, NoNode, NotEmpty):
+                return
+            path = parent_of(path)
+
+    async def stored(self, entity_type: str, entity_name: str) -> dict[str, str]:
+        """Return one entity's config as the tree has it."""
+        path = paths.config(entity_type, entity_name)
+        (found,) = await self._context.tree.get_many((path,))
+        return decode_config(path, found[0]) if found else {}
+
+    async def refresh(self, entity_type: str, entity_name: str) -> None:
+        """Read one entity's config again. Call it under the cluster's lock."""
+        config = await self.stored(entity_type, entity_name)
+        self._context.updater.apply_config(entity_type, entity_name, config)
+
+    async def load(self) -> None:
+        """Read every config into the image. Call it under the cluster's lock."""
+        for entity_type in (*paths.CONFIG_TYPES, *paths.UNANNOUNCED_CONFIG_TYPES):
+            names = await self._entities(entity_type)
+            known = self._context.updater.image.configs.get(entity_type, {})
+            names += [name for name in known if name not in names]  # deleted meanwhile
+            found = await self._context.tree.get_many(
+                [paths.config(entity_type, name) for name in names]
+            )
+            for name, value in zip(names, found, strict=True):
+                path = paths.config(entity_type, name)
+                config = decode_config(path, value[0]) if value else {}
+                self._context.updater.apply_config(entity_type, name, config)
+
+    async def _entities(self, entity_type: str) -> list[str]:
+        try:
+            names = await self._context.tree.children(f"{paths.CONFIG}/{entity_type}")
+        except NoNode:
+            return []  # a type whose node nobody needed yet
+        if entity_type != "users":
+            return names
+        pairs = []
+        for user in names:
+            try:
+                clients = await self._context.tree.children(f"{paths.CONFIG}/users/{user}/clients")
+            except NoNode:
+                continue
+            pairs += [f"{user}/clients/{client}" for client in clients]
+        return names + pairs
+
+
+def with_changes(config: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the config with the keys of `changes` set; None takes a key away."""
+    changed = dict(config)
+    for key, value in changes.items():
+        if value is None:
+            changed.pop(key, None)
+        else:
+            changed[key] = value
+    return changed

@@ -1,0 +1,337 @@
+"""The requests of a controller: fenced by epochs, then applied to the image.
+
+The controller tells the other brokers of every decision (LeaderAndIsr, UpdateMetadata,
+StopReplica), after it wrote the decision to the tree. A broker reads the tree itself when it
+starts, and for a topic that it does not know. Whichever comes first, the image takes a state once,
+and never an older one (`updates`).
+
+    handlers/leader_and_isr, update_metadata, stop_replica ─► requests ─► updates ─► image ─► roles
+
+A request about a topic that the image does not know makes this broker read the topic from the tree,
+its configuration too. The server behind this broker's session may lag behind the controller's, so
+it catches up first. What the tree does not have then all the same is kept here, and the topic is
+read again until it is there, or until its controller says something else. The registered brokers
+come from the tree alone: an UpdateMetadata request has no version of them, so it only says that it
+is time to look.
+
+Source: Kafka ReplicaManager (controllerEpoch, maybeUpdateMetadataCache),
+ZkMetadataCache.updateMetadata, ZkBrokerEpochManager.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.broker.cluster import paths
+from minibroker.broker.cluster.codecs import PartitionState, decode_large_topic
+from minibroker.broker.cluster.image import NO_CONTROLLER
+from minibroker.broker.cluster.updates import STATES_PER_STEP, SentState
+from minibroker.broker.evidence import EvidenceKind, deletion_request
+from minibroker.broker.slices import TimeSlice
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import CoordinationError, KafkaError
+from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Set
+
+    from minibroker.broker.cluster.context import ClusterContext
+    from minibroker.broker.cluster.follow import TreeFollower
+    from minibroker.broker.cluster.registration import Registration
+    from minibroker.broker.evidence import DeletionEvidence
+    from minibroker.kafka.ids import TopicPartition
+
+LEADER_DURING_DELETE: Final = -2
+"""The leader of a partition whose topic is being deleted."""
+UNKNOWN_BROKER_EPOCH: Final = -1
+PAUSE_S: Final = 0.1
+PAUSE_S_MAX: Final = 10.0
+"""Pauses between two looks for a topic that a controller told of: the first, and the longest."""
+
+
+class SentTopic(NamedTuple):
+    """The states of one topic's partitions in a request."""
+
+    name: str
+    topic_id: TopicId
+    """Zero where the controller uses no ids."""
+    states: dict[int, SentState]
+    going: Set[int] = frozenset()
+    """Partitions that are being deleted (LEADER_DURING_DELETE); they have no state."""
+
+
+class _Expected(NamedTuple):
+    """A topic that a controller told of before the tree has it."""
+
+    topic: SentTopic
+    pause_s: float
+    """Time until it is looked for again."""
+
+
+class ControllerRequests:
+    """Owned by the loop; every change is made under the cluster's lock."""
+
+    def __init__(
+        self, context: ClusterContext, follower: TreeFollower, registration: Registration
+    ) -> None:
+        # Constant after construction.
+        self._context = context
+        self._follower = follower
+        self._registration = registration
+        # Changed with every request.
+        self.epoch = 0
+        """The highest controller epoch that a request had; 0 before the first."""
+        self.updated_at_ms: int | None = None
+        """Wall clock of the last UpdateMetadata request that was taken; None before the first."""
+        self._going: dict[str, tuple[TopicId, Set[int]]] = {}
+        """Topic → its id, and the partitions that are being deleted; not all of them yet."""
+        self._expected: dict[str, _Expected] = {}
+        """By name: topics that the tree does not have yet, or not with all partitions."""
+        follower.when_read = self._apply_expected
+
+    def metadata_age_ms(self) -> int | None:
+        """Return the time since the last UpdateMetadata request; None before the first."""
+        if self.updated_at_ms is None:
+            return None
+        return max(0, self._context.clock.now_ms() - self.updated_at_ms)
+
+    def check_broker_epoch(self, broker_epoch: int, *, is_kraft: bool) -> None:
+        """Refuse a request that is meant for an earlier registration of this broker.
+
+        A newer epoch than this broker's is fine: the controller may know of the registration
+        first. Raises KafkaError: STALE_BROKER_EPOCH; UNKNOWN_SERVER_ERROR for a KRaft controller's
+        request with an epoch, as Kafka where no migration goes on.
+        """
+        if broker_epoch == UNKNOWN_BROKER_EPOCH:
+            return
+        if is_kraft:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_SERVER_ERROR, "no migration to KRaft goes on at this broker"
+            )
+        ours = self._registration.info.epoch
+        if broker_epoch < ours:
+            self._context.log.info(
+                "a request for broker epoch %d is refused: this broker has epoch %d",
+                broker_epoch,
+                ours,
+            )
+            raise KafkaError(ErrorCode.STALE_BROKER_EPOCH)
+
+    def check_controller_epoch(self, controller_id: int, controller_epoch: int) -> None:
+        """Refuse a request of a controller that was deposed, and remember the epoch of another one.
+
+        The tree tells of a new controller, too: a minibroker sends no requests to minibrokers.
+        Raises KafkaError STALE_CONTROLLER_EPOCH.
+        """
+        newest = max(self.epoch, self._context.updater.image.controller_epoch)
+        if controller_epoch < newest:
+            self._context.log.warning(
+                "a request of controller %d with epoch %d is refused: there was one with epoch %d",
+                controller_id,
+                controller_epoch,
+                newest,
+            )
+            raise KafkaError(ErrorCode.STALE_CONTROLLER_EPOCH)
+        if controller_epoch > self.epoch:
+            self._expected.clear()  # another controller tells everything anew
+        self.epoch = controller_epoch
+
+    async def take_states(self, topics: Collection[SentTopic]) -> None:
+        """Apply a LeaderAndIsr request's states. Raises CoordinationError."""
+        async with self._context.lock:
+            await self._apply(topics)
+
+    async def take_isr(
+        self,
+        name: TopicPartition,
+        *,
+        leader: int,
+        leader_epoch: int,
+        isr: list[int],
+        partition_epoch: int,
+    ) -> None:
+        """Apply the state of a partition that the controller answered to its leader."""
+        async with self._context.lock:
+            topic = self._context.updater.image.topics.get(name.topic)
+            if topic is None or name.partition >= len(topic.partitions):
+                return
+            known = topic.partitions[name.partition]
+            state = PartitionState(leader, leader_epoch, isr, known.controller_epoch)
+            sent = SentState(state, partition_epoch, known.replicas)
+            self._context.updater.apply_sent(name.topic, {name.partition: sent})
+
+    async def is_being_deleted(self, topic: str) -> bool:
+        """Return whether a topic is being deleted, or is gone. Raises CoordinationError.
+
+        A controller says so in an UpdateMetadata request first, which takes the topic out of the
+        image. One that is there all the same is looked up in the tree: a mark there is about the
+        topic that the tree has.
+        """
+        known = self._context.updater.image.topics.get(topic)
+        if known is None:
+            return True
+        tree = self._context.tree
+        await tree.sync()
+        node, mark = await tree.get_many([paths.topic(topic), paths.delete_topic(topic)])
+        if mark is None or node is None:
+            return mark is not None
+        marked = await decode_large_topic(paths.topic(topic), node[0])
+        return _is_same(known.topic_id, marked.topic_id or TopicId(ZERO_TOPIC_ID))
+
+    async def read_topic(self, name: str) -> None:
+        """Read a topic from the tree now. Raises CoordinationError."""
+        async with self._context.lock:
+            await self._follower.read_topics([name])
+
+    async def take_metadata(
+        self,
+        *,
+        controller_id: int,
+        controller_epoch: int,
+        broker_ids: Collection[int],
+        topics: Collection[SentTopic],
+    ) -> None:
+        """Apply an UpdateMetadata request. Raises KafkaError STALE_CONTROLLER_EPOCH,
+        CoordinationError.
+        """
+        image = self._context.updater.image
+        async with self._context.lock:
+            self.check_controller_epoch(controller_id, controller_epoch)
+            if controller_epoch >= image.controller_epoch:
+                self._context.updater.apply_controller(
+                    max(controller_id, NO_CONTROLLER), controller_epoch
+                )
+            if set(broker_ids) != image.brokers.keys():
+                self._follower.look_at_brokers()
+            evidence = deletion_request(
+                EvidenceKind.LEADER_DURING_DELETE, controller_id, controller_epoch
+            )
+            self._begin_deletions(topics, evidence)
+            await self._apply(topics)
+            self.updated_at_ms = self._context.clock.now_ms()
+
+    def _begin_deletions(self, topics: Iterable[SentTopic], evidence: DeletionEvidence) -> None:
+        """Take the topics out of the image whose every partition is being deleted. A large topic
+        comes in several requests.
+        """
+        updater = self._context.updater
+        for topic in topics:
+            known = updater.image.topics.get(topic.name)
+            if topic.going:
+                self._expected.pop(topic.name, None)
+            if not topic.going or known is None or not _is_same(known.topic_id, topic.topic_id):
+                continue
+            topic_id, before = self._going.pop(topic.name, (known.topic_id, set()))
+            going = topic.going if topic_id != known.topic_id else topic.going | before
+            if all(index in going for index in range(len(known.partitions))):
+                updater.begin_deletion(known, evidence)
+            else:
+                self._going[topic.name] = known.topic_id, going
+
+    async def _apply(self, topics: Collection[SentTopic]) -> None:
+        """Apply states of partitions, a few at a time; unknown partitions are read first.
+
+        Raises CoordinationError where those cannot be read now; the others are applied all the
+        same.
+        """
+        failure: CoordinationError | None = None
+        unknown: list[SentTopic] = []
+        turn = TimeSlice()
+        for topic in topics:
+            if topic.states and not self._is_known(topic):
+                unknown.append(topic)
+            if turn.is_over:
+                await turn.pause()
+        if unknown:
+            try:
+                await self._context.tree.sync()
+                await self._follower.read_topics({topic.name for topic in unknown})
+            except CoordinationError as error:
+                failure = error
+        for topic in topics:
+            await self._apply_topic(topic, turn)
+        for topic in unknown:
+            if self._is_to_come(topic):
+                self._expect(topic)
+        if failure is not None:
+            raise failure  # a controller of Kafka tells nothing twice
+
+    def _is_to_come(self, topic: SentTopic) -> bool:
+        """Return whether the tree lacks a sent topic, or partitions of it. One that is being
+        deleted is there no more, and where another topic has the name the tree is right.
+        """
+        image = self._context.updater.image
+        known = image.topics.get(topic.name)
+        if known is None:
+            return topic.name not in image.leaving
+        return _is_same(known.topic_id, topic.topic_id) and not self._is_known(topic)
+
+    def _expect(self, topic: SentTopic) -> None:
+        """Keep the states of a topic until the tree has it."""
+        before = self._expected.get(topic.name)
+        if before is not None and before.topic.topic_id == topic.topic_id:
+            topic = topic._replace(states={**before.topic.states, **topic.states})
+        self._context.log.info(
+            "topic %s, or a part of it, cannot be read from the metadata tree yet: "
+            "the controller told of it, and it is read again",
+            topic.name,
+        )
+        self._expected[topic.name] = _Expected(topic, PAUSE_S)
+        self._follower.look_at_topic_later(topic.name, PAUSE_S)
+
+    async def _apply_expected(self, names: Iterable[str]) -> None:
+        """Apply what was sent of these topics, which have just been read, once they are there."""
+        turn = TimeSlice()
+        for name in self._expected.keys() & set(names):
+            topic, pause_s = self._expected[name]
+            if self._is_to_come(topic):
+                pause_s = min(2 * pause_s, PAUSE_S_MAX)
+                self._expected[name] = _Expected(topic, pause_s)
+                self._follower.look_at_topic_later(name, pause_s)
+                continue
+            del self._expected[name]
+            await self._apply_topic(topic, turn)
+
+    async def _apply_topic(self, topic: SentTopic, turn: TimeSlice) -> None:
+        """Apply the states of one topic, if it is still there."""
+        updater = self._context.updater
+        states = iter(topic.states.items())
+        while step := list(islice(states, STATES_PER_STEP)):
+            known = updater.image.topics.get(topic.name)
+            if known is None or not _is_same(known.topic_id, topic.topic_id):
+                return  # deleted meanwhile, or made again, or not read
+            count = len(known.partitions)
+            updater.apply_sent(
+                topic.name,
+                {
+                    index: self._with_own(topic.name, index, sent)
+                    for index, sent in step
+                    if 0 <= index < count
+                },
+            )
+            if turn.is_over:
+                await turn.pause()
+
+    def _is_known(self, topic: SentTopic) -> bool:
+        known = self._context.updater.image.topics.get(topic.name)
+        return (
+            known is not None
+            and _is_same(known.topic_id, topic.topic_id)
+            and max(topic.states, default=0) < len(known.partitions)
+        )
+
+    def _with_own(self, name: str, index: int, sent: SentState) -> SentState:
+        """Return the state, in which a replica of this broker on a failed disk is offline whether
+        the controller knows it yet or not.
+        """
+        own = self._context.broker_id
+        failed = self._context.updater.failed_replicas.of(name, index)
+        if sent.offline is None or own not in failed or own in sent.offline:
+            return sent
+        return sent._replace(offline=[*sent.offline, own])
+
+
+def _is_same(known: TopicId, sent: TopicId) -> bool:
+    """Return whether both may be the same topic; zero stands for any."""
+    return known == sent or ZERO_TOPIC_ID in (known, sent)

@@ -1,0 +1,529 @@
+"""The only writer of the metadata image: applies what is known, and tells the listeners.
+
+The values come from the tree, and from the requests of a controller (`requests`). Called on the
+loop, under the cluster's lock. A state that is applied twice changes nothing and tells nobody. The
+two sources overtake each other, so a partition never goes back to an older state: a leader epoch,
+and below it the version of the state's node (the partition epoch), only grow.
+
+Many partitions are applied a few at a time, and the loop serves clients in between. A partition and
+its listeners change in the same turn, so work that is broken off leaves no listener behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from minibroker.broker.cluster.broker_lists import NO_BROKERS, BrokerLists
+from minibroker.broker.cluster.failed_replicas import FailedReplicas
+from minibroker.broker.cluster.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
+from minibroker.broker.slices import TimeSlice, collect
+from minibroker.kafka.ids import ZERO_TOPIC_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+    from minibroker.broker.cluster.codecs import PartitionState, TopicAssignment
+    from minibroker.broker.cluster.image import BrokerInfo
+    from minibroker.broker.evidence import DeletionEvidence
+    from minibroker.kafka.ids import TopicId, TopicPartition
+
+    _Waiting = tuple[str, Callable[[TopicImage | None], bool], asyncio.Future[None]]
+    Change = tuple[int, PartitionImage] | None
+    """Index and new image of a partition; None for a partition that stays as it is."""
+
+logger = logging.getLogger(__name__)
+
+STATES_PER_STEP: Final = 4
+"""Partitions that are applied before others may have the loop. Each makes a log on its leader, so
+these take half a millisecond."""
+
+
+class SentState(NamedTuple):
+    """A partition's state as a controller sends it."""
+
+    state: PartitionState
+    partition_epoch: int
+    replicas: list[int]
+    adding: list[int] | None = None
+    """None where the request does not say it, as is `removing`, `offline`."""
+    removing: list[int] | None = None
+    offline: list[int] | None = None
+
+
+class ClusterListener(Protocol):
+    """Told of changes after they are in the image; on the loop; must not block nor await."""
+
+    def on_topic_created(self, topic: TopicImage) -> None:
+        """Hear that a topic appeared; at start, once for every topic found."""
+
+    def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
+        """Hear that a topic is deleted; its name may come back with another id."""
+
+    def on_topic_missing(self, topic: TopicImage) -> None:
+        """Hear that a topic is not in the metadata any more, and that nothing says that it was
+        deleted. It is not served, and everything that was stored for it is kept: it may come back.
+        """
+
+    def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
+        """Hear that the partitions `old_count` and above are new."""
+
+    def on_leadership(self, topic: TopicImage, partition: int) -> None:
+        """Hear that leader, leader epoch, ISR or replicas of a known partition changed."""
+
+    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
+        """Hear that an entity's config changed; at start, once for each that is not a topic's."""
+
+
+class ImageUpdater:
+    """Applies changes to one image."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.image = image  # constant after construction; what is in it, under the cluster's lock
+        self.listeners: list[ClusterListener] = []
+        """Constant once the cluster is started."""
+        self.broker_listeners: list[Callable[[], None]] = []
+        """Called when brokers came or went."""
+        self.controller_listeners: list[Callable[[], None]] = []
+        """Called when there is another controller, or an election of the same one."""
+        # Changed under the cluster's lock.
+        self.failed_replicas = FailedReplicas()
+        self.share = BrokerLists().share
+        self._by_metric_name: dict[str, list[str]] = {}
+        self._waiting: list[_Waiting] = []
+        """Changed on the loop by `wait_for_topic`."""
+
+    # Topics
+
+    def known_partitions(
+        self,
+        name: str,
+        assignment: TopicAssignment,
+        states: Iterable[tuple[PartitionState, int] | None],
+        *,
+        is_new_assignment: bool = True,
+    ) -> Iterator[PartitionImage]:
+        """Yield the images of a topic's partitions, from its nodes' values.
+
+        Args:
+            states: per partition from 0: state and version of its node, None where there is none.
+            is_new_assignment: the assignment has not been read before; an old one must not undo
+                what a controller's request said since.
+        """
+        known = self._partitions_of(name, assignment.topic_id)
+        for index, state in enumerate(states):
+            before = known[index] if index < len(known) else None
+            if before is not None and _is_older(state, before):
+                yield before
+                continue
+            if before is None or is_new_assignment:
+                replicas = self.share(assignment.replicas.get(index, NO_BROKERS))
+                adding = self.share(assignment.adding.get(index, NO_BROKERS))
+                removing = self.share(assignment.removing.get(index, NO_BROKERS))
+            else:
+                replicas, adding, removing = before.replicas, before.adding, before.removing
+            yield PartitionImage(
+                leader=state[0].leader if state else NO_LEADER,
+                leader_epoch=state[0].leader_epoch if state else 0,
+                replicas=replicas,
+                isr=self.share(state[0].isr) if state else NO_BROKERS,
+                adding=adding,
+                removing=removing,
+                offline=self.offline_of(name, index, replicas),
+                controller_epoch=state[0].controller_epoch if state else 0,
+                partition_epoch=state[1] if state else -1,
+                leader_recovery_state=state[0].recovery if state else 0,
+            )
+
+    def _partitions_of(self, name: str, topic_id: TopicId | None) -> list[PartitionImage]:
+        """Return the known partitions of this very topic. Without an id nothing tells a topic from
+        another one that has its name, so none are known then.
+        """
+        known = self.image.topics.get(name)
+        if known is None or topic_id is None or known.topic_id != topic_id:
+            return []
+        return known.partitions
+
+    def apply_sent(self, name: str, states: Mapping[int, SentState]) -> None:
+        """Apply a controller's states of partitions that the image has, those that are newer."""
+        topic = self.image.topics[name]
+        changed: dict[int, PartitionImage] = {}
+        for index, sent in states.items():
+            before = topic.partitions[index]
+            if sent.offline is not None:
+                failed = self.image.brokers.keys() & sent.offline  # registered, but no disk
+                self.failed_replicas.replace(name, index, failed)
+            if sent.state.leader_epoch < before.leader_epoch:
+                continue
+            if (sent.state.leader_epoch, sent.partition_epoch) > (
+                before.leader_epoch,
+                before.partition_epoch,
+            ):
+                after = self._with_sent(name, index, before, sent)
+            else:
+                offline = self.offline_of(name, index, before.replicas)
+                after = replace_partition(before, offline=offline)
+            if after != before:
+                changed[index] = after
+        if changed:
+            partitions = list(topic.partitions)
+            for index, after in changed.items():
+                partitions[index] = after
+            self.apply_states(TopicImage(name, topic.topic_id, partitions), changed)
+
+    def _with_sent(
+        self, name: str, index: int, before: PartitionImage, sent: SentState
+    ) -> PartitionImage:
+        return PartitionImage(
+            leader=sent.state.leader,
+            leader_epoch=sent.state.leader_epoch,
+            replicas=self.share(sent.replicas),
+            isr=self.share(sent.state.isr),
+            adding=before.adding if sent.adding is None else self.share(sent.adding),
+            removing=before.removing if sent.removing is None else self.share(sent.removing),
+            offline=self.offline_of(name, index, sent.replicas),
+            controller_epoch=sent.state.controller_epoch,
+            partition_epoch=sent.partition_epoch,
+            leader_recovery_state=sent.state.recovery,
+        )
+
+    def new_partitions(self, replicas: Iterable[list[int]]) -> Iterator[PartitionImage]:
+        """Yield the images of partitions that have no state yet.
+
+        Partitions with the same replicas share one image. A partition is new, so no replica of it
+        has failed.
+        """
+        images: dict[tuple[int, ...], PartitionImage] = {}
+        alive = self.image.brokers
+        for broker_ids in replicas:
+            key = tuple(broker_ids)
+            image = images.get(key)
+            if image is None:
+                image = images[key] = PartitionImage(
+                    leader=NO_LEADER,
+                    leader_epoch=0,
+                    replicas=self.share(broker_ids),
+                    isr=NO_BROKERS,
+                    adding=NO_BROKERS,
+                    removing=NO_BROKERS,
+                    offline=self.share([broker for broker in key if broker not in alive]),
+                    controller_epoch=0,
+                    partition_epoch=-1,
+                )
+            yield image
+
+    def offline_of(self, topic: str, index: int, replicas: list[int]) -> list[int]:
+        """Return those of a partition's replicas that are out of reach: no broker, or no disk."""
+        alive = self.image.brokers
+        failed = self.failed_replicas.of(topic, index)
+        return self.share(
+            [broker for broker in replicas if broker not in alive or broker in failed]
+        )
+
+    async def note_failed_replicas(
+        self, broker_id: int, partitions: Collection[TopicPartition]
+    ) -> None:
+        """Note that a log directory of this broker failed, and that these partitions were in it."""
+        self.failed_replicas.add(broker_id, partitions)
+        await self._refresh_offline({name.topic for name in partitions})
+
+    async def forget_failed_replicas(self, broker_ids: Collection[int]) -> None:
+        """Take all replicas of these brokers for good: they are gone, or were started again.
+
+        Source: Kafka KafkaController.onBrokerStartup, onBrokerFailure.
+        """
+        await self._refresh_offline(self.failed_replicas.forget_brokers(broker_ids))
+
+    def begin_deletion(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
+        """Take a topic out of the image that the controller deletes. It stays out, though its nodes
+        are there until every broker has deleted its logs.
+
+        The evidence is not about another topic of that name, which goes missing.
+        """
+        known = self.image.topics.get(topic.name)
+        if known is not None and not _is_same(known, topic):
+            self.withdraw_topic(topic.name)
+        self.delete_topic(topic.name, evidence)
+        self.hide(topic.name, topic.topic_id)
+
+    def hide(self, name: str, topic_id: TopicId) -> None:
+        """Keep a topic out of the image that is not in it, until its nodes are gone, or `show`."""
+        if topic_id != ZERO_TOPIC_ID:
+            self.image.leaving[name] = topic_id
+
+    def is_hidden(self, name: str, topic_id: TopicId | None) -> bool:
+        """Return whether this very topic is kept out of the image."""
+        return name in self.image.leaving and self.image.leaving[name] == topic_id
+
+    def show(self, name: str) -> bool:
+        """Let a hidden topic into the image again; return whether it was hidden."""
+        return self.image.leaving.pop(name, None) is not None
+
+    async def apply_topic(self, topic: TopicImage) -> None:
+        """Put a topic into the image; listeners hear what is new about it.
+
+        Until its turn comes, a known partition stays as it is, and a new one has no leader.
+        """
+        known = self.image.topics.get(topic.name)
+        before = known.partitions if known is not None and _is_same(known, topic) else []
+        new = await collect(map(_without_state, topic.partitions[len(before) :]))
+        begun = [*before[: len(topic.partitions)], *new]
+        await self._apply_in_steps(
+            TopicImage(topic.name, topic.topic_id, begun), _differences(begun, topic.partitions)
+        )
+
+    async def _apply_in_steps(self, topic: TopicImage, changes: Iterable[Change]) -> None:
+        """Put a topic into the image, then these changes of its partitions, a few at a time."""
+        is_there = self.image.topics.get(topic.name) is topic
+        partitions = list(topic.partitions)
+        step: list[int] = []
+        turn = TimeSlice()
+        for change in changes:
+            if change is not None:
+                index, after = change
+                partitions[index] = after
+                step.append(index)
+            if len(step) == STATES_PER_STEP:
+                self.apply_states(TopicImage(topic.name, topic.topic_id, list(partitions)), step)
+                step = []
+            if turn.is_over:
+                await turn.pause()
+        if step or not is_there:
+            self.apply_states(TopicImage(topic.name, topic.topic_id, partitions), step)
+
+    def apply_states(self, topic: TopicImage, indexes: Iterable[int]) -> None:
+        """Put a topic into the image that is new, or that changed in these few partitions only.
+
+        The other partitions are not looked at, so a few of 10,000 take no longer than a few of ten.
+        """
+        if self.is_hidden(topic.name, topic.topic_id):
+            return
+        old_count = self._put(topic)
+        for index in indexes:
+            if index < old_count:
+                self._tell_leadership(topic, index)
+        self._wake(topic.name)
+
+    def _put(self, topic: TopicImage) -> int:
+        """Make this the topic of its name, and tell that it is new, or has new partitions. Return
+        how many partitions it had.
+        """
+        image = self.image
+        image.leaving.pop(topic.name, None)
+        known = image.topics.get(topic.name)
+        if known is not None and not _is_same(known, topic):
+            self.withdraw_topic(topic.name)  # another topic has its name now
+            known = None
+        image.topics[topic.name] = topic
+        if topic.topic_id != ZERO_TOPIC_ID:
+            image.topic_by_id[topic.topic_id] = topic
+        if known is None:
+            self._by_metric_name.setdefault(metric_name(topic.name), []).append(topic.name)
+            for listener in self.listeners:
+                _tell(listener.on_topic_created, topic)
+            return 0
+        old_count = len(known.partitions)
+        if len(topic.partitions) > old_count:
+            for listener in self.listeners:
+                _tell(listener.on_partitions_added, topic, old_count)
+        return old_count
+
+    def _tell_leadership(self, topic: TopicImage, index: int) -> None:
+        for listener in self.listeners:
+            _tell(listener.on_leadership, topic, index)
+
+    def delete_topic(self, name: str, evidence: DeletionEvidence) -> None:
+        """Take a topic out of the image that is deleted; listeners delete what they have of it."""
+        topic = self._take_out(name)
+        if topic is not None:
+            for listener in self.listeners:
+                _tell(listener.on_topic_deleted, topic, evidence)
+            self._wake(name)
+
+    def withdraw_topic(self, name: str) -> None:
+        """Take a topic out of the image that the tree does not have, or that has another id there.
+
+        That is no evidence of a deletion: listeners keep what they have of it.
+        """
+        topic = self._take_out(name)
+        if topic is not None:
+            for listener in self.listeners:
+                _tell(listener.on_topic_missing, topic)
+            self._wake(name)
+
+    def _take_out(self, name: str) -> TopicImage | None:
+        """Take a topic out of the image, its config too; return it, None if it is not there."""
+        self.image.leaving.pop(name, None)
+        topic = self.image.topics.pop(name, None)
+        if topic is None:
+            return None
+        self.image.topic_by_id.pop(topic.topic_id, None)
+        self.failed_replicas.forget_topic(name)
+        same = self._by_metric_name[metric_name(name)]
+        same.remove(name)
+        if not same:
+            del self._by_metric_name[metric_name(name)]
+        self.image.configs.get("topics", {}).pop(name, None)
+        return topic
+
+    def colliding_with(self, name: str) -> list[str]:
+        """Return the known topics (of another name) whose metrics would have the same name."""
+        same = self._by_metric_name.get(metric_name(name), ())
+        return [other for other in same if other != name]
+
+    async def wait_for_topic(
+        self, name: str, holds: Callable[[TopicImage | None], bool], timeout_s: float
+    ) -> None:
+        """Wait until `holds` is true of the topic, None for no topic. Raises TimeoutError."""
+        if holds(self.image.topics.get(name)):
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entry = (name, holds, future)
+        self._waiting.append(entry)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await future
+        finally:
+            self._waiting.remove(entry)
+
+    def _wake(self, name: str) -> None:
+        if not self._waiting:
+            return
+        topic = self.image.topics.get(name)
+        for waiting_name, holds, future in self._waiting:
+            if waiting_name == name and not future.done() and holds(topic):
+                future.set_result(None)
+
+    # Brokers and controller
+
+    async def apply_brokers(self, brokers: dict[int, BrokerInfo]) -> bool:
+        """Replace the registered brokers; return whether the set of ids changed."""
+        changed = self.image.brokers.keys() != brokers.keys()
+        self.image.brokers = brokers
+        if changed:
+            await self._refresh_offline(list(self.image.topics))
+            for listener in self.broker_listeners:
+                _tell(listener)
+        return changed
+
+    async def _refresh_offline(self, names: Iterable[str]) -> None:
+        """Find out anew which replicas of these topics are out of reach."""
+        turn = TimeSlice()
+        for name in names:
+            topic = self.image.topics.get(name)
+            if topic is not None:
+                await self._apply_in_steps(topic, self._offline_changes(topic))
+            if turn.is_over:
+                await turn.pause()
+
+    def _offline_changes(self, topic: TopicImage) -> Iterator[Change]:
+        for index, partition in enumerate(topic.partitions):
+            offline = self.offline_of(topic.name, index, partition.replicas)
+            if offline == partition.offline:
+                yield None
+            else:
+                yield index, replace_partition(partition, offline=offline)
+
+    def apply_controller(self, broker_id: int, epoch: int) -> None:
+        """Name the controller (NO_CONTROLLER: none) and the epoch in which it was elected."""
+        image = self.image
+        if (image.controller_id, image.controller_epoch) == (broker_id, epoch):
+            return
+        image.controller_id, image.controller_epoch = broker_id, epoch
+        for listener in self.controller_listeners:
+            _tell(listener)
+
+    # Configs
+
+    def apply_config(self, entity_type: str, entity_name: str, config: dict[str, str]) -> None:
+        """Put an entity's whole config into the image; listeners hear when it differs.
+
+        Of a topic that is not in the image they hear nothing: `on_topic_created` comes after its
+        config is there.
+        """
+        of_type = self.image.configs.setdefault(entity_type, {})
+        if of_type.get(entity_name, {}) == config:
+            return
+        if config:
+            of_type[entity_name] = config
+        else:
+            of_type.pop(entity_name, None)
+        if entity_type == "topics" and entity_name not in self.image.topics:
+            return
+        for listener in self.listeners:
+            _tell(listener.on_config_changed, entity_type, entity_name)
+
+
+def _tell(listen: Callable[..., None], *news: object) -> None:
+    """Tell one listener. A bug of it costs neither the other listeners nor the rest of the news."""
+    try:
+        listen(*news)
+    except Exception:
+        subject = getattr(news[0], "name", news[0]) if news else "the brokers"
+        logger.exception("%r failed at the news of %s", listen, subject)
+
+
+def _is_older(state: tuple[PartitionState, int] | None, known: PartitionImage) -> bool:
+    """Return whether a state that was read is older than the known one: the server that was asked
+    may lag behind the controller.
+    """
+    read = (state[0].leader_epoch, state[1]) if state else (0, -1)
+    return read < (known.leader_epoch, known.partition_epoch)
+
+
+def _is_same(known: TopicImage, topic: TopicImage) -> bool:
+    """Return whether both are the same topic; one without an id may have got it."""
+    return known.topic_id in (topic.topic_id, ZERO_TOPIC_ID)
+
+
+def _without_state(partition: PartitionImage) -> PartitionImage:
+    """Return a partition as it is before its first state is known."""
+    if partition.partition_epoch < 0:
+        return partition
+    return PartitionImage(
+        leader=NO_LEADER,
+        leader_epoch=0,
+        replicas=partition.replicas,
+        isr=NO_BROKERS,
+        adding=partition.adding,
+        removing=partition.removing,
+        offline=partition.offline,
+        controller_epoch=0,
+        partition_epoch=-1,
+    )
+
+
+def _differences(before: list[PartitionImage], after: list[PartitionImage]) -> Iterator[Change]:
+    """Yield the change of each partition from one list to the other."""
+    for index, (old, new) in enumerate(zip(before, after, strict=True)):
+        yield None if old is new or old == new else (index, new)
+
+
+def metric_name(topic: str) -> str:
+    """Return the name of a topic in metrics, where `.` and `_` are the same."""
+    return topic.replace(".", "_")
+
+
+def replace_partition(
+    partition: PartitionImage,
+    *,
+    state: PartitionState | None = None,
+    partition_epoch: int | None = None,
+    offline: list[int] | None = None,
+) -> PartitionImage:
+    """Return a copy with another state, another version of the state's node, or other offline
+    replicas.
+    """
+    return PartitionImage(
+        leader=state.leader if state else partition.leader,
+        leader_epoch=state.leader_epoch if state else partition.leader_epoch,
+        replicas=partition.replicas,
+        isr=state.isr if state else partition.isr,
+        adding=partition.adding,
+        removing=partition.removing,
+        offline=partition.offline if offline is None else offline,
+        controller_epoch=state.controller_epoch if state else partition.controller_epoch,
+        partition_epoch=partition.partition_epoch if partition_epoch is None else partition_epoch,
+        leader_recovery_state=state.recovery if state else partition.leader_recovery_state,
+    )

@@ -1,0 +1,61 @@
+"""The authorizers that `authorizer.class.name` may name, and their settings.
+
+Source: Kafka AclAuthorizer.configure, StandardAuthorizer.configure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.kafka.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
+STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+SUPER_USERS: Final = "super.users"
+ALLOWS_UNLISTED: Final = "allow.everyone.if.no.acl.found"
+AUTHORIZER_KEYS: Final = frozenset({SUPER_USERS, ALLOWS_UNLISTED})
+"""Keys that Kafka's authorizers read by themselves: no table of Kafka's has them."""
+
+
+class AuthorizerSettings(NamedTuple):
+    """The settings of the authorizer."""
+
+    class_name: str
+    super_users: frozenset[str]
+    """Principals that may do everything: `User:admin`."""
+    allows_unlisted: bool
+    """True if everyone may do everything to a resource that no ACL is about."""
+
+
+def parse_authorizer(class_name: str, settings: Mapping[str, str]) -> AuthorizerSettings | None:
+    """Return the settings of the authorizer, None without one. Raises ConfigError.
+
+    `settings`: key → text as the user gave it.
+    """
+    users = parse_super_users(settings.get(SUPER_USERS, ""))
+    allows = settings.get(ALLOWS_UNLISTED, "").strip().lower()
+    if allows not in ("", "true", "false"):
+        raise ConfigError(f"{ALLOWS_UNLISTED}={allows}: expected true or false")
+    if not class_name:
+        return None
+    if class_name not in (ACL_AUTHORIZER, STANDARD_AUTHORIZER):
+        raise ConfigError(
+            f"authorizer.class.name={class_name}: no Java class is loaded. minibroker has the rules"
+            f" of {ACL_AUTHORIZER} and {STANDARD_AUTHORIZER}; name one of them, or none"
+        )
+    return AuthorizerSettings(class_name, users, allows == "true")
+
+
+def parse_super_users(text: str) -> frozenset[str]:
+    """Return the principals of `super.users`: `User:admin;User:CN=broker`. Raises ConfigError."""
+    users = [part.strip() for part in text.split(";") if part.strip()]
+    for user in users:
+        if ":" not in user:
+            raise ConfigError(
+                f"{SUPER_USERS}={text}: expected principals as User:name, separated by semicolons,"
+                f" not {user!r}"
+            )
+    return frozenset(users)

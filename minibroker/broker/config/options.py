@@ -1,0 +1,94 @@
+"""Options of `minibroker serve` besides Kafka's settings; `cli` fills them, `app` follows them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minibroker.broker.config.control import ControlOptions
+
+
+class UsageError(Exception):
+    """The arguments make no command."""
+
+
+class TopicToCreate(NamedTuple):
+    """One `--topic`."""
+
+    name: str
+    partitions: int
+    """-1: the broker's `num.partitions`."""
+    configs: dict[str, str]
+    replicas: int = 0
+    """0: the broker's `default.replication.factor`."""
+
+
+class ServeOptions:
+    """Options of `serve` that are no settings of Kafka's."""
+
+    __slots__ = (
+        "brokers",
+        "control",
+        "in_memory",
+        "log_level",
+        "loop",
+        "ready_file",
+        "ready_lines",
+        "topics",
+    )
+
+    def __init__(
+        self,
+        *,
+        topics: Sequence[TopicToCreate] = (),
+        ready_file: str | None = None,
+        in_memory: bool = False,
+        loop: str = "uvloop",
+        log_level: str = "info",
+        control: ControlOptions | None = None,
+        ready_lines: Sequence[str] = (),
+        brokers: int = 1,
+    ) -> None:
+        self.topics = tuple(topics)
+        self.brokers = brokers
+        """How many brokers this process runs."""
+        self.ready_file = ready_file
+        self.ready_lines = tuple(ready_lines)
+        """More lines for stdout once it serves: users who start a container wait for them."""
+        self.in_memory = in_memory
+        """Data live in a temporary directory, which `app` makes and removes."""
+        self.loop = loop
+        self.log_level = log_level
+        self.control = control
+        """The control API, None: there is none."""
+
+
+def parse_topic(text: str) -> TopicToCreate:
+    """Return the topic of `NAME[:PARTITIONS[:REPLICAS]][:KEY=VALUE…]`.
+
+    A value may hold colons: a part without `=` belongs to the value before it. Raises UsageError.
+    """
+    name, *parts = text.split(":")
+    counts = [-1, 0]
+    for place, what in enumerate(("partitions", "replicas")):
+        if not parts or "=" in parts[0]:
+            break
+        count = parts.pop(0)
+        if not count.isdecimal() or int(count) < 1:
+            raise UsageError(f"--topic {text}: {count!r} is not a number of {what} from 1 up")
+        counts[place] = int(count)
+    configs: dict[str, str] = {}
+    key = ""
+    for part in parts:
+        before, equals, after = part.partition("=")
+        if equals:
+            key, configs[before] = before, after
+        elif key:
+            configs[key] += f":{part}"
+        if not key:
+            raise UsageError(f"--topic {text}: {part!r} is not KEY=VALUE")
+    if not name:
+        raise UsageError(f"--topic {text}: expected NAME[:PARTITIONS[:REPLICAS]][:KEY=VALUE...]")
+    return TopicToCreate(name, counts[0], configs, counts[1])

@@ -1,0 +1,87 @@
+"""The consumer protocol that is embedded in JoinGroup and SyncGroup.
+
+Version int16, then the message. A newer version is read as the newest one known here, and what
+follows is not looked at: clients of any age send it.
+
+Source: Kafka ConsumerProtocol; KIP-429, KIP-881.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.protocol.primitives import Reader
+from minibroker.kafka.protocol.stored.consumer_protocol_assignment import (
+    ConsumerProtocolAssignment,
+    TopicPartition,
+)
+from minibroker.kafka.protocol.stored.consumer_protocol_subscription import (
+    ConsumerProtocolSubscription,
+)
+
+if TYPE_CHECKING:
+    from minibroker.broker.groups.consumer.assignor import Assignment
+    from minibroker.broker.groups.consumer.topics import ImageTopics
+
+
+class Subscription(NamedTuple):
+    """Topics and owned partitions of a classic consumer."""
+
+    topic_names: frozenset[str]
+    owned: dict[bytes, list[int]]
+    """Topic id → partitions, of topics that exist."""
+    rack_id: str | None
+
+
+def version_of(metadata: bytes) -> int:
+    """Return the version that a client wrote, and reads. Raises ProtocolError."""
+    return _known(Reader(metadata).int16(), ConsumerProtocolAssignment.VERSIONS)
+
+
+def _known(version: int, versions: tuple[int, int]) -> int:
+    if version < versions[0]:
+        raise ProtocolError(f"embedded consumer protocol of version {version}")
+    return min(version, versions[1])
+
+
+def read_subscription(metadata: bytes, topics: ImageTopics) -> Subscription:
+    """Raises ProtocolError."""
+    reader = Reader(metadata)
+    version = _known(reader.int16(), ConsumerProtocolSubscription.VERSIONS)
+    read = ConsumerProtocolSubscription.read(reader, version)
+    owned: dict[bytes, list[int]] = {}
+    for topic in read.owned_partitions:
+        topic_id = topics.id_of(topic.topic)
+        if topic_id is not None:
+            owned[topic_id] = topic.partitions
+    return Subscription(frozenset(read.topics), owned, read.rack_id or None)
+
+
+def read_assignment(assignment: bytes, topics: ImageTopics) -> tuple[Assignment, bool]:
+    """Return the partitions of topics that exist, and whether the assignor added data of its own.
+
+    Raises ProtocolError.
+    """
+    reader = Reader(assignment)
+    version = _known(reader.int16(), ConsumerProtocolAssignment.VERSIONS)
+    read = ConsumerProtocolAssignment.read(reader, version)
+    found = ((topics.id_of(topic.topic), topic.partitions) for topic in read.assigned_partitions)
+    partitions = {
+        topic_id: tuple(sorted(set(numbers))) for topic_id, numbers in found if topic_id is not None
+    }
+    return partitions, bool(read.user_data)
+
+
+def write_assignment(assignment: Assignment, version: int, topics: ImageTopics) -> bytes:
+    """Return the assignment for SyncGroup, without topics that are gone."""
+    named = ((topics.name_of(topic_id), numbers) for topic_id, numbers in assignment.items())
+    written = ConsumerProtocolAssignment(
+        assigned_partitions=[
+            TopicPartition(topic=name, partitions=list(numbers))
+            for name, numbers in named
+            if name is not None
+        ],
+        user_data=None,
+    )
+    return written.to_bytes(version)

@@ -1,0 +1,253 @@
+"""CreateTopics: key 19, versions 0-7.
+
+Behaviour: each topic gets its own result. A created topic has its leaders before the answer leaves;
+after `timeout_ms` without them it is REQUEST_TIMED_OUT, and the topic stays. So it is where all
+brokers of an assignment are dead (Kafka 4 refuses those, and so does a broker that stands alone).
+From version 5 on the answer holds its configuration. A request that would create more than
+`cluster/creation_limits` allows is refused as a whole in every version. Kafka 4.4 does so; Kafka
+3.9 creates as many as it can and stops answering.
+Versions: 1 validate only, error messages; 4 defaults by -1 (KIP-464); 5 flexible, configuration in
+the answer (KIP-525): a list, never null, as Java's client fails on null; 6
+THROTTLING_QUOTA_EXCEEDED; 7 topic id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from itertools import compress
+from typing import TYPE_CHECKING, Final
+
+from minibroker.broker.cluster.creation_limits import (
+    check_new_partitions,
+    check_records,
+    records_of_topic,
+)
+from minibroker.broker.config.describe import topic_entries
+from minibroker.broker.handlers.config_resources import TOPIC, check_values
+from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
+from minibroker.broker.slices import TimeSlice, collect, run_with_pauses
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError, as_answer
+from minibroker.kafka.protocol.messages.create_topics import (
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+if TYPE_CHECKING:
+    from minibroker.broker.handlers.context import RequestContext, Services
+    from minibroker.broker.quotas.manager import Mutations
+    from minibroker.broker.slices import Steps
+    from minibroker.kafka.protocol.messages.create_topics import CreatableTopic
+
+_DEFAULT: Final = -1
+_METADATA_TOPIC: Final = "__cluster_metadata"
+
+
+async def handle(context: RequestContext, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    """Return one result per topic name, in order.
+
+    Raises KafkaError POLICY_VIOLATION for the whole request if it would create too much.
+    """
+    response = CreateTopicsResponse()
+    quotas = context.services.quotas
+    mutations = quotas.mutations(context.quota_client, is_strict=context.version >= 6)
+    named_count = Counter([topic.name for topic in request.topics])
+    if context.services.cluster.is_controller:
+        named_once = [topic for topic in request.topics if named_count[topic.name] == 1]
+        are_allowed = await collect(
+            _may_create(context, topic.name, is_filter=True) for topic in named_once
+        )
+        allowed = list(compress(named_once, are_allowed))
+        await run_with_pauses(_check_size(context.services, allowed))
+    until = asyncio.get_running_loop().time() + request.timeout_ms / 1000
+    turn = TimeSlice()
+    for topic in {topic.name: topic for topic in request.topics}.values():
+        result = CreatableTopicResult(name=topic.name, error_message=None)
+        try:
+            _check(context, topic.name, named_count[topic.name])
+            await _create(context, request, topic, result, mutations)
+        except Exception as error:
+            result = _failed(topic.name, *as_answer(error, f"creating {topic.name}"))
+        response.topics.append(result)
+        if turn.is_over:
+            await turn.pause()
+    if not request.validate_only:
+        await _wait_for_leaders(context, response, until)
+    response.throttle_time_ms = mutations.throttle_time_ms
+    return response
+
+
+async def _wait_for_leaders(
+    context: RequestContext, response: CreateTopicsResponse, until: float
+) -> None:
+    """Wait for the leaders of all topics together; replace the results of those without one.
+
+    `until` is a time of the loop.
+    """
+    loop = asyncio.get_running_loop()
+    for place, result in enumerate(response.topics):
+        if result.error_code:
+            continue
+        try:
+            left_s = max(0.0, until - loop.time())
+            await context.services.cluster.wait_for_leaders(result.name, left_s)
+        except KafkaError as error:
+            response.topics[place] = _failed(result.name, int(error.code), None)
+
+
+def _check_size(services: Services, topics: list[CreatableTopic]) -> Steps[None]:
+    """Raise KafkaError POLICY_VIOLATION for a request that would create too much.
+
+    `topics` are those whose name occurs once. Kafka also counts the partitions of topics that exist
+    already, and counts records only of topics that pass all other checks. Here every topic counts
+    that does not exist yet.
+    """
+    partitions = records = 0
+    for topic in topics:
+        yield
+        if topic.name != _METADATA_TOPIC:
+            count = len(topic.assignments) or _partition_count(services, topic)
+            partitions += max(0, count)
+            if topic.name not in services.cluster.image.topics:
+                records += records_of_topic(max(0, count), topic.configs)
+    check_new_partitions(partitions)
+    check_records(records)
+
+
+def _partition_count(services: Services, topic: CreatableTopic) -> int:
+    """Return the number of partitions of a topic without an assignment; it may be negative."""
+    if topic.num_partitions == _DEFAULT:
+        return services.config.num_partitions
+    return topic.num_partitions
+
+
+def _failed(name: str, code: int, detail: str | None) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=code, error_message=detail, configs=[])
+
+
+def _check(context: RequestContext, name: str, named_count: int) -> None:
+    """Raise KafkaError for a refusal that Kafka decides before it looks at the topic itself."""
+    if not context.services.cluster.is_controller:
+        raise KafkaError(ErrorCode.NOT_CONTROLLER, "")
+    if name == _METADATA_TOPIC:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited."
+        )
+    if named_count > 1:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Found multiple entries for this topic.")
+    if not _may_create(context, name):
+        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+
+
+def _may_create(context: RequestContext, name: str, *, is_filter: bool = False) -> bool:
+    """Return whether the client may create every topic, or this one."""
+    return context.authorize(
+        Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME, is_filter=True
+    ) or context.authorize(Operation.CREATE, ResourceType.TOPIC, name, is_filter=is_filter)
+
+
+async def _create(
+    context: RequestContext,
+    request: CreateTopicsRequest,
+    topic: CreatableTopic,
+    result: CreatableTopicResult,
+    mutations: Mutations,
+) -> None:
+    """Create the topic, or check whether it could be created; write the outcome into `result`.
+
+    Raises KafkaError, in Kafka's order of checks, and CoordinationError.
+    """
+    services = context.services
+    cluster, config = services.cluster, services.config
+    name = topic.name
+    if name in cluster.image.topics:
+        raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+    configs = _wanted_configs(topic)
+    assignment = _wanted_assignment(topic)
+    partition_count = _partition_count(services, topic)
+    replication_factor = topic.replication_factor
+    if replication_factor == _DEFAULT:
+        replication_factor = config.default_replication_factor
+    replicas = cluster.plan_topic(name, partition_count, replication_factor, assignment)
+    if configs:
+        check_values(services, TOPIC, name, configs)
+    if not request.validate_only:
+        mutations.record(len(replicas))
+        created = await cluster.create_topic(
+            name,
+            partition_count,
+            replication_factor,
+            assignment=assignment,
+            configs=configs,
+            timeout_s=None,
+        )
+        if request.timeout_ms <= 0:
+            # Kafka starts the creation and does not wait for it.
+            raise KafkaError(ErrorCode.REQUEST_TIMED_OUT)
+        result.topic_id = created.topic_id
+    if not context.authorize(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name, is_filter=True):
+        result.topic_config_error_code = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return
+    result.num_partitions = len(replicas)
+    result.replication_factor = len(replicas[0])
+    result.configs = _described(services, configs) if context.version >= 5 else []
+
+
+def _wanted_configs(topic: CreatableTopic) -> dict[str, str]:
+    """Return the topic's own configuration. Raises INVALID_CONFIG."""
+    without_value = [entry.name for entry in topic.configs if entry.value is None]
+    if without_value:
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG,
+            f"Null value not supported for topic configs: {','.join(without_value)}",
+        )
+    return {entry.name: entry.value for entry in topic.configs if entry.value is not None}
+
+
+def _wanted_assignment(topic: CreatableTopic) -> dict[int, list[int]] | None:
+    """Return partition → brokers, None if the broker may choose.
+
+    Raises INVALID_REQUEST, INVALID_REPLICA_ASSIGNMENT.
+    """
+    if not topic.assignments:
+        return None
+    if topic.num_partitions != _DEFAULT or topic.replication_factor != _DEFAULT:
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            "Both numPartitions or replicationFactor and replicasAssignments were set."
+            " Both cannot be used at the same time.",
+        )
+    assignment = {
+        partition.partition_index: list(partition.broker_ids) for partition in topic.assignments
+    }
+    if len(assignment) != len(topic.assignments):
+        raise KafkaError(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "a partition is assigned more than once"
+        )
+    return assignment
+
+
+def _described(services: Services, configs: dict[str, str]) -> list[CreatableTopicConfigs]:
+    """Return every effective setting of a topic with this configuration of its own."""
+    return [
+        CreatableTopicConfigs(
+            name=entry.name,
+            value=entry.value,
+            read_only=entry.read_only,
+            config_source=entry.source,
+            is_sensitive=entry.is_sensitive,
+        )
+        for entry in topic_entries(services.dynamic, configs)
+    ]
+
+
+def error_response(
+    request: CreateTopicsRequest, version: int, code: ErrorCode, detail: str | None
+) -> CreateTopicsResponse:
+    """Return the answer with this error code for every topic of the request."""
+    return CreateTopicsResponse(
+        topics=[_failed(topic.name, int(code), detail) for topic in request.topics]
+    )

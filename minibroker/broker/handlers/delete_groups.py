@@ -1,0 +1,106 @@
+"""DeleteGroups: key 42, versions 0-3.
+
+Behaviour: an empty group goes with all its offsets (KIP-229); one with members stays.
+Versions: 1 throttle after the answer; 2 flexible; 3 error messages (KIP-1331).
+Differs from Kafka: nothing known.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from minibroker.broker.handlers.permissions import Allowed
+from minibroker.broker.security.acls import Operation, ResourceType
+from minibroker.broker.slices import complete_in_slices
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.protocol.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterator
+
+    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.kafka.error_codes import ErrorCode
+    from minibroker.kafka.protocol.messages.delete_groups import DeleteGroupsRequest
+
+    Waits = list[tuple[DeletableGroupResult, Awaitable[None]]]
+
+logger = logging.getLogger(__name__)
+
+
+def handle(
+    context: RequestContext, request: DeleteGroupsRequest
+) -> DeleteGroupsResponse | Awaitable[DeleteGroupsResponse]:
+    """Return one result per group, a future of them where a group has many offsets.
+
+    A group that is named twice is deleted once.
+    """
+    response = DeleteGroupsResponse()
+    deletion = complete_in_slices(_delete_groups(context, request, response))
+    if deletion is not None:
+        return _when_deleted(context, deletion, response)
+    waits = _waits(context, response)
+    return _when_visible(waits, response) if waits else response
+
+
+async def _when_deleted(
+    context: RequestContext, deletion: Awaitable[None], response: DeleteGroupsResponse
+) -> DeleteGroupsResponse:
+    await deletion
+    return await _when_visible(_waits(context, response), response)
+
+
+def _waits(context: RequestContext, response: DeleteGroupsResponse) -> Waits:
+    """Return the deleted groups whose tombstones have to be synced first."""
+    waits = []
+    for result in response.results:
+        if not result.error_code:
+            waiting = context.services.groups.visible(result.group_id)
+            if waiting is not None:
+                waits.append((result, waiting))
+    return waits
+
+
+async def _when_visible(waits: Waits, response: DeleteGroupsResponse) -> DeleteGroupsResponse:
+    for result, waiting in waits:
+        try:
+            await waiting
+        except KafkaError as error:
+            result.error_code = int(error.code)
+    return response
+
+
+def _delete_groups(
+    context: RequestContext, request: DeleteGroupsRequest, response: DeleteGroupsResponse
+) -> Iterator[None]:
+    may_delete = Allowed(context, Operation.DELETE, ResourceType.GROUP)
+    names = dict.fromkeys(request.groups_names)
+    for group_id in (yield from may_delete.refused_last(names, str)):
+        yield
+        result = DeletableGroupResult(group_id=group_id)
+        response.results.append(result)
+        count = 0
+        try:
+            may_delete.require(group_id)
+            for deleted in context.services.groups.delete_group(group_id):
+                count += deleted
+                yield
+        except KafkaError as error:
+            result.error_code = int(error.code)
+        else:
+            logger.info("group %s and its %d offsets are deleted", group_id, count)
+
+
+def error_response(
+    request: DeleteGroupsRequest, version: int, code: ErrorCode, detail: str | None
+) -> DeleteGroupsResponse:
+    """Return the answer with this error code for every group of the request."""
+    return DeleteGroupsResponse(
+        results=[
+            DeletableGroupResult(group_id=group_id, error_code=int(code))
+            for group_id in request.groups_names
+        ]
+    )

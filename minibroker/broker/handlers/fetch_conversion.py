@@ -1,0 +1,146 @@
+"""Fetch for consumers older than the log: versions 0-1 read format 0, versions 2-3 formats 0 and 1.
+
+Last station of such a Fetch, behind `fetch`, which reads and waits as for everybody. What an old
+consumer can read goes out as it lies in the log. The rest is converted: at once while it is little,
+else on a worker thread, so that other connections are served meanwhile. One answer holds at most
+what was fetched, and its partitions are converted one after the other.
+
+Topics with `message.downconversion.enable=false` answer UNSUPPORTED_VERSION, those with
+`compression.type=zstd` UNSUPPORTED_COMPRESSION_TYPE up to version 9, whatever there is to read. As
+in Kafka these errors do not end the wait for data.
+
+Differs from Kafka: 4.x sends zstd to any consumer that it serves, minibroker answers as 3.9 does.
+Records beside an error are empty; in 3.9 those of UNSUPPORTED_COMPRESSION_TYPE are null.
+
+Source: Kafka KafkaApis.handleFetchRequest (maybeConvertFetchedData); KIP-110, KIP-283.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import CorruptionError, KafkaError
+from minibroker.kafka.protocol.messages.fetch import FetchResponse
+from minibroker.kafka.records.conversion import down_convert, is_readable_as
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.kafka.protocol.messages.fetch import FetchRequest, PartitionData
+
+FIRST_VERSION_OF_V1: Final = 2
+FIRST_VERSION_OF_V2: Final = 4
+FIRST_VERSION_OF_ZSTD: Final = 10
+
+_INLINE_BYTES_MAX: Final = 64 << 10
+"""Converted on the loop: about a millisecond's work."""
+_NOTHING: Final = memoryview(b"")
+
+
+class _Job:
+    """The records of one partition that have to be converted."""
+
+    __slots__ = ("data", "first_offset", "magic", "records")
+
+    def __init__(
+        self, data: PartitionData, records: memoryview, magic: int, first_offset: int
+    ) -> None:
+        self.data = data
+        self.records = records
+        self.magic = magic
+        self.first_offset = first_offset
+
+    def run(self) -> None:
+        """Convert, and put the result or the error into the answer."""
+        try:
+            self.data.records = down_convert(self.records, self.magic, self.first_offset)
+        except KafkaError as error:
+            _refuse(self.data, error.code)
+        except CorruptionError:
+            _refuse(self.data, ErrorCode.CORRUPT_MESSAGE)
+
+
+def for_old_consumer(
+    context: RequestContext,
+    request: FetchRequest,
+    answer: FetchResponse | Awaitable[FetchResponse],
+) -> FetchResponse | Awaitable[FetchResponse]:
+    """`answer` as a consumer of `context.version` (below 10) can read it."""
+    if not isinstance(answer, FetchResponse):
+        return _convert_later(context, request, answer)
+    jobs = _plan(context, request, answer)
+    if _is_much(jobs):
+        return _convert_on_worker(jobs, answer)
+    for job in jobs:
+        job.run()
+    return answer
+
+
+async def _convert_later(
+    context: RequestContext, request: FetchRequest, awaited: Awaitable[FetchResponse]
+) -> FetchResponse:
+    answer = await awaited
+    jobs = _plan(context, request, answer)
+    if _is_much(jobs):
+        return await _convert_on_worker(jobs, answer)
+    for job in jobs:
+        job.run()
+    return answer
+
+
+async def _convert_on_worker(jobs: list[_Job], answer: FetchResponse) -> FetchResponse:
+    loop = asyncio.get_running_loop()
+    for job in jobs:
+        await loop.run_in_executor(None, job.run)
+    return answer
+
+
+def _is_much(jobs: list[_Job]) -> bool:
+    return sum(len(job.records) for job in jobs) > _INLINE_BYTES_MAX
+
+
+def _plan(context: RequestContext, request: FetchRequest, answer: FetchResponse) -> list[_Job]:
+    """Return the partitions to convert; partitions that are refused get their error here."""
+    version = context.version
+    newest_magic = 2
+    if version < FIRST_VERSION_OF_V2:
+        newest_magic = 1 if version >= FIRST_VERSION_OF_V1 else 0
+    fetch_offsets = {
+        (topic.topic, part.partition): part.fetch_offset
+        for topic in request.topics
+        for part in topic.partitions
+    }
+    jobs: list[_Job] = []
+    for topic in answer.responses:
+        for data in topic.partitions:
+            partition = context.services.partitions.find(topic.topic, data.partition_index)
+            if partition is None:
+                continue
+            config = partition.log.config
+            records = data.records
+            if config.compression_type == "zstd":
+                _refuse(data, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+            elif config.message_magic > newest_magic and not config.message_downconversion_enable:
+                _refuse(data, ErrorCode.UNSUPPORTED_VERSION)
+            elif (
+                newest_magic < 2
+                and isinstance(records, memoryview)
+                and len(records)
+                and not is_readable_as(records, newest_magic, config.message_magic)
+            ):
+                offset = fetch_offsets.get((topic.topic, data.partition_index), 0)
+                jobs.append(_Job(data, records, newest_magic, offset))
+    return jobs
+
+
+def _refuse(data: PartitionData, code: ErrorCode) -> None:
+    """Answer only the code, as Kafka's answer for a partition that cannot be served."""
+    data.error_code = int(code)
+    data.high_watermark = -1
+    data.last_stable_offset = -1
+    data.log_start_offset = -1
+    data.aborted_transactions = None
+    data.records = _NOTHING

@@ -1,0 +1,118 @@
+"""IncrementalAlterConfigs: key 44, versions 0-1.
+
+Behaviour: sets and deletes single keys, and appends to or subtracts from lists; other keys keep
+their values. Each resource gets its own result. `validate_only` does everything but the change.
+Broker loggers are the Python loggers of this process: a level acts at once and is not stored.
+Versions: 1 flexible. Source: KIP-339.
+Differs from Kafka: like AlterConfigs. Logger names are this broker's
+(`minibroker.broker.server`). TRACE is a level below Python's DEBUG.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.broker.config.alterations import DELETE, SET, SUBTRACT, Change, apply_changes
+from minibroker.broker.config.broker_keys import BROKER_KEYS
+from minibroker.broker.config.topic_keys import TOPIC_KEYS
+from minibroker.broker.handlers.config_resources import (
+    BROKER,
+    BROKER_LOGGER,
+    TOPIC,
+    answer_each,
+    check_min_insync_replicas,
+    check_names,
+    check_permission,
+    check_resource,
+    check_values,
+    is_known_kind,
+    refuse_each,
+)
+from minibroker.broker.handlers.edited_configs import edit_config
+from minibroker.broker.security.acls import Operation
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import ConfigError, KafkaError
+from minibroker.kafka.protocol.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Mapping
+
+    from minibroker.broker.config.definition import ConfigKey
+    from minibroker.broker.handlers.context import RequestContext
+
+
+async def handle(
+    context: RequestContext, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    """Return one result per resource, in the order of the request."""
+
+    def alter(resource: AlterConfigsResource) -> Awaitable[None]:
+        return _alter(context, resource, validate_only=request.validate_only)
+
+    return IncrementalAlterConfigsResponse(
+        responses=await answer_each(request.resources, AlterConfigsResourceResponse, alter)
+    )
+
+
+async def _alter(
+    context: RequestContext, resource: AlterConfigsResource, *, validate_only: bool
+) -> None:
+    services = context.services
+    kind, name = resource.resource_type, resource.resource_name
+    changes = [Change(c.name, c.config_operation, c.value) for c in resource.configs]
+    check_names(
+        (change.name for change in changes),
+        (change.name for change in changes if change.operation != DELETE and change.value is None),
+    )
+    if kind == BROKER_LOGGER and is_known_kind(services, BROKER_LOGGER):
+        from minibroker.broker.handlers.broker_loggers import alter_levels  # noqa: PLC0415  rare
+
+        check_permission(context, Operation.ALTER_CONFIGS, kind, name)
+        alter_levels(services.config.broker_id, name, changes, validate_only=validate_only)
+        return
+    if kind == BROKER:  # its name is checked before the permission, as in Kafka
+        check_resource(services, kind, name)
+    check_permission(context, Operation.ALTER_CONFIGS, kind, name)
+    check_resource(services, kind, name)
+    for change in changes:
+        if not SET <= change.operation <= SUBTRACT:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # both Kafkas answer so
+    asked = {
+        change.name: None if change.operation == DELETE else change.value for change in changes
+    }
+
+    def edit(current: dict[str, str]) -> dict[str, str]:
+        try:
+            wanted = apply_changes(current, changes, _keys_of(kind))
+        except ConfigError as error:
+            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
+        check_values(services, kind, name, wanted)
+        check_min_insync_replicas(services, kind, name, asked)
+        return wanted
+
+    given = {change.name: change.value or "" for change in changes if change.operation != DELETE}
+    await edit_config(services, kind, name, edit, given, validate_only=validate_only)
+
+
+def _keys_of(kind: int) -> Mapping[str, ConfigKey]:
+    if kind == TOPIC:
+        return TOPIC_KEYS
+    if kind == BROKER:
+        return BROKER_KEYS
+    from minibroker.broker.config.entity_keys import CLIENT_METRICS_KEYS, GROUP_KEYS  # noqa: PLC0415  rare
+
+    return {**GROUP_KEYS, **CLIENT_METRICS_KEYS}
+
+
+def error_response(
+    request: IncrementalAlterConfigsRequest, version: int, code: ErrorCode, detail: str | None
+) -> IncrementalAlterConfigsResponse:
+    """Return the answer with this error code for every resource of the request."""
+    return IncrementalAlterConfigsResponse(
+        responses=refuse_each(request.resources, AlterConfigsResourceResponse, code, detail)
+    )

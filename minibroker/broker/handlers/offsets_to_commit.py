@@ -1,0 +1,143 @@
+"""Common code of OffsetCommit and TxnOffsetCommit after the group has accepted the request.
+
+`accept` looks at every partition of the request, `write` has the group's shard write what is
+accepted, and fills the answer. `when_replicated` waits for an fsync where there is to be one, and
+for followers, no longer than `offsets.commit.timeout.ms`.
+
+Source: Kafka OffsetMetadataManager.commitOffset, commitTransactionalOffset.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from minibroker.broker.groups.offsets import NO_EXPIRY, CommittedOffset
+from minibroker.broker.handlers.committed_partitions import is_too_long
+from minibroker.broker.handlers.visible_answers import when_visible
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.ids import NO_PRODUCER_ID, ZERO_TOPIC_ID
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from minibroker.broker.groups.group import CommitPartitionValidator
+    from minibroker.broker.groups.offsets import OffsetKey
+    from minibroker.broker.groups.shard import GroupShard
+    from minibroker.broker.handlers.committed_partitions import KnownTopic, TopicAnswers
+    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.slices import Steps
+    from minibroker.kafka.protocol.messages.offset_commit import OffsetCommitResponse
+    from minibroker.kafka.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
+
+R = TypeVar("R", "OffsetCommitResponse", "TxnOffsetCommitResponse")
+_NOT_SET = -1
+
+
+class Accepted(NamedTuple):
+    """The offsets to commit, and a code for every partition of the request in order."""
+
+    commits: list[tuple[OffsetKey, CommittedOffset]]
+    codes: list[ErrorCode]
+
+
+def accept(
+    group_id: str,
+    topics: list[KnownTopic],
+    validator: CommitPartitionValidator | None,
+    *,
+    units_max: int,
+    now_ms: int,
+    expire_ms: int = NO_EXPIRY,
+    has_ids: bool,
+    has_times: bool,
+) -> Steps[Accepted]:
+    """Return the partitions that may be committed. Whoever asks checks the group again behind it:
+    others may have had the loop.
+
+    Args:
+        units_max: `offset.metadata.max.bytes`.
+        expire_ms: explicit expiry, wall clock in ms.
+        has_ids: the version names topics by id.
+        has_times: partitions have a `commit_timestamp` (-1: none, then `now_ms` counts).
+
+    Raises KafkaError of the group's validator.
+    """
+    accepted = Accepted([], [])
+    commits, codes = accepted
+    for topic, partitions in topics:
+        topic_id = topic.topic_id if has_ids else ZERO_TOPIC_ID
+        for partition in partitions:
+            yield
+            metadata = partition.committed_metadata
+            if is_too_long(metadata, units_max):
+                codes.append(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+                continue
+            index = partition.partition_index
+            if validator is not None:
+                validator(topic.name, topic.topic_id, index)
+            codes.append(ErrorCode.NONE)
+            timestamp_ms = partition.commit_timestamp if has_times else _NOT_SET
+            committed = CommittedOffset(
+                partition.committed_offset,
+                partition.committed_leader_epoch,
+                metadata or "",
+                now_ms if timestamp_ms == _NOT_SET else timestamp_ms,
+                expire_ms,
+                topic_id,
+            )
+            commits.append(((group_id, topic.name, index), committed))
+    return accepted
+
+
+def when_replicated(context: RequestContext, group_id: str, response: R) -> R | Awaitable[R]:
+    """Return the answer to offsets that are written, or an awaitable of it where they count for
+    readers only when followers have them, or an fsync is done.
+
+    Where that does not come about, or not in time, what was accepted is refused in the answer.
+    Offsets that are late count as soon as they are visible.
+    """
+
+    def refuse(code: ErrorCode) -> R:
+        for topic in response.topics:
+            for partition in topic.partitions:
+                if not partition.error_code:
+                    partition.error_code = int(code)
+        return response
+
+    groups = context.services.groups
+    if not groups.journal.lags(groups.journal.partition_of(group_id)):
+        return response
+    return when_visible(groups.visible(group_id), response, refuse)
+
+
+def write(
+    shard: GroupShard,
+    accepted: Accepted,
+    topics: list[KnownTopic],
+    answers: TopicAnswers,
+    *,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = -1,
+) -> Steps[None]:
+    """Write the offsets in one step, then answer every partition.
+
+    Raises KafkaError before that, where the write is refused and no partition has an error of its
+    own.
+    """
+    codes = accepted.codes
+    if accepted.commits:
+        try:
+            shard.commit_offsets(
+                accepted.commits, producer_id=producer_id, producer_epoch=producer_epoch
+            )
+        except KafkaError as error:
+            if not any(codes):
+                raise
+            codes = [code or error.code for code in codes]
+    next_code = iter(codes)
+    for topic, partitions in topics:
+        for partition in partitions:
+            index = partition.partition_index
+            answers.add(topic.name, topic.topic_id, index, next(next_code))
+            yield

@@ -1,0 +1,352 @@
+"""Produce: key 0, versions 0-13.
+
+Behaviour: each partition's records are checked, get their offsets and are staged; the connection
+writes everything staged before this answer leaves. With acks=0 the answer is not sent
+(`is_silent`): an error in it ends the connection, so that the producer refreshes its metadata.
+Versions: 1 throttle time; 2 log append time; 3 transactional id and record batches only; 5 log
+start offset; 7 zstd; 8 errors per record (KIP-467); 9 flexible; 10 current leader (KIP-951);
+11 TRANSACTION_ABORTABLE, 12 implicit transaction partitions (KIP-890); 13 topic ids (KIP-516).
+Versions 0-2 carry message sets of format 0 and 1 (or, as Kafka lets them, a batch of format 2); the
+topic's `message.format.version` decides what becomes of them (`storage.old_formats`). They have no
+transactional id, so a transactional batch is refused in them.
+Differs from Kafka: what batches may unfold to is bounded, and so is the list of refused records
+(`storage.record_checks`, `storage.validator`). Records that are null are refused with
+INVALID_RECORD, and the other partitions are taken; Kafka never answers such a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from minibroker.broker.cluster.image import INTERNAL_TOPICS
+from minibroker.broker.handlers.leaders import LeaderHints
+from minibroker.broker.handlers.produce_checks import (
+    check_batches,
+    cold_producers,
+    has_transactional,
+    receive_batches,
+    without_forbidden,
+)
+from minibroker.broker.partitions import verification
+from minibroker.broker.partitions.cold_reads import ROUNDS_MAX, warm
+from minibroker.broker.partitions.partition import ACKS_ALL
+from minibroker.broker.slices import run_with_pauses
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError, answer_error
+from minibroker.kafka.ids import ZERO_TOPIC_ID
+from minibroker.kafka.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from minibroker.kafka.records.produce_rules import (
+    FIRST_VERSION_OF_V2,
+    InvalidRecordsError,
+    NotVerifiedError,
+    check_produce_version,
+    is_nothing,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterable
+
+    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.produce_checks import ReceivedTopic, Refusals
+    from minibroker.broker.partitions.checking import ReceivedBatch
+    from minibroker.broker.partitions.cold_reads import ColdError
+    from minibroker.broker.partitions.flushing import Flushing
+    from minibroker.broker.partitions.partition import Partition
+    from minibroker.broker.slices import Steps
+
+    Unreplicated = tuple[Partition, int, PartitionProduceResponse]
+    """Partition, end of what was appended, the answer to it."""
+
+_NOTHING_REFUSED: Final[Refusals] = {}
+APPENDS_MAX: Final = 64
+"""Appends of one step."""
+_ACKS_ALLOWED = (ACKS_ALL, 0, 1)
+_ADMIN_CLIENT_ID = "__admin_client"
+
+
+def handle(
+    context: RequestContext, request: ProduceRequest
+) -> Steps[ProduceResponse | Awaitable[ProduceResponse]]:
+    """Append to every partition of the request; return one result per partition, in order.
+
+    An awaitable where a batch is checked beside the loop, where the producers of a log are loaded
+    first, and where a transaction has to wait for the end of the one before it. Raises
+    KafkaError(TRANSACTIONAL_ID_AUTHORIZATION_FAILED) where transactional records come without their
+    id, or with one that the client may not use.
+    """
+    topics = yield from receive_batches(context, request)
+    if context.services.authorizer is not None:
+        topics = yield from without_forbidden(context, request, topics)
+    large = yield from check_batches(context, topics)
+    cold = yield from cold_producers(topics)
+    if large or cold:
+        return _when_checked(context, request, topics, large, cold)
+    return (yield from _handle_checked(context, request, topics))
+
+
+async def _when_checked(
+    context: RequestContext,
+    request: ProduceRequest,
+    topics: list[ReceivedTopic],
+    large: list[ReceivedBatch],
+    cold: list[ColdError],
+) -> ProduceResponse:
+    services = context.services
+    for _ in range(ROUNDS_MAX):
+        if not cold:
+            break
+        await warm(cold)
+        cold = await run_with_pauses(cold_producers(topics))
+    await services.partitions.checker.check_large(large, services.clock.now_ms())
+    outcome = await run_with_pauses(_handle_checked(context, request, topics))
+    return outcome if isinstance(outcome, ProduceResponse) else await outcome
+
+
+def _handle_checked(
+    context: RequestContext, request: ProduceRequest, topics: list[ReceivedTopic]
+) -> Steps[ProduceResponse | Awaitable[ProduceResponse]]:
+    if request.transactional_id is not None:
+        from minibroker.broker.handlers import produce_transactions  # noqa: PLC0415  most do without
+
+        refused = produce_transactions.verify_batches(context, request.transactional_id, topics)
+        if not isinstance(refused, dict):
+            return _when_verified(context, request, topics, refused)
+        return (yield from _append_all(context, request, topics, refused))
+    if (yield from has_transactional(topics)):
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    return (yield from _append_all(context, request, topics, _NOTHING_REFUSED))
+
+
+async def _when_verified(
+    context: RequestContext,
+    request: ProduceRequest,
+    topics: list[ReceivedTopic],
+    refused: Awaitable[Refusals],
+) -> ProduceResponse:
+    answer = await run_with_pauses(_append_all(context, request, topics, await refused))
+    return answer if isinstance(answer, ProduceResponse) else await answer
+
+
+def _append_all(
+    context: RequestContext,
+    request: ProduceRequest,
+    topics: list[ReceivedTopic],
+    refused: Refusals,
+) -> Steps[ProduceResponse | Awaitable[ProduceResponse]]:
+    """Append what is not refused. Behind `APPENDS_MAX` partitions it is written before others have
+    the loop: the answers of others do not depend on it, and this one waits for its fsyncs.
+    """
+    version = context.version
+    response = ProduceResponse()
+    now_ms = context.services.clock.now_ms()
+    unreplicated: list[Unreplicated] = []
+    flushes: dict[Flushing, None] = {}
+    count = 0
+    for name, topic, batches, is_authorized in topics:
+        answer = TopicProduceResponse(name=topic.name)
+        if version >= 13:
+            answer.topic_id = topic.topic_id
+        if batches:
+            response.responses.append(answer)
+        for data, batch in batches:
+            result = PartitionProduceResponse(index=data.index)
+            answer.partition_responses.append(result)
+            try:
+                if name is None:
+                    raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+                if not is_authorized:
+                    raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                if (name, data.index) in refused:
+                    raise refused[name, data.index]
+                appended = _append(context, name, batch, result, request.acks, now_ms)
+                if appended is not None:
+                    unreplicated.append(appended)
+            except Exception as error:
+                refusal = answer_error(error, f"appending to {name}-{data.index}")
+                fail(context, response, name, result, refusal)
+            count += 1
+            if not count % APPENDS_MAX:
+                _write_part(context, flushes)
+                yield
+    outcome: ProduceResponse | Awaitable[ProduceResponse] = response
+    if unreplicated:
+        outcome = _when_replicated(context, response, unreplicated, request.timeout_ms)
+    return _when_flushed(flushes, outcome) if flushes else outcome
+
+
+def _write_part(context: RequestContext, flushes: dict[Flushing, None]) -> None:
+    """Write what is staged, and note the fsyncs that the answer has to wait for."""
+    appends = context.services.partitions.appends
+    appends.commit()
+    flushing = appends.flushing  # whoever commits next waits for it, too
+    if flushing is not None and not flushing.future.done():
+        flushes[flushing] = None
+
+
+async def _when_flushed(
+    flushes: Iterable[Flushing], outcome: ProduceResponse | Awaitable[ProduceResponse]
+) -> ProduceResponse:
+    for flushing in flushes:
+        await asyncio.shield(flushing.future)
+    return outcome if isinstance(outcome, ProduceResponse) else await outcome
+
+
+def _when_replicated(
+    context: RequestContext,
+    response: ProduceResponse,
+    unreplicated: list[Unreplicated],
+    timeout_ms: int,
+) -> ProduceResponse | Awaitable[ProduceResponse]:
+    """Return the answer when all replicas in sync have the records (acks=all); it says so where
+    that takes longer than `timeout_ms`.
+
+    Source: Kafka ReplicaManager.appendRecords, DelayedProduce.
+    """
+    context.services.partitions.commit()
+    waits = [
+        partition.replicas.wait(end_offset, result, timeout_ms)
+        for partition, end_offset, result in unreplicated
+        if not result.error_code
+        and partition.replicas is not None
+        and end_offset > partition.high_watermark
+    ]
+
+    async def wait() -> ProduceResponse:
+        for future in waits:
+            await future
+        return response
+
+    return wait() if waits else response
+
+
+def _append(  # noqa: PLR0917  one call per partition of every request
+    context: RequestContext,
+    topic: str,
+    batch: ReceivedBatch | None,
+    result: PartitionProduceResponse,
+    acks: int,
+    now_ms: int,
+) -> Unreplicated | None:
+    """Append one batch; return what its answer waits for besides the disk, None for nothing."""
+    partition = context.services.partitions.get(topic, result.index)
+    if batch is None:
+        check_produce_version(None, None, context.version)
+    else:
+        check_produce_version(batch.records, batch.header, context.version)
+    if acks not in _ACKS_ALLOWED:
+        raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+    if topic in INTERNAL_TOPICS and context.client_id != _ADMIN_CLIENT_ID:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+    if batch is None:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "records are null")
+    records, header = batch.records, batch.header
+    if context.version < FIRST_VERSION_OF_V2 and is_nothing(records):
+        result.base_offset = -1
+        result.log_start_offset = partition.log_start_offset
+        return None  # as in Kafka: nothing appended, base offset -1, no error
+    checked = batch.checked_for(partition)
+    result.log_start_offset = partition.log_start_offset
+    is_unverified = partition.unverified and header is not None and header.is_transactional
+    if is_unverified:
+        assert header is not None
+        verification.check_sequence(partition, header.producer_id, header.base_sequence)
+    appended = partition.append(records, acks, now_ms, result, header=header, checked=checked)
+    if is_unverified:
+        assert header is not None
+        verification.on_append(partition, header.producer_id)
+    result.base_offset = appended.first_offset
+    result.log_append_time_ms = appended.append_time_ms
+    result.log_start_offset = appended.log_start_offset
+    if acks == ACKS_ALL and partition.replicas is not None:
+        return partition, appended.last_offset + 1, result
+    return None
+
+
+def fail(
+    context: RequestContext,
+    response: ProduceResponse,
+    topic: str | None,
+    result: PartitionProduceResponse,
+    error: KafkaError,
+) -> None:
+    """Put Kafka's answer to a refused append into `result`, with record errors and a message where
+    Kafka gives them. Put the partition's leader into `response` where the version has a place.
+    `topic` is None where the request has an unknown id.
+
+    `result.log_start_offset` is set already where the log itself refused.
+    """
+    result.error_code = int(error.code)
+    result.base_offset = -1
+    if isinstance(error, NotVerifiedError):
+        result.error_message = error.detail
+    elif isinstance(error, InvalidRecordsError):
+        result.error_message = error.detail
+        result.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+            for index, message in error.record_errors
+        ]
+    elif error.code == ErrorCode.CORRUPT_MESSAGE and result.log_start_offset < 0:
+        result.error_message = error.detail  # refused before the log was looked at
+    if error.code in _WITHOUT_LOG_START:
+        result.log_start_offset = -1
+    has_hint = context.version >= 10 and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if has_hint and topic is not None:
+        hints = LeaderHints(context, response.node_endpoints, (LeaderIdAndEpoch, NodeEndpoint))
+        result.current_leader = hints.of(topic, result.index)
+
+
+# Kafka's ReplicaManager fills the log start offset only for errors that it did not expect.
+_WITHOUT_LOG_START = frozenset(
+    (
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.INVALID_REQUIRED_ACKS,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+    )
+)
+
+
+def is_silent(request: ProduceRequest) -> bool:
+    """Return whether the client waits for no answer (acks=0)."""
+    return request.acks == 0
+
+
+def has_failed(response: ProduceResponse) -> bool:
+    """Return whether some partition was refused."""
+    return any(
+        part.error_code for topic in response.responses for part in topic.partition_responses
+    )
+
+
+def error_response(
+    request: ProduceRequest, version: int, code: ErrorCode, detail: str | None
+) -> ProduceResponse:
+    """Return an answer with one error for every partition of the request."""
+    response = ProduceResponse()
+    for topic in request.topic_data:
+        answer = TopicProduceResponse(name=topic.name)
+        if version >= 13:
+            answer.topic_id = topic.topic_id or ZERO_TOPIC_ID
+        for data in topic.partition_data:
+            answer.partition_responses.append(
+                PartitionProduceResponse(
+                    index=data.index, error_code=int(code), base_offset=-1, error_message=detail
+                )
+            )
+        response.responses.append(answer)
+    return response

@@ -1,0 +1,117 @@
+"""The transactional batches of a Produce request: verified before anything is appended.
+
+`produce` asks here when a request has a transactional id. Batches of one request belong to one
+producer; each partition is judged by itself. The coordinator's code becomes one that producers
+know: an error that passes soon is NOT_ENOUGH_REPLICAS, which every client retries without asking
+for metadata.
+
+Source: Kafka ReplicaManager.handleProduceAppend, KIP-890.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.broker.handlers.transaction_verification import Protocol, Question, verify
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.records.produce_rules import NotVerifiedError, check_produce_version
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterator
+
+    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.produce_checks import ReceivedTopic, Refusals
+    from minibroker.broker.handlers.transaction_verification import Codes
+    from minibroker.kafka.records.batch import BatchHeader
+
+_FIRST_WITH_ABORTABLE: Final = 11
+_FIRST_ADDING: Final = 12
+
+_WILL_PASS: Final = frozenset(
+    (
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    )
+)
+
+
+def verify_batches(
+    context: RequestContext, transactional_id: str, topics: list[ReceivedTopic]
+) -> Refusals | Awaitable[Refusals]:
+    """Return topic and partition → the error of a batch that may not be appended.
+
+    Raises KafkaError(INVALID_PRODUCER_ID_MAPPING) where batches come from different producers.
+    """
+    sequences: dict[TopicPartition, int] = {}
+    producers: set[tuple[int, int]] = set()
+    for name, header in _transactional(context, topics):
+        producers.add((header.producer_id, header.producer_epoch))
+        sequences[name] = header.base_sequence
+    if not producers:
+        return {}
+    if len(producers) > 1:
+        raise KafkaError(
+            ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+            "Transactional records contained more than one producer ID",
+        )
+    ((producer_id, epoch),) = producers
+    protocol = _protocol_of(context.version)
+    is_adding = protocol is Protocol.ADDING
+    codes = verify(
+        context.services,
+        Question(transactional_id, producer_id, epoch, sequences, protocol),
+        is_retried=is_adding,
+    )
+    if isinstance(codes, dict):
+        return _refusals(codes, is_adding)
+    return _when_verified(codes, is_adding)
+
+
+async def _when_verified(codes: Awaitable[Codes], is_adding: bool) -> Refusals:
+    return _refusals(await codes, is_adding)
+
+
+def _transactional(
+    context: RequestContext, topics: list[ReceivedTopic]
+) -> Iterator[tuple[TopicPartition, BatchHeader]]:
+    """Yield the batches to verify, without those that will be refused for another reason."""
+    image = context.services.cluster.image
+    for name, _, batches, _ in topics:
+        if name not in image.topics:
+            continue
+        for data, batch in batches:
+            if batch is None or batch.header is None or not batch.header.is_transactional:
+                continue
+            try:
+                check_produce_version(batch.records, batch.header, context.version)
+            except KafkaError:
+                continue
+            if batch.header.producer_id >= 0:
+                yield TopicPartition(name, data.index), batch.header
+
+
+def _protocol_of(version: int) -> Protocol:
+    if version >= _FIRST_ADDING:
+        return Protocol.ADDING
+    return Protocol.VERIFIED if version >= _FIRST_WITH_ABORTABLE else Protocol.OLD
+
+
+def _refusals(codes: Codes, is_adding: bool) -> Refusals:
+    return {name: _refusal(code, is_adding) for name, code in codes.items()}
+
+
+def _refusal(code: ErrorCode, is_adding: bool) -> KafkaError:
+    """Return the error of the coordinator's code as producers know it, some with Kafka's words."""
+    if code == ErrorCode.INVALID_TXN_STATE:
+        return NotVerifiedError(code, "Partition was not added to the transaction")
+    if code in _WILL_PASS or (code == ErrorCode.CONCURRENT_TRANSACTIONS and not is_adding):
+        return NotVerifiedError(
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+            "Unable to verify the partition has been added to the transaction. "
+            f"Underlying error: {code.name}",
+        )
+    return KafkaError(code)

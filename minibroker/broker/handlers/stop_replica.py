@@ -1,0 +1,138 @@
+"""StopReplica: key 5, versions 0-4. Served where brokers share a tree.
+
+Behaviour: Apache Kafka's controller stops replicas of this broker: they fetch nothing any more, and
+their logs go where it says so. Each partition has a result: KAFKA_STORAGE_ERROR (its directory is
+offline, or a disk does not let go of the log), FENCED_LEADER_EPOCH (its leader epoch is older than
+the known one, or it is about an earlier topic of that name, which is gone), or none. A partition
+that this broker does not have is stopped already.
+Order of checks: broker epoch (STALE_BROKER_EPOCH), controller epoch (STALE_CONTROLLER_EPOCH).
+Versions: 1 broker epoch, by topic; 2 flexible; 3 leader epoch and deletion for each partition
+(KIP-570); 4 KRaft controllers.
+Differs from Kafka: the answer leaves once the deletion is durable. A request about the deletion of
+a topic may come late, when the name belongs to another topic. It has no topic id, so Kafka would
+delete that one.
+Source: Kafka KafkaApis.handleStopReplicaRequest, ReplicaManager.stopReplicas.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.broker.evidence import EvidenceKind, deletion_request
+from minibroker.broker.replication.control_requests import DURING_DELETE
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.protocol.messages.stop_replica import (
+    StopReplicaPartitionError,
+    StopReplicaRequest,
+    StopReplicaResponse,
+)
+
+if TYPE_CHECKING:
+    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.partitions.manager import PartitionManager
+
+"""Leader epoch of a partition whose topic is being deleted."""
+NOT_CHECKED: Final = (-1, DURING_DELETE)
+"""Leader epochs that fence nothing; -1 is that of older versions."""
+
+
+class _Stopped(NamedTuple):
+    """One partition of a request."""
+
+    topic: str
+    partition: int
+    leader_epoch: int
+    is_deleted: bool
+
+
+async def handle(context: RequestContext, request: StopReplicaRequest) -> StopReplicaResponse:
+    """Stop the replicas; return a result for each, or the error of an epoch. Raises
+    CoordinationError.
+    """
+    requests, partitions = context.services.cluster.requests, context.services.partitions
+    try:
+        requests.check_broker_epoch(request.broker_epoch, is_kraft=request.is_kraft_controller)
+        requests.check_controller_epoch(request.controller_id, request.controller_epoch)
+    except KafkaError as error:
+        return StopReplicaResponse(error_code=error.code)
+    context.note_controller()
+    results: dict[_Stopped, ErrorCode] = {}
+    deleted: dict[str, list[_Stopped]] = {}
+    asked = _asked_of(request)
+    going = {item.topic for item in asked if item.leader_epoch == DURING_DELETE}
+    alive = {topic for topic in going if not await requests.is_being_deleted(topic)}
+    for item in asked:
+        if item.topic in alive and item.leader_epoch == DURING_DELETE:
+            results[item] = ErrorCode.FENCED_LEADER_EPOCH
+            continue
+        results[item] = _stop(partitions, item)
+        if item.is_deleted and not results[item]:
+            deleted.setdefault(item.topic, []).append(item)
+    evidence = deletion_request(
+        EvidenceKind.STOP_REPLICA, request.controller_id, request.controller_epoch
+    )
+    for topic, items in deleted.items():
+        indexes = [item.partition for item in items]
+        errors = await partitions.delete_replicas(topic, indexes, evidence)
+        for item in items:
+            if errors[item.partition] is not None:
+                results[item] = ErrorCode.KAFKA_STORAGE_ERROR
+    return StopReplicaResponse(
+        partition_errors=[
+            StopReplicaPartitionError(
+                topic_name=item.topic, partition_index=item.partition, error_code=int(code)
+            )
+            for item, code in results.items()
+        ]
+    )
+
+
+def error_response(
+    request: StopReplicaRequest, _version: int, code: ErrorCode, _detail: str | None
+) -> StopReplicaResponse:
+    """Return the code at the top and for every partition, as Kafka. `handle` answers epochs."""
+    return StopReplicaResponse(
+        error_code=code,
+        partition_errors=[
+            StopReplicaPartitionError(
+                topic_name=item.topic, partition_index=item.partition, error_code=code
+            )
+            for item in _asked_of(request)
+        ],
+    )
+
+
+def _stop(partitions: PartitionManager, item: _Stopped) -> ErrorCode:
+    """Let one replica fetch nothing any more, or return why it goes on."""
+    partition = partitions.replica(item.topic, item.partition)
+    if partition is None:
+        return ErrorCode.NONE
+    if partition.is_lost:
+        return ErrorCode.KAFKA_STORAGE_ERROR
+    if item.leader_epoch not in NOT_CHECKED and item.leader_epoch < partition.leader_epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    partitions.stop_fetching(partition)
+    return ErrorCode.NONE
+
+
+def _asked_of(request: StopReplicaRequest) -> list[_Stopped]:
+    """Return the partitions in their order, whatever the version."""
+    is_deleted = request.delete_partitions
+    asked = [
+        _Stopped(
+            topic.topic_name, state.partition_index, state.leader_epoch, state.delete_partition
+        )
+        for topic in request.topic_states
+        for state in topic.partition_states
+    ]
+    asked += [
+        _Stopped(topic.name, index, -1, is_deleted)
+        for topic in request.topics
+        for index in topic.partition_indexes
+    ]
+    asked += [
+        _Stopped(item.topic_name, item.partition_index, -1, is_deleted)
+        for item in request.ungrouped_partitions
+    ]
+    return asked

@@ -1,0 +1,289 @@
+"""The followers of one partition that this broker leads: how far they are, who is in sync, and the
+answers that wait until all in sync have a record (acks=all).
+
+Stands between the Fetch requests of followers and the high watermark. The rules are pure
+(`replica_progress`), here is what they are applied to. A partition with one replica has none of
+this.
+
+Two sets of replicas matter (KIP-497). `isr` is what the metadata say: acks=all counts it. A replica
+that this leader has asked to take in counts for the high watermark at once, before anybody
+confirms it: the next leader may be that replica.
+
+Source: Kafka Partition.updateFollowerFetchState, Partition.maybeIncrementLeaderHW,
+Partition.checkEnoughReplicasReachOffset, DelayedProduce.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from minibroker.broker.partitions.record_deletions import RecordDeletions
+from minibroker.broker.partitions.replica_progress import (
+    ReplicaProgress,
+    at_new_epoch,
+    fetched,
+    high_watermark,
+    isr_size_min_of,
+    low_watermark,
+    may_join,
+    out_of_sync,
+    was_at_end,
+)
+from minibroker.kafka.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from asyncio import TimerHandle
+    from collections.abc import Callable, Iterator
+
+    from minibroker.broker.partitions.role import Leader
+
+
+class ReplicaRules(NamedTuple):
+    """The settings and the clock that followers are judged by."""
+
+    broker_id: int
+    now_ms: Callable[[], int]
+    """The broker's clock, milliseconds."""
+    lag_ms_max: Callable[[], int]
+    """`replica.lag.time.max.ms`, as it is now."""
+    is_alive: Callable[[int], bool]
+    """Broker id → whether it is registered: only then may it join."""
+
+
+class FollowerId(NamedTuple):
+    """A broker that fetches, and the epoch of its registration (-1: it does not tell, KIP-903)."""
+
+    broker_id: int
+    broker_epoch: int
+
+
+class Claim(Protocol):
+    """A part of an answer that says "written", until it is known that it is not."""
+
+    error_code: int
+
+
+class _Waiting:
+    """One answer that waits until all replicas in sync have what it claims."""
+
+    __slots__ = ("answer", "end_offset", "future", "timer")
+
+    def __init__(
+        self, end_offset: int, answer: Claim, future: asyncio.Future[None], timer: TimerHandle
+    ) -> None:
+        self.end_offset = end_offset
+        self.answer = answer
+        self.future = future
+        self.timer = timer
+
+
+class Replicas:
+    """Owned by the loop."""
+
+    __slots__ = (
+        "_epoch_start_offset",
+        "_joining",
+        "_replica_count",
+        "_rules",
+        "_waiting",
+        "deletions",
+        "followers",
+        "isr",
+        "own_end_offset",
+    )
+
+    def __init__(self, rules: ReplicaRules) -> None:
+        self._rules = rules  # constant after construction
+        self.followers: dict[int, ReplicaProgress] = {}
+        """Broker id → progress, of each replica but this broker."""
+        self.isr: frozenset[int] = frozenset()
+        """Replicas in sync, as the metadata say."""
+        self.own_end_offset = 0
+        """The end of what this broker has itself: written, or synced where that is asked for."""
+        self._joining: frozenset[int] = frozenset()
+        """Replicas that were asked into the ISR and are not confirmed."""
+        self._replica_count = 1
+        self._epoch_start_offset = 0
+        self._waiting: deque[_Waiting] = deque()
+        """By end offset: a log grows in order, and so do those who wait."""
+        self.deletions = RecordDeletions()
+        """Those that the followers have not done yet."""
+
+    # The role.
+
+    def lead(self, role: Leader, log_end_offset: int, *, is_new_epoch: bool) -> None:
+        """Take the replicas and the ISR of `role`; in a new epoch followers begin anew."""
+        rules = self._rules
+        self.isr = frozenset(role.metadata_isr)
+        self._joining -= self.isr
+        self._replica_count = len(role.replicas)
+        others = [broker_id for broker_id in role.replicas if broker_id != rules.broker_id]
+        now_ms = rules.now_ms()
+        if is_new_epoch:
+            self._joining = frozenset()
+            self._epoch_start_offset = role.start_offset
+            self.own_end_offset = log_end_offset
+        self.followers = {
+            broker_id: self.followers[broker_id]
+            if broker_id in self.followers and not is_new_epoch
+            else at_new_epoch(
+                ReplicaProgress(),
+                now_ms,
+                log_end_offset,
+                is_new_leader=True,
+                in_isr=broker_id in self.isr,
+            )
+            for broker_id in others
+        }
+
+    def refuse_waiting(self, code: ErrorCode = ErrorCode.NOT_LEADER_OR_FOLLOWER) -> None:
+        """Refuse the answers that wait: this broker leads no more, or stops."""
+        waiting, self._waiting = self._waiting, deque()
+        for answer in waiting:
+            self._finish(answer, code)
+        self.deletions.refuse(code)
+
+    # Followers.
+
+    def note_fetch(
+        self, broker_id: int, offset: int, log_start_offset: int, leader_end_offset: int
+    ) -> bool:
+        """Note that a follower fetches from `offset`; False: this broker has no replica."""
+        known = self.followers.get(broker_id)
+        if known is None:
+            return False
+        self.followers[broker_id] = fetched(
+            known,
+            self._rules.now_ms(),
+            offset=offset,
+            log_start_offset=log_start_offset,
+            leader_end_offset=leader_end_offset,
+        )
+        return True
+
+    def was_at_end(self, broker_id: int, at_ms: int) -> None:
+        """Note that a follower had everything at `at_ms`: until then each fetch of its session
+        asked for the end of the log, without naming it.
+        """
+        known = self.followers.get(broker_id)
+        if known is not None:
+            self.followers[broker_id] = was_at_end(known, at_ms)
+
+    def committed(self, current: int, min_insync_replicas: int) -> int:
+        """Return the high watermark: what all replicas in sync have, never below `current`.
+
+        A follower that is about to join counts, too. Source: Kafka Partition.isReplicaIsrEligible.
+        """
+        rules = self._rules
+        return high_watermark(
+            current,
+            self.own_end_offset,
+            followers=self.followers,
+            isr=self.isr,
+            joining=self._joining,
+            isr_size_min=self.isr_size_min(min_insync_replicas),
+            now_ms=rules.now_ms(),
+            lag_ms_max=rules.lag_ms_max(),
+            is_alive=rules.is_alive,
+        )
+
+    def isr_size_min(self, min_insync_replicas: int) -> int:
+        """Return how many replicas must be in sync for acks=all."""
+        return isr_size_min_of(min_insync_replicas, self._replica_count)
+
+    def isr_with(self, broker_id: int, high_watermark: int) -> list[int] | None:
+        """Return the ISR with this follower, if it may join now; None: no change.
+
+        From now on the high watermark does not pass it.
+        """
+        if broker_id in self.isr or broker_id in self._joining:
+            return None
+        if not may_join(self.followers[broker_id], high_watermark, self._epoch_start_offset):
+            return None
+        self._joining |= {broker_id}
+        return sorted(self.isr | self._joining)
+
+    def isr_without_slow(self, log_end_offset: int) -> list[int] | None:
+        """Return the ISR without those that fell behind; None: nobody did."""
+        gone = out_of_sync(
+            self._rules.broker_id,
+            followers=self.followers,
+            isr=self.isr,
+            leader_end_offset=log_end_offset,
+            now_ms=self._rules.now_ms(),
+            lag_ms_max=self._rules.lag_ms_max(),
+        )
+        return sorted(self.isr - gone) if gone else None
+
+    def give_up_joining(self) -> None:
+        """Have followers ask again with their next fetch: the change of the ISR was not
+        confirmed.
+        """
+        self._joining = frozenset()
+
+    def in_sync_at(self, offset: int) -> Iterator[tuple[int, ReplicaProgress]]:
+        """Yield broker id and progress of the followers in sync whose log has `offset`, or ends
+        there.
+
+        Others may stay behind for ever, and so would a consumer that reads from them. Source: Kafka
+        ReplicaManager.findPreferredReadReplica.
+        """
+        for broker_id, progress in self.followers.items():
+            is_there = progress.log_start_offset <= offset <= progress.log_end_offset
+            if is_there and broker_id in self.isr:
+                yield broker_id, progress
+
+    # Deleted records.
+
+    def low_watermark(self, leader_start_offset: int) -> int:
+        """Return the lowest log start offset of all live replicas."""
+        return low_watermark(
+            leader_start_offset, followers=self.followers, is_alive=self._rules.is_alive
+        )
+
+    def complete_deletions(self, leader_start_offset: int) -> None:
+        """Answer the DeleteRecords requests that all live replicas have done."""
+        if self.deletions:
+            self.deletions.complete(self.low_watermark(leader_start_offset))
+
+    # Answers that wait (acks=all).
+
+    def wait(self, end_offset: int, answer: Claim, timeout_ms: int) -> asyncio.Future[None]:
+        """Return what is done when all in sync have everything below `end_offset`.
+
+        After `timeout_ms` it is done, too: the answer is REQUEST_TIMED_OUT then, the records stay.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        timer = loop.call_later(timeout_ms / 1000, self._time_out, future)
+        self._waiting.append(_Waiting(end_offset, answer, future, timer))
+        return future
+
+    def complete(self, high_watermark: int, min_insync_replicas: int) -> None:
+        """Tell the answers whose records are committed now.
+
+        Where fewer than `min.insync.replicas` are in sync meanwhile they say so: the records are in
+        the log, and may be lost.
+        """
+        waiting = self._waiting
+        is_enough = len(self.isr) >= self.isr_size_min(min_insync_replicas)
+        while waiting and waiting[0].end_offset <= high_watermark:
+            self._finish(
+                waiting.popleft(),
+                ErrorCode.NONE if is_enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+            )
+
+    def _time_out(self, future: asyncio.Future[None]) -> None:
+        waiting = next(waiting for waiting in self._waiting if waiting.future is future)
+        self._waiting.remove(waiting)
+        self._finish(waiting, ErrorCode.REQUEST_TIMED_OUT)
+
+    @staticmethod
+    def _finish(waiting: _Waiting, code: ErrorCode) -> None:
+        waiting.timer.cancel()
+        if code and not waiting.answer.error_code:
+            waiting.answer.error_code = int(code)
+        if not waiting.future.done():  # the client may have hung up
+            waiting.future.set_result(None)

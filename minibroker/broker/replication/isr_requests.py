@@ -1,0 +1,231 @@
+"""Changes of the ISR as requests to the controller: AlterPartition (KIP-497).
+
+Between a leader's `IsrKeeper` and a controller of Apache Kafka. One request is in flight. What
+comes meanwhile goes together into the next one. When there is another controller, the answer of the
+one before is not waited for: it may be cut off.
+
+Source: Kafka DefaultAlterPartitionManager, Partition.handleAlterPartitionError. Differs from Kafka,
+which waits for `controller.socket.timeout.ms`. For so long no replica could come or go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import CoordinationError, KafkaError, ProtocolError
+from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
+from minibroker.kafka.protocol.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerState,
+    RequestPartitionData,
+    RequestTopicData,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from minibroker.broker.cluster.cluster import Cluster
+    from minibroker.broker.peers.client import PeerClient
+    from minibroker.broker.replication.isr_change import WantedIsr
+    from minibroker.kafka.protocol.messages.alter_partition import ResponsePartitionData
+
+logger = logging.getLogger(__name__)
+
+NEWEST_BY_NAME: Final = 1
+"""Later versions name topics by their id."""
+BY_EPOCH: Final = 3
+"""The first version with a broker epoch beside each member of the ISR (KIP-903)."""
+NOT_APPLIED: Final = frozenset({ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED})
+"""The controller knows this very state, and did not change it."""
+STATE_IS_ANOTHER: Final = frozenset(
+    {
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.INVALID_UPDATE_VERSION,
+        ErrorCode.NEW_LEADER_ELECTED,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+)
+"""The controller has another state of the partition, or none: this broker has to see it first."""
+
+
+class _Unanswered(NamedTuple):
+    change: WantedIsr
+    answer: asyncio.Future[ResponsePartitionData]
+
+
+class IsrRequests:
+    """Owned by the loop."""
+
+    __slots__ = ("_cluster", "_overtaken", "_peers", "_task", "_waiting")
+
+    def __init__(self, cluster: Cluster, peers: PeerClient) -> None:
+        # Constant after construction.
+        self._cluster = cluster
+        self._peers = peers
+        self._waiting: dict[TopicPartition, _Unanswered] = {}
+        """Changes that are not sent yet; each partition has one at a time."""
+        self._task: asyncio.Task[None] | None = None
+        """Sends until nothing waits."""
+        self._overtaken: asyncio.Future[None] | None = None
+        """Done when there is another controller than the one that is asked now."""
+        cluster.when_controller_changes(self._ask_another)
+
+    async def change(self, change: WantedIsr) -> bool:
+        """Ask the controller for a change; return whether it was made.
+
+        The answer is in the image when this returns. Where the controller has another state, the
+        image has that.
+
+        Raises CoordinationError where it is not known what became of the change, and KafkaError
+        UNSUPPORTED_VERSION where the controller has no AlterPartition.
+        """
+        answer: asyncio.Future[ResponsePartitionData] = asyncio.get_running_loop().create_future()
+        self._waiting[change.name] = _Unanswered(change, answer)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._send_all())
+        found = await answer
+        code = ErrorCode(found.error_code)
+        requests = self._cluster.requests
+        if code in NOT_APPLIED:
+            return False
+        if code in STATE_IS_ANOTHER:
+            await requests.read_topic(change.name.topic)
+            if self._is_as_before(change):
+                raise CoordinationError(f"the controller answers {code.name}")
+            return False
+        if code:
+            raise CoordinationError(f"the controller answers {code.name}")
+        await requests.take_isr(
+            change.name,
+            leader=found.leader_id,
+            leader_epoch=found.leader_epoch,
+            isr=found.isr,
+            partition_epoch=found.partition_epoch,
+        )
+        return True
+
+    def _is_as_before(self, change: WantedIsr) -> bool:
+        """Return whether the image still has the state that the change was decided on."""
+        topic = self._cluster.image.topics.get(change.name.topic)
+        if topic is None or change.name.partition >= len(topic.partitions):
+            return False
+        state = topic.partitions[change.name.partition]
+        return (state.leader_epoch, state.partition_epoch) == (
+            change.leader_epoch,
+            change.partition_epoch,
+        )
+
+    async def close(self) -> None:
+        """Send nothing any more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _send_all(self) -> None:
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting, {}
+                try:
+                    await self._send(batch)
+                except KafkaError as error:
+                    _fail(batch.values(), error)
+                except (OSError, ProtocolError) as error:
+                    _fail(batch.values(), CoordinationError(str(error)))
+                except Exception as error:  # a bug of ours: those who wait try again
+                    logger.exception("cannot ask the controller for %d ISRs", len(batch))
+                    _fail(batch.values(), CoordinationError(str(error)))
+        finally:
+            self._task = None
+
+    async def _send(self, batch: dict[TopicPartition, _Unanswered]) -> None:
+        """Send one request; give its parts of the answer to those who wait. Raises OSError,
+        ProtocolError, KafkaError UNSUPPORTED_VERSION.
+        """
+        changes = [waiting.change for waiting in batch.values()]
+        has_ids = all(change.topic_id != ZERO_TOPIC_ID for change in changes)
+        answer = await self._ask(changes, newest=None if has_ids else NEWEST_BY_NAME)
+        if answer.error_code:
+            text = f"the controller answers {ErrorCode(answer.error_code).name}"
+            _fail(batch.values(), CoordinationError(text))
+            return
+        names = {change.topic_id: change.name.topic for change in changes} if has_ids else {}
+        for topic in answer.topics:
+            topic_name = topic.topic_name or names.get(TopicId(topic.topic_id), "")
+            for data in topic.partitions:
+                waiting = batch.get(TopicPartition(topic_name, data.partition_index))
+                if waiting is not None and not waiting.answer.done():
+                    waiting.answer.set_result(data)
+        _fail(batch.values(), CoordinationError("the controller's answer leaves it out"))
+
+    async def _ask(
+        self, changes: Collection[WantedIsr], *, newest: int | None
+    ) -> AlterPartitionResponse:
+        """Return the controller's answer. Raises as `_send`; ConnectionError where there is another
+        controller meanwhile.
+        """
+        loop = asyncio.get_running_loop()
+        call = loop.create_task(
+            self._peers.call_built(
+                self._cluster.image.controller_id,
+                AlterPartitionRequest,
+                lambda version: self._request(changes, version),
+                AlterPartitionResponse,
+                newest=newest,
+            )
+        )
+        overtaken: asyncio.Future[None] = loop.create_future()
+        self._overtaken = overtaken
+        try:
+            await asyncio.wait({call, overtaken}, return_when=asyncio.FIRST_COMPLETED)
+            if not call.done():
+                raise ConnectionError("another controller came before the answer")
+            answer: AlterPartitionResponse = call.result()
+            return answer
+        finally:
+            self._overtaken = None
+            overtaken.cancel()
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+
+    def _ask_another(self) -> None:
+        """Wait no more for the answer of a controller that is none any more, maybe."""
+        if self._overtaken is not None and not self._overtaken.done():
+            self._overtaken.set_result(None)
+
+    def _request(self, changes: Iterable[WantedIsr], version: int) -> AlterPartitionRequest:
+        broker = self._cluster.this_broker
+        topics: dict[str, RequestTopicData] = {}
+        for change in changes:
+            topic = topics.get(change.name.topic)
+            if topic is None:
+                topic = topics[change.name.topic] = RequestTopicData(topic_id=change.topic_id)
+                topic.topic_name = change.name.topic
+            data = RequestPartitionData(
+                partition_index=change.name.partition,
+                leader_epoch=change.leader_epoch,
+                partition_epoch=change.partition_epoch,
+            )
+            if version >= BY_EPOCH:
+                data.new_isr_with_epochs = [
+                    BrokerState(broker_id=broker_id, broker_epoch=epoch)
+                    for broker_id, epoch in change.isr.items()
+                ]
+            else:
+                data.new_isr = list(change.isr)
+            topic.partitions.append(data)
+        return AlterPartitionRequest(
+            broker_id=broker.id, broker_epoch=broker.epoch, topics=list(topics.values())
+        )
+
+
+def _fail(batch: Iterable[_Unanswered], error: Exception) -> None:
+    """Give the error to those who have no answer yet."""
+    for waiting in batch:
+        if not waiting.answer.done():
+            waiting.answer.set_exception(error)

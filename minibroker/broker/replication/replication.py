@@ -1,0 +1,165 @@
+"""Replication of one broker: a fetcher for each leader that it follows, the ISR of what it leads.
+
+The `PartitionManager` tells it of each role that a partition takes. A broker alone makes nothing of
+this: no task, no connection.
+
+Source: Kafka ReplicaManager, ReplicaFetcherManager.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minibroker.broker.cluster.image import NO_LEADER
+from minibroker.broker.partitions.role import Follower, Leader
+from minibroker.broker.peers.client import PeerClient
+from minibroker.broker.replication.fetcher import Fetcher
+from minibroker.broker.replication.isr import IsrKeeper
+from minibroker.kafka.ids import TopicPartition
+
+if TYPE_CHECKING:
+    from minibroker.broker.cluster.cluster import Cluster
+    from minibroker.broker.config.broker import BrokerConfig
+    from minibroker.broker.config.dynamic import DynamicConfig
+    from minibroker.broker.partitions.manager import PartitionManager
+    from minibroker.broker.partitions.partition import Partition
+    from minibroker.broker.quotas.replication_quota import ReplicationQuota
+    from minibroker.broker.replication.isr_requests import IsrRequests
+    from minibroker.broker.timers import Timers
+
+
+class Replication:
+    """Owned by the loop; `close` ends the fetchers."""
+
+    __slots__ = (
+        "_cluster",
+        "_config",
+        "_controller_peers",
+        "_fetchers",
+        "_is_closed",
+        "_is_stopping",
+        "_isr_requests",
+        "_partitions",
+        "_peers",
+        "_quota",
+        "isr",
+    )
+
+    def __init__(
+        self,
+        *,
+        cluster: Cluster,
+        partitions: PartitionManager,
+        config: BrokerConfig,
+        dynamic: DynamicConfig,
+        timers: Timers,
+        quota: ReplicationQuota,
+    ) -> None:
+        """`quota`: the throttle of what is fetched."""
+        self._cluster = cluster
+        self._partitions = partitions
+        self._config = config
+        self._quota = quota
+        self._is_closed = False
+        self._is_stopping = False
+        self._peers: PeerClient | None = None
+        self._fetchers: dict[int, Fetcher] = {}
+        """Broker id of a leader → what fetches from it."""
+        self._controller_peers: PeerClient | None = None
+        self._isr_requests: IsrRequests | None = None
+        self.isr = IsrKeeper(
+            cluster=cluster,
+            partitions=partitions,
+            dynamic=dynamic,
+            timers=timers,
+            requests=self._requests,
+        )
+
+    def on_role(self, partition: Partition) -> None:
+        """Follow the leader that a partition has now, and no other."""
+        if self._is_closed:
+            return
+        name = TopicPartition(partition.topic, partition.index)
+        role = partition.role
+        leader = role.leader if isinstance(role, Follower) else NO_LEADER
+        if self._is_stopping and not self._is_in_sync(name):
+            leader = NO_LEADER
+        for broker_id, fetcher in self._fetchers.items():
+            if broker_id != leader:
+                fetcher.remove(name)
+        if leader != NO_LEADER:
+            self._fetcher(leader).add(name, partition)
+        elif isinstance(role, Leader) and partition.replicas is not None:
+            self.isr.note_leader()
+
+    def prepare_stop(self) -> None:
+        """Follow no partition any more once this broker has left its ISR.
+
+        It would come back into the ISR that the controller took it out of, and leave it a second
+        time when it stops. Kafka's controller sends StopReplica for that.
+        """
+        self._is_stopping = True
+
+    def _is_in_sync(self, name: TopicPartition) -> bool:
+        topic = self._cluster.image.topics.get(name.topic)
+        if topic is None or name.partition >= len(topic.partitions):
+            return False
+        return self._cluster.broker_id in topic.partitions[name.partition].isr
+
+    def _requests(self) -> IsrRequests | None:
+        """Return the way to a controller of Apache Kafka, None beside another controller, and for
+        an inter-broker protocol before 2.7.
+        """
+        image = self._cluster.image
+        controller = image.brokers.get(image.controller_id)
+        if controller is None or controller.is_minibroker:
+            return None
+        if not self._config.inter_broker_protocol.asks_controller:
+            return None
+        if self._isr_requests is None:
+            # Most brokers never need it.
+            from minibroker.broker.replication.isr_requests import IsrRequests  # noqa: PLC0415
+
+            # Its own connection: a fetch that waits must not hold other requests.
+            self._controller_peers = PeerClient.of(
+                self._cluster,
+                self._config,
+                listener=self._config.controller_listener_name,
+                timeout_ms=self._config.controller_socket_timeout_ms,
+            )
+            self._isr_requests = IsrRequests(self._cluster, self._controller_peers)
+        return self._isr_requests
+
+    def _fetcher(self, leader: int) -> Fetcher:
+        fetcher = self._fetchers.get(leader)
+        if fetcher is None:
+            if self._peers is None:
+                # Its own connections: a fetch that waits must not hold other requests.
+                self._peers = PeerClient.of(
+                    self._cluster,
+                    self._config,
+                    listener=self._config.inter_broker_listener_name,
+                    timeout_ms=self._config.replica_socket_timeout_ms,
+                )
+            fetcher = self._fetchers[leader] = Fetcher(
+                leader,
+                partitions=self._partitions,
+                peers=self._peers,
+                config=self._config,
+                image=lambda: self._cluster.image,
+                quota=self._quota,
+            )
+        return fetcher
+
+    async def close(self) -> None:
+        """Fetch nothing any more."""
+        self._is_closed = True
+        await self.isr.close()
+        if self._isr_requests is not None:
+            await self._isr_requests.close()
+        for fetcher in self._fetchers.values():
+            await fetcher.close()
+        self._fetchers.clear()
+        for peers in (self._peers, self._controller_peers):
+            if peers is not None:
+                await peers.close()

@@ -1,0 +1,160 @@
+"""ACLs in the tree: read at start, changed with the version that was read, followed by watches.
+
+Several brokers change the same nodes: ours and Apache Kafka's. A writer announces each change.
+Every broker then reads the ACLs of that pattern again.
+
+Source: Kafka AclAuthorizer (loadCache, updateResourceAcls).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from minibroker.broker.cluster.announcements import AnnouncementFollower
+from minibroker.broker.cluster.tree import BadVersion, NodeExists, NoNode, NotEmpty, ensure_node
+from minibroker.broker.security import acl_nodes as nodes
+from minibroker.kafka.errors import CoordinationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from minibroker.broker.cluster.announcements import Announcement
+    from minibroker.broker.cluster.tree import Tree
+    from minibroker.broker.security.acls import Entry, Pattern
+    from minibroker.clock import Clock
+
+    Put = Callable[[Pattern, frozenset[Entry]], None]
+    Edit = Callable[[frozenset[Entry]], frozenset[Entry]]
+
+logger = logging.getLogger(__name__)
+
+ATTEMPTS_MAX: Final = 11
+"""Times that a change is tried while other brokers change the same node."""
+
+
+class AclStore:
+    """Reads and writes the nodes of ACLs. Belongs to the loop."""
+
+    def __init__(self, tree: Tree, clock: Clock, put: Put) -> None:
+        """`put`: pattern, its ACLs → takes them in; called with everything that is read."""
+        self._tree = tree
+        self._put = put
+        self._known: set[Pattern] = set()
+        """Patterns that had ACLs when they were last read."""
+        self._lock = asyncio.Lock()
+        """Held while nodes are read or written, so that an older value never comes last."""
+        self._follower = AnnouncementFollower(
+            tree,
+            clock,
+            nodes.CHANGES.values(),
+            read=self._read_announced,
+            read_all=self._read_all,
+            log=logger,
+        )
+
+    # Life
+
+    async def start(self) -> None:
+        """Make the nodes that are missing, read every ACL, follow changes until `close`.
+
+        Raises CoordinationError.
+        """
+        for path in nodes.PERSISTENT:
+            await ensure_node(self._tree, path)
+        await self._follower.start()
+        await self._read_all(is_strict=True)
+
+    async def close(self) -> None:
+        """Stop following."""
+        await self._follower.close()
+
+    # Changes by this broker
+
+    async def update(self, pattern: Pattern, edit: Edit) -> None:
+        """Give a pattern the ACLs that `edit` returns, from those that the tree has.
+
+        `edit` is called again where another broker was faster. Raises CoordinationError, ValueError
+        for a name that no node may have.
+        """
+        path = nodes.path_of(pattern)
+        async with self._lock:
+            for _ in range(ATTEMPTS_MAX):
+                (found,) = await self._tree.get_many((path,))
+                old = nodes.decode_entries(path, found[0]) if found else frozenset()
+                new = edit(old)
+                if await self._write(path, new, found[1].version if found else None):
+                    break
+            else:
+                raise CoordinationError(f"{path} is changed by others all the time")
+            self._take_in(pattern, new)
+            if new == old:
+                return
+            logger.info("ACLs of %s changed, there are %d now", pattern, len(new))
+            if self._tree.is_shared:
+                change_path, value = nodes.encode_change(pattern)
+                await self._tree.create(change_path, value, sequence=True)
+
+    async def _write(self, path: str, entries: frozenset[Entry], version: int | None) -> bool:
+        """Write the node if it still has this version (None: if there is none)."""
+        try:
+            if version is None:
+                if entries:
+                    await self._tree.create(path, nodes.encode_entries(entries), make_parents=True)
+            elif entries:
+                await self._tree.set(path, nodes.encode_entries(entries), version)
+            else:
+                await self._tree.delete(path, version)
+        except NotEmpty:  # ACLs of a longer name with a slash: only StandardAuthorizer allows it
+            await self._tree.set(path, nodes.encode_entries(()))
+        except (BadVersion, NodeExists, NoNode):
+            return False
+        return True
+
+    def _take_in(self, pattern: Pattern, entries: frozenset[Entry]) -> None:
+        if entries:
+            self._known.add(pattern)
+        else:
+            self._known.discard(pattern)
+        self._put(pattern, entries)
+
+    # Changes by others
+
+    async def _read_all(self, *, is_strict: bool = False) -> None:
+        """Read every ACL. With `is_strict` a broken node raises CoordinationError: a broker does
+        not start with less than all of its ACLs.
+        """
+        patterns: set[Pattern] = set()
+        async with self._lock:
+            for root in nodes.ACLS.values():
+                for path in await self._tree.subtree(root):
+                    pattern = nodes.pattern_of(path)
+                    if pattern is not None:
+                        patterns.add(pattern)
+            await self._read(patterns | self._known, is_strict=is_strict)
+
+    async def _read(self, patterns: Iterable[Pattern], *, is_strict: bool = False) -> None:
+        """Read the ACLs of these patterns. Call it with the lock."""
+        listed = sorted(patterns)
+        paths = [nodes.path_of(pattern) for pattern in listed]
+        found = await self._tree.get_many(paths)
+        for pattern, path, value in zip(listed, paths, found, strict=True):
+            try:
+                entries = nodes.decode_entries(path, value[0]) if value else frozenset()
+            except CoordinationError as error:
+                if is_strict:
+                    raise
+                logger.error("the ACLs of %s stay as they were: %s", pattern, error)
+                continue
+            self._take_in(pattern, entries)
+
+    async def _read_announced(self, announcements: list[Announcement]) -> None:
+        changed: set[Pattern] = set()
+        for path, value in announcements:
+            try:
+                changed.add(nodes.decode_change(path, value))
+            except CoordinationError as error:  # a broken node must not stop this broker
+                logger.warning("%s", error)
+        async with self._lock:
+            await self._read(changed)

@@ -1,0 +1,198 @@
+"""Rules of `sasl.kerberos.principal.to.local.rules`: from a Kerberos name to the principal's name.
+
+    RULE:[n:format](regexp)s/pattern/replacement/g/L
+        A name with n components before the realm becomes `format`, where $0 is the realm and $1 the
+        first component. If all of it matches the regexp, the rule counts; then the pattern is
+        replaced, once or everywhere (g), and the case changes (L, U).
+    DEFAULT
+        The first component of a name of the default realm.
+
+The first rule that counts decides. A name that none takes is refused, and so is a result with `/`
+or `@`. Patterns run on RE2, as those of `principal_mapping`.
+
+Source: Kafka KerberosShortNamer, KerberosRule, KerberosName.
+Differs from Kafka: a format that names no component is an error at the start; there every login
+fails to which the rule applies.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from minibroker.broker.security.principal_mapping import parse_replacement
+from minibroker.kafka.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+KEY: Final = "sasl.kerberos.principal.to.local.rules"
+_DEFAULT: Final = "DEFAULT"
+_RULE: Final = re.compile(
+    r"""
+    RULE:\[(?P<components>\d+):(?P<format>[^\]]*)\]
+    (?:\((?P<regexp>[^)]*)\))?
+    (?:s/(?P<pattern>[^/]*)/(?P<replacement>[^/]*)/(?P<everywhere>g)?)?
+    /?(?P<case>[LU])?
+    """,
+    re.VERBOSE,
+)
+_COMPONENT: Final = re.compile(r"\$(\d*)")
+_NAME: Final = re.compile(r"([^/@]*)(?:/([^/@]*))?@([^/@]*)")
+
+
+class KerberosName(NamedTuple):
+    """`service/host@REALM`."""
+
+    service: str
+    """The user, or the service."""
+    host: str | None
+    realm: str | None
+
+    def __str__(self) -> str:
+        host = "" if self.host is None else f"/{self.host}"
+        return f"{self.service}{host}" + ("" if self.realm is None else f"@{self.realm}")
+
+
+def parse_name(text: str) -> KerberosName:
+    """Return the parts of a name. Raises ValueError."""
+    found = _NAME.fullmatch(text)
+    if found is not None:
+        return KerberosName(found[1], found[2], found[3])
+    if "@" in text:
+        raise ValueError(f"Kerberos name {text!r}: expected NAME@REALM or NAME/HOST@REALM")
+    return KerberosName(text, None, None)
+
+
+class _Replacement(NamedTuple):
+    """`s/pattern/replacement/g`."""
+
+    pattern: Any
+    parts: tuple[str | int, ...]
+    """Texts, and numbers of groups."""
+    is_everywhere: bool
+
+    def apply(self, text: str) -> str:
+        replaced: list[str] = []
+        end = 0
+        for match in self.pattern.finditer(text):
+            replaced.append(text[end : match.start()])
+            replaced += [
+                part if isinstance(part, str) else match.group(part) or "" for part in self.parts
+            ]
+            end = match.end()
+            if not self.is_everywhere:
+                break
+        return "".join(replaced) + text[end:]
+
+
+class _Rule(NamedTuple):
+    """One RULE."""
+
+    components: int
+    format: tuple[str | int, ...]
+    """Texts, and numbers of components, 0 for the realm."""
+    regexp: Any
+    """None: every name."""
+    replacement: _Replacement | None
+    case: str | None
+
+    def apply(self, parts: Sequence[str]) -> str | None:
+        """Return the new name of realm and components, None if the rule does not count. Raises
+        ValueError.
+        """
+        if len(parts) - 1 != self.components:
+            return None
+        name = "".join(part if isinstance(part, str) else parts[part] for part in self.format)
+        if self.regexp is not None and self.regexp.fullmatch(name) is None:
+            return None
+        if self.replacement is not None:
+            name = self.replacement.apply(name)
+        _check_simple(name)
+        if self.case == "L":
+            return name.lower()
+        return name.upper() if self.case == "U" else name
+
+
+class KerberosNames:
+    """All rules, in order; None in the list is DEFAULT. Constant."""
+
+    __slots__ = ("_rules",)
+
+    def __init__(self, rules: Sequence[str]) -> None:
+        """Raises ConfigError."""
+        self._rules = [None if text == _DEFAULT else _parse_rule(text) for text in rules]
+
+    def short_name(self, name: KerberosName, default_realm: str) -> str:
+        """Return the name of the principal. Raises ValueError where no rule gives one."""
+        if name.realm is None:
+            return name.service
+        parts = [name.realm, name.service, *([] if name.host is None else [name.host])]
+        for rule in self._rules:
+            if rule is None:
+                if name.realm == default_realm:
+                    _check_simple(name.service)
+                    return name.service
+                continue
+            found = rule.apply(parts)
+            if found is not None:
+                return found
+        raise ValueError(f"no rule of {KEY} takes {name}")
+
+
+def _check_simple(name: str) -> None:
+    if "/" in name or "@" in name:
+        raise ValueError(f"a rule of {KEY} makes {name}, expected a name without / and @")
+
+
+def _parse_rule(text: str) -> _Rule:
+    found = _RULE.fullmatch(text)
+    if found is None:
+        raise ConfigError(
+            f"Invalid value {text} for configuration {KEY}: expected DEFAULT and"
+            " RULE:[n:format](regexp)s/pattern/replacement/g/L, separated by commas, for instance"
+            " RULE:[2:$1](app-.*)s/app-//,DEFAULT"
+        )
+    components = int(found["components"])
+    pattern = found["pattern"]
+    replacement = None
+    if pattern is not None:
+        compiled = _compiled(pattern)
+        parts = tuple(parse_replacement(KEY, found["replacement"], compiled.groups))
+        replacement = _Replacement(compiled, parts, found["everywhere"] is not None)
+    return _Rule(
+        components,
+        tuple(_parse_format(text, found["format"], components)),
+        None if found["regexp"] is None else _compiled(found["regexp"]),
+        replacement,
+        found["case"],
+    )
+
+
+def _parse_format(rule: str, text: str, components: int) -> Iterator[str | int]:
+    """Yield texts and numbers of components. Raises ConfigError."""
+    end = 0
+    for found in _COMPONENT.finditer(text):
+        if not found[1] or len(found[1]) > 3 or int(found[1]) > components:
+            raise ConfigError(
+                f"{KEY} has the rule {rule}: {found[0]} is no component, expected $0 to"
+                f" ${components}"
+            )
+        yield text[end : found.start()]
+        yield int(found[1])
+        end = found.end()
+    yield text[end:]
+
+
+def _compiled(pattern: str) -> Any:
+    import re2  # noqa: PLC0415  most rules are DEFAULT
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise ConfigError(
+            f"{KEY} has the pattern {pattern}: {error} (RE2 knows no look-around and no reference"
+            " back)"
+        ) from None

@@ -1,0 +1,179 @@
+"""`ListenerTls`: the TLS of one listener. Its settings, its certificates, the names of its clients.
+
+`server/listener.py` asks for a context when a client comes. When `ssl.keystore.*` or
+`ssl.truststore.*` of the listener are altered, new clients get the new certificates; clients that
+are connected keep theirs.
+
+Source: Kafka SslChannelBuilder, SaslChannelBuilder, SslFactory, DefaultKafkaPrincipalBuilder.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import ssl
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from minibroker.broker.config.unserved import TLS_STORE_KEYS
+from minibroker.broker.security.certificate import alternative_names, subject_name
+from minibroker.broker.security.principal_mapping import PrincipalMapping
+from minibroker.broker.security.tls import server_context
+from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.ids import ANONYMOUS
+from minibroker.kafka.java_formats.stores import load_key_store, load_trust_store
+
+if TYPE_CHECKING:
+    from minibroker.broker.config.listeners import Listener
+    from minibroker.broker.config.settings import ConfigValues
+
+logger = logging.getLogger(__name__)
+
+READ_BYTES: Final = 256 * 1024
+USER: Final = "User:"
+Sources: TypeAlias = "tuple[object, ...]"
+
+
+class ListenerTls:
+    """The TLS of one listener. Belongs to the loop's thread."""
+
+    __slots__ = (
+        "_loaded",
+        "_mapping",
+        "_sources",
+        "client_auth",
+        "context",
+        "listener",
+        "read_buffer",
+    )
+
+    def __init__(self, listener: Listener, config: ConfigValues) -> None:
+        """`config`: the broker's settings. Raises ConfigError."""
+        self.listener = listener
+        """Constant, as are the next three."""
+        self.read_buffer = memoryview(bytearray(READ_BYTES))
+        """Shared by all connections: its bytes go to OpenSSL before another connection reads."""
+        settings = config.of_listener(listener.name)
+        self.client_auth = _client_auth(listener, config)
+        try:
+            self._mapping = PrincipalMapping(settings.text("ssl.principal.mapping.rules") or "")
+        except ConfigError as error:
+            raise ConfigError(f"listener {listener.name}: {error}") from None
+        self._loaded = self._load(settings)
+        self._sources = sources_of(settings)
+        """The settings and times of the files that were loaded."""
+        self.context = self._loaded.context
+        """For clients that come from now on."""
+
+    def check(self, config: ConfigValues) -> None:
+        """Raise ConfigError if the listener cannot change to the stores of these settings."""
+        self._changed(config)
+
+    def update(self, config: ConfigValues) -> None:
+        """Give new clients the stores of these settings, if settings or files have changed.
+
+        Raises ConfigError.
+        """
+        changed = self._changed(config)
+        if changed is not None:
+            self._loaded, self._sources = changed
+            self.context = self._loaded.context
+            logger.info("listener %s has new certificates", self.listener.name)
+
+    def _changed(self, config: ConfigValues) -> tuple[_Loaded, Sources] | None:
+        """Return the stores of these settings, None if they are in use. Raises ConfigError."""
+        settings = config.of_listener(self.listener.name)
+        sources = sources_of(settings)
+        if sources == self._sources:
+            return None
+        loaded = self._load(settings)
+        try:
+            check_replacement(self._loaded, loaded, settings)
+        except ConfigError as error:
+            raise ConfigError(f"listener {self.listener.name}: {error}") from None
+        return loaded, sources
+
+    def _load(self, settings: ConfigValues) -> _Loaded:
+        """Raises ConfigError."""
+        try:
+            keys, trusted = load_key_store(settings), load_trust_store(settings)
+            context = server_context(settings, keys, trusted, client_auth=self.client_auth)
+        except ConfigError as error:
+            raise ConfigError(f"listener {self.listener.name}: {error}") from None
+        assert keys is not None
+        return _Loaded(context, keys.certificates[0], has_trust_store=trusted is not None)
+
+    def principal_of(self, connection: ssl.SSLObject) -> str:
+        """Return the principal of a client whose handshake is done. Raises ValueError if no rule
+        of `ssl.principal.mapping.rules` matches its name.
+        """
+        certificate = connection.getpeercert(binary_form=True)
+        if certificate is None:
+            return ANONYMOUS
+        name = subject_name(certificate)
+        mapped = self._mapping.apply(name)
+        if mapped is None:
+            raise ValueError(
+                f"no rule of ssl.principal.mapping.rules matches the client's name {name}"
+            )
+        return USER + mapped
+
+
+def _client_auth(listener: Listener, config: ConfigValues) -> str:
+    """Return `ssl.client.auth`. With SASL on top only the listener's own setting counts."""
+    if listener.security_protocol.uses_sasl:
+        own = config.originals.get(f"listener.name.{listener.name.lower()}.ssl.client.auth")
+        if own is None:
+            if config.text("ssl.client.auth") != "none":
+                logger.warning(
+                    "listener %s asks for no certificates: ssl.client.auth counts for SSL only; set"
+                    " listener.name.%s.ssl.client.auth",
+                    listener.name,
+                    listener.name.lower(),
+                )
+            return "none"
+    return config.of_listener(listener.name).text("ssl.client.auth") or "none"
+
+
+class _Loaded(NamedTuple):
+    """A context, and what of its stores has to stay the same."""
+
+    context: ssl.SSLContext
+    certificate: str
+    has_trust_store: bool
+
+
+def sources_of(settings: ConfigValues) -> Sources:
+    """Return the settings of the stores with the times of their files."""
+    found: list[object] = [settings.originals.get(key) for key in sorted(TLS_STORE_KEYS)]
+    for key in ("ssl.keystore.location", "ssl.truststore.location"):
+        location = settings.originals.get(key)
+        try:
+            found.append(None if location is None else os.stat(location).st_mtime_ns)  # noqa: PTH116
+        except OSError:
+            found.append(None)
+    return tuple(found)
+
+
+def check_replacement(present: _Loaded, new: _Loaded, settings: ConfigValues) -> None:
+    """Raise ConfigError if clients would find another broker behind the new certificate.
+
+    Source: Kafka SslFactory.CertificateEntries.ensureCompatible.
+    """
+    if new.has_trust_store and not present.has_trust_store:
+        raise ConfigError(
+            "Cannot add SSL truststore to an existing listener for which no truststore was"
+            " configured."
+        )
+    before, after = (ssl.PEM_cert_to_DER_cert(store.certificate) for store in (present, new))
+    names = subject_name(before), subject_name(after)
+    if not settings.boolean("ssl.allow.dn.changes") and names[0].lower() != names[1].lower():
+        raise ConfigError(
+            f"Keystore DistinguishedName does not match: existing={names[0]}, new={names[1]}"
+            " (ssl.allow.dn.changes=true allows it)"
+        )
+    is_covered = alternative_names(before) <= alternative_names(after)
+    if not settings.boolean("ssl.allow.san.changes") and not is_covered:
+        raise ConfigError(
+            "Keystore SubjectAltNames do not match: the new certificate lacks names of the present"
+            " one (ssl.allow.san.changes=true allows it)"
+        )

@@ -1,0 +1,281 @@
+"""`KeySet`: the keys by which an identity provider signs its tokens, as its JWKS has them.
+
+    jwks.endpoint.url ─ worker: read, parse ─► keys ─► signed_token.check_signed
+          ▲ every jwks.endpoint.refresh.ms, and at once for a token whose key is unknown
+
+The first reading belongs to the start: without keys nobody could log in. A later one that fails
+leaves the keys in use. A reading has 20 seconds and 512 KiB (RFC 7517; jose4j has the same limits),
+and runs beside the loop.
+
+Source: Kafka RefreshingHttpsJwks, RefreshingHttpsJwksVerificationKeyResolver, Retry.
+Differs from Kafka: the keys of a file are read again, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.error import URLError
+from urllib.parse import unquote, urlsplit
+from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request
+
+from jwt import PyJWK, PyJWTError
+
+from minibroker.broker.daemons import in_daemon
+from minibroker.broker.security.sasl.signed_token import (
+    ALGORITHMS,
+    PublishedKey,
+    SignedRules,
+    UnknownKeyError,
+    check_signed,
+)
+from minibroker.kafka.errors import ConfigError
+
+if TYPE_CHECKING:
+    import ssl
+    from http.client import HTTPMessage
+    from typing import IO
+
+    from minibroker.broker.security.sasl.oauth import OAuthToken
+    from minibroker.broker.timers import Timer, Timers
+    from minibroker.clock import Clock
+
+logger = logging.getLogger(__name__)
+
+FETCH_S: Final = 20.0
+_THREAD: Final = "minibroker-keys"
+JWKS_BYTES_MAX: Final = 512 * 1024
+_CHUNK_BYTES: Final = 64 * 1024
+MISSING_MS: Final = 60_000
+"""A key that is not in the set is looked for once in so much time."""
+MISSING_MAX: Final = 16
+"""So many of these are remembered."""
+KEY_ID_MAX: Final = 1000
+"""Characters; a longer one is not looked for."""
+
+
+class KeySource(NamedTuple):
+    """The place of a JWKS."""
+
+    url: str
+    tls: ssl.SSLContext | None = None
+    """For `https`, None: the system's CAs are trusted."""
+
+    def read(self) -> tuple[PublishedKey, ...]:
+        """Return the keys. Blocks, at most `FETCH_S` and a little. Raises OSError, ValueError."""
+        scheme = urlsplit(self.url).scheme.lower()
+        return parse_jwks(self._read_file() if scheme == "file" else self._fetch())
+
+    def _read_file(self) -> bytes:
+        with Path(unquote(urlsplit(self.url).path)).open("rb") as file:
+            return _bounded(file.read(JWKS_BYTES_MAX + 1))
+
+    def _fetch(self) -> bytes:
+        """Read by HTTP, without the proxies of the environment, as Java does."""
+        ends_s = time.monotonic() + FETCH_S
+        opener = OpenerDirector()
+        for handler in (HTTPHandler(), HTTPSHandler(context=self.tls), _SameScheme()):
+            opener.add_handler(handler)
+        request = Request(self.url, headers={"Accept": "application/json"})
+        data = bytearray()
+        answer = opener.open(request, timeout=FETCH_S)
+        if answer is None:
+            raise ValueError(f"{self.url}: no way to read it")
+        with answer:
+            if answer.status != 200:
+                raise URLError(f"HTTP status {answer.status}")
+            while len(data) <= JWKS_BYTES_MAX:
+                if time.monotonic() > ends_s:
+                    raise TimeoutError(f"{self.url} did not answer within {FETCH_S:.0f} s")
+                chunk = answer.read1(_CHUNK_BYTES)
+                if not chunk:
+                    break
+                data += chunk
+        return _bounded(bytes(data))
+
+
+class _SameScheme(HTTPRedirectHandler):
+    """Follows a redirection to the same scheme only, as Java does."""
+
+    def redirect_request(  # noqa: PLR0917  urllib's
+        self,
+        req: Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
+    ) -> Request | None:
+        if urlsplit(newurl).scheme.lower() != req.type:
+            raise URLError("it redirects to another scheme")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _bounded(data: bytes) -> bytes:
+    if len(data) > JWKS_BYTES_MAX:
+        raise ValueError(f"the JWKS is larger than {JWKS_BYTES_MAX} bytes")
+    return data
+
+
+def parse_jwks(data: bytes) -> tuple[PublishedKey, ...]:
+    """Return the keys of a JWKS. One that cannot be read is left out. Raises ValueError."""
+    try:
+        found = json.loads(data)
+    except RecursionError:
+        raise ValueError("the JWKS is nested too deeply") from None
+    listed = found.get("keys") if isinstance(found, dict) else None
+    if not isinstance(listed, list):
+        raise ValueError('the JWKS has no list "keys"')
+    return tuple(key for entry in listed if (key := _key(entry)) is not None)
+
+
+def _key(entry: Any) -> PublishedKey | None:
+    """Return a key, None where no token can be signed by it."""
+    if not isinstance(entry, dict):
+        return None
+    key_type, curve = _text(entry, "kty"), _text(entry, "crv")
+    algorithm = next(
+        (
+            name
+            for name, (wanted, of_curve) in ALGORITHMS.items()
+            if wanted == key_type and of_curve in {None, curve}
+        ),
+        None,
+    )
+    if key_type is None or algorithm is None:
+        return None
+    try:
+        # PyJWT wants an algorithm; every one of the type has the same keys.
+        key = PyJWK(entry, algorithm=algorithm).key
+    except (PyJWTError, ValueError, TypeError) as error:
+        logger.warning("key %r of the JWKS is left out: %s", _text(entry, "kid"), error)
+        return None
+    if hasattr(key, "public_key"):  # a private key, of which the public half counts
+        key = key.public_key()
+    return PublishedKey(
+        _text(entry, "kid"), key_type, curve, _text(entry, "use"), _text(entry, "alg"), key
+    )
+
+
+def _text(entry: dict[str, Any], name: str) -> str | None:
+    value = entry.get(name)
+    return value if isinstance(value, str) else None
+
+
+class KeySet:
+    """The keys of one listener. Belongs to the loop."""
+
+    def __init__(
+        self,
+        source: KeySource,
+        rules: SignedRules,
+        *,
+        refresh_ms: int,
+        backoff_ms: int,
+        backoff_max_ms: int,
+    ) -> None:
+        """Take the settings `sasl.oauthbearer.jwks.endpoint.*`."""
+        self._source = source
+        self._rules = rules
+        self._refresh_ms = refresh_ms
+        self._backoff_ms = backoff_ms
+        self._backoff_max_ms = backoff_max_ms
+        self.keys: tuple[PublishedKey, ...] = ()
+        """Replaced as a whole."""
+        self._missing: dict[str, int] = {}
+        """Key that is not in the set → the wall clock at which it may be looked for again."""
+        self._timers: Timers
+        self._clock: Clock
+        self._timer: Timer | None = None
+        """Begins the next reading."""
+        self._task: asyncio.Task[None] | None = None
+        """The reading that is under way."""
+        self._is_closed = False
+
+    async def begin(self, timers: Timers, clock: Clock) -> None:
+        """Read the keys, and again from time to time until `close`. Raises ConfigError."""
+        self._timers, self._clock = timers, clock
+        logger.info(
+            "waiting for the keys of signed tokens at %s, %g s at most", self._source.url, FETCH_S
+        )
+        try:
+            self.keys = await in_daemon(self._source.read, _THREAD)
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"sasl.oauthbearer.jwks.endpoint.url={self._source.url} cannot be read: {error}"
+            ) from None
+        self._timer = timers.after(self._refresh_ms, self._refresh)
+
+    async def close(self) -> None:
+        """End reading."""
+        self._is_closed = True
+        self._drop_timer()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    def check(self, token: str, now_ms: int) -> OAuthToken:
+        """Return the claims of a token. Raises TokenError, ProtocolError."""
+        try:
+            return check_signed(token, self.keys, self._rules, now_ms)
+        except UnknownKeyError as error:
+            if error.key_id is not None:
+                self._look_for(error.key_id, now_ms)
+            raise
+
+    def _look_for(self, key_id: str, now_ms: int) -> None:
+        """Read the keys now, unless this one was looked for a moment ago."""
+        if len(key_id) > KEY_ID_MAX or self._missing.get(key_id, 0) > now_ms:
+            return
+        self._missing.pop(key_id, None)
+        if len(self._missing) == MISSING_MAX:
+            del self._missing[next(iter(self._missing))]
+        self._missing[key_id] = now_ms + MISSING_MS
+        self._refresh()
+
+    def _refresh(self) -> None:
+        if self._task is None and not self._is_closed:
+            self._drop_timer()
+            self._task = asyncio.get_running_loop().create_task(self._read_again())
+
+    async def _read_again(self) -> None:
+        """Read the keys; on an error again, with pauses, for `backoff_max_ms` at most."""
+        ends_ms, pause_ms = self._clock.now_ms() + self._backoff_max_ms, self._backoff_ms
+        try:
+            while not await self._has_read():
+                pause_ms = min(pause_ms, ends_ms - self._clock.now_ms())
+                if pause_ms <= 0:
+                    break
+                await self._pause(pause_ms)
+                pause_ms *= 2
+        finally:
+            self._task = None
+        self._timer = self._timers.after(self._refresh_ms, self._refresh)
+
+    async def _has_read(self) -> bool:
+        try:
+            self.keys = await in_daemon(self._source.read, _THREAD)
+        except (OSError, ValueError) as error:
+            logger.warning("the keys in use stay: %s cannot be read: %s", self._source.url, error)
+            return False
+        for key in self.keys:
+            self._missing.pop(key.key_id or "", None)
+        return True
+
+    async def _pause(self, delay_ms: int) -> None:
+        over = asyncio.Event()
+        timer = self._timers.after(delay_ms, over.set)
+        try:
+            await over.wait()
+        finally:
+            timer.cancel()
+
+    def _drop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,108 @@
+"""The users of `minibroker.users`: they may log in by PLAIN, and by SCRAM.
+
+Kafka has no such key: users of PLAIN stand in a JAAS line, those of SCRAM are made by
+`kafka-configs`. Here a start writes the SCRAM credentials, where the tree has other ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from typing import TYPE_CHECKING
+
+from minibroker.broker.cluster.paths import sanitize
+from minibroker.broker.config.secured import SCRAM_CREDENTIALS, USERS
+from minibroker.broker.security.sasl.scram_credentials import (
+    CODES,
+    ITERATIONS_MIN,
+    MECHANISMS,
+    SALT_BYTES,
+    credential,
+    credential_of,
+    salted_password,
+)
+from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.java_formats.jaas import parse_line
+
+if TYPE_CHECKING:
+    from minibroker.broker.cluster.cluster import Cluster
+    from minibroker.broker.config.broker import BrokerConfig
+
+
+def users_of_config(config: BrokerConfig) -> dict[str, str]:
+    """Return user → password. Raises ConfigError."""
+    return _options(config, USERS)
+
+
+def _options(config: BrokerConfig, key: str) -> dict[str, str]:
+    """Return the pairs of a setting in the form of JAAS, none if it is not set. Raises
+    ConfigError.
+    """
+    text = config.originals.get(key)
+    if not text:
+        return {}
+    try:
+        return parse_line(f"users required {text};").options
+    except ConfigError as error:
+        raise ConfigError(f"{key}: {error}") from None
+
+
+def given_credentials(config: BrokerConfig) -> dict[str, dict[str, str]]:
+    """Return user → mechanism → credential of `minibroker.scram.credentials`. Raises
+    ConfigError.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for name, stored in _options(config, SCRAM_CREDENTIALS).items():
+        mechanism, _, user = name.partition(":")
+        if mechanism not in CODES or not user or credential_of(stored) is None:
+            raise ConfigError(
+                f"{SCRAM_CREDENTIALS} has {name!r}: expected mechanism:user, with a credential as"
+                " Kafka stores it"
+            )
+        found.setdefault(user, {})[mechanism] = stored
+    return found
+
+
+async def write_given(cluster: Cluster, users: dict[str, dict[str, str]]) -> None:
+    """Give each user the credentials of mechanisms for which it has none. Raises
+    CoordinationError.
+    """
+    for user, credentials in users.items():
+        entity = sanitize(user)
+        stored = cluster.config_of("users", entity)
+        new: dict[str, str | None] = {
+            mechanism: text for mechanism, text in credentials.items() if mechanism not in stored
+        }
+        if new:
+            await cluster.alter_config("users", entity, new)
+
+
+async def write_credentials(cluster: Cluster, users: dict[str, str]) -> None:
+    """Give each user the SCRAM credentials of the password. Raises CoordinationError."""
+    for user, password in users.items():
+        entity = sanitize(user)
+        stored = cluster.config_of("users", entity)
+        # Hashing takes milliseconds: it is not done on the loop.
+        new = await asyncio.to_thread(_credentials, password, dict(stored))
+        if new:
+            await cluster.alter_config("users", entity, new)
+
+
+def _credentials(password: str, stored: dict[str, str]) -> dict[str, str | None]:
+    """Return mechanism → new text, for each stored one that is not of this password."""
+    new: dict[str, str | None] = {}
+    for code, mechanism in MECHANISMS.items():
+        if not _is_of(code, password, stored.get(mechanism)):
+            salt = secrets.token_bytes(SALT_BYTES)
+            salted = salted_password(code, password, salt, ITERATIONS_MIN)
+            new[mechanism] = credential(code, salt, salted, ITERATIONS_MIN)
+    return new
+
+
+def _is_of(code: int, password: str, stored: str | None) -> bool:
+    known = None if stored is None else credential_of(stored)
+    if stored is None or known is None or known.iterations < ITERATIONS_MIN:
+        return False
+    salted = salted_password(code, password, known.salt, known.iterations)
+    return hmac.compare_digest(stored, credential(code, known.salt, salted, known.iterations))

@@ -1,0 +1,242 @@
+"""Outcomes of requests: answers, requests that wait for one, errors as answers.
+
+A `Run` is what one read brought of one API: its answers leave together, in order. `error_response`
+is the one place where an exception becomes an answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from minibroker.kafka.errors import answer_error
+from minibroker.kafka.protocol.api_keys import PRODUCE
+from minibroker.kafka.protocol.header import response_header
+from minibroker.kafka.protocol.primitives import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.offset_commit_fast import CommitAnswer
+    from minibroker.broker.handlers.produce_fast import FastAnswer, LoneAnswer
+    from minibroker.broker.handlers.registry import Handler
+    from minibroker.broker.server.call import Call
+    from minibroker.kafka.error_codes import ErrorCode
+
+    AnyAnswer: TypeAlias = "Answer | FastAnswer | LoneAnswer | CommitAnswer"
+
+
+class Answer:
+    """A request that a handler has answered, not yet bytes."""
+
+    __slots__ = (
+        "_close_connection",
+        "_frame_parts",
+        "correlation_id",
+        "handler",
+        "response",
+        "version",
+    )
+
+    def __init__(self, handler: Handler, response: Any, version: int, correlation_id: int) -> None:
+        self.handler = handler
+        self.response = response
+        self.version = version
+        self.correlation_id = correlation_id
+        self._close_connection: Callable[[str], None] | None = None
+        self._frame_parts: list[Any] | None = None
+        """The buffers of the frame, once they are made."""
+
+    @property
+    def is_silent(self) -> bool:
+        """Return whether nothing is sent.
+
+        Such an answer goes the way of the others: it is counted, and it ends the connection where
+        the request failed.
+        """
+        return self._close_connection is not None
+
+    def be_silent(self, close_connection: Callable[[str], None]) -> None:
+        """Send nothing: the client waits for no answer."""
+        self._close_connection = close_connection
+        self._close_if_failed()
+
+    def encode(self, throttle_time_ms: int) -> list[Any]:
+        """Return the frame (size int32, header, body) as buffers to send one after the other.
+
+        `throttle_time_ms`: how long the client has to wait, 0: only as long as the handler said.
+        """
+        if self._close_connection is not None:
+            self._close_if_failed()  # the write to disk may have
+            return []
+        if self._frame_parts is not None:
+            return self._frame_parts
+        if throttle_time_ms and "throttle_time_ms" in self.response.__slots__:
+            self.response.throttle_time_ms = throttle_time_ms
+        writer = Writer()
+        writer.append(response_header(self.handler.api_key, self.version, self.correlation_id))
+        self.response.write(writer, self.version)
+        return writer.frame_parts()
+
+    def make_frame(self, throttle_time_ms: int = 0) -> int:
+        """Encode now what `encode` returns later; return its size in bytes. The delay of the client
+        is known, and the answer depends on no write to disk.
+        """
+        self._frame_parts = self.encode(throttle_time_ms)
+        return sum(map(len, self._frame_parts))
+
+    def _close_if_failed(self) -> None:
+        has_failed = self.handler.has_failed
+        if self._close_connection is not None and has_failed and has_failed(self.response):
+            self._close_connection(f"a {self.handler.name} request that wants no answer failed")
+
+
+class Waiting:
+    """A request whose handler gave an awaitable: the connection holds still until it is done."""
+
+    __slots__ = (
+        "_context",
+        "awaitable",
+        "call",
+        "handler",
+        "is_large",
+        "request",
+        "request_bytes",
+        "started_ns",
+        "waits_since_ns",
+        "wrap",
+    )
+
+    def __init__(
+        self,
+        handler: Handler,
+        request: Any,
+        awaitable: Awaitable[Any],
+        context: RequestContext,
+        *,
+        is_large: bool = False,
+    ) -> None:
+        self.handler = handler
+        self.is_large = is_large
+        """True where the answer is encoded beside the loop: the request was large, or its handler
+        took more than a slice."""
+        self.request = request
+        """None while it is being decoded: `awaitable` gives it."""
+        self.awaitable = awaitable
+        self._context = context
+        self.wrap: Callable[[Answer], Answer] | None = None
+        """Changes how the answer is sent (an interceptor's)."""
+        self.call: Call | None = None
+        """The call that the interceptor was asked about, None: there is none."""
+        self.request_bytes = 0
+        """Bytes of the request, charged once it is answered (`Run.request_bytes`)."""
+        self.started_ns = 0
+        """When the run was begun that it came with."""
+        self.waits_since_ns = 0
+        """When its turn came: the answers before it had left."""
+
+    @property
+    def keeps_frame(self) -> bool:
+        """Return whether the frame is still needed: for records, which only Produce has, or because
+        it is being decoded.
+        """
+        return self.request is None or self.handler.api_key == PRODUCE
+
+    def answer(self, response: Any) -> Answer:
+        """Return the answer with the response that it waited for."""
+        answer = answer_of(self.handler, self._context, self.request, response)
+        return answer if self.wrap is None else self.wrap(answer)
+
+
+class Run:
+    """Requests of one API that one read brought: answered, written to disk and sent together.
+
+    Belongs to the loop. The dispatcher fills it, the transport sends it.
+    """
+
+    __slots__ = (
+        "answer_bytes",
+        "answers",
+        "calls",
+        "delay_ms",
+        "encoded_ns",
+        "handled_ns",
+        "is_large",
+        "remote_ns",
+        "request_bytes",
+        "started_ns",
+        "waiting",
+    )
+
+    def __init__(self, started_ns: int, remote_ns: int = 0) -> None:
+        self.answers: list[AnyAnswer] = []
+        self.answer_bytes = 0
+        """Bytes of the answers that were encoded while requests were taken."""
+        self.is_large = False
+        """True while the answers have to be encoded beside the loop."""
+        self.calls: list[Call] | None = None
+        """One for each answer while an interceptor looks on."""
+        self.waiting: Waiting | None = None
+        """The last request of the run, where it waits: its turn comes behind the answers."""
+        self.request_bytes = 0
+        """Header and body of the only request; 0 where its client has no limit."""
+        self.delay_ms = 0
+        """How long the client has to be left alone, once it is charged."""
+        self.started_ns = started_ns
+        """When the first request was begun. The times are `perf_counter_ns`."""
+        self.remote_ns = remote_ns
+        """How long a request that waited did so."""
+        self.handled_ns = self.encoded_ns = 0
+        """When the answers were there, and when they were bytes."""
+
+    def wait_for(self, waiting: Waiting) -> None:
+        """Take in that the last request of the run waits; it is charged once it is answered."""
+        waiting.started_ns = self.started_ns
+        waiting.request_bytes, self.request_bytes = self.request_bytes, 0
+        self.waiting = waiting
+
+    def encode(self, answer: Answer) -> None:
+        """Encode an answer of this run at once, and count its bytes."""
+        self.answer_bytes += answer.make_frame()
+
+    def note(self, call: Call) -> None:
+        """Remember what an interceptor was asked about, for the answer that comes next."""
+        if self.calls is None:
+            self.calls = []
+        self.calls.append(call)
+
+
+def answer_of(handler: Handler, context: RequestContext, request: Any, response: Any) -> Answer:
+    """Return the answer to `request`, which `context` has in hand; silent if it wants none."""
+    answer = Answer(handler, response, context.version, context.correlation_id)
+    if handler.is_silent is not None and handler.is_silent(request):
+        answer.be_silent(context.close_connection)
+    return answer
+
+
+def error_response(
+    handler: Handler, context: RequestContext, request: Any, error: BaseException
+) -> Any:
+    """Return the answer of an API to a failure of the whole request.
+
+    `errors.answer_error` says which code; a handler whose response has no top-level error code
+    brings a function `error_response(request, version, code, detail)` of its own.
+    """
+    what = (
+        f"{handler.name} v{context.version} from {context.client_address}"
+        f" (client id {context.client_id})"
+    )
+    known = answer_error(error, what)
+    return _response_of(handler, request, context.version, known.code, known.detail)
+
+
+def _response_of(
+    handler: Handler, request: Any, version: int, code: ErrorCode, detail: str | None
+) -> Any:
+    if handler.error_response is not None:
+        return handler.error_response(request, version, code, detail)
+    response = handler.response()
+    response.error_code = int(code)
+    if detail is not None and "error_message" in handler.response.__slots__:
+        response.error_message = detail
+    return response

@@ -1,0 +1,55 @@
+"""A request on its way to the handler, as an interceptor sees it.
+
+`dispatch.Dispatcher` makes a `Call` behind the last station before the handler, and only for an
+interceptor. `handling.handle_call` has it handled.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.registry import Handler
+
+
+class Call:
+    """A request that has passed every station before its handler."""
+
+    __slots__ = (
+        "at_ms",
+        "client_address",
+        "client_id",
+        "context",
+        "frame",
+        "handler",
+        "position",
+        "started_ns",
+        "version",
+    )
+
+    def __init__(
+        self,
+        context: RequestContext,
+        handler: Handler,
+        frame: memoryview,
+        position: int,
+    ) -> None:
+        """The body begins at `position` of `frame`; `context` has this request in hand."""
+        self.frame = frame
+        """The request without its size field; valid until the answer, or until `keep`."""
+        self.position = position
+        self.context = context
+        """The connection's. It has the next request once this one is handled."""
+        self.handler = handler
+        self.version = context.version
+        self.client_id = context.client_id
+        self.client_address = context.client_address
+        self.at_ms = context.services.clock.now_ms()
+        """The broker's wall clock when the request was begun."""
+        self.started_ns = perf_counter_ns()
+
+    def keep(self) -> None:
+        """Copy the frame. It outlives the connection's buffer from now on."""
+        self.frame = memoryview(bytearray(self.frame))

@@ -1,0 +1,393 @@
+"""The pipeline that every request passes, in one error mapping.
+
+Third station of a request: `connection` gives its bytes, `handlers/<api>` does the work.
+
+    parse ─► authenticate ─► authorize ─► handle ─► commit ─► throttle ─► finish
+
+* *parse*: header, API and version. An unsupported ApiVersions version gets error 35 in the body of
+  version 0 (KIP-511); any other unknown key or version ends the connection, as in Kafka.
+* *authenticate*: a connection gives no request before it has a principal (`Connection.state`,
+  `RequestContext.principal`). On a PLAINTEXT listener it is `ANONYMOUS` from the start, on a SASL
+  listener the client proves it first (`sasl_gate.py`).
+* *authorize*: without an authorizer everyone may do everything. With one, a request needs the
+  permissions of `handlers/permissions.py`; what concerns a part of it, its handler asks.
+* *handle*: the API's short way, else its handler (`handling.py`). Large requests are decoded beside
+  the loop first (`decoder.py`). Faults and the log of requests look in here (`interceptor.py`).
+* *commit*: what the run appended is written, one `writev` per partition, before its first answer is
+  even encoded; with `flush.messages` the answers wait for fsync.
+* *throttle*: the client is charged (`throttle.py`). As in Kafka that comes last, because the time
+  that a request took counts, too.
+* *finish*: answers become bytes and are counted.
+
+Errors: what a handler raises is answered in the form of its API (`answers.error_response`); what no
+client sends ends the connection with one line in the log; a bug of ours with its traceback.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, Final
+
+from minibroker.broker.handlers.registry import Handler, load_handler
+from minibroker.broker.server.answers import Answer, Run, Waiting, error_response
+from minibroker.broker.server.call import Call
+from minibroker.broker.server.connection import ANY_API, Event
+from minibroker.broker.server.decoder import LARGE_FRAME_BYTES, Decoder, has_many_batches
+from minibroker.broker.server.handling import (
+    attempt,
+    handle,
+    handle_decoded,
+)
+from minibroker.broker.server.throttle import charge
+from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.protocol.api_keys import (
+    API_VERSIONS,
+    APIS,
+    FETCH,
+    LEADER_AND_ISR,
+    PRODUCE,
+    STOP_REPLICA,
+    UPDATE_METADATA,
+)
+from minibroker.kafka.protocol.header import parse_request_header
+
+if TYPE_CHECKING:
+    from minibroker.broker.handlers.context import RequestContext, Services
+    from minibroker.broker.partitions.flushing import Flushing
+    from minibroker.broker.server.answers import AnyAnswer
+    from minibroker.broker.server.connection import Connection
+    from minibroker.broker.server.interceptor import Interceptor
+
+logger = logging.getLogger(__name__)
+
+CONTROL_APIS: Final = frozenset({LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA})
+"""Only a controller sends these."""
+RUN_REQUESTS_MAX: Final = 256
+"""Answers collected before they are sent: bounds what one read can pile up in memory."""
+RUN_BYTES_MAX: Final = 256 * 1024
+"""Bytes of collected answers with which a run ends, for the same reason."""
+RUN_NS: Final = 500_000
+"""Time after which a run takes no further request; a run of Produce ends with its number."""
+
+
+class Dispatcher:
+    """Knows the served APIs; shared by all connections of a broker, on the loop's thread."""
+
+    __slots__ = ("_handlers", "_services", "control_decoder", "decoder", "interceptor")
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._handlers: dict[int, Handler] = {}
+        """API key → what was loaded with its first request."""
+        self.decoder = Decoder()
+        """Constant, as is the next; the server begins and closes both."""
+        self.control_decoder = Decoder()
+        """Decodes the requests of a controller, which wait for no other request."""
+        self.interceptor: Interceptor | None = None
+        """The interceptor of requests; set by `minibroker.testing`."""
+
+    # Parse, authenticate, authorize, handle.
+
+    def take(self, connection: Connection, context: RequestContext) -> Run | None:
+        """Handle the requests of one API that are here, up to one that waits; None: there is none.
+
+        One run is of one API, so that its time can be told without a clock call per request. What
+        no client may send, and a bug of ours, stop the connection behind the answers before it.
+        """
+        run = Run(perf_counter_ns())
+        answers = run.answers
+        received = connection.received
+        # Quotas are charged for each request before the next one is begun.
+        quotas = self._services.quotas
+        is_charged = quotas.is_active and quotas.charges(context)
+        answers_max = 1 if is_charged else RUN_REQUESTS_MAX
+        api_key = ANY_API
+        try:
+            frame = connection.next_request()
+            if frame is None:
+                return None
+            while frame is not None:
+                outcome = self.dispatch(run, context, frame)
+                if is_charged:
+                    run.request_bytes = len(frame)
+                if outcome.__class__ is Waiting:
+                    run.wait_for(outcome)
+                    break
+                if outcome is not None:
+                    api_key = context.api_key
+                    # A fetch answer is large and holds maps of segments: it is sent before the next
+                    is_last = api_key == FETCH or len(answers) + 1 == answers_max
+                    if not is_last and received.start != received.filled and api_key != PRODUCE:
+                        is_last = self._is_enough(run, outcome)  # type: ignore[arg-type]
+                    answers.append(outcome)  # type: ignore[arg-type]
+                    if is_last:
+                        break
+                if received.start == received.filled:
+                    break  # most often: the client waits for this answer
+                frame = connection.next_request(api_key)
+        except ProtocolError as error:
+            self._refuse(connection, context, error)
+        except Exception:
+            _fail(connection, context, "a request")
+        return run
+
+    def _is_enough(self, run: Run, answer: AnyAnswer) -> bool:
+        """Return whether the run ends with this answer though more requests are here. It is encoded
+        for that, unless something is not on the disk yet: the disk may change answers.
+        """
+        appends = self._services.partitions.appends
+        is_written = not appends.staged and appends.flushing is None
+        if is_written and answer.__class__ is Answer and self.interceptor is None:
+            run.encode(answer)
+        return run.answer_bytes >= RUN_BYTES_MAX or perf_counter_ns() - run.started_ns >= RUN_NS
+
+    def dispatch(
+        self, run: Run, context: RequestContext, frame: memoryview
+    ) -> AnyAnswer | Waiting | None:
+        """Handle one request; `frame` is its bytes without the size field, valid until the answer.
+
+        Returns:
+            The answer or something to wait for; None where an interceptor took the request away.
+
+        Raises:
+            ProtocolError: not a request this broker serves; the connection has to end.
+        """
+        api_key, version, correlation_id, client_id, position = parse_request_header(frame)
+        handler = self._handlers.get(api_key)
+        if handler is None:
+            handler = self._load(api_key, version)
+        context.api_key = api_key
+        context.version = version
+        context.correlation_id = correlation_id
+        context.client_id = client_id
+        if not handler.min_version <= version <= handler.max_version:
+            answer = self._unsupported(context, handler)
+            if self.interceptor is not None:
+                run.note(Call(context, handler, frame, position))
+            context.version = answer.version
+            return answer
+        if self.interceptor is not None:
+            return self._intercepted(self.interceptor, run, Call(context, handler, frame, position))
+        if len(frame) > LARGE_FRAME_BYTES:
+            if api_key == PRODUCE:
+                return handle(context, handler, frame, position, self._handle_large_produce)
+            return self._decode_beside(context, handler, frame, position)
+        return handle(context, handler, frame, position)
+
+    def _handle_large_produce(
+        self, context: RequestContext, handler: Handler, frame: memoryview, position: int
+    ) -> Answer | Waiting:
+        """Handle a Produce request in a large frame, which most often has few batches."""
+        if has_many_batches(frame, position, context.version):
+            return self._decode_beside(context, handler, frame, position)
+        return handle_decoded(context, handler, frame, position)
+
+    def _decode_beside(
+        self, context: RequestContext, handler: Handler, frame: memoryview, position: int
+    ) -> Waiting:
+        decoding = self._decoder_of(handler).decode(handler, context.version, frame, position)
+        return Waiting(handler, None, decoding, context)
+
+    def _load(self, api_key: int, version: int) -> Handler:
+        services = self._services
+        supported = services.supported_apis.get(api_key)
+        if supported is None:
+            api = APIS.get(api_key)
+            name = f"{api.name} (key {api_key})" if api else f"API key {api_key}"
+            raise ProtocolError(f"{name} version {version} is not served")
+        handler = load_handler(api_key, supported, services.metrics)
+        self._handlers[api_key] = handler
+        return handler
+
+    def _unsupported(self, context: RequestContext, handler: Handler) -> Answer:
+        """Return the answer to a version that is not served. Raises ProtocolError: it has none."""
+        low, high = handler.min_version, handler.max_version
+        if handler.api_key != API_VERSIONS:
+            raise ProtocolError(
+                f"{handler.name} (key {handler.api_key}) version {context.version} is not served,"
+                f" expected {low} to {high}"
+            )
+        from minibroker.broker.handlers.api_versions import (  # noqa: PLC0415  handlers load lazily
+            unsupported_version,
+        )
+
+        return Answer(handler, unsupported_version(low, high), 0, context.correlation_id)
+
+    @staticmethod
+    def _intercepted(interceptor: Interceptor, run: Run, call: Call) -> AnyAnswer | Waiting | None:
+        outcome = interceptor.handle(call)
+        if isinstance(outcome, Waiting):
+            outcome.call = call
+        elif outcome is not None:
+            run.note(call)
+        return outcome
+
+    # A request that waited.
+
+    def answered(
+        self,
+        connection: Connection,
+        context: RequestContext,
+        waiting: Waiting,
+        future: asyncio.Future[Any],
+    ) -> Run:
+        """Return the run of a request that waited for `future`, which is done.
+
+        It is empty where nobody waits for the answer any more.
+        """
+        run = Run(waiting.started_ns, perf_counter_ns() - waiting.waits_since_ns)
+        if future.cancelled():
+            self.give_up(waiting)
+            return run
+        run.request_bytes = waiting.request_bytes
+        if waiting.request is None:
+            self._handle_decoded(run, connection, context, waiting, future)
+            return run
+        try:
+            error = future.exception()
+            if error is None:
+                response = future.result()
+            elif waiting.is_large:
+                run.wait_for(self._answer_beside(context, waiting.handler, waiting.request, error))
+                return run
+            else:
+                response = error_response(waiting.handler, context, waiting.request, error)
+            answer = waiting.answer(response)
+            run.answers.append(answer)
+            run.is_large = waiting.is_large and not answer.is_silent
+        except Exception:
+            _fail(connection, context, f"the answer to {waiting.handler.name}")
+            return run
+        if waiting.call is not None:
+            run.note(waiting.call)
+        return run
+
+    def _handle_decoded(
+        self,
+        run: Run,
+        connection: Connection,
+        context: RequestContext,
+        waiting: Waiting,
+        future: asyncio.Future[Any],
+    ) -> None:
+        """Handle a request that was decoded beside the loop; its answer, or what it waits for, goes
+        into `run`."""
+        handler = waiting.handler
+        outcome: Answer | Waiting
+        try:
+            request = future.result()
+        except ProtocolError as error:
+            self._refuse(connection, context, error)
+            return
+        except Exception:
+            _fail(connection, context, f"a {handler.name} request")
+            return
+        try:
+            outcome = attempt(context, handler, request)
+        except ProtocolError as error:
+            self._refuse(connection, context, error)
+            return
+        except Exception as error:  # a task root: every error of a handler ends here
+            outcome = self._answer_beside(context, handler, request, error)
+        if isinstance(outcome, Waiting):
+            outcome.is_large = True
+            run.wait_for(outcome)
+        else:
+            run.is_large = not outcome.is_silent
+            run.answers.append(outcome)
+
+    def _answer_beside(
+        self, context: RequestContext, handler: Handler, request: Any, error: BaseException
+    ) -> Waiting:
+        """Return the wait for the answer to a large request that failed as a whole: it repeats what
+        the request names.
+        """
+        making = self._decoder_of(handler).run(
+            partial(error_response, handler, context, request, error)
+        )
+        return Waiting(handler, request, making, context, is_large=True)
+
+    def _decoder_of(self, handler: Handler) -> Decoder:
+        return self.control_decoder if handler.api_key in CONTROL_APIS else self.decoder
+
+    def _refuse(
+        self, connection: Connection, context: RequestContext, error: ProtocolError
+    ) -> None:
+        """Stop the connection of a client that sent what no client may send."""
+        self._services.metrics.malformed_requests += 1
+        logger.warning("closing connection of %s: %s", context.client_address, error)
+        connection.apply(Event.STOP)
+
+    def give_up(self, waiting: Waiting) -> None:
+        """Tell the interceptor that a request gets no answer, because its client has left."""
+        if self.interceptor is not None and waiting.call is not None:
+            self.interceptor.finished(waiting.call, None)
+
+    # Commit, throttle, finish.
+
+    def commit(self) -> Flushing | None:
+        """Write to disk what the run appended; returns what its answers have to wait for."""
+        appends = self._services.partitions.appends
+        appends.commit()
+        flushing, appends.flushing = appends.flushing, None
+        return None if flushing is None or flushing.future.done() else flushing
+
+    @staticmethod
+    def _charge(context: RequestContext, run: Run) -> None:
+        """Charge the client for the run, once."""
+        run.handled_ns = perf_counter_ns()
+        if run.request_bytes:
+            local_ns = run.handled_ns - run.started_ns - run.remote_ns
+            run.delay_ms = charge(context, run.answers, run.request_bytes, local_ns)
+            run.request_bytes = 0
+
+    def encode_beside(self, context: RequestContext, run: Run) -> asyncio.Future[None]:
+        """Charge the client, and encode the answers of a large run in the worker; return a future
+        of the end. `finish` has them then.
+        """
+        run.is_large = False
+        self._charge(context, run)
+        return self._decoder_of(run.answers[0].handler).encode(run.answers, run.delay_ms)
+
+    def finish(self, connection: Connection, context: RequestContext, run: Run) -> list[Any]:
+        """Charge the client, and return the frames of the run's answers, in order.
+
+        Up to the first that cannot be encoded: the connection stops there, for no answer is better
+        than half of one.
+        """
+        self._charge(context, run)
+        delay_ms = run.delay_ms
+        parts: list[Any] = []
+        for answer in run.answers:
+            try:
+                parts += answer.encode(delay_ms)
+            except Exception:
+                _fail(connection, context, f"the answer to {answer.handler.name}")
+                break
+        if run.calls is not None and self.interceptor is not None:
+            for call, answer in zip(run.calls, run.answers, strict=True):
+                self.interceptor.finished(call, answer)
+        run.encoded_ns = perf_counter_ns()
+        return parts
+
+    @staticmethod
+    def sent(run: Run) -> None:
+        """Count the run's requests: its answers are with the socket now."""
+        answers = run.answers
+        if answers:
+            answers[0].handler.times.record(
+                len(answers),
+                run.handled_ns - run.started_ns - run.remote_ns,
+                run.remote_ns,
+                run.encoded_ns - run.handled_ns,
+                perf_counter_ns() - run.encoded_ns,
+            )
+
+
+def _fail(connection: Connection, context: RequestContext, what: str) -> None:
+    """Log a bug of ours with its traceback, and stop the connection; for an `except`."""
+    logger.exception("closing connection of %s: %s failed", context.client_address, what)
+    connection.apply(Event.STOP)

@@ -1,0 +1,62 @@
+"""Interceptors look in on requests and on logins; each is asked at one place.
+
+    TLS handshake, SASL exchange ─► LoginInterceptor    (tls_transport.py, sasl_gate.py)
+    request                      ─► Interceptor         (dispatch.py)
+
+A broker that serves alone has no interceptor and pays one comparison a request.
+`minibroker.testing` has one: it does what faults say and keeps the log of requests. The metrics of
+requests are counted where `finished` is called, for every broker.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minibroker.broker.security.sasl.exchange import Exchange
+    from minibroker.broker.server.answers import AnyAnswer, Waiting
+    from minibroker.broker.server.call import Call
+
+
+class Interceptor(Protocol):
+    """Looks in on every request of a broker, on the loop's thread."""
+
+    def handle(self, call: Call) -> AnyAnswer | Waiting | None:
+        """Handle a request. Without an interceptor, `handling.handle_call(call)` happens.
+
+        Return None to take the request away: it gets no answer, and `finished` is not called.
+        """
+
+    def finished(self, call: Call, answer: AnyAnswer | None) -> None:
+        """Take note of an answer as the client gets it: encoded, with the disk's errors in it.
+
+        None: the request waited, and its client has left.
+        """
+
+
+class LoginStage(StrEnum):
+    """A part of a connection's way to its principal."""
+
+    TLS = "tls"
+    """The handshake; its first bytes are here."""
+    SASL = "sasl"
+    """The exchange of the mechanism; its first token is here."""
+
+
+class LoginInterceptor(Protocol):
+    """Looks in on every login of a broker, on the loop's thread."""
+
+    def takes(
+        self, stage: LoginStage, proceed: Callable[[], None], cut: Callable[[str], None]
+    ) -> bool:
+        """Return whether to take a login away that reaches this stage; False: it goes on.
+
+        If so, `proceed` lets it go on later, or `cut` ends its connection, for a reason that the
+        log names. `proceed` may not be called before this returns.
+        """
+
+    def exchange(self, mechanism: str, begin: Callable[[], Exchange]) -> Exchange:
+        """Return the exchange of a login; `begin` makes the real one."""

@@ -1,0 +1,179 @@
+"""The bytes of a connection until their requests are handled.
+
+Before the first station of a request: the kernel writes to `room()`, `connection.py` takes frames
+(size int32, big-endian; then as many bytes) from `start` on and moves it as it goes.
+
+    bytes of the buffer:   [0 ... start)   [start ... filled)      [filled ... size_bytes)
+                           handled         whole frames, a part    room for the kernel
+
+A connection that holds no bytes has no buffer: `request_memory` offers one for each read. A buffer
+grows towards an announced frame only as its bytes arrive, so a hostile size field costs nothing.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+from minibroker.broker.server.request_memory import BUFFER_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minibroker.broker.server.request_memory import RequestMemory
+
+GROWTH_MAX: Final = 4
+"""A buffer that is full of one frame grows at most so many times at once."""
+FRAME_SIZE: Final = Struct(">i")
+"""In front of every frame: how many bytes follow."""
+_NONE: Final = memoryview(b"")
+
+
+class ReceiveBuffer:
+    """The buffer of one connection.
+
+    Frames are slices of `view`; they are valid until `compact`, `room` or `abandon`.
+    Afterwards another connection may read into the same memory.
+    """
+
+    __slots__ = (
+        "_go_on",
+        "_had_large_frames",
+        "_memory",
+        "_reserved_bytes",
+        "filled",
+        "is_bounded",
+        "lacks_memory",
+        "size_bytes",
+        "start",
+        "view",
+    )
+
+    def __init__(self, memory: RequestMemory, go_on: Callable[[], None]) -> None:
+        """`go_on` is called when there is memory again after `lacks_memory`."""
+        self._memory = memory
+        self._go_on = go_on
+        self._had_large_frames = False
+        self._reserved_bytes = 0
+        self.view = _NONE
+        self.start = self.filled = self.size_bytes = 0
+        self.lacks_memory = False
+        """Nothing more may be read: the memory for requests is used up."""
+        self.is_bounded = True
+        """False where requests are read even if the memory is used up: the controller's."""
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether the kernel has no room left in the buffer that is held."""
+        return self.filled == self.size_bytes and self.size_bytes > 0
+
+    def room(self) -> memoryview:
+        """Return where the kernel may write; `note_received` has to follow the write at once."""
+        if not self.size_bytes:
+            return self._memory.offer(is_large=self._had_large_frames)
+        if self.filled == self.size_bytes:
+            self._make_room()
+        return self.view[self.filled :]
+
+    def note_received(self, size_bytes: int) -> None:
+        """Note that the kernel wrote so many bytes into `room`."""
+        if not self.size_bytes:
+            self.view = self._memory.take_offered()
+            self.size_bytes = len(self.view)
+        self.filled += size_bytes
+
+    def compact(self) -> None:
+        """Give the buffer back when it is empty, as every whole frame is handled; else bring what
+        is left of a frame where the rest fits behind it, and reserve memory for the rest.
+        """
+        left = self.filled - self.start
+        if left == 0:
+            if self.size_bytes:
+                self._had_large_frames = self.filled > BUFFER_BYTES
+                self._memory.give_back(self.view)
+                self._forget()
+            return
+        frame_bytes = self._frame_bytes(left)
+        if frame_bytes <= BUFFER_BYTES < self.size_bytes:
+            self._memory.give_back(self._replace(self._memory.take(BUFFER_BYTES, BUFFER_BYTES)))
+        elif self.start and self.start + frame_bytes > self.size_bytes:
+            self._move_to_front(left)
+        self._reserve(max(self.size_bytes, frame_bytes))
+        if self.lacks_memory and self.size_bytes > left:
+            self._memory.give_back(self._replace(memoryview(bytearray(left))))
+
+    def ask_again(self) -> None:
+        """Memory has come back: go on if there is enough of it by now."""
+        self.compact()
+        if not self.lacks_memory:
+            self._go_on()
+
+    def keep(self) -> None:
+        """Frames are not handled yet: they count as long as they lie here."""
+        if self._reserved_bytes < self.size_bytes:
+            self._memory.free -= self.size_bytes - self._reserved_bytes
+            self._reserved_bytes = self.size_bytes
+
+    def abandon(self) -> None:
+        """Let go of the memory of a connection that is gone. It is not used again: a request may be
+        in hand.
+        """
+        self._forget()
+
+    def _forget(self) -> None:
+        self.view = _NONE
+        self.start = self.filled = self.size_bytes = 0
+        if self.lacks_memory:
+            self.lacks_memory = False
+            self._memory.unmute(self.ask_again)
+        if self._reserved_bytes:
+            self._memory.release(self._reserved_bytes)
+            self._reserved_bytes = 0
+
+    def _reserve(self, size_bytes: int) -> None:
+        """Have `size_bytes` reserved instead of what was; `lacks_memory` where there are none."""
+        if size_bytes == self._reserved_bytes:
+            return
+        memory = self._memory
+        if self._reserved_bytes:
+            memory.release(self._reserved_bytes)
+        if memory.reserve(size_bytes, is_bounded=self.is_bounded):
+            self._reserved_bytes = size_bytes
+            if self.lacks_memory:
+                self.lacks_memory = False
+                memory.unmute(self.ask_again)
+        else:
+            self._reserved_bytes = 0
+            self.lacks_memory = True
+            memory.mute(self.ask_again)
+
+    def _make_room(self) -> None:
+        """Move the frame in whose middle the buffer is full, or grow towards its end."""
+        left = self.filled - self.start
+        if self.start:
+            self._move_to_front(left)
+            return
+        wanted = self._frame_bytes(left)
+        growth = max(self.size_bytes * GROWTH_MAX, BUFFER_BYTES)
+        outgrown = self._replace(self._memory.take(wanted, min(wanted, growth)))
+        if len(outgrown) == BUFFER_BYTES:  # a step of growth is of no size that is needed again
+            self._memory.give_back(outgrown)
+
+    def _frame_bytes(self, left: int) -> int:
+        """Size of the unfinished frame, its size field included; `left` bytes of it are here."""
+        if left < FRAME_SIZE.size:
+            return FRAME_SIZE.size
+        return FRAME_SIZE.size + int(FRAME_SIZE.unpack_from(self.view, self.start)[0])
+
+    def _move_to_front(self, left: int) -> None:
+        self.view[:left] = self.view[self.start : self.filled]
+        self.start, self.filled = 0, left
+
+    def _replace(self, view: memoryview) -> memoryview:
+        """Move what is left to another buffer; returns the one that was used so far."""
+        left = self.filled - self.start
+        view[:left] = self.view[self.start : self.filled]
+        before, self.view = self.view, view
+        self.size_bytes = len(view)
+        self.start, self.filled = 0, left
+        return before

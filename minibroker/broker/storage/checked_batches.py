@@ -1,0 +1,132 @@
+"""The batches of a `.log` that can be believed: what recovery looks for behind a recovery point.
+
+They are whole, their CRC fits, their offsets ascend and belong to the segment. The first that is
+not so is where a crash tore the file; nothing behind it is looked at.
+
+A start may wait for a million of them, so a batch is one unpack of its header and one CRC. No
+object is made for it: who needs one makes it (`header_of`).
+
+Source: Kafka LogSegment.recover.
+"""
+
+import zlib
+from collections.abc import Iterator
+from typing import Final
+
+from minibroker.broker.storage.disk import Disk
+from minibroker.broker.storage.segment import Segment
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records.batch import (
+    ATTRIBUTES_AT,
+    HEADER,
+    HEADER_BYTES,
+    LENGTH_FIELD_END,
+    MAGIC_AT,
+    BatchHeader,
+    read_header,
+)
+from minibroker.kafka.records.crc import crc32c
+
+Fields = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
+"""A header as `HEADER` unpacks it: the second field is the length, `LENGTH_FIELD_END` less than the
+size of the batch. What formats 0 and 1 lack is as in `BatchHeader`."""
+
+_READ_BYTES: Final = 1 << 20
+"""Read at once while checking CRCs; a larger batch is read as a whole."""
+_HEADERS_READ_BYTES: Final = 8 << 10
+"""Read at once while only headers are looked at, and batches are small: two index intervals."""
+_LEGACY_CRC_AT: Final = 12
+_LEGACY_CRC_FROM: Final = 16
+
+
+def checked_batches(
+    disk: Disk,
+    segment: Segment,
+    start: int,
+    end: int,
+    expected_offset: int,
+    *,
+    trusted_below: int = 0,
+) -> Iterator[tuple[int, Fields]]:
+    """Yield position and header of the batches from position `start` on, as long as they are
+    whole, sound and ascending.
+
+    Of a batch that ends below offset `trusted_below` only the header is read: it was synced. Ends
+    at the first that is not sound (or at `end`); never raises CorruptionError. Raises OSError.
+    """
+    position, max_offset = start, segment.max_offset
+    chunk, chunk_at, chunk_end = b"", start, start
+    view = memoryview(chunk)
+    wanted = _READ_BYTES if expected_offset >= trusted_below else _HEADERS_READ_BYTES
+    unpack, attributes_at = HEADER.unpack_from, ATTRIBUTES_AT
+    while position < end:
+        at = position - chunk_at
+        if position + HEADER_BYTES > chunk_end and chunk_end < end:
+            chunk = disk.files.pread(disk.handles.get(segment.log_path), wanted, position)
+            view, chunk_at, at = memoryview(chunk), position, 0
+            chunk_end = position + len(chunk)
+        if position + HEADER_BYTES <= chunk_end and chunk[at + MAGIC_AT] == 2:
+            fields: Fields = unpack(chunk, at)
+        else:
+            try:
+                fields = _fields_of(read_header(chunk, at))
+            except CorruptionError:
+                return
+        base_offset, size_bytes = fields[0], fields[1] + LENGTH_FIELD_END
+        last_offset = base_offset + fields[6]
+        if (
+            position + size_bytes > end
+            or not expected_offset <= base_offset <= last_offset <= max_offset
+            or (size_bytes < HEADER_BYTES and fields[3] == 2)
+        ):
+            return
+        if last_offset < trusted_below:
+            is_small = size_bytes < _HEADERS_READ_BYTES // 2
+            wanted = _HEADERS_READ_BYTES if is_small else HEADER_BYTES
+        else:
+            wanted = _READ_BYTES
+            if position + size_bytes > chunk_end:
+                handle = disk.handles.get(segment.log_path)
+                chunk = disk.files.pread(handle, max(wanted, size_bytes), position)
+                view, chunk_at, at = memoryview(chunk), position, 0
+                chunk_end = position + len(chunk)
+            if fields[3] != 2:
+                if not _is_sound_message(view[at : at + size_bytes]):
+                    return
+            elif crc32c(view[at + attributes_at : at + size_bytes]) != fields[4]:
+                return
+        yield position, fields
+        expected_offset = last_offset + 1
+        position += size_bytes
+
+
+def header_of(fields: Fields) -> BatchHeader:
+    """Return the header that has these fields."""
+    header = BatchHeader(*fields)
+    header.size_bytes += LENGTH_FIELD_END
+    return header
+
+
+def _fields_of(header: BatchHeader) -> Fields:
+    """Return the fields of a header, of formats 0 and 1 too."""
+    return (
+        header.base_offset,
+        header.size_bytes - LENGTH_FIELD_END,
+        header.leader_epoch,
+        header.magic,
+        header.crc,
+        header.attributes,
+        header.last_offset_delta,
+        header.base_timestamp,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        header.count,
+    )
+
+
+def _is_sound_message(message: memoryview) -> bool:
+    """Return whether the CRC-32 of a message of format 0 or 1 fits."""
+    stored = int.from_bytes(message[_LEGACY_CRC_AT:_LEGACY_CRC_FROM], "big")
+    return zlib.crc32(message[_LEGACY_CRC_FROM:]) == stored

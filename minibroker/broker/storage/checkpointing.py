@@ -1,0 +1,216 @@
+"""The checkpoints of a log directory: read at the start, and written from then on.
+
+Recovery points, log start offsets, high watermarks and the ends of compaction stand in one file
+each, for all partitions at once. A file may name a partition that is gone. A new one of that name
+must not be taken for it: a start offset beyond its end would empty it at the next start, a recovery
+point would vouch for bytes that were never synced. So a deletion takes its names out of the files
+(`forget`), on the worker. `LogDirectory.named` holds the names that the files may have, and those
+of a file that is being written. A log that is made under such a name gets a mark in its directory
+(`names.MADE_ANEW`). The mark goes when the worker has written the files.
+
+Source: Kafka LogManager (checkpointRecoveryOffsetsInDir and its like, asyncDelete).
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
+
+from minibroker.broker.storage import names
+from minibroker.broker.storage.log_directory import LogDirectory
+from minibroker.broker.storage.partition_log import PartitionLog
+from minibroker.broker.storage.recovery import Checkpointed
+from minibroker.kafka.ids import TopicPartition
+
+Named = tuple[TopicPartition, PartitionLog]
+
+
+class FoundCheckpoints(NamedTuple):
+    """All four of a directory, by partition."""
+
+    recovery_points: dict[TopicPartition, int]
+    log_starts: dict[TopicPartition, int]
+    high_watermarks: dict[TopicPartition, int]
+    clean_offsets: dict[TopicPartition, int]
+
+    def without(self, name: TopicPartition) -> "FoundCheckpoints":
+        """Return the same without a partition: what they say of it is of an older one."""
+        kept = [
+            {known: offset for known, offset in found.items() if known != name} for found in self
+        ]
+        return FoundCheckpoints(*kept)
+
+    def of(self, name: TopicPartition, *, was_clean: bool) -> Checkpointed:
+        """Return the checkpointed offsets of one partition, for recovery."""
+        return Checkpointed(
+            self.recovery_points.get(name, -1),
+            self.log_starts.get(name, -1),
+            was_clean,
+            self.high_watermarks.get(name, -1),
+            self.clean_offsets.get(name),
+        )
+
+
+class Checkpoints:
+    """Checkpoints of all directories of a log manager.
+
+    `read` at the start, `write` on any thread.
+    """
+
+    __slots__ = ("_was_cleaned", "high_watermark_of")
+
+    def __init__(self, high_watermark_of: Callable[[PartitionLog], int]) -> None:
+        self._was_cleaned = False
+        self.high_watermark_of = high_watermark_of
+
+    def read(self, directory: LogDirectory) -> FoundCheckpoints:
+        """Raises StorageError."""
+        found = FoundCheckpoints(
+            directory.read_checkpoint(names.RECOVERY_POINTS),
+            directory.read_checkpoint(names.LOG_START_OFFSETS),
+            directory.read_checkpoint(names.HIGH_WATERMARKS),
+            directory.read_checkpoint(names.CLEANER_OFFSETS),
+        )
+        self._was_cleaned = self._was_cleaned or bool(found.clean_offsets)
+        directory.named = {name for offsets in found for name in offsets}
+        return found
+
+    def write(
+        self, directories: Sequence[LogDirectory], all_logs: Callable[[], list[Named]]
+    ) -> None:
+        """Write the checkpoints that changed. Two threads take turns at a directory: the second one
+        knows the newer logs.
+
+        A directory that failed before the logs were looked up has none of them any more, and its
+        files stay as they are. Raises StorageError.
+        """
+        for directory in directories:
+            with directory.checkpoints_lock:
+                logs = all_logs()
+                if directory.is_offline:
+                    continue
+                prefix = directory.path + "/"
+                mine = [
+                    (name, log)
+                    for name, log in logs
+                    if log.directory.startswith(prefix) and "/" not in log.directory[len(prefix) :]
+                ]
+                now_named = {name for name, _ in mine}
+                directory.named |= now_named
+                self._write_one(directory, mine)
+                directory.named = now_named
+
+    def write_synced(
+        self,
+        directories: Sequence[LogDirectory],
+        synced: Sequence[tuple[PartitionLog, int]],
+        current: Callable[[TopicPartition], PartitionLog | None],
+    ) -> None:
+        """Write the recovery points of a few logs that were synced up to an offset; those of all
+        others stay as the file has them. Most logs of a broker are idle: to ask 10,000 of them
+        takes 15 ms of the interpreter, and the loop waits for it.
+
+        `current`: the log of that name now. One that was truncated since counts up to there, and
+        one that is not current any more counts not at all. Raises StorageError.
+        """
+        for directory in directories:
+            mine = [(log, to) for log, to in synced if log.log_directory == directory.path]
+            if not mine:
+                continue
+            with directory.checkpoints_lock:
+                if directory.is_offline:
+                    continue
+                directory.named.update(log.name for log, _ in mine)
+                points = {
+                    log.name: min(offset, log.recovery_point)
+                    for log, offset in mine
+                    if current(log.name) is log
+                }
+                known = directory.offsets.get(names.RECOVERY_POINTS, {})
+                directory.write_checkpoint(names.RECOVERY_POINTS, {**known, **points})
+
+    def write_cut(
+        self,
+        directory: LogDirectory,
+        log: PartitionLog,
+        current: Callable[[TopicPartition], PartitionLog | None],
+    ) -> None:
+        """Write what one log's truncation changed. What the files have of all others stays, and a
+        file that says nothing beyond the cut, too. `current` as of `write_synced`. Raises
+        StorageError.
+
+        Source: Kafka LogManager.truncateTo, which writes the recovery points of the directory.
+        """
+        with directory.checkpoints_lock:
+            if directory.is_offline or current(log.name) is not log:
+                return
+            end_offset = log.log_end_offset
+            cut = {
+                names.LOG_START_OFFSETS: log.log_start_offset,
+                names.RECOVERY_POINTS: log.recovery_point,
+                names.HIGH_WATERMARKS: min(self.high_watermark_of(log), end_offset),
+                names.CLEANER_OFFSETS: end_offset,
+            }
+            for file_name, offset in cut.items():
+                known = directory.offsets.get(file_name, {})
+                if known.get(log.name, -1) > offset:
+                    directory.write_checkpoint(file_name, {**known, log.name: offset})
+
+    def write_cleaned(
+        self,
+        directory: LogDirectory,
+        log: PartitionLog,
+        current: Callable[[TopicPartition], PartitionLog | None],
+    ) -> None:
+        """Write how far one log is compacted; the ends of all others stay as the file has them.
+
+        The other checkpoints do not follow from a round of compaction. `current` as of
+        `write_synced`: a log that is not current any more counts not at all. Raises StorageError.
+
+        Source: Kafka LogCleanerManager.updateCheckpoints.
+        """
+        with directory.checkpoints_lock:
+            if directory.is_offline or log.clean_offset is None or current(log.name) is not log:
+                return
+            self._was_cleaned = True
+            directory.named.add(log.name)
+            known = directory.offsets.get(names.CLEANER_OFFSETS, {})
+            cleaned = {**known, log.name: log.clean_offset}
+            directory.write_checkpoint(names.CLEANER_OFFSETS, cleaned)
+
+    @staticmethod
+    def forget(
+        directory: LogDirectory,
+        gone: Collection[TopicPartition],
+        current: Callable[[TopicPartition], PartitionLog | None],
+    ) -> None:
+        """Have the files name none of these partitions, whose logs have left the directory. One
+        that was made again stays. Raises StorageError.
+
+        Source: Kafka LogManager.asyncDelete, which writes the checkpoints without them.
+        """
+        with directory.checkpoints_lock:
+            if directory.is_offline:
+                return
+            unserved = {name for name in gone if current(name) is None}
+            for file_name, offsets in list(directory.offsets.items()):
+                if not unserved.isdisjoint(offsets):
+                    kept = {name: offsets[name] for name in offsets if name not in unserved}
+                    directory.write_checkpoint(file_name, kept)
+            directory.named -= unserved
+
+    def _write_one(self, directory: LogDirectory, logs: Sequence[Named]) -> None:
+        recovery_points = {name: log.recovery_point for name, log in logs}
+        starts = {
+            name: log.log_start_offset
+            for name, log in logs
+            if log.log_start_offset > log.segments.first.base_offset
+        }
+        # The start first: DeleteRecords takes the recovery point along, over records that may
+        # never have been synced and are of no interest below it only.
+        directory.write_checkpoint(names.LOG_START_OFFSETS, starts)
+        directory.write_checkpoint(names.RECOVERY_POINTS, recovery_points)
+        watermarks = {name: self.high_watermark_of(log) for name, log in logs}
+        directory.write_checkpoint(names.HIGH_WATERMARKS, watermarks)
+        cleaned = {name: log.clean_offset for name, log in logs if log.clean_offset is not None}
+        if cleaned or self._was_cleaned:  # most brokers compact nothing: two fsyncs less
+            self._was_cleaned = True
+            directory.write_checkpoint(names.CLEANER_OFFSETS, cleaned)

@@ -1,0 +1,172 @@
+"""The history of leader epochs of one partition: which epoch began at which offset.
+
+Asked by OffsetForLeaderEpoch and by Fetch's divergence check, extended by every append that brings
+a new epoch, cut with the log. Pure: `to_text` and `from_text` are the content of
+`leader-epoch-checkpoint`, the log writes and reads the file.
+
+Both epochs and start offsets grow from entry to entry. After a crash the checkpoint may hold epochs
+that the log lost; the log truncates this history to its own start and end when it opens, which
+repairs that.
+
+Source: Kafka LeaderEpochFileCache, LeaderEpochCheckpointFile; KIP-101, KIP-320.
+"""
+
+from bisect import bisect_left, bisect_right
+from typing import Final
+
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.ids import NO_LEADER_EPOCH
+
+NO_OFFSET: Final = -1
+
+_VERSION: Final = "0"
+
+
+class LeaderEpochs:
+    """Epochs and their start offsets, ascending. `latest_epoch` is -1 while there is none.
+
+    Every method that changes the history tells whether it did: then the checkpoint has to be
+    written. All fields belong to the loop, or to the start that loads the log.
+    """
+
+    __slots__ = ("_epochs", "_starts", "latest_epoch")
+
+    def __init__(self) -> None:
+        self._epochs: list[int] = []
+        self._starts: list[int] = []
+        self.latest_epoch = NO_LEADER_EPOCH
+
+    @property
+    def entries(self) -> list[tuple[int, int]]:
+        """Return (epoch, start offset), ascending."""
+        return list(zip(self._epochs, self._starts, strict=True))
+
+    def assign(self, epoch: int, start_offset: int) -> bool:
+        """Note that `epoch` begins at `start_offset`; the latest epoch keeps an earlier start.
+
+        Entries that are not below the new one, by epoch or by offset, go: they belong to records
+        that were truncated. Raises ValueError for a negative epoch or offset.
+        """
+        if epoch < 0 or start_offset < 0:
+            raise ValueError(f"leader epoch {epoch}, offset {start_offset}: both must be 0 or more")
+        epochs, starts = self._epochs, self._starts
+        if epochs and epochs[-1] == epoch and starts[-1] <= start_offset:
+            return False
+        while epochs and (epochs[-1] >= epoch or starts[-1] >= start_offset):
+            epochs.pop()
+            starts.pop()
+        epochs.append(epoch)
+        starts.append(start_offset)
+        self.latest_epoch = epoch
+        return True
+
+    def correct(self, epoch: int, offset: int) -> bool:
+        """Note that the batch at `offset` is of `epoch`; return whether the history said otherwise.
+
+        After a power cut a batch may be back that was truncated, while the epoch of what came in
+        its place is durable. Epochs above its own begin behind it, or did not begin.
+        """
+        epochs, starts = self._epochs, self._starts
+        first, end = bisect_right(epochs, epoch), bisect_right(starts, offset)
+        if first >= end:
+            return False
+        del epochs[first:end]
+        del starts[first:end]
+        if not first or epochs[first - 1] != epoch:
+            epochs.insert(first, epoch)
+            starts.insert(first, offset)
+        self.latest_epoch = epochs[-1]
+        return True
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """(largest known epoch <= `epoch`, offset behind its last record); (-1, -1) when unknown.
+
+        An epoch before the first known one answers itself and the first start offset: what it wrote
+        is gone.
+        """
+        if epoch == NO_LEADER_EPOCH or not self._epochs:
+            return NO_LEADER_EPOCH, NO_OFFSET
+        if epoch == self.latest_epoch:
+            return epoch, log_end_offset
+        above = bisect_right(self._epochs, epoch)
+        if above == len(self._epochs):
+            return NO_LEADER_EPOCH, NO_OFFSET
+        found = self._epochs[above - 1] if above else epoch
+        return found, self._starts[above]
+
+    def epoch_for_offset(self, offset: int) -> int:
+        """Return the epoch whose leader wrote `offset`; -1 before the first known one."""
+        index = bisect_right(self._starts, offset) - 1
+        return self._epochs[index] if index >= 0 else NO_LEADER_EPOCH
+
+    def truncate_from_end(self, end_offset: int) -> bool:
+        """Forget epochs that begin at `end_offset` or behind it: the log now ends there."""
+        keep = bisect_left(self._starts, end_offset)
+        if end_offset < 0 or keep == len(self._starts):
+            return False
+        del self._epochs[keep:]
+        del self._starts[keep:]
+        self.latest_epoch = self._epochs[-1] if self._epochs else NO_LEADER_EPOCH
+        return True
+
+    def truncate_from_start(self, start_offset: int) -> bool:
+        """Forget epochs before the one that wrote `start_offset`, which now begins there."""
+        below = bisect_right(self._starts, start_offset) - 1
+        if below < 0 or (below == 0 and self._starts[0] == start_offset):
+            return False
+        del self._epochs[:below]
+        del self._starts[:below]
+        self._starts[0] = start_offset
+        return True
+
+    def clear(self) -> bool:
+        """Forget everything."""
+        had_entries = bool(self._epochs)
+        self._epochs.clear()
+        self._starts.clear()
+        self.latest_epoch = NO_LEADER_EPOCH
+        return had_entries
+
+    def to_text(self) -> str:
+        """Return the checkpoint file: version, number of entries, then one `epoch offset` line
+        each.
+        """
+        lines = [_VERSION, str(len(self._epochs))]
+        lines += [f"{epoch} {start}" for epoch, start in self.entries]
+        return "\n".join(lines) + "\n"
+
+    @classmethod
+    def from_text(cls, text: str) -> "LeaderEpochs":
+        """Return the history a checkpoint file holds.
+
+        Raises CorruptionError for an empty file, another version, a line that is not two numbers,
+        or a wrong count. Differs from Kafka's CheckpointFile, to which a file that ends before its
+        count holds nothing: readers would lose the history, and be served past a truncation.
+        """
+        history = cls()
+        lines = text.splitlines()
+        if not lines:
+            raise CorruptionError("leader epoch checkpoint is empty")
+        if lines[0] != _VERSION:
+            raise CorruptionError(
+                f"leader epoch checkpoint has version {lines[0]!r}, expected {_VERSION}"
+            )
+        if len(lines) < 2:
+            raise CorruptionError("leader epoch checkpoint ends before its number of entries")
+        for line in lines[2:]:
+            numbers = line.split()
+            if len(numbers) != 2 or not all(_is_number(number) for number in numbers):
+                raise CorruptionError(
+                    f"leader epoch checkpoint has the line {line!r}, expected 'epoch offset'"
+                )
+            history.assign(int(numbers[0]), int(numbers[1]))
+        if lines[1] != str(len(lines) - 2):
+            raise CorruptionError(
+                f"leader epoch checkpoint announces {lines[1]!r} entries and holds {len(lines) - 2}"
+            )
+        return history
+
+
+def _is_number(text: str) -> bool:
+    """Decimal digits only; `int` alone would take signs, blanks and underscores."""
+    return text.isascii() and text.isdigit()

@@ -1,0 +1,287 @@
+"""The only door to the operating system's files: everything in `storage/` passes through `Files`.
+
+One class, no state, so that tests put a faulty twin in its place (`tests/support/faulty_files.py`:
+it fails on the n-th call, writes short, drops what was not synced). Paths are plain strings,
+handles are file descriptors, positions and sizes are bytes. Every method raises OSError as the
+system gives it; the callers (`partition_log`, `log_manager`) turn it into a StorageError that names
+the partition.
+
+What the broker relies on after a crash: bytes are durable after `sync`; a created, renamed or
+removed name is durable after `sync_directory`; `replace` is atomic.
+"""
+
+# ruff: noqa: PTH102, PTH103, PTH105, PTH106, PTH108, PTH116, PTH208
+import errno
+import fcntl
+import mmap
+import os
+import resource
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+Buffer = bytes | bytearray | memoryview
+Map = mmap.mmap
+"""A mapped piece of a file; `close` raises BufferError while a slice of it is in use."""
+
+MAP_GRANULARITY: Final = mmap.ALLOCATIONGRANULARITY
+"""A map begins at a multiple of this many bytes."""
+
+BUFFERS_MAX: Final = 1024
+"""Linux takes at most this many buffers in one vectored write (IOV_MAX)."""
+
+PROBE_BYTES: Final = 64 << 10
+_NOWAIT: Final = getattr(os, "RWF_NOWAIT", 0)
+"""Linux alone tells whether a read would wait."""
+
+_FILE_MODE: Final = 0o644
+_DIRECTORY_MODE: Final = 0o755
+
+
+def probed(size: int, position: int) -> Iterator[int]:
+    """Yield the places of a range of bytes that tell whether it is in memory: one in `PROBE_BYTES`,
+    because the system reads and drops about as much at once, and the last one.
+    """
+    end = position + size
+    yield from range(position, end, PROBE_BYTES)
+    yield end - 1
+
+
+class Files:
+    """The real files. Stateless: one instance serves every log of the process, on any thread."""
+
+    __slots__ = ()
+
+    close = staticmethod(os.close)
+    pread = staticmethod(os.pread)
+    """`pread(fd, size, position)` → bytes, shorter only at the end of the file."""
+    pwritev = staticmethod(os.pwritev)
+    """`pwritev(fd, buffers, position)` → bytes written; may be short."""
+    truncate = staticmethod(os.ftruncate)
+    """`truncate(fd, size)`: cuts, or grows with zeros that take no room."""
+    sync = staticmethod(os.fsync)
+
+    def open(self, path: str, *, create: bool = False) -> int:
+        """Open for reading and writing; `create` makes an absent file (an existing one stays)."""
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        return os.open(path, flags, _FILE_MODE)
+
+    def open_to_read(self, path: str) -> int:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def size_of(self, fd: int) -> int:
+        return os.fstat(fd).st_size
+
+    def size_at(self, path: str) -> int:
+        return os.stat(path).st_size
+
+    def modified_ms(self, path: str) -> int:
+        """When the file was last written, milliseconds since the epoch."""
+        return os.stat(path).st_mtime_ns // 1_000_000
+
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        """Have the file show this as the time it was last written."""
+        os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
+
+    def exists(self, path: str) -> bool:
+        return os.path.lexists(path)
+
+    def pread_resident(self, fd: int, size: int, position: int) -> bytes | bytearray | None:
+        """Return what `pread` returns if it is in memory, None where it would wait for the disk.
+
+        Where the system cannot tell, it waits.
+        """
+        if not _NOWAIT:
+            return self.pread(fd, size, position)
+        found = bytearray(size)
+        view = memoryview(found)
+        done = 0
+        try:
+            while done < size:
+                read = os.preadv(fd, [view[done:]], position + done, _NOWAIT)
+                if read == 0:
+                    break  # the end of the file
+                done += read
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno != errno.EOPNOTSUPP:
+                raise
+            return self.pread(fd, size, position)  # a file system that cannot tell
+        return found if done == size else found[:done]
+
+    def is_resident(self, fd: int, size: int, position: int) -> bool:
+        """Return whether these bytes, which exist, are in memory: True where the system cannot
+        tell, so that the reader waits.
+        """
+        if not _NOWAIT:
+            return True
+        buffers = [bytearray(1)]
+        preadv = os.preadv
+        try:
+            for place in probed(size, position):
+                preadv(fd, buffers, place, _NOWAIT)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            if error.errno != errno.EOPNOTSUPP:
+                raise
+        return True
+
+    def map(self, fd: int, position: int, size: int) -> mmap.mmap:
+        """`size` bytes from `position` (a multiple of the page size), read-only, shared."""
+        return mmap.mmap(fd, size, mmap.MAP_SHARED, mmap.PROT_READ, offset=position)
+
+    def keep_map(self, mapped: Map) -> None:
+        """Have a map keep its bytes, which are about to be cut from its file. On the loop."""
+        from minibroker.broker.storage import kept_maps  # noqa: PLC0415  rarely, and ctypes is not free
+
+        kept_maps.keep(mapped)
+
+    def read_all(self, path: str) -> bytes:
+        fd = self.open_to_read(path)
+        try:
+            size = self.size_of(fd)
+            return self.pread(fd, size, 0) if size else b""
+        finally:
+            self.close(fd)
+
+    def write_all(self, fd: int, buffers: Sequence[Buffer], position: int) -> int:
+        """Write every byte of `buffers` (few enough for one call); returns how many.
+
+        Raises OSError; ENOSPC also for a write that comes back short twice.
+        """
+        expected = sum(map(len, buffers))
+        written = self.pwritev(fd, buffers, position)
+        if written != expected:
+            rest = memoryview(b"".join(buffers))[written:]
+            if self.pwritev(fd, [rest], position + written) != len(rest):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return expected
+
+    def write_rest(self, fd: int, buffers: Sequence[Buffer], position: int, written: int) -> None:
+        """Finish what wrote only the first `written` bytes of `buffers` at `position`, however many
+        buffers there are. Raises OSError as `write_all`.
+        """
+        first = 0
+        while first < len(buffers) and written >= len(buffers[first]):
+            written -= len(buffers[first])
+            position += len(buffers[first])
+            first += 1
+        if written:
+            rest = memoryview(buffers[first])[written:]
+            position += self.write_all(fd, [rest], position + written) + written
+            first += 1
+        for start in range(first, len(buffers), BUFFERS_MAX):
+            position += self.write_all(fd, buffers[start : start + BUFFERS_MAX], position)
+
+    def create(self, path: str) -> None:
+        """Create an empty file, where none is."""
+        self.close(self.open(path, create=True))
+
+    def write_atomically(self, path: str, content: bytes) -> None:
+        """Replace the file's content as a whole: `<path>.tmp`, fsync, rename, fsync of the
+        directory.
+
+        After a crash the old content or the new one is there, never a mixture. A file system may
+        make the new name durable before the content, so the fsync comes first. It takes
+        milliseconds: not for the loop while clients wait.
+        Source: Kafka CheckpointFile (same temporary name).
+        """
+        temporary = f"{path}.tmp"
+        fd = self.open(temporary, create=True)
+        try:
+            self.truncate(fd, 0)
+            if content:
+                self.write_all(fd, [content], 0)
+            self.sync(fd)
+        finally:
+            self.close(fd)
+        self.replace(temporary, path)
+        self.sync_directory(path.rpartition("/")[0] or ".")
+
+    def sync_path(self, path: str) -> None:
+        """fsync by name: the bytes are the file's, whichever handle wrote them."""
+        fd = self.open_to_read(path)
+        try:
+            self.sync(fd)
+        finally:
+            self.close(fd)
+
+    def sync_directory(self, path: str) -> None:
+        """Make created, renamed and removed names in this directory durable."""
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def replace(self, old: str, new: str) -> None:
+        os.replace(old, new)
+
+    def link(self, path: str, name: str) -> None:
+        """Give the file at `path` a second name, which is not taken yet."""
+        os.link(path, name)
+
+    def remove(self, path: str) -> None:
+        os.unlink(path)
+
+    def make_directory(self, path: str) -> None:
+        os.mkdir(path, _DIRECTORY_MODE)
+
+    def make_directories(self, path: str) -> None:
+        os.makedirs(path, _DIRECTORY_MODE, exist_ok=True)
+
+    def remove_directory(self, path: str) -> None:
+        os.rmdir(path)
+
+    def is_usable_directory(self, path: str) -> bool:
+        """Return whether this process may list, read and write in the directory."""
+        return os.access(path, os.R_OK | os.W_OK | os.X_OK)
+
+    def real_path(self, path: str) -> str:
+        return os.path.realpath(path)
+
+    def list_files(self, path: str) -> list[str]:
+        """Names of the plain files in a directory, in no order."""
+        with os.scandir(path) as entries:
+            return [entry.name for entry in entries if entry.is_file()]
+
+    def list_directories(self, path: str) -> list[str]:
+        with os.scandir(path) as entries:
+            return [entry.name for entry in entries if entry.is_dir()]
+
+    def walk_names(self, path: str) -> Iterator[str]:
+        """Yield every name in a directory, files and directories alike."""
+        yield from os.listdir(path)
+
+    def open_files_max(self) -> int:
+        """Return how many files and sockets this process may hold open (the soft limit)."""
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        return sys.maxsize if limit == resource.RLIM_INFINITY else limit
+
+    def room_bytes(self, path: str) -> tuple[int, int]:
+        """(total, usable) bytes of the volume that holds `path`."""
+        volume = os.statvfs(path)
+        return volume.f_blocks * volume.f_frsize, volume.f_bavail * volume.f_frsize
+
+    def lock(self, path: str) -> int | None:
+        """Take the lock file for this process; its handle, or None where another process holds it.
+
+        A POSIX record lock, as Java's FileChannel.tryLock takes it: a Kafka JVM and we exclude each
+        other. It goes when the process ends, however it ends; and when *any* handle of the file is
+        closed in this process, which is why nothing else opens it.
+        """
+        fd = self.open(path, create=True)
+        try:
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.close(fd)
+            return None
+        except PermissionError:
+            self.close(fd)
+            return None
+        return fd
+
+
+REAL_FILES: Final = Files()

@@ -1,0 +1,739 @@
+"""All logs of this broker: this finds, makes, checkpoints, deletes and closes them.
+
+    open()    lock every log directory, read whose it is
+    claim()   compare or write meta.properties, once the cluster id is known
+    load()    open every partition's log (recovery where the last stop was not clean)
+    …         create_log, get, delete; checkpoint_now() from time to time
+    close()   write and sync everything, checkpoints, clean-shutdown markers, locks
+
+A directory whose disk refuses to be read or written (a full one does not count) goes offline: its
+partitions are gone until the next start, the others are served. Without any left nothing is.
+
+The manager has no thread and no timer. Its owner calls `checkpoint_later`, and gives it a `Disk`
+with workers for all that may block (fsync, unmapping, removal).
+
+Source: Kafka LogManager.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from minibroker.broker.storage import names
+from minibroker.broker.storage.append_rules import AppendRules
+from minibroker.broker.storage.checkpointing import Checkpoints
+from minibroker.broker.storage.closing import close_logs
+from minibroker.broker.storage.disk import Disk
+from minibroker.broker.storage.log_directory import LogDirectory
+from minibroker.broker.storage.move_mark import mark_path, read_mark
+from minibroker.broker.storage.namesakes import Namesakes, warn_of_stray
+from minibroker.broker.storage.partition_log import OnUnsynced, PartitionLog
+from minibroker.broker.storage.recovery import Checkpointed, load_log
+from minibroker.broker.storage.tasks import Once, RemoveCopyTask, RemoveDirectoryTask
+from minibroker.clock import Clock
+from minibroker.kafka.errors import HalfChangedError, StorageError
+from minibroker.kafka.ids import TopicId, TopicPartition
+
+if TYPE_CHECKING:
+    from minibroker.broker.config.topic import TopicConfig
+    from minibroker.broker.evidence import DeletionEvidence
+    from minibroker.broker.storage.log_move import LogMove
+
+logger = logging.getLogger(__name__)
+
+PREFERRED_MAX: Final = 10_000
+"""So many partitions that do not exist yet may have a directory chosen for them."""
+
+
+def _sync_never(_log: PartitionLog, _has_grown_much: bool) -> None:
+    """Do nothing: nobody syncs logs in the background."""
+
+
+class LogManager:
+    """Belongs to the loop's thread; `checkpoint_now` and returned tasks may run on any."""
+
+    def __init__(
+        self,
+        log_dirs: Sequence[str],
+        *,
+        clock: Clock,
+        config_of: Callable[[str], "TopicConfig"],
+        disk: Disk | None = None,
+    ) -> None:
+        """Touches no file. `config_of`: topic name → its configuration, asked while loading."""
+        self.disk = disk or Disk()
+        self.clock = clock
+        self._config_of = config_of
+        self._rules: dict[int, tuple[TopicConfig, AppendRules]] = {}
+        self.directories = [
+            LogDirectory(self.disk.files, path.rstrip("/") or "/") for path in log_dirs
+        ]
+        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self._log_counts = dict.fromkeys((directory.path for directory in self.directories), 0)
+        self.high_watermarks: dict[TopicPartition, int] = {}
+        """High watermarks of the last checkpoint, as `load` found them; a leader starts from them.
+        """
+        self._futures: dict[TopicPartition, str] = {}
+        self._preferred: dict[TopicPartition, str] = {}
+        self.strays: list[str] = []
+        """Directories that are no partition of ours; kept, and named in the log."""
+        self.was_clean = True
+        self.on_unsynced: OnUnsynced = _sync_never
+        """Told by every log that wants to be synced (`partitions/syncing.py`); set on the loop."""
+        self._checkpoints = Checkpoints(self.high_watermark_of)
+        self._namesakes = Namesakes(self.disk.files)
+        self._high_watermark_of: Callable[[TopicPartition], int | None] | None = None
+
+    # --- start ----------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Lock every directory. Raises StorageError; then none is locked."""
+        try:
+            self._in_each(LogDirectory.open)
+        except StorageError:
+            for directory in self.directories:
+                directory.release()
+            raise
+
+    def _in_each(self, step: Callable[[LogDirectory], None]) -> None:
+        """Take a step of the start in every live directory; one whose disk refuses goes offline.
+
+        Raises StorageError when it is the last one, or when it is not the disk that refuses.
+        """
+        for directory in self.live_directories:
+            try:
+                step(directory)
+            except StorageError as error:
+                if not error.is_lasting or len(self.live_directories) == 1:
+                    raise
+                logger.error("%s: it is offline, the other directories are served", error)
+                self.fail_directory(directory.path)
+
+    @property
+    def live_directories(self) -> list[LogDirectory]:
+        """Return the directories that have not failed."""
+        return [directory for directory in self.directories if not directory.is_offline]
+
+    def is_live(self, path: str) -> bool:
+        """Return whether this is one of the directories, and has not failed."""
+        return any(directory.path == path for directory in self.live_directories)
+
+    def fail_directory(self, path: str) -> list[TopicPartition] | None:
+        """Serve nothing from this directory any more; the partitions that are lost with it.
+
+        Nothing is written: what the disk still takes is recovered at the next start. None for a
+        directory that is offline already, or none of ours.
+        """
+        directory = next(
+            (directory for directory in self.live_directories if directory.path == path), None
+        )
+        if directory is None:
+            return None
+        directory.fail()
+        lost = [name for name, log in self.logs.items() if log.log_directory == path]
+        for name in lost:
+            self.logs.pop(name).abandon()
+            self.high_watermarks.pop(name, None)
+        return lost
+
+    @property
+    def cluster_id(self) -> str | None:
+        """Return the cluster that the directories belong to, None for new ones."""
+        for directory in self.directories:
+            if directory.properties is not None and directory.properties.cluster_id is not None:
+                return directory.properties.cluster_id
+        return None
+
+    def claim(self, broker_id: int, cluster_id: str) -> None:
+        """Raises StorageError where a directory is another broker's or cluster's."""
+        self._in_each(lambda directory: directory.claim(broker_id, cluster_id, self.clock.now_ms()))
+
+    def load(self) -> None:
+        """Open every log in every directory. Raises StorageError."""
+        deleted: list[tuple[TopicPartition, str]] = []
+        copies: list[str] = []
+        marked: list[Callable[[], None]] = []
+        self._in_each(lambda directory: self._load_directory(directory, deleted, copies, marked))
+        for task in marked:
+            task()
+        for name, path in deleted:
+            if self.may_be_lost(name):
+                logger.warning("%s is left alone: its log may be in an offline directory", path)
+            elif name in self._futures and name not in self.logs:
+                self._take_back(name, path)
+            else:
+                self._disk_under(path).run_later(RemoveDirectoryTask(self.disk.files, path))
+        for path in copies:  # not before: a copy tells what is to be taken back
+            self._disk_under(path).run_later(self.remove_copy(path))
+
+    def _disk_under(self, path: str) -> Disk:
+        """Return the disk of the log directory that a partition's directory `path` is in."""
+        return self.disk.of(path.rpartition("/")[0] or "/")
+
+    def _take_back(self, name: TopicPartition, path: str) -> None:
+        """Rename the old log back, which is here and whole: a power cut left only its rename of a
+        move's two. It goes once the other rename is durable. Raises StorageError.
+        """
+        parent = path.rpartition("/")[0]
+        original = f"{parent}/{names.partition_directory(name.topic, name.partition)}"
+        logger.warning("%s is %s again: its move to another directory was cut off", path, original)
+        try:
+            self.disk.files.replace(path, original)
+            self.disk.files.sync_directory(parent)
+        except OSError as error:
+            raise StorageError(f"cannot rename {path}: {error}", log_directory=parent) from error
+        (found,) = (directory for directory in self.directories if directory.path == parent)
+        checkpoints = self._checkpoints.read(found)
+        checkpointed = checkpoints.of(name, was_clean=False)
+        self._load_one(name, original, checkpointed)
+
+    def _load_directory(
+        self,
+        directory: LogDirectory,
+        deleted: list[tuple[TopicPartition, str]],
+        copies: list[str],
+        marked: list[Callable[[], None]],
+    ) -> None:
+        """`deleted` and `copies` get the partitions' directories that are to be removed, `marked`
+        tasks for when all logs are loaded.
+        """
+        self.was_clean = self.was_clean and directory.was_clean
+        checkpoints = self._checkpoints.read(directory)
+        self.high_watermarks.update(checkpoints.high_watermarks)
+        for found in self.disk.files.list_directories(directory.path):
+            parsed = names.parse_directory(found)
+            path = f"{directory.path}/{found}"
+            if parsed is not None and parsed[1] == names.DELETE_DIRECTORY:
+                deleted.append((parsed[0], path))
+            elif parsed is not None and parsed[1] == names.FUTURE_DIRECTORY:
+                self._futures[parsed[0]] = directory.path
+                copies.append(path)
+            elif parsed is None or parsed[1] or parsed[0].topic.startswith("__cluster_metadata"):
+                self.strays.append(path)
+                logger.warning("%s is no partition of this broker and is left alone", path)
+            else:
+                if not directory.was_clean and self.disk.files.exists(f"{path}/{names.MADE_ANEW}"):
+                    checkpoints = checkpoints.without(parsed[0])
+                    self.high_watermarks.pop(parsed[0], None)
+                    marked.append(partial(self._unmark, directory, path))
+                checkpointed = checkpoints.of(parsed[0], was_clean=directory.was_clean)
+                if not directory.was_clean:
+                    start = self._marked_start(directory, path)
+                    if start > checkpointed.log_start_offset:
+                        checkpointed = checkpointed._replace(log_start_offset=start)
+                        marked.append(partial(self._save_marked_start, directory, path))
+                self._load_one(parsed[0], path, checkpointed)
+        if directory.was_clean:
+            self.disk.of(directory.path).run_later(directory.sync)
+
+    def _load_one(self, name: TopicPartition, path: str, checkpointed: Checkpointed) -> None:
+        known = self.logs.get(name)
+        if known is None:
+            self._open_log(name, path, self._config_of(name.topic), checkpointed)
+        elif self._is_moved(path):
+            remove = self._take_out(known, names.DELETE_DIRECTORY)
+            self._sync(known.log_directory)
+            start = max(checkpointed.log_start_offset, known.log_start_offset)
+            checkpointed = checkpointed._replace(log_start_offset=start)
+            self._open_log(name, path, self._config_of(name.topic), checkpointed)
+            self._disk_under(known.directory).run_later(remove)
+        elif self._is_moved(known.directory):
+            self._remove_older(known, path, checkpointed.log_start_offset)
+        elif not self._namesakes.add(name, path, known.place.topic_id, checkpointed):
+            raise StorageError(
+                f"{name} is in two places, {known.directory} and {path}: "
+                "remove the older one and start again"
+            )
+
+    def _marked_start(self, directory: LogDirectory, path: str) -> int:
+        """Return the start of a log that its move's mark says, -1 for none. Raises StorageError."""
+        try:
+            return read_mark(self.disk.files, path)
+        except OSError as error:
+            raise StorageError(
+                f"cannot read a mark in {path}: {error}", log_directory=directory.path
+            ) from error
+
+    def _save_marked_start(self, directory: LogDirectory, path: str) -> None:
+        """Have the checkpoints say where a moved log starts, which only its mark said, and the mark
+        no more. At the end of a load. Raises StorageError.
+        """
+        self._checkpoint([directory])
+        try:
+            self.disk.files.write_atomically(mark_path(path), b"")
+        except FileNotFoundError:
+            return  # of two logs this one has left
+        except OSError as error:
+            raise StorageError(
+                f"cannot write a mark in {path}: {error}", log_directory=directory.path
+            ) from error
+
+    def _is_moved(self, path: str) -> bool:
+        """Return whether a move made the log in this directory, and a power cut came before its
+        end.
+        """
+        return self.disk.files.exists(mark_path(path))
+
+    def _remove_older(self, moved: PartitionLog, path: str, log_start_offset: int) -> None:
+        """Remove the log at `path`, from which `moved` was made. Raises StorageError."""
+        directory = path.rpartition("/")[0]
+        mark = names.marked_directory(moved.topic, moved.partition, names.DELETE_DIRECTORY)
+        try:
+            self.disk.files.replace(path, f"{directory}/{mark}")
+        except OSError as error:
+            raise StorageError(f"cannot rename {path}: {error}", log_directory=directory) from error
+        self._sync(directory)
+        moved.advance_log_start(max(log_start_offset, moved.log_start_offset))
+        self._disk_under(path).run_later(
+            RemoveDirectoryTask(self.disk.files, f"{directory}/{mark}")
+        )
+
+    def _sync(self, path: str) -> None:
+        """Make names in a log directory durable. Raises StorageError."""
+        for directory in self.live_directories:
+            if directory.path == path:
+                directory.sync()
+
+    def _open_log(
+        self,
+        name: TopicPartition,
+        path: str,
+        config: "TopicConfig",
+        checkpointed: Checkpointed,
+        *,
+        is_new: bool = False,
+    ) -> PartitionLog:
+        """Open the log in directory `path`, which is this partition's from now on. Raises
+        StorageError.
+        """
+        log = load_log(
+            self._disk_under(path),
+            self.clock,
+            name,
+            path,
+            config=config,
+            rules=self.rules_of(config),
+            checkpointed=checkpointed,
+            is_new=is_new,
+        )
+        log.on_unsynced = self._note_unsynced
+        self.logs[name] = log
+        self._log_counts[log.log_directory] += 1
+        return log
+
+    def _note_unsynced(self, log: PartitionLog, has_grown_much: bool) -> None:
+        self.on_unsynced(log, has_grown_much)
+
+    def rules_of(self, config: "TopicConfig") -> AppendRules:
+        """Return the rules of `config` for the validator; logs of the same `config` share them."""
+        found = self._rules.get(id(config))
+        if found is None:
+            if len(self._rules) > len(self.logs) + 64:
+                self._rules.clear()  # configurations that no log has any more
+            found = self._rules[id(config)] = (config, AppendRules(config))
+        return found[1]
+
+    # --- logs -----------------------------------------------------------------------------------
+
+    def get(self, topic: str, partition: int) -> PartitionLog | None:
+        return self.logs.get(TopicPartition(topic, partition))
+
+    def create_log(
+        self, topic: str, partition: int, topic_id: TopicId, config: "TopicConfig"
+    ) -> PartitionLog:
+        """Return the partition's log, made if there is none: in the directory that somebody asked
+        for, else in the one with the fewest partitions.
+
+        A log of another topic, deleted while nobody looked, makes room: its directory is marked as
+        stray and kept, as Kafka 4 does it. Raises KafkaError(INCONSISTENT_TOPIC_ID) for a directory
+        that was put there since the start, StorageError.
+        """
+        name = TopicPartition(topic, partition)
+        log = self.logs.get(name)
+        if log is not None and log.place.is_of_other_topic(topic_id):
+            found = log.directory
+            self._take_out(log, names.STRAY_DIRECTORY)
+            warn_of_stray(found, log.directory)
+            log = None
+        namesake = self._namesakes.take(name, topic_id)
+        if log is None and namesake is not None:
+            log = self._open_log(name, namesake.directory, config, namesake.checkpointed)
+        if log is None:
+            directory = self._directory_for(name)
+            path = f"{directory.path}/{names.partition_directory(topic, partition)}"
+            is_new = True
+            try:
+                self.disk.files.make_directory(path)
+                if name in directory.named:
+                    self._mark_anew(directory, path)
+            except FileExistsError:
+                is_new = False
+                logger.warning("%s was there already and is taken over", path)
+            except OSError as error:
+                raise StorageError(
+                    f"cannot create {path}: {error.strerror}", log_directory=directory.path
+                ) from error
+            log = self._open_log(name, path, config, Checkpointed(), is_new=is_new)
+        log.place.assign_topic_id(topic_id)
+        return log
+
+    def _mark_anew(self, directory: LogDirectory, path: str) -> None:
+        """Mark the new directory `path`: a start takes nothing from the checkpoints for it. The
+        worker writes those without the older log of that name, and removes the mark. Raises
+        OSError.
+        """
+        self.disk.files.create(f"{path}/{names.MADE_ANEW}")
+        self.disk.of(directory.path).run_later(partial(self._unmark, directory, path))
+
+    def _unmark(self, directory: LogDirectory, path: str) -> None:
+        """Write the checkpoints and remove the mark, on the worker or at the end of a load. Raises
+        StorageError.
+        """
+        self._checkpoint([directory])
+        try:
+            self.disk.files.remove(f"{path}/{names.MADE_ANEW}")
+        except FileNotFoundError:
+            return  # the partition was deleted meanwhile
+        except OSError as error:
+            raise StorageError(
+                f"cannot remove a mark in {path}: {error}", log_directory=directory.path
+            ) from error
+
+    def _forget_namesake(self, name: TopicPartition, path: str) -> None:
+        """Write the checkpoints of this directory without that name: a log of the name is about to
+        come into it.
+
+        Raises StorageError.
+        """
+        naming = [
+            directory
+            for directory in self.live_directories
+            if directory.path == path and name in directory.named
+        ]
+        if naming:
+            self._checkpoint(naming)
+
+    def _note_left(self, name: TopicPartition, path: str) -> None:
+        """Note that a log is not in this directory any more; who writes its checkpoints may have
+        seen it.
+        """
+        self._log_counts[path] -= 1
+        for directory in self.directories:
+            if directory.path == path:
+                directory.named.add(name)
+
+    def may_be_lost(self, name: TopicPartition) -> bool:
+        """Return whether the log of an existing partition may be in an offline directory.
+
+        Then it must not begin anew in another one: its records would be gone when the directory
+        comes back. Source: Kafka LogManager.getOrCreateLog (isNew).
+        """
+        return name not in self.logs and any(directory.is_offline for directory in self.directories)
+
+    def prefer(self, name: TopicPartition, path: str) -> None:
+        """Make this partition's log in that directory, once there is such a partition."""
+        self._preferred[name] = path
+        if len(self._preferred) > PREFERRED_MAX:
+            del self._preferred[next(iter(self._preferred))]
+
+    # --- moves ----------------------------------------------------------------------------------
+
+    def take_futures(self) -> dict[TopicPartition, str]:
+        """Return, once, the partitions whose move a stop interrupted → where to. The copies are
+        being removed.
+        """
+        futures, self._futures = self._futures, {}
+        return futures
+
+    def remove_copy(self, directory: str) -> Callable[[], None]:
+        """Return a task, for any thread, that removes the copy of a move that was given up."""
+        return RemoveCopyTask(self.disk.files, directory)
+
+    def complete_move(
+        self, move: "LogMove", recovery_point: int
+    ) -> tuple[PartitionLog, Callable[[], None]]:
+        """Give the finished copy the partition's name. Return its log, and a task for any thread
+        that makes it durable and then removes the old one. The task raises StorageError.
+
+        `recovery_point`: the copy is durable below it. Raises StorageError; the partition stays
+        where it is then. Raises HalfChangedError where it cannot: a start completes the exchange or
+        undoes it.
+        """
+        old = move.log
+        topic_id = old.place.topic_id
+        if not self.is_live(move.destination):
+            raise StorageError(f"cannot move {old.name}: {move.destination} is offline")
+        original, left = old.directory, old.log_directory
+        marked = names.marked_directory(old.topic, old.partition, names.DELETE_DIRECTORY)
+        remove: Callable[[], None] | None = None
+        refusal: StorageError | None = None
+        try:
+            # First: where a kill comes in between, a start takes this one back. Durable it is with
+            # the task; a start that finds both logs takes the copy (`_load_moved`).
+            remove = old.mark_deleted(f"{left}/{marked}")
+        except HalfChangedError:
+            raise
+        except StorageError as error:
+            refusal = error
+        try:
+            log = self._open_copy(move, recovery_point)
+        except HalfChangedError:
+            raise
+        except Exception:
+            old.return_to_service(original)
+            raise
+        with log.place.whole_change("move"):
+            self._complete(log, old, topic_id)
+        if refusal is not None:
+            logger.error(
+                "%s is served from %s now; remove %s by hand before the next start: %s",
+                *(old.name, log.directory, original, refusal),
+            )
+        reached = [
+            directory for directory in self.directories if directory.path == move.destination
+        ]
+        checkpoint = partial(self._checkpoints.write, reached, lambda: list(self.logs.items()))
+        settle = move.settle(log, checkpoint)
+
+        def run() -> None:
+            settle()
+            if refusal is not None:
+                raise refusal  # whose disk it was is told where such a task runs
+            if remove is not None:
+                remove()
+
+        return log, run
+
+    def _complete(self, log: PartitionLog, old: PartitionLog, topic_id: TopicId) -> None:
+        """Hand over to the copy what the old log has in memory. The copy is in service."""
+        if old.producers.state is not None:
+            log.producers.adopt(old.producers.state)  # five batches of each, a snapshot has one
+        log.place.assign_topic_id(topic_id)
+        self._note_left(old.name, old.log_directory)
+
+    def _open_copy(self, move: "LogMove", recovery_point: int) -> PartitionLog:
+        """Open the copy under the partition's name. Raises StorageError and whatever a load raises;
+        then it is a copy again. Raises HalfChangedError where it cannot be one again.
+        """
+        old, files = move.log, self.disk.files
+        path = f"{move.destination}/{names.partition_directory(old.topic, old.partition)}"
+        checkpointed = Checkpointed(
+            recovery_point=old.log_end_offset,
+            log_start_offset=old.log_start_offset,
+            is_clean=True,
+            high_watermark=old.high_watermark,
+            clean_offset=old.clean_offset,
+            synced_to=recovery_point,
+        )
+        self._forget_namesake(old.name, move.destination)
+        try:
+            files.replace(move.directory, path)
+        except OSError as error:
+            raise self._not_renamed(move.directory, path, error, StorageError) from error
+        try:
+            return self._open_log(old.name, path, old.config, checkpointed)
+        except Exception:
+            try:
+                files.replace(path, move.directory)
+            except OSError as error:
+                raise self._not_renamed(path, move.directory, error, HalfChangedError) from error
+            raise
+
+    @staticmethod
+    def _not_renamed(old: str, new: str, error: OSError, kind: type[StorageError]) -> StorageError:
+        return kind(
+            f"cannot rename {old} to {new}: {error}",
+            log_directory=old.rpartition("/")[0] or "/",
+        )
+
+    def _directory_for(self, name: TopicPartition) -> LogDirectory:
+        """Return the directory for a new log.
+
+        Raises StorageError where all have failed: the broker is about to end, as Kafka's does.
+        """
+        counts, live = self._log_counts, self.live_directories
+        if not live:
+            raise StorageError(f"there is no log directory for {name}: all of log.dirs have failed")
+        preferred = self._preferred.pop(name, None)
+        return min(
+            live, key=lambda directory: (directory.path != preferred, counts[directory.path])
+        )
+
+    def update_config(self, topic: str, config: "TopicConfig") -> None:
+        """Give the logs of a topic its changed configuration."""
+        rules = self.rules_of(config)
+        for log in self.logs.values():
+            if log.name.topic == topic:
+                log.update_config(config, rules)
+
+    def truncate(self, topic: str, partition: int, offset: int) -> bool:
+        """Remove everything from `offset` on; return False if there was nothing.
+
+        Raises StorageError. The worker of the directory has the checkpoints follow, before the log
+        grows again (`PartitionLog.hold_until_saved`).
+        """
+        log = self.logs[TopicPartition(topic, partition)]
+        if not log.truncate_to(offset):
+            return False
+        self._save_cut(log)
+        return True
+
+    def begin_anew(self, topic: str, partition: int, offset: int) -> None:
+        """Remove everything; the log begins at `offset`. The checkpoints follow as in `truncate`.
+        Raises StorageError.
+        """
+        log = self.logs[TopicPartition(topic, partition)]
+        log.truncate_fully_and_start_at(offset)
+        self._save_cut(log)
+
+    def _save_cut(self, log: PartitionLog) -> None:
+        """Have the worker write the checkpoints that a truncation changed."""
+        (directory,) = (found for found in self.directories if found.path == log.log_directory)
+        save_cut = Once(partial(self._checkpoints.write_cut, directory, log, self.logs.get))
+        log.hold_until_saved(save_cut)
+        log.disk.run_then(save_cut, partial(log.note_cut_saved, save_cut))
+
+    def delete(
+        self, topic: str, partition: int, evidence: "DeletionEvidence"
+    ) -> Callable[[], None] | None:
+        """Take the partition out of service and rename its directory; the returned task removes it,
+        on any thread. None where there is no such log. The evidence is named in one log line.
+
+        The new name is durable after `settle_deletion`. Raises StorageError, which takes the
+        directory offline: the log is out of service and has its name, until a start finds it.
+        """
+        log = self.logs.get(TopicPartition(topic, partition))
+        if log is None:
+            return None
+        directory = log.directory
+        task = self._take_out(log, names.DELETE_DIRECTORY)
+        logger.info("log %s is deleted: %s", directory, evidence)
+        return task
+
+    def _take_out(self, log: PartitionLog, mark: str) -> Callable[[], None]:
+        """Rename a log's directory and forget it; a task removes it. Raises StorageError."""
+        parent = log.log_directory
+        marked = names.marked_directory(log.topic, log.partition, mark)
+        with log.place.whole_change("delete"):
+            task = log.mark_deleted(f"{parent}/{marked}")
+        del self.logs[log.name]
+        self._note_left(log.name, parent)
+        self.high_watermarks.pop(log.name, None)
+        return task
+
+    def settle_deletion(self, path: str, gone: Collection[TopicPartition]) -> None:
+        """Make it durable that these logs have left this log directory: their names, and that the
+        checkpoints have nothing of them. An offline directory is passed by. Any thread.
+
+        Raises StorageError.
+        """
+        for directory in self.live_directories:
+            if directory.path == path:
+                directory.sync()
+                self._checkpoints.forget(directory, gone, self.logs.get)
+
+    def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> Iterator[int]:
+        """Forget silent producers in every log, in short steps. Run them with nothing staged.
+
+        The yielded numbers add up to the producers that stay in memory.
+        """
+        for name in list(self.logs):
+            log = self.logs.get(name)
+            if log is not None:
+                yield from log.producers.remove_expired(now_ms, expiration_ms)
+
+    def logs_in(self, directory: LogDirectory) -> list[PartitionLog]:
+        """Return the logs in one of `directories`."""
+        return [log for log in self.logs.values() if log.log_directory == directory.path]
+
+    def space_of(self, directory: LogDirectory) -> tuple[int, int]:
+        """Return total and usable bytes of the file system under a directory. Raises
+        StorageError.
+        """
+        try:
+            return self.disk.files.room_bytes(directory.path)
+        except OSError as error:
+            raise StorageError(f"cannot ask for the room in {directory.path}: {error}") from error
+
+    def release(self) -> None:
+        """Give the locks back without having served: nothing is written, no marker is left."""
+        self.disk.close()
+        for directory in self.directories:
+            directory.release()
+
+    # --- checkpoints and stop -------------------------------------------------------------------
+
+    def report_high_watermarks(self, of: Callable[[TopicPartition], int | None]) -> None:
+        """`of` answers the high watermark of a partition when checkpoints are written; None: no
+        partition has the log yet, and its high watermark stays as it was checkpointed.
+        """
+        self._high_watermark_of = of
+
+    def high_watermark_of(self, log: PartitionLog) -> int:
+        """Return the high watermark of a log, as its partition reports it.
+
+        While nobody reports any, as in tools, there are no followers: it is the log's end.
+        """
+        if self._high_watermark_of is None:
+            return log.log_end_offset
+        known = self._high_watermark_of(log.name)
+        return log.high_watermark if known is None else known
+
+    def checkpoint_now(self) -> None:
+        """Write the checkpoints that changed, and unmap what became free. Any thread.
+
+        Raises StorageError.
+        """
+        self._checkpoint(self.directories)
+
+    def checkpoint_later(self) -> None:
+        """Have the workers write the checkpoints that changed, each those of its directory."""
+        for directory in self.live_directories:
+            write = partial(self._checkpoint, [directory])
+            self.disk.of(directory.path).run_later(write)
+
+    def checkpoint_cleaned_later(self, log: PartitionLog) -> None:
+        """Have the end of the compaction of one log written by the worker of its directory."""
+        self.disk.of(log.log_directory).run_later(partial(self._checkpoint_cleaned, log))
+
+    def _checkpoint_cleaned(self, log: PartitionLog) -> None:
+        """Write how far a log is compacted. Runs on any thread. Raises StorageError."""
+        for directory in self.directories:
+            if directory.path == log.log_directory:
+                self._checkpoints.write_cleaned(directory, log, self.logs.get)
+        self.disk.windows.close_unused()
+
+    def _checkpoint(self, directories: Sequence[LogDirectory]) -> None:
+        """Write the checkpoints of these directories. Runs on any thread. Raises StorageError."""
+        self._checkpoints.write(directories, lambda: list(self.logs.items()))
+        self.disk.windows.close_unused()
+
+    def checkpoint_synced(self, synced: "Sequence[tuple[PartitionLog, int]]") -> None:
+        """Write the recovery points of logs that were synced up to an offset. Any thread.
+
+        Raises StorageError.
+        """
+        self._checkpoints.write_synced(self.directories, synced, self.logs.get)
+
+    def close(self, high_watermarks: Mapping[TopicPartition, int] | None = None) -> None:
+        """Stop cleanly: the next start reads nothing but names and checkpoints.
+
+        A log that cannot be closed is named, its directory gets no marker and is recovered at the
+        next start; the locks are given back in any case. Raises StorageError for the first such
+        log.
+        """
+        if high_watermarks is not None:
+            self._high_watermark_of = high_watermarks.get
+        try:
+            failed = close_logs(self.logs.values())
+            self.checkpoint_now()
+            for directory in self.live_directories:
+                if directory.path not in failed:
+                    directory.mark_clean()
+        finally:
+            self.disk.close()
+            for directory in self.directories:
+                directory.release()
+        for error in failed.values():
+            raise error

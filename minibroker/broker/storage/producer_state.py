@@ -1,0 +1,439 @@
+"""The state of one partition's idempotent and transactional producers.
+
+Stands between `validator` and the write: `append` decides whether a batch with a producer id is
+new, a repetition, or out of order. Batches without a producer id never come here.
+
+Theory of operation. Per producer id there is one immutable `ProducerEntry`: the epoch, the last
+five batches, the open transaction. An append replaces the entry at once, so that the next batch of
+the same socket read is judged against it although nothing is on disk yet. The first change of an
+entry since the last `commit` keeps the entry it replaced; `rollback` puts those back when the write
+of the staged batches failed, `commit` drops them when it succeeded. (Rejected: applying on commit
+and looking at both states meanwhile: every check would ask two maps, to save one dictionary entry
+per producer and write.)
+
+A repetition of a batch that is itself still staged is answered like any other; its answer must not
+leave before that write succeeded, as with the batch itself.
+
+In a crash this memory is lost. It comes back from the newest `.snapshot` (only the last batch of
+each producer is in it, as in Kafka) and from the batches behind it, through `append` with origin
+"replication". The batches before that are read when one of them may be repeated
+(`producer_batches`).
+
+Source: Kafka ProducerStateManager, ProducerAppendInfo, ProducerStateEntry, UnifiedLog; KIP-98,
+KIP-360. Differs from Kafka: snapshot entries are ordered by producer id (Kafka: by hash; readers do
+not care).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from struct import Struct
+from typing import Final, Literal, NamedTuple
+
+from minibroker.broker.storage.producer_batches import BATCHES_KEPT, EarlierBatches, RecentBatch
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import CorruptionError, KafkaError
+from minibroker.kafka.ids import NO_PRODUCER_EPOCH, NO_SEQUENCE
+from minibroker.kafka.records.batch import SEQUENCE_MAX, BatchHeader, subtract_from_sequence
+from minibroker.kafka.records.control import TransactionMarker
+from minibroker.kafka.records.crc import crc32c
+
+Origin = Literal["client", "coordinator", "replication"]
+
+NO_OFFSET: Final = -1
+
+_CHECKED_AT_ONCE: Final = 500
+"""Producers in one step of a walk over all; a step takes some 0.1 ms."""
+_EARLIER_MAX: Final = 1 << 30
+"""A sequence so far before another is behind it, on the circle of sequences."""
+_SNAPSHOT_VERSION: Final = 1
+_SNAPSHOT_HEAD: Final = Struct(">hIi")
+"""version, CRC-32C of everything behind the CRC, number of entries."""
+_SNAPSHOT_CRC_END: Final = 6
+_SNAPSHOT_ENTRY: Final = Struct(">qhiqiqiq")
+"""producer id, epoch, last sequence, last offset, offset delta, timestamp (ms), coordinator epoch,
+first offset of the open transaction (-1: none)."""
+
+
+class ProducerEntry(NamedTuple):
+    """One producer; never changed, only replaced. `transaction_start` is -1 outside a
+    transaction."""
+
+    epoch: int
+    coordinator_epoch: int
+    last_timestamp: int
+    transaction_start: int
+    batches: tuple[RecentBatch, ...]
+
+    @property
+    def last_sequence(self) -> int:
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+
+Producers = Mapping[int, ProducerEntry]
+"""Producer id → what is known of it."""
+
+ProducersAt = Callable[[], Producers]
+"""Returns the producers as they were at some offset. Nobody changes them. Raises OSError and
+CorruptionError where they have to be read first."""
+
+
+class CompletedTransaction(NamedTuple):
+    """A transaction that a marker ended: an entry of the transaction index, if it was aborted.
+
+    `last_offset` is the marker's. `last_stable_offset`: where readers of committed records may read
+    to once the marker is replicated.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    is_aborted: bool
+    last_stable_offset: int
+
+
+class TransactionChange(NamedTuple):
+    """A transaction began, or its marker came; `start` is the offset of its first batch."""
+
+    start: int
+    producer_id: int
+    is_end: bool
+
+
+_UNKNOWN: Final = ProducerEntry(NO_PRODUCER_EPOCH, -1, -1, NO_OFFSET, ())
+
+
+class ProducerState:
+    """Producers and transactions of one partition. `partition` only names it in messages."""
+
+    __slots__ = (
+        "_changes",
+        "_ended",
+        "_open",
+        "_producers",
+        "_replaced",
+        "earlier",
+        "partition",
+        "unsure",
+    )
+
+    def __init__(self, partition: object) -> None:
+        self.partition = partition
+        self.earlier: EarlierBatches | None = None
+        """The batches before the snapshot that this began with; None: it began with none."""
+        self.unsure: set[int] = set()
+        """Ids of producers that had one batch in that snapshot, and have not five here yet."""
+        self._producers: dict[int, ProducerEntry] = {}
+        self._open: dict[int, int] = {}
+        """First offset → producer id, ascending: transactions begin at the end of the log."""
+        self._ended: dict[int, int] = {}
+        """First offset → offset of the marker, until the marker is below the high watermark;
+        ascending by markers."""
+        self._replaced: dict[int, ProducerEntry] = {}
+        self._changes: list[TransactionChange] = []
+        """Transactions that began or ended since the last `commit`, for `rollback`."""
+
+    @property
+    def producers(self) -> dict[int, ProducerEntry]:
+        """Producer id → entry; not to be changed."""
+        return self._producers
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Start of the earliest transaction that is open, or whose marker is not replicated yet."""
+        if not self._open and not self._ended:
+            return None
+        first_open = next(iter(self._open)) if self._open else None
+        first_ended = min(self._ended) if self._ended else None
+        if first_open is None or first_ended is None:
+            return first_ended if first_open is None else first_open
+        return min(first_open, first_ended)
+
+    def append(self, header: BatchHeader, origin: Origin = "client") -> RecentBatch | None:
+        """Check and note the batch of `header`, whose offsets are final and which has a producer
+        id.
+
+        Returns None when it is new, else the batch it repeats: then nothing is to be appended, and
+        the answer carries that one's first offset and, as its append time, that one's timestamp.
+        Raises KafkaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER (also for a
+        repetition older than the last five, as Kafka does since 1.1), INVALID_TXN_STATE.
+        """
+        producer_id = header.producer_id
+        entry = self._producers.get(producer_id, _UNKNOWN)
+        kept = entry.batches
+        # What nearly every batch is: the next one of a known producer.
+        if not (
+            kept
+            and header.base_sequence == kept[-1].last_sequence + 1
+            and header.producer_epoch == entry.epoch
+        ):
+            duplicate = self._check(header, entry, origin)
+            if duplicate is not None:
+                return duplicate
+            if header.producer_epoch != entry.epoch:
+                kept = ()
+        start = entry.transaction_start
+        if header.is_transactional:
+            if start == NO_OFFSET:
+                start = self._open_transaction(producer_id, header.base_offset)
+        elif start != NO_OFFSET:
+            raise KafkaError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"producer {producer_id} has a transaction open in {self.partition} since offset "
+                f"{start}, and sent a batch outside it",
+            )
+        delta = header.last_offset_delta
+        timestamp = header.max_timestamp
+        new = RecentBatch(header.last_sequence, header.base_offset + delta, delta, timestamp)
+        if producer_id not in self._replaced:
+            self._replaced[producer_id] = entry
+        self._producers[producer_id] = ProducerEntry(
+            header.producer_epoch,
+            entry.coordinator_epoch,
+            timestamp,
+            start,
+            (*kept[1 - BATCHES_KEPT :], new),
+        )
+        return None
+
+    def append_marker(
+        self, header: BatchHeader, marker: TransactionMarker, origin: Origin = "coordinator"
+    ) -> CompletedTransaction | None:
+        """Note the control batch of `header`, which holds `marker`; None when no transaction was
+        open.
+
+        Raises KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+        """
+        producer_id = header.producer_id
+        entry = self._producers.get(producer_id, _UNKNOWN)
+        epoch = header.producer_epoch
+        if origin != "replication":
+            if epoch < entry.epoch:
+                raise self._stale_epoch(header, entry)
+            if marker.coordinator_epoch < entry.coordinator_epoch:
+                raise KafkaError(
+                    ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+                    f"marker for producer {producer_id} in {self.partition} comes from coordinator "
+                    f"epoch {marker.coordinator_epoch}, the last seen is {entry.coordinator_epoch}",
+                )
+        batches = entry.batches if entry.epoch == epoch else ()
+        self._replaced.setdefault(producer_id, entry)
+        self._producers[producer_id] = ProducerEntry(
+            epoch, marker.coordinator_epoch, header.max_timestamp, NO_OFFSET, batches
+        )
+        start = entry.transaction_start
+        if start == NO_OFFSET:
+            return None
+        self._open.pop(start, None)
+        self._ended[start] = header.base_offset
+        self._changes.append(TransactionChange(start, producer_id, is_end=True))
+        stable = next(iter(self._open), header.base_offset + 1)
+        return CompletedTransaction(
+            producer_id, start, header.base_offset, not marker.is_commit, stable
+        )
+
+    def commit(self) -> None:
+        """Keep everything that was appended so far: it is written, and is not rolled back any
+        more.
+        """
+        if self._replaced:
+            self._replaced = {}
+        if self._changes:
+            self._changes = []
+
+    def rollback(self) -> None:
+        """Forget what was appended since the last `commit`: its bytes did not reach the log."""
+        for producer_id, entry in self._replaced.items():
+            if entry is _UNKNOWN:
+                self._producers.pop(producer_id, None)
+            else:
+                self._producers[producer_id] = entry
+        self._replaced = {}
+        changes, self._changes = self._changes, []
+        for start, producer_id, is_end in reversed(changes):
+            if is_end:
+                del self._ended[start]
+                self._open[start] = producer_id
+            else:
+                del self._open[start]
+        if changes:  # what came back stands behind later transactions
+            self._open = dict(sorted(self._open.items()))
+
+    def on_high_watermark(self, high_watermark: int) -> None:
+        """Transactions whose marker is below `high_watermark` are stable from now on."""
+        ended = self._ended
+        while ended:
+            start, marker = next(iter(ended.items()))
+            if marker >= high_watermark:
+                return
+            del ended[start]
+
+    def remove_expired(self, now_ms: int, expiration_ms: int) -> Iterator[None]:
+        """Forget producers silent for `expiration_ms` and without an open transaction.
+
+        Yields between short steps. The state may change between two of them.
+        """
+        producer_ids = list(self._producers)
+        for start in range(0, len(producer_ids), _CHECKED_AT_ONCE):
+            for producer_id in producer_ids[start : start + _CHECKED_AT_ONCE]:
+                entry = self._producers.get(producer_id)
+                if entry is not None and _is_expired(entry, now_ms, expiration_ms):
+                    del self._producers[producer_id]
+            yield
+
+    def clear(self) -> None:
+        """Forget everything: the log was truncated, state is loaded anew."""
+        self._producers = {}
+        self._open = {}
+        self._ended = {}
+        self.earlier = None
+        self.unsure = set()
+        self.commit()
+
+    def to_snapshot(self) -> bytes:
+        """Return the content of a `.snapshot` file."""
+        return encode_snapshot(self._producers)
+
+    def load_snapshot(self, data: bytes, offset: int, now_ms: int, expiration_ms: int) -> None:
+        """Replace everything by what the `.snapshot` file of `offset` holds, without the producers
+        that have expired.
+
+        Raises CorruptionError for another version, a wrong CRC or a wrong size; then nothing
+        changed.
+        """
+        producers = parse_snapshot(data)
+        self.clear()
+        self._producers = {
+            producer_id: entry
+            for producer_id, entry in producers.items()
+            if not _is_expired(entry, now_ms, expiration_ms)
+        }
+        starts = [(entry.transaction_start, key) for key, entry in self._producers.items()]
+        self._open = {start: key for start, key in sorted(starts) if start != NO_OFFSET}
+        self.earlier = EarlierBatches(offset)
+        self.unsure = set(self._producers)
+
+    def may_repeat_earlier(self, header: BatchHeader) -> bool:
+        """Return whether a batch may repeat one that is in the log, but was not read yet."""
+        producer_id, earlier = header.producer_id, self.earlier
+        entry = self._producers.get(producer_id)
+        if (
+            earlier is None
+            or entry is None
+            or not entry.batches
+            or not earlier.may_hold_more(producer_id, entry.epoch, entry.batches)
+        ):
+            self.unsure.discard(producer_id)
+            return False
+        first_sequence = header.base_sequence
+        if first_sequence < 0 or entry.epoch != header.producer_epoch:
+            return False
+        known = earlier.of(producer_id, entry.epoch, entry.batches)
+        distance = subtract_from_sequence(known[0].first_sequence, first_sequence)
+        return 0 < distance < _EARLIER_MAX
+
+    def _known_batches(self, producer_id: int, entry: ProducerEntry) -> tuple[RecentBatch, ...]:
+        """Return the last batches of a producer, as far as they were read."""
+        if self.earlier is None or len(entry.batches) >= BATCHES_KEPT:
+            return entry.batches
+        return self.earlier.of(producer_id, entry.epoch, entry.batches)
+
+    def _check(
+        self, header: BatchHeader, entry: ProducerEntry, origin: Origin
+    ) -> RecentBatch | None:
+        """Return the batch of `entry` that `header` repeats, or None when it may be appended.
+
+        Raises KafkaError when it may not. A producer that is not known here may begin with any
+        sequence: its records may all have been deleted, and it cannot know. A known one begins a
+        new epoch with 0.
+        """
+        epoch = header.producer_epoch
+        if origin == "client" and epoch == entry.epoch:
+            for batch in self._known_batches(header.producer_id, entry):
+                if (
+                    batch.last_sequence == header.last_sequence
+                    and batch.first_sequence == header.base_sequence
+                ):
+                    return batch
+        if origin == "replication":
+            return None
+        if epoch < entry.epoch:
+            raise self._stale_epoch(header, entry)
+        first, last = header.base_sequence, entry.last_sequence
+        if entry.epoch == NO_PRODUCER_EPOCH or origin != "client":
+            return None
+        if epoch != entry.epoch:
+            if first == 0:
+                return None
+            reason = f"first sequence of epoch {epoch} is {first}, expected 0"
+        else:
+            if first == last + 1 or (first == 0 and last == SEQUENCE_MAX):
+                return None
+            reason = f"first sequence of the batch is {first}, the last one appended is {last}"
+        raise KafkaError(
+            ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+            f"producer {header.producer_id} in {self.partition}, "
+            f"offset {header.base_offset}: {reason}",
+        )
+
+    def _open_transaction(self, producer_id: int, first_offset: int) -> int:
+        self._open[first_offset] = producer_id
+        self._changes.append(TransactionChange(first_offset, producer_id, is_end=False))
+        return first_offset
+
+    def _stale_epoch(self, header: BatchHeader, entry: ProducerEntry) -> KafkaError:
+        return KafkaError(
+            ErrorCode.INVALID_PRODUCER_EPOCH,
+            f"producer {header.producer_id} in {self.partition} sent "
+            f"epoch {header.producer_epoch}, the last seen is {entry.epoch}",
+        )
+
+
+def _is_expired(entry: ProducerEntry, now_ms: int, expiration_ms: int) -> bool:
+    return entry.transaction_start == NO_OFFSET and now_ms - entry.last_timestamp >= expiration_ms
+
+
+def encode_snapshot(producers: Mapping[int, ProducerEntry]) -> bytes:
+    """Return the content of a `.snapshot` file, format version 1, as Kafka 3.9 writes it."""
+    body = bytearray(_SNAPSHOT_HEAD.pack(_SNAPSHOT_VERSION, 0, len(producers)))
+    for producer_id in sorted(producers):
+        entry = producers[producer_id]
+        batch = entry.batches[-1] if entry.batches else RecentBatch(NO_SEQUENCE, -1, 0, -1)
+        body += _SNAPSHOT_ENTRY.pack(
+            producer_id,
+            entry.epoch,
+            batch.last_sequence,
+            batch.last_offset,
+            batch.offset_delta,
+            entry.last_timestamp,
+            entry.coordinator_epoch,
+            entry.transaction_start,
+        )
+    crc = crc32c(bytes(body[_SNAPSHOT_CRC_END:]))
+    _SNAPSHOT_HEAD.pack_into(body, 0, _SNAPSHOT_VERSION, crc, len(producers))
+    return bytes(body)
+
+
+def parse_snapshot(data: bytes) -> dict[int, ProducerEntry]:
+    """Producer id → entry, from the content of a `.snapshot` file.
+
+    Raises CorruptionError for another version, a wrong CRC or a wrong size.
+    """
+    if len(data) < _SNAPSHOT_HEAD.size:
+        raise CorruptionError(f"producer snapshot has {len(data)} bytes, too few for its header")
+    version, stored_crc, count = _SNAPSHOT_HEAD.unpack_from(data)
+    if version != _SNAPSHOT_VERSION:
+        raise CorruptionError(
+            f"producer snapshot has version {version}, expected {_SNAPSHOT_VERSION}"
+        )
+    crc = crc32c(data[_SNAPSHOT_CRC_END:])
+    if crc != stored_crc:
+        raise CorruptionError(f"producer snapshot has CRC {stored_crc}, its bytes have {crc}")
+    if len(data) != _SNAPSHOT_HEAD.size + count * _SNAPSHOT_ENTRY.size:
+        raise CorruptionError(f"producer snapshot announces {count} entries in {len(data)} bytes")
+    producers: dict[int, ProducerEntry] = {}
+    for fields in _SNAPSHOT_ENTRY.iter_unpack(data[_SNAPSHOT_HEAD.size :]):
+        producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, start = fields
+        batches = (RecentBatch(sequence, offset, delta, timestamp),) if offset >= 0 else ()
+        producers[producer_id] = ProducerEntry(
+            epoch, coordinator_epoch, timestamp, max(start, NO_OFFSET), batches
+        )
+    return producers

@@ -1,0 +1,291 @@
+"""Work that may block, packed so that a worker thread can do it: new files, fsync, removal.
+
+A log hands these to `Disk.run_later`. They open the files by name themselves, so that no handle of
+the loop's thread is used elsewhere. `FlushTask` has a result, which the loop applies. Meanwhile the
+loop goes on: a file that was removed needs no sync, and one that left service is not made any more.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from threading import Lock
+
+from minibroker.broker.storage import names, producer_files
+from minibroker.broker.storage.files import Files
+from minibroker.broker.storage.partition_directory import PartitionDirectory
+from minibroker.broker.storage.producer_state import ProducersAt, encode_snapshot
+from minibroker.broker.storage.segment import Segment
+from minibroker.kafka.errors import CorruptionError, StorageError, SyncError
+
+logger = logging.getLogger(__name__)
+
+
+class Once:
+    """A step that runs once. Any thread may call it; the others wait for the one that runs it."""
+
+    __slots__ = ("_is_done", "_lock", "_step")
+
+    def __init__(self, step: Callable[[], None]) -> None:
+        self._step = step
+        self._lock = Lock()
+        # Held by the thread that runs the step.
+        self._is_done = False
+
+    def __call__(self) -> None:
+        """Run the step, unless that is done. After an error the next call runs it again."""
+        with self._lock:
+            if not self._is_done:
+                self._step()
+                self._is_done = True
+
+
+class CreateTask:
+    """Makes the files of a new segment; those that are there already stay."""
+
+    __slots__ = ("_segment",)
+
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+
+    def __call__(self) -> None:
+        try:
+            self._segment.create_files()
+        except OSError as error:
+            # Who writes first makes them as well, and fails aloud.
+            logger.warning("cannot create the files of %s: %s", self._segment.log_path, error)
+
+
+class EpochsTask:
+    """Replaces `leader-epoch-checkpoint`, durably, by the newest content the log has for it."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: PartitionDirectory) -> None:
+        self._place = place
+
+    def __call__(self) -> None:
+        try:
+            self.write()
+        except OSError as error:
+            if not self._place.is_deleted:
+                logger.warning("cannot write %s: %s", self._place.epochs_path, error)
+
+    def write(self) -> None:
+        """Raises OSError."""
+        place = self._place
+        if place.epochs_content is None:
+            return
+        with place.epochs_lock:  # two workers must not write the same temporary file
+            content = place.epochs_content
+            if content is None or place.is_deleted:
+                return
+            place.files.write_atomically(place.epochs_path, content)
+            if place.epochs_content is content:
+                place.epochs_content = None
+
+
+class FlushTask:
+    """fsync of files; absent ones are passed by. `apply` then moves the recovery point to `end`.
+
+    Where names changed, the partition's directory is synced as well, and its parent where the
+    directory itself is new. A call changes nothing in the log: the worker makes it, then the loop
+    calls `apply`. Two tasks of one log may be under way, and either may end first.
+
+    `closing` flushes many logs and syncs a parent once for all. It takes three steps: `sync`, then
+    `sync_directory` of the parent where `has_new_directory`, then `apply`.
+    """
+
+    __slots__ = (
+        "_generation",
+        "_has_synced_names",
+        "_names_changed",
+        "_on_synced",
+        "_path",
+        "_paths",
+        "_snapshots",
+        "end",
+        "place",
+    )
+
+    def __init__(
+        self,
+        place: PartitionDirectory,
+        paths: list[str],
+        end: int,
+        *,
+        names_changed: int,
+        on_synced: Callable[[int, Mapping[int, ProducersAt]], None],
+        snapshots: Mapping[int, ProducersAt] | None = None,
+    ) -> None:
+        """`names_changed`: the count of `place` when `paths` were found. `snapshots`: of
+        producers, by offset, to be written first; nobody changes these mappings. `on_synced` is
+        told `end` and `snapshots` by `apply`.
+        """
+        self.place = place
+        self._path = place.path
+        self._snapshots = snapshots or {}
+        self._paths = paths
+        self._names_changed = names_changed
+        self._on_synced = on_synced
+        self._generation = place.generation
+        self.end = end
+        # Set by the worker in `sync`, read by the loop in `apply`.
+        self._has_synced_names = False
+
+    def __call__(self) -> None:
+        """Sync everything, the parent included. Raises StorageError; the recovery point stays."""
+        self.sync()
+        if self.has_new_directory:
+            place = self.place
+            self._guarded(SyncError, "flush", place.files.sync_directory, place.log_directory)
+
+    @property
+    def has_new_directory(self) -> bool:
+        """Return whether the parent has to be synced, too."""
+        return self.place.has_new_directory and not self.place.is_deleted
+
+    @property
+    def is_current(self) -> bool:
+        """Return whether the log is where it was, and what it was, when the task was made."""
+        place = self.place
+        return not place.is_deleted and place.generation == self._generation
+
+    def apply(self) -> None:
+        """Tell the log that all of it is durable. On the loop, after a call that did not raise.
+
+        Nothing is told to a log that was deleted or moved meanwhile. A log that was truncated
+        keeps its recovery point.
+        """
+        if self.place.is_deleted:
+            return
+        names_changed = self._names_changed if self._has_synced_names else None
+        self.place.note_names_synced(names_changed)
+        if self.is_current:
+            self._on_synced(self.end, self._snapshots)
+
+    def sync(self) -> None:
+        """Sync everything but the parent. Raises StorageError, SyncError where an fsync failed."""
+        self._guarded(StorageError, "flush", EpochsTask(self.place).write)
+        self._guarded(StorageError, "write the producers of", self._write_snapshots)
+        self._guarded(SyncError, "flush", self._sync)
+
+    def _guarded(
+        self, kind: type[StorageError], what: str, step: Callable[..., None], *arguments: str
+    ) -> None:
+        """Raises an error of this kind."""
+        place = self.place
+        if place.is_deleted:
+            return
+        try:
+            step(*arguments)
+        except (OSError, CorruptionError) as error:
+            if place.is_deleted:
+                return  # the directory went away underneath: nothing to keep
+            raise place.failed(what, error, kind) from error
+
+    def _write_snapshots(self) -> None:
+        """Write the snapshots, but not where the log was truncated or has left its directory:
+        another log may be there.
+        """
+        place = self.place
+        for offset, producers in self._snapshots.items():
+            content = encode_snapshot(producers())
+            with place.names_lock:
+                if not self.is_current:
+                    return
+                producer_files.write_content(place.files, self._snapshot_path(offset), content)
+
+    def _snapshot_path(self, offset: int) -> str:
+        return producer_files.snapshot_path(self._path, offset)
+
+    def _sync(self) -> None:
+        place = self.place
+        for path in (*self._paths, *map(self._snapshot_path, self._snapshots)):
+            try:
+                place.files.sync_path(path)
+            except FileNotFoundError:
+                continue  # a transaction index is rarely there
+        if self._names_changed > place.names_synced:
+            place.files.sync_directory(place.path)
+            self._has_synced_names = True
+
+
+class SyncDirectoryTask:
+    """Makes new and changed names in a log's directory durable."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: PartitionDirectory) -> None:
+        self._place = place
+
+    def __call__(self) -> None:
+        """Raises StorageError."""
+        place = self._place
+        try:
+            place.files.sync_directory(place.path)
+        except OSError as error:
+            if not place.is_deleted:
+                raise SyncError(
+                    f"cannot sync {place.path}: {error}", log_directory=place.log_directory
+                ) from error
+
+
+class RemoveTask:
+    """Removes files that were renamed to `….deleted`."""
+
+    __slots__ = ("_files", "_paths")
+
+    def __init__(self, files: Files, paths: list[str]) -> None:
+        self._files = files
+        self._paths = paths
+
+    def __call__(self) -> None:
+        for path in self._paths:
+            try:
+                self._files.remove(path)
+            except FileNotFoundError:
+                continue  # recovery of a later start was quicker
+            except OSError as error:
+                logger.warning("cannot remove %s: %s", path, error)
+
+
+class RemoveDirectoryTask:
+    """Removes a partition's directory that was renamed to `…-delete`, with all that is in it.
+
+    A crash in between leaves the rest under that name; the next start goes on with it.
+    """
+
+    __slots__ = ("_directory", "_files")
+
+    def __init__(self, files: Files, directory: str) -> None:
+        self._files = files
+        self._directory = directory
+
+    def __call__(self) -> None:
+        if not self._directory.endswith(names.DELETE_DIRECTORY):
+            raise AssertionError(f"{self._directory} is not marked for deletion")
+        try:
+            for name in list(self._files.walk_names(self._directory)):
+                self._files.remove(f"{self._directory}/{name}")
+            self._files.remove_directory(self._directory)
+        except FileNotFoundError:
+            return  # removed by hand meanwhile
+        except OSError as error:
+            logger.warning("cannot remove %s: %s", self._directory, error)
+
+
+class RemoveCopyTask:
+    """Removes the `…-future` directory of a move that was given up, by way of `…-delete`."""
+
+    __slots__ = ("_directory", "_files")
+
+    def __init__(self, files: Files, directory: str) -> None:
+        self._files = files
+        self._directory = directory
+
+    def __call__(self) -> None:
+        marked = self._directory.removesuffix(names.FUTURE_DIRECTORY) + names.DELETE_DIRECTORY
+        try:
+            self._files.replace(self._directory, marked)
+        except FileNotFoundError:
+            return  # its log directory failed, or somebody was quicker
+        RemoveDirectoryTask(self._files, marked)()

@@ -1,0 +1,219 @@
+"""Carries the outcome of a decided transaction to every partition it touched.
+
+A transaction comes here when PrepareCommit or PrepareAbort is visible in the journal, and leaves
+when the marker of the last partition is visible there. Partitions led here are written at once,
+those of other brokers through a `send_to_broker`; what cannot be written now is tried again, as the
+decision stands. A partition that does not exist any more needs no marker. A partition that knows a
+newer epoch of producer or coordinator has somebody else's word already: then the whole transaction
+is left to that one, as in Kafka.
+
+Source: Kafka TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.broker.cluster.image import NO_LEADER
+from minibroker.broker.slices import run_in_slices
+from minibroker.kafka.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
+
+    from minibroker.broker.cluster.cluster import Cluster
+    from minibroker.broker.partitions.markers import EndOfTransaction, MarkerWriter
+    from minibroker.broker.timers import Timers
+    from minibroker.kafka.ids import TopicPartition
+
+    Codes = dict[TopicPartition, ErrorCode]
+    SendToBroker = Callable[[int, EndOfTransaction, list[TopicPartition]], Awaitable[Codes]]
+    """(broker id, marker, partitions) → one code for each partition (WriteTxnMarkers). Gives
+    NOT_LEADER_OR_FOLLOWER where the broker cannot be reached."""
+
+logger = logging.getLogger(__name__)
+
+MARKERS_AT_ONCE: Final = 16
+"""Markers that are written in one step; one takes some 20 us."""
+RETRY_MS: Final = 100
+"""Kafka's sender looks again as often."""
+
+_DONE: Final = frozenset(
+    (
+        ErrorCode.NONE,
+        # Nothing was written there either: such a partition refuses transactional batches.
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+        ErrorCode.UNSUPPORTED_VERSION,
+    )
+)
+_OVERTAKEN: Final = frozenset(
+    (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
+)
+
+
+class Ending(NamedTuple):
+    """One transaction on its way; `missing` are partitions without their marker."""
+
+    transactional_id: str
+    marker: EndOfTransaction
+    missing: set[TopicPartition]
+    on_done: Callable[[], None]
+
+
+class MarkerSender:
+    """Belongs to the loop's thread."""
+
+    __slots__ = (
+        "_cluster",
+        "_endings",
+        "_new",
+        "_requests",
+        "_send",
+        "_timers",
+        "_writer",
+    )
+
+    def __init__(
+        self, *, writer: MarkerWriter, cluster: Cluster, timers: Timers, send: SendToBroker
+    ) -> None:
+        self._writer = writer
+        self._cluster = cluster
+        self._timers = timers
+        self._send = send
+        self._endings: dict[str, Ending] = {}
+        self._new: list[Ending] = []
+        self._requests: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        """Transactions on their way."""
+        return len(self._endings)
+
+    def add(
+        self,
+        transactional_id: str,
+        marker: EndOfTransaction,
+        partitions: Iterable[TopicPartition],
+        on_done: Callable[[], None],
+    ) -> None:
+        """Bring the marker to `partitions`, beginning when the answers in hand are on their way;
+        `on_done` is called on the loop behind the last one.
+        """
+        ending = Ending(transactional_id, marker, set(partitions), on_done)
+        self._endings[transactional_id] = ending
+        if not self._new:
+            asyncio.get_running_loop().call_soon(self._run)
+        self._new.append(ending)
+
+    def forget(self, transactional_id: str) -> None:
+        """Send no more for this partition: another broker is the coordinator, and goes on."""
+        self._endings.pop(transactional_id, None)
+
+    async def close(self) -> None:
+        """Stop; what is not done is found in the journal at the next start."""
+        self._endings.clear()
+        for task in self._requests:
+            task.cancel()
+        await asyncio.gather(*self._requests, return_exceptions=True)
+
+    def _run(self) -> None:
+        """Begin with what was added, in slices."""
+        new, self._new = self._new, []
+        run_in_slices(self._begin(new))
+
+    def _begin(self, new: list[Ending]) -> Iterator[None]:
+        for ending in new:
+            yield from self._try(ending)
+
+    def _try(self, ending: Ending) -> Iterator[None]:
+        """Bring the marker to the partitions that miss it, in short steps."""
+        if self._endings.get(ending.transactional_id) is not ending:
+            return  # it is no longer ours to bring
+        here, elsewhere = self._by_leader(ending)
+        parts = [here[at : at + MARKERS_AT_ONCE] for at in range(0, len(here), MARKERS_AT_ONCE)]
+        unanswered = len(elsewhere) + len(parts)
+
+        def take(codes: Codes) -> None:
+            nonlocal unanswered
+            unanswered -= 1
+            self._take(ending, codes)
+            if not unanswered:
+                self._finish_or_retry(ending)
+
+        if not unanswered:
+            self._finish_or_retry(ending)
+        for part in parts:
+            self._writer.write(ending.marker, part, take)
+            yield
+            if self._endings.get(ending.transactional_id) is not ending and unanswered:
+                return  # another coordinator has it now
+        for broker_id, partitions in elsewhere.items():
+            task = asyncio.get_running_loop().create_task(
+                self._send_to(broker_id, ending, partitions, take)
+            )
+            self._requests.add(task)
+            task.add_done_callback(self._requests.discard)
+
+    async def _send_to(
+        self,
+        broker_id: int,
+        ending: Ending,
+        partitions: list[TopicPartition],
+        take: Callable[[Codes], None],
+    ) -> None:
+        take(await self._send(broker_id, ending.marker, partitions))
+
+    def _by_leader(
+        self, ending: Ending
+    ) -> tuple[list[TopicPartition], dict[int, list[TopicPartition]]]:
+        """(partitions led here, broker id → partitions led there); those without a leader now are
+        in neither, those that are gone are struck off."""
+        here: list[TopicPartition] = []
+        elsewhere: dict[int, list[TopicPartition]] = {}
+        for name in sorted(ending.missing):
+            topic = self._cluster.image.topics.get(name.topic)
+            if topic is None or name.partition >= len(topic.partitions):
+                logger.info(
+                    "%s is gone, it needs no marker of transactional id %s",
+                    name,
+                    ending.transactional_id,
+                )
+                ending.missing.discard(name)
+                continue
+            leader = topic.partitions[name.partition].leader
+            if leader == self._cluster.broker_id:
+                here.append(name)
+            elif leader != NO_LEADER:
+                elsewhere.setdefault(leader, []).append(name)
+        return here, elsewhere
+
+    def _take(self, ending: Ending, codes: Codes) -> None:
+        for name, code in codes.items():
+            if code in _DONE:
+                ending.missing.discard(name)
+                continue
+            if code in _OVERTAKEN:
+                logger.info(
+                    "%s refuses the marker of transactional id %s with %s, somebody else decides",
+                    name,
+                    ending.transactional_id,
+                    code.name,
+                )
+                self._endings.pop(ending.transactional_id, None)
+                return
+            logger.debug(
+                "marker of transactional id %s for %s is tried again: %s",
+                ending.transactional_id,
+                name,
+                code.name,
+            )
+
+    def _finish_or_retry(self, ending: Ending) -> None:
+        if self._endings.get(ending.transactional_id) is not ending:
+            return  # somebody else decides
+        if ending.missing:
+            self._timers.after(RETRY_MS, lambda: run_in_slices(self._try(ending)))
+            return
+        del self._endings[ending.transactional_id]
+        ending.on_done()

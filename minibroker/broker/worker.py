@@ -1,0 +1,165 @@
+"""Worker threads: a worker runs tasks that may block, in the order of the calls.
+
+Each log directory has workers of its own (`Workers`), so that a disk that hangs stops only its own
+partitions. An idle worker has no cost, and a task in the queue costs only itself: ten thousand new
+partitions add ten thousand tasks at once. The loop never waits for a worker. A task that fails is
+logged. A disk error is also reported to the loop, which may take the log directory offline.
+"""
+
+from __future__ import annotations
+
+import logging
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, TypeVar
+
+from minibroker.kafka.errors import MinibrokerError, StorageError
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+Found = TypeVar("Found")
+
+
+class Worker:
+    """A thread and its queue of tasks. Call `begin` with the loop first, and `close` at the end."""
+
+    def __init__(
+        self, on_storage_error: Callable[[StorageError], None], name: str = "minibroker-worker"
+    ) -> None:
+        """`on_storage_error` is called on the loop for each StorageError of a task. `name` is the
+        name of the thread.
+        """
+        self._name = name
+        self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._thread: Thread | None = None
+        self._is_closed = False
+        self._on_storage_error = on_storage_error
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Report errors on this loop from now on."""
+        self._loop = loop
+
+    def run_later(self, task: Callable[[], None]) -> None:
+        """Run a task that may block; after `close` it runs at once, on the calling thread."""
+        if self._is_closed:
+            task()
+        else:
+            self._submit(task)
+
+    def run_applied(self, task: Callable[[], None], apply: Callable[[], None]) -> None:
+        """Run a task that may block, then call `apply` on the loop.
+        If the task raises, the error is handled as in `run_later`, and `apply` is not called. After
+        `close` both run at once, on the calling thread.
+        """
+        if self._is_closed:
+            task()
+            apply()
+            return
+
+        def run() -> None:
+            task()
+            self._tell(lambda _: apply(), None)
+
+        self._submit(run)
+
+    def run_then(
+        self, task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
+    ) -> None:
+        """Run a task that may block, then call `done` on the loop with its exception, or with None.
+        An exception that nobody expected is logged, and `done` gets a MinibrokerError that names
+        it. After `close` neither is called, not even `done` of a task that has ended.
+        """
+        if self._loop is None:
+            return
+
+        def run() -> None:
+            failure: MinibrokerError | OSError | None = None
+            try:
+                task()
+            except (MinibrokerError, OSError) as error:
+                failure = error
+            except Exception as error:  # a bug of ours: whoever waits must not wait for ever
+                logger.exception("background work failed: %r", task)
+                failure = MinibrokerError(f"background work failed: {error!r}")
+            self._tell(done, failure)
+
+        self._submit(run)
+
+    def close(self) -> None:
+        """Run the tasks in the queue, then end the thread."""
+        self._loop = None
+        self._is_closed = True
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _submit(self, task: Callable[[], None]) -> None:
+        """Queue a task; the first task starts the thread."""
+        if self._thread is None:
+            self._thread = Thread(target=self._work, name=self._name, daemon=True)
+            self._thread.start()
+        self._queue.put(task)
+
+    def _work(self) -> None:
+        while (task := self._queue.get()) is not None:
+            try:
+                self._run(task)
+            except Exception:  # the root of the thread: a bug of minibroker; the next task runs
+                logger.exception("background work failed: %r", task)
+
+    def _run(self, task: Callable[[], None]) -> None:
+        try:
+            task()
+        except (MinibrokerError, OSError) as error:
+            logger.error("background work failed: %s", error)
+            if isinstance(error, StorageError):
+                self._tell(self._on_storage_error, error)
+
+    def _tell(self, listener: Callable[[Found], None], found: Found) -> None:
+        """Have the loop call `listener`, unless the worker is closed by then."""
+
+        def tell() -> None:
+            if self._loop is not None:
+                listener(found)
+
+        loop = self._loop
+        if loop is not None:
+            loop.call_soon_threadsafe(tell)
+
+
+class Workers:
+    """The workers of the log directories, one for each. The loop owns it."""
+
+    def __init__(self, on_storage_error: Callable[[StorageError], None], name: str) -> None:
+        """`on_storage_error` as for `Worker`. `name` and the path make the name of each thread."""
+        self._on_storage_error = on_storage_error
+        self._name = name
+        self._workers: dict[str, Worker] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def of(self, path: str) -> Worker:
+        """Return the worker of the log directory `path`."""
+        worker = self._workers.get(path)
+        if worker is None:
+            worker = Worker(self._on_storage_error, f"{self._name} {path}")
+            self._workers[path] = worker
+            if self._loop is not None:
+                worker.begin(self._loop)
+        return worker
+
+    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Report errors on this loop from now on."""
+        self._loop = loop
+        for worker in self._workers.values():
+            worker.begin(loop)
+
+    def close(self) -> None:
+        """Run all tasks in the queues, then end the threads."""
+        for worker in self._workers.values():
+            worker.close()

@@ -1,0 +1,225 @@
+# fmt: off
+# ruff: noqa: E501
+"""InitializeShareGroupState: key 83, versions 0 to 0.
+
+The group coordinator has the share coordinator set up state for share partitions; between brokers only (KIP-932).
+
+Generated from protocol_specs/apis/83_initialize_share_group_state.json by `python -m protocol_specs.codegen`; do not edit.
+"""
+
+from struct import Struct
+
+from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
+
+_IH = Struct(">ih")
+_IIQ = Struct(">iiq")
+
+
+class PartitionData(Message):
+    """State to begin with, per partition."""
+
+    __slots__ = ("partition", "state_epoch", "start_offset")
+
+    def __init__(
+        self,
+        *,
+        partition: int = 0,
+        state_epoch: int = 0,
+        start_offset: int = 0,
+    ) -> None:
+        self.partition: int = partition
+        """Partition number within the topic, counted from 0."""
+        self.state_epoch: int = state_epoch
+        """Generation of the state, raised by every initialisation; older writers are fenced."""
+        self.start_offset: int = start_offset
+        """First offset to deliver; -1 = leave it to share.auto.offset.reset."""
+
+    @classmethod
+    def read(cls, reader: Reader, version: int) -> "PartitionData":
+        self = cls.__new__(cls)
+        self.partition, self.state_epoch, self.start_offset = reader.fixed(_IIQ)
+        reader.skip_tagged_fields()
+        return self
+
+    def write(self, writer: Writer, version: int) -> None:
+        writer.append(_IIQ.pack(self.partition, self.state_epoch, self.start_offset))
+        writer.append(b"\x00")
+
+
+class InitializeStateData(Message):
+    """Share partitions to set up, grouped by topic."""
+
+    __slots__ = ("topic_id", "partitions")
+
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionData] | None = None,
+    ) -> None:
+        self.topic_id: bytes = topic_id
+        """Topic, by its 16-byte id (KIP-516)."""
+        self.partitions: list[PartitionData] = [] if partitions is None else partitions
+        """State to begin with, per partition."""
+
+    @classmethod
+    def read(cls, reader: Reader, version: int) -> "InitializeStateData":
+        self = cls.__new__(cls)
+        self.topic_id = reader.uuid()
+        count = reader.compact_array_count()
+        partitions: list[PartitionData] = []
+        for _ in range(count):
+            partitions.append(PartitionData.read(reader, version))
+        self.partitions = partitions
+        reader.skip_tagged_fields()
+        return self
+
+    def write(self, writer: Writer, version: int) -> None:
+        writer.uuid(self.topic_id)
+        writer.compact_array_count(len(self.partitions))
+        for partition_data in self.partitions:
+            partition_data.write(writer, version)
+        writer.append(b"\x00")
+
+
+class InitializeShareGroupStateRequest(Message):
+    """Request of InitializeShareGroupState."""
+
+    __slots__ = ("group_id", "topics")
+    API_KEY = 83
+    VERSIONS = (0, 0)
+    FLEXIBLE_FROM: int | None = 0
+
+    def __init__(
+        self,
+        *,
+        group_id: str = "",
+        topics: list[InitializeStateData] | None = None,
+    ) -> None:
+        self.group_id: str = group_id
+        """Share group, by name."""
+        self.topics: list[InitializeStateData] = [] if topics is None else topics
+        """Share partitions to set up, grouped by topic."""
+
+    @classmethod
+    def read(cls, reader: Reader, version: int) -> "InitializeShareGroupStateRequest":
+        self = cls.__new__(cls)
+        self.group_id = reader.compact_string()
+        count = reader.compact_array_count()
+        topics: list[InitializeStateData] = []
+        for _ in range(count):
+            topics.append(InitializeStateData.read(reader, version))
+        self.topics = topics
+        reader.skip_tagged_fields()
+        return self
+
+    def write(self, writer: Writer, version: int) -> None:
+        writer.compact_string(self.group_id)
+        writer.compact_array_count(len(self.topics))
+        for initialize_state_data in self.topics:
+            initialize_state_data.write(writer, version)
+        writer.append(b"\x00")
+
+
+class PartitionResult(Message):
+    """Results by partition."""
+
+    __slots__ = ("partition", "error_code", "error_message")
+
+    def __init__(
+        self,
+        *,
+        partition: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+    ) -> None:
+        self.partition: int = partition
+        """Partition number within the topic, counted from 0."""
+        self.error_code: int = error_code
+        """FENCED_STATE_EPOCH, NOT_COORDINATOR, …; 0 = state set up."""
+        self.error_message: str | None = error_message
+        """Human-readable reason for this entry's error_code; null when there is nothing to add."""
+
+    @classmethod
+    def read(cls, reader: Reader, version: int) -> "PartitionResult":
+        self = cls.__new__(cls)
+        self.partition, self.error_code = reader.fixed(_IH)
+        self.error_message = reader.compact_nullable_string()
+        reader.skip_tagged_fields()
+        return self
+
+    def write(self, writer: Writer, version: int) -> None:
+        writer.append(_IH.pack(self.partition, self.error_code))
+        writer.compact_nullable_string(self.error_message)
+        writer.append(b"\x00")
+
+
+class InitializeStateResult(Message):
+    """Results grouped by topic."""
+
+    __slots__ = ("topic_id", "partitions")
+
+    def __init__(
+        self,
+        *,
+        topic_id: bytes = ZERO_UUID,
+        partitions: list[PartitionResult] | None = None,
+    ) -> None:
+        self.topic_id: bytes = topic_id
+        """Topic, by its 16-byte id (KIP-516)."""
+        self.partitions: list[PartitionResult] = [] if partitions is None else partitions
+        """Results by partition."""
+
+    @classmethod
+    def read(cls, reader: Reader, version: int) -> "InitializeStateResult":
+        self = cls.__new__(cls)
+        self.topic_id = reader.uuid()
+        count = reader.compact_array_count()
+        partitions: list[PartitionResult] = []
+        for _ in range(count):
+            partitions.append(PartitionResult.read(reader, version))
+        self.partitions = partitions
+        reader.skip_tagged_fields()
+        return self
+
+    def write(self, writer: Writer, version: int) -> None:
+        writer.uuid(self.topic_id)
+        writer.compact_array_count(len(self.partitions))
+        for partition_result in self.partitions:
+            partition_result.write(writer, version)
+        writer.append(b"\x00")
+
+
+class InitializeShareGroupStateResponse(Message):
+    """Answer of InitializeShareGroupState."""
+
+    __slots__ = ("results",)
+    API_KEY = 83
+    VERSIONS = (0, 0)
+    FLEXIBLE_FROM: int | None = 0
+
+    def __init__(
+        self,
+        *,
+        results: list[InitializeStateResult] | None = None,
+    ) -> None:
+        self.results: list[InitializeStateResult] = [] if results is None else results
+        """Results grouped by topic."""
+
+    @classmethod
+    def read(cls, reader: Reader, version: int) -> "InitializeShareGroupStateResponse":
+        self = cls.__new__(cls)
+        count = reader.compact_array_count()
+        results: list[InitializeStateResult] = []
+        for _ in range(count):
+            results.append(InitializeStateResult.read(reader, version))
+        self.results = results
+        reader.skip_tagged_fields()
+        return self
+
+    def write(self, writer: Writer, version: int) -> None:
+        writer.compact_array_count(len(self.results))
+        for initialize_state_result in self.results:
+            initialize_state_result.write(writer, version)
+        writer.append(b"\x00")

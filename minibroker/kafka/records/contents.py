@@ -1,0 +1,355 @@
+"""Contents of a produced batch: the facts that its header only claims.
+
+On the way of a Produce request: `storage.validator` asks here, once per batch, for the timestamps
+of the records, whether their offsets are 0, 1, 2 ..., and whether each has a key. Records are read
+field by field, because a batch is refused for a field that does not fit. Keys and values are not
+looked at.
+
+Three functions give the same answer. Each takes more kinds of records than the one before, and more
+time:
+
+| function    | for these records                                         | time a record |
+|-------------|-----------------------------------------------------------|---------------|
+| `_read_run` | neighbours of one layout: their columns are compared       | 0.06 µs       |
+| `_read_all` | any with sizes and timestamps that clients write           | 0.6 µs        |
+| `_exactly`  | all, by Kafka's own rules; it alone names the error        | 3 µs          |
+
+Source: Kafka DefaultRecord.readFrom and readPartiallyFrom, DefaultRecordBatch.RecordIterator.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records.batch import APPEND_TIME_FLAG, NO_TIMESTAMP, BatchHeader
+from minibroker.kafka.records.record import (
+    INT32_BYTES_MAX,
+    INT64_BYTES_MAX,
+    RECORD_BYTES_MIN,
+    TooManyRecordsError,
+    read_varint,
+    wrap_int64,
+)
+
+Bytes = bytes | memoryview
+
+_HEADER_BYTES_MIN: Final = 2
+"""The sizes of key and value, one byte each."""
+_RUN_MIN: Final = 8
+"""Fewer neighbours than this are not worth a look at their columns."""
+_RUN_MAX: Final = 512
+_NO_RUN: Final = (0, -1, False)
+READ_ON_MAX: Final = 10_000
+"""Compressed records that are read behind the first offset out of order. The batch is refused for
+it, but for what is wrong behind it first, as by Kafka. A few hundred bytes may unfold to millions
+of records, so this ends somewhere; Kafka reads all."""
+_RETRY_AFTER: Final = 64
+"""Records until the next look, where neighbours were not alike."""
+_INT64_MAX: Final = 2**63 - 1
+_EVEN_BYTES: Final = bytes(range(0, 256, 2))
+_ONE_BYTE_END: Final = 64
+_ONE_BYTE_OFFSETS: Final = bytes(range(0, 128, 2))
+"""The offset deltas 0 to 63 as they are written."""
+_TWO_BYTES_END: Final = 8192
+_LOW_BYTES: Final = bytes(range(128, 256, 2)) * 128
+_HIGH_BYTES: Final = b"".join(bytes((high,)) * 64 for high in range(128))
+"""First and second byte of the offset deltas 64 to 8191; those below 64 are not used."""
+
+
+class RecordFacts(NamedTuple):
+    """One record; `offset` counts from the batch's base offset, `timestamp` is in ms."""
+
+    offset: int
+    timestamp: int
+    has_key: bool
+
+
+Contents = tuple[int, int, bool, bool]
+"""Facts of one batch, as a plain tuple because every produced batch makes one: (a timestamp in ms
+that no record is below; the largest timestamp in ms, at least -1; whether the records carry the
+offsets 0, 1, 2 ... of their places; whether a key is null). Both timestamps are the append time
+where the batch has one."""
+
+
+class UnreadableLengthError(CorruptionError):
+    """The length of a record is no number at all: Kafka has an error of its own for that."""
+
+
+def read_contents(
+    body: Bytes,
+    position: int,
+    end: int,
+    header: BatchHeader,
+    *,
+    is_framed: bool,
+    headers_max: int | None = None,
+) -> Contents:
+    """Read the `header.count` records that must fill `body` from `position` to `end` exactly.
+
+    `is_framed`: the fields of a record must take the bytes that its length declares. Kafka does not
+    compare the two in a batch that stays compressed. Such records are read for some way only where
+    their offsets are not in order (READ_ON_MAX). Raises CorruptionError, UnreadableLengthError
+    (where `is_framed`), TooManyRecordsError for more than `headers_max` headers in all.
+    """
+    if not is_framed and header.count * RECORD_BYTES_MIN > end - position:
+        raise CorruptionError(f"{header.count} records do not fit into {end - position} bytes")
+    if headers_max is None:
+        headers_max = end - position
+    try:
+        facts = _read_all(body, position, end, header.count, headers_max, is_framed)
+    except TooManyRecordsError:
+        raise
+    except (IndexError, CorruptionError):
+        facts = None
+    if facts is not None:
+        latest, earliest, is_consecutive, has_null_key = facts
+        if header.attributes & APPEND_TIME_FLAG:
+            latest = earliest = header.max_timestamp
+        else:
+            base_timestamp = header.base_timestamp
+            latest += base_timestamp
+            earliest += base_timestamp
+        if earliest >= -_INT64_MAX and latest <= _INT64_MAX:
+            latest = latest if latest > NO_TIMESTAMP else NO_TIMESTAMP
+            return earliest, latest, is_consecutive, has_null_key
+    records = iterate_records(
+        body, position, end, header, is_framed=is_framed, headers_max=headers_max
+    )
+    return _exactly(records)
+
+
+def _read_all(  # noqa: C901, PLR0912, PLR0915, PLR0917  calls would cost more than the work
+    body: Bytes, position: int, end: int, count: int, room: int, is_framed: bool
+) -> tuple[int, int, bool, bool] | None:
+    """Return largest delta (ms), a bound below all, are offsets consecutive, is a key null.
+
+    None, IndexError, CorruptionError: `_exactly` reads them. Numbers are doubled, odd if negative.
+    """
+    late, early, is_consecutive, has_null_key = -1, -1, True, False
+    index, hop, look_at = 0, 0, 0  # two records of one size are enough for a look
+    while index < count:
+        length = body[position]
+        at = position + 1
+        if length > 0x7F:
+            if body[at] > 0x7F:
+                length, at = _written(body, position)
+            else:
+                length = length & 0x7F | body[at] << 7
+                at += 1
+        stop = at + (length >> 1)
+        time = body[at + 1]
+        at += 2
+        if time > 0x7F:
+            time, at = _written(body, at - 1, INT64_BYTES_MAX)
+        if time & 1:
+            early = max(early, time)
+        elif time > late:
+            late = time
+        offset = body[at]
+        at += 1
+        if offset > 0x7F:
+            offset, at = _written(body, at - 1)
+        if offset != index << 1:
+            is_consecutive, stop = False, stop if is_framed else -1  # compressed: `_exactly`
+        size = body[at]
+        at += 1
+        if size > 0x7F:
+            size, at = _written(body, at - 1)
+        at += size >> 1
+        odd = length
+        if size & 1:
+            has_null_key = True
+            odd |= size != 1
+        size = body[at]
+        at += 1
+        if size > 0x7F:
+            if body[at] > 0x7F:
+                size, at = _written(body, at - 1)
+            else:
+                size = size & 0x7F | body[at] << 7
+                at += 1
+        at += size >> 1
+        odd |= size if size != 1 else 0
+        at += 1
+        if body[at - 1]:
+            at, room = _behind_headers(body, at - 1, room)
+        if at != stop or odd & 1:
+            return None
+        index += 1
+        if stop - position == hop and index >= look_at:
+            alike, time, is_keyless = _read_run(body, stop, (end - stop) // hop, hop, index, count)
+            late, has_null_key = max(late, time), has_null_key or is_keyless
+            index, stop = index + alike, stop + alike * hop
+            look_at = index if alike else index + _RETRY_AFTER
+        else:
+            hop = stop - position
+        position = stop
+    if position != end or late < 0:
+        return None
+    return late >> 1, -((early + 1) >> 1), is_consecutive, has_null_key
+
+
+def _read_run(  # noqa: PLR0917  the state of `_read_all`
+    body: Bytes, position: int, room: int, hop: int, index: int, count: int
+) -> tuple[int, int, bool]:
+    """Return how many records from `index` on, which begins at `position`, are alike; their largest
+    timestamp delta, as it is written; and whether their keys are null.
+
+    At most `room` records of `hop` bytes are there. Alike: lengths, sizes and header counts are the
+    same bytes, offsets ascend by one, timestamp deltas take one byte or two and are not negative.
+    Raises IndexError, CorruptionError.
+    """
+    width, index_end = (1, _ONE_BYTE_END) if index < _ONE_BYTE_END else (2, _TWO_BYTES_END)
+    number = min(count - index, index_end - index, room, _RUN_MAX)
+    if number < _RUN_MIN:
+        return _NO_RUN
+    length, start = read_varint(body, position)
+    _, offset_at = read_varint(body, start + 1)
+    key_at = offset_at + width
+    key_size, value_at = read_varint(body, key_at)
+    fixed = [*range(position, start), *range(key_at, value_at)]
+    value_at += max(key_size, 0)
+    size, value_end = read_varint(body, value_at)
+    fixed += range(value_at, value_end)
+    header_count_at = position + hop - 1
+    if start + length - position != hop or value_end + max(size, 0) != header_count_at:
+        return _NO_RUN
+    if body[header_count_at]:
+        return _NO_RUN
+    for at in (*fixed, header_count_at):
+        column = bytes(body[at : position + number * hop : hop])
+        number -= len(column.lstrip(column[:1]))
+        if number < _RUN_MIN:
+            return _NO_RUN
+    stop = position + number * hop
+    first_bytes = _ONE_BYTE_OFFSETS if width == 1 else _LOW_BYTES
+    if body[offset_at:stop:hop] != first_bytes[index : index + number]:
+        return _NO_RUN
+    if width == 2 and body[offset_at + 1 : stop : hop] != _HIGH_BYTES[index : index + number]:
+        return _NO_RUN
+    latest = _latest_of_column(body, start + 1, offset_at, stop, hop)
+    return _NO_RUN if latest is None else (number, latest, key_size < 0)
+
+
+def _latest_of_column(body: Bytes, at: int, end: int, stop: int, hop: int) -> int | None:
+    """Return the largest timestamp delta, as it is written, of the records up to `stop`.
+
+    In the first record it takes the bytes `at` to `end`. None where a delta is negative, takes
+    another number of bytes, or more than two.
+    """
+    low = bytes(body[at:stop:hop])
+    if low.translate(None, _EVEN_BYTES):
+        return None
+    if end - at == 1:
+        latest = max(low)
+        return latest if latest <= 0x7F else None
+    high = bytes(body[at + 1 : stop : hop])
+    if end - at != 2 or min(low) <= 0x7F or max(high) > 0x7F:
+        return None
+    latest, low_of_latest = max(zip(high, low, strict=True))
+    return latest << 7 | low_of_latest & 0x7F
+
+
+def _written(body: Bytes, at: int, bytes_max: int = INT32_BYTES_MAX) -> tuple[int, int]:
+    """Return a number as `_read_all` compares it, and the position behind it."""
+    value, at = read_varint(body, at, bytes_max)
+    return value << 1 ^ value >> 63, at
+
+
+def _behind_headers(body: Bytes, at: int, room: int) -> tuple[int, int]:
+    """Return the position behind the headers whose count stands at `at`, and for how many headers
+    there is room then. Raises CorruptionError, TooManyRecordsError where there is none for these.
+    """
+    count, at = read_varint(body, at)
+    if not 0 <= count * _HEADER_BYTES_MIN <= len(body) - at:
+        raise CorruptionError(f"record declares {count} headers in {len(body) - at} bytes")
+    room -= count
+    if room < 0:
+        raise TooManyRecordsError("the records have more headers than such a batch may have")
+    for _ in range(count):
+        size = body[at]
+        if size > 0x7F or size & 1:
+            size, at = read_varint(body, at)
+            if size < 0:
+                raise CorruptionError(f"record has a header whose key has size {size}")
+            at += size
+        else:
+            at += 1 + (size >> 1)
+        size = body[at]
+        if size > 0x7F:
+            size, at = read_varint(body, at)
+            at += max(size, 0)
+        else:
+            at += 1 + (0 if size & 1 else size >> 1)
+    return at, room
+
+
+def iterate_records(
+    body: Bytes,
+    position: int,
+    end: int,
+    header: BatchHeader,
+    *,
+    is_framed: bool,
+    headers_max: int | None = None,
+) -> Iterator[RecordFacts]:
+    """Yield one record after the other, as Kafka reads them, and as many as `read_contents` reads.
+    Raises as `read_contents`.
+    """
+    body = bytes(body[position:end])
+    room = len(body) if headers_max is None else headers_max
+    index_end: int | None = None
+    base_timestamp = header.base_timestamp
+    append_time = header.max_timestamp if header.is_append_time else None
+    position = 0
+    for index in range(header.count):
+        try:
+            start, stop = _frame(body, position, index, is_framed)
+            delta, at = read_varint(body, start + 1, INT64_BYTES_MAX)
+            offset, at = read_varint(body, at)
+            key_size, at = read_varint(body, at)
+            size, at = read_varint(body, at + max(key_size, 0))
+            position, room = _behind_headers(body, at + max(size, 0), room)
+        except IndexError as error:
+            raise CorruptionError(
+                f"record {index} of {header.count} reaches beyond the batch"
+            ) from error
+        if is_framed and position != stop:
+            raise CorruptionError(
+                f"record {index} of {header.count} declares {stop - start} bytes, its fields take "
+                f"{position - start}"
+            )
+        timestamp = wrap_int64(base_timestamp + delta) if append_time is None else append_time
+        yield RecordFacts(offset, timestamp, key_size >= 0)
+        if offset != index and index_end is None and not is_framed:
+            index_end = index + READ_ON_MAX
+        if index == index_end:
+            return
+    if position != len(body):
+        raise CorruptionError(
+            f"{len(body) - position} bytes are left behind the {header.count} records"
+        )
+
+
+def _exactly(facts: Iterator[RecordFacts]) -> Contents:
+    """Return the contents of any records. Raises what `facts` raises."""
+    earliest, latest = _INT64_MAX, NO_TIMESTAMP
+    is_consecutive, has_null_key = True, False
+    for index, (offset, timestamp, has_key) in enumerate(facts):
+        earliest, latest = min(earliest, timestamp), max(latest, timestamp)
+        is_consecutive = is_consecutive and offset == index
+        has_null_key = has_null_key or not has_key
+    return earliest, latest, is_consecutive, has_null_key
+
+
+def _frame(body: bytes, position: int, index: int, is_framed: bool) -> tuple[int, int]:
+    """Return where the fields of the record at `position` begin, and where its length ends them."""
+    try:
+        length, start = read_varint(body, position)
+    except CorruptionError as error:
+        if is_framed:
+            raise UnreadableLengthError(f"record {index} has a length that is none") from error
+        raise
+    if length < 0:
+        raise CorruptionError(f"record {index} has the length {length}")
+    return start, start + length

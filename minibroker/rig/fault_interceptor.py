@@ -1,0 +1,246 @@
+"""Applies faults to requests, and logs the requests: an interceptor of the server.
+
+    Dispatcher ─► FaultInterceptor ─► a rule meets it? ─ no ─► short way or handler
+                                            │ yes
+                                            └► error · delay · drop · twice · truncated · held
+
+An error for some partitions of a request leaves the others real: a faulted partition of a Produce
+is not appended, the others are. Without any rule a request pays one comparison.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from minibroker.broker.server.answers import Answer, Waiting, answer_of, error_response
+from minibroker.broker.server.handling import handle, handle_call, handle_request, read_call
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.protocol.api_keys import FETCH, METADATA
+from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.rig.faults import Facts, Fault, FaultSet
+from minibroker.rig.message_places import (
+    give_error,
+    has_places,
+    merge,
+    places_in,
+    take_out,
+)
+from minibroker.rig.request_log import RequestLog, first_error
+from minibroker.rig.stale_services import StaleServices
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from minibroker.broker.handlers.context import RequestContext, Services
+    from minibroker.broker.server.answers import AnyAnswer
+    from minibroker.broker.server.call import Call
+    from minibroker.kafka.protocol.message import Message
+
+DROPPED: Final = "connection dropped"
+_GROUP_FIELDS: Final = ("group_id", "group", "key")
+
+
+class _Altered(Answer):
+    """An answer whose bytes are sent twice, in part, or not at all."""
+
+    __slots__ = ("copies", "inner", "size_bytes")
+
+    def __init__(self, answer: Answer, fault: Fault) -> None:
+        super().__init__(answer.handler, answer.response, answer.version, answer.correlation_id)
+        self.inner = answer
+        self.copies = 2 if fault.twice else 1
+        self.size_bytes = 0 if fault.drop else fault.truncate_bytes
+
+    def encode(self, throttle_time_ms: int) -> list[Any]:
+        frame = b"".join(bytes(part) for part in self.inner.encode(throttle_time_ms))
+        return [frame[: self.size_bytes] * self.copies]
+
+
+class FaultInterceptor:
+    """The interceptor of one broker under test, on the broker's loop."""
+
+    __slots__ = ("_held", "_services", "_stale", "faults", "seen")
+
+    def __init__(
+        self,
+        services: Services,
+        *,
+        faults: FaultSet | None = None,
+        seen: RequestLog | None = None,
+    ) -> None:
+        """Take `faults` and `seen` of a broker that ran here before, None for new ones."""
+        self._services = services
+        self.faults = FaultSet() if faults is None else faults
+        self.seen = RequestLog() if seen is None else seen
+        self._held: dict[Fault, set[asyncio.Future[None]]] = {}
+        """Rule → the requests that it holds now."""
+        self._stale: dict[Fault, StaleServices] = {}
+        """Rule → what clients are told meanwhile."""
+        for fault in self.faults:
+            self.note(fault)
+
+    def note(self, fault: Fault) -> None:
+        """Keep what a new rule needs: with `stale_metadata`, the metadata of now."""
+        if fault.broker == "stale_metadata":
+            self._stale[fault] = StaleServices(self._services)
+
+    def release(self, fault: Fault) -> None:
+        """Let the connections of a removed rule go on."""
+        self.faults.discard(fault)
+        self._stale.pop(fault, None)
+        for future in self._held.pop(fault, ()):
+            _end(future)
+
+    def handle(self, call: Call) -> AnyAnswer | Waiting | None:
+        """Handle a request with the faults that meet it. Raises ProtocolError."""
+        if not len(self.faults):
+            return handle_call(call)
+        request = read_call(call)
+        fault = self.faults.first(self._facts(call, request))
+        if fault is None:
+            return handle_call(call)
+        if fault.broker == "stale_metadata":
+            stale = self._stale[fault]
+            return handle(stale.context_of(call.context), call.handler, call.frame, call.position)
+        if fault.drop == "before":
+            call.context.close_connection(f"{fault!r}")
+            self.seen.note_call(call, DROPPED)
+            return None
+        if fault.hold or fault.delay_ms:
+            # The frame is the connection's buffer and may be gone when the wait is over.
+            call.keep()
+            request = read_call(call)
+            later = self._later(call, request, fault)
+            return _sent(call, Waiting(call.handler, request, later, call.context), fault)
+        return _sent(call, self._answered(call, request, fault), fault)
+
+    def finished(self, call: Call, answer: AnyAnswer | None) -> None:
+        """Note the request with the first error of its answer."""
+        says = answer.response if isinstance(answer, Answer) else answer  # a short way's own
+        self.seen.note_call(call, first_error(says))
+
+    # Facts.
+
+    def _facts(self, call: Call, request: Message) -> Facts:
+        group = next(
+            (
+                value
+                for field in _GROUP_FIELDS
+                if isinstance(value := getattr(request, field, None), str) and value
+            ),
+            None,
+        )
+        places = frozenset(places_in(request, self._name_of_id))
+        return Facts(call.handler.api_key, call.version, call.client_id, group, places)
+
+    def _name_of_id(self, topic_id: bytes) -> str | None:
+        topic = self._services.cluster.image.topic_by_id.get(topic_id)
+        return topic.name if topic is not None else None
+
+    # What is answered.
+
+    def _answered(self, call: Call, request: Any, fault: Fault) -> Answer | Waiting:
+        """Return the outcome before a fault changes its bytes."""
+        if fault.error is None:
+            return handle_request(call.context, call.handler, request)
+        context, handler = call.context, call.handler
+        names_places = fault.topic is not None or fault.partition is not None
+        if fault.applied or handler.api_key == METADATA:
+            outcome = handle_request(call.context, call.handler, request)
+            return self._with_error(outcome, fault, call.version, whole=not names_places)
+        refused = KafkaError(fault.error, f"{fault!r}")
+        if not names_places:
+            failed = error_response(handler, context, request, refused)
+            return answer_of(handler, context, request, failed)
+        if handler.api_key == FETCH and request.session_id:
+            # A session leaves out what has not changed, and so the faulted partition.
+            lost = handler.response(error_code=int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND))
+            return answer_of(handler, context, request, lost)
+        covered = take_out(request, fault.covers, self._name_of_id)
+        if covered is None:
+            return handle_request(call.context, call.handler, request)
+        failed = error_response(handler, context, covered, refused)
+        if not has_places(request, self._name_of_id):
+            return answer_of(handler, context, request, failed)
+        if handler.api_key == FETCH:
+            request.session_epoch, request.max_wait_ms = -1, 0
+
+        def add_failed(response: Any) -> Any:
+            merge(response, failed)
+            return response
+
+        return _then(handle_request(call.context, call.handler, request), add_failed)
+
+    def _with_error(
+        self, outcome: Answer | Waiting, fault: Fault, version: int, *, whole: bool
+    ) -> Answer | Waiting:
+        """Return an answer with the fault's error, after the work is done."""
+        code = fault.error
+        assert code is not None
+
+        def change(response: Any) -> Any:
+            changed = _decoded(response, version)
+            give_error(changed, code, fault.covers, self._name_of_id, whole=whole)
+            return changed
+
+        return _then(outcome, change)
+
+    async def _later(self, call: Call, request: Any, fault: Fault) -> Any:
+        """Wait as long as the rule says, then handle the request unchanged."""
+        released: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        held = self._held.setdefault(fault, set())
+        held.add(released)
+        if not fault.hold:
+            self._services.timers.after(fault.delay_ms, lambda: _end(released))
+        try:
+            await released
+        finally:
+            held.discard(released)
+        outcome = self._answered(call, request, fault)
+        return await outcome.awaitable if isinstance(outcome, Waiting) else outcome.response
+
+
+def _sent(call: Call, outcome: Answer | Waiting, fault: Fault) -> Answer | Waiting:
+    """Return an outcome whose bytes are sent as the rule says."""
+    if not fault.drop and not fault.alters_bytes:
+        return outcome
+    if isinstance(outcome, Waiting):
+        outcome.wrap = lambda answer: _altered(answer, call.context, fault)
+        return outcome
+    return _altered(outcome, call.context, fault)
+
+
+def _altered(answer: Answer, context: RequestContext, fault: Fault) -> Answer:
+    if fault.drop or fault.truncate_bytes is not None:
+        context.close_connection(f"{fault!r}")  # behind these bytes
+    return _Altered(answer, fault)
+
+
+def _end(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _decoded(response: Any, version: int) -> Any:
+    """Return a copy of a response, decoded from its bytes.
+
+    A handler's response may share parts with other answers, or hold parts as bytes.
+    """
+    writer = Writer()
+    response.write(writer, version)
+    return type(response).read(Reader(writer.to_bytes()), version)
+
+
+def _then(outcome: Answer | Waiting, change: Callable[[Any], Any]) -> Answer | Waiting:
+    """Apply `change` to the response of an outcome, now or when it is ready."""
+    if isinstance(outcome, Waiting):
+        outcome.awaitable = _changed(outcome.awaitable, change)
+    else:
+        outcome.response = change(outcome.response)
+    return outcome
+
+
+async def _changed(awaitable: Awaitable[Any], change: Callable[[Any], Any]) -> Any:
+    return change(await awaitable)

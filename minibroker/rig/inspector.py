@@ -1,0 +1,357 @@
+"""Reads and changes a running broker, on its loop; `testing.Broker` calls it.
+
+It uses the same parts as the handlers: partitions, the cluster's image, the group coordinator.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
+from minibroker.broker.partitions.partition import ACKS_ALL, LOG_END, READ_UNCOMMITTED
+from minibroker.broker.security.acls import (
+    Acl,
+    AclFilter,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+from minibroker.broker.slices import TimeSlice
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.partitioner import partition_of
+from minibroker.kafka.records.record import Record
+from minibroker.rig.group_views import GroupMember, members_of
+from minibroker.rig.topic_records import TopicRecord, check_isolation, decoded, records_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from minibroker.broker.app import Broker
+    from minibroker.broker.cluster.image import TopicImage
+    from minibroker.broker.config.options import TopicToCreate
+    from minibroker.broker.evidence import DeletionEvidence
+    from minibroker.broker.partitions.partition import Partition
+    from minibroker.broker.security.authorizer import Authorizer
+    from minibroker.kafka.records.record import Header
+
+EVERY_ACL: Final = AclFilter(
+    ResourceType.ANY, None, PatternType.ANY, None, None, Operation.ANY, Permission.ANY
+)
+_BATCH_BYTES: Final = 16 << 10
+"""Bytes of values in one batch, like `batch.size` of Java's producer; a larger value is alone."""
+_RECORD_BYTES_AROUND: Final = 32
+"""Bytes of a small record beside its value: lengths, deltas, a short key."""
+
+
+class _Claim:
+    """The answer of an append, as the partitions see it."""
+
+    def __init__(self) -> None:
+        self.error_code = 0
+        self.base_offset = -1
+        self.log_append_time_ms = -1
+        self.log_start_offset = -1
+
+
+class _Progress:
+    """Wakes a wait when partitions grow or topics appear; a `Waiter` and a listener."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+
+    def on_progress(self) -> None:
+        self.event.set()
+
+    def complete(self) -> None:
+        self.event.set()
+
+    def on_topic_created(self, topic: TopicImage) -> None:
+        self.event.set()
+
+    def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
+        self.event.set()
+
+    def on_topic_missing(self, topic: TopicImage) -> None:
+        self.event.set()
+
+    def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
+        self.event.set()
+
+    def on_leadership(self, topic: TopicImage, partition: int) -> None:
+        self.event.set()  # it may have come to this broker
+
+    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
+        """Do nothing: a configuration makes no records."""
+
+
+class Inspector:
+    """Reads and changes the broker. Belongs to its loop."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._cluster = broker.cluster
+        self._partitions = broker.partitions
+        self._progress = _Progress()
+        self._cluster.subscribe(self._progress)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Return host and port for clients."""
+        return self._broker.address
+
+    # Topics and records.
+
+    def topics(self) -> dict[str, int]:
+        """Return name → number of partitions, without internal topics."""
+        topics = self._cluster.image.topics.values()
+        return {topic.name: len(topic.partitions) for topic in topics if not topic.is_internal}
+
+    async def create_topic(
+        self, name: str, partitions: int, config: Mapping[str, str], replicas: int = 0
+    ) -> None:
+        """Make a topic; `replicas` of 0: as many as the broker's default. Raises KafkaError,
+        ConfigError.
+        """
+        from minibroker.broker.config.topic import validate_topic_config  # noqa: PLC0415  as app does
+
+        validate_topic_config(config, self._broker.config)
+        replication = replicas or self._broker.config.default_replication_factor
+        await self._cluster.create_topic(name, partitions, replication, configs=config)
+
+    async def add_topic(self, topic: TopicToCreate) -> None:
+        """Make a topic in the notation of the command line. Raises KafkaError, ConfigError."""
+        count = topic.partitions if topic.partitions > 0 else self._broker.config.num_partitions
+        await self.create_topic(topic.name, count, topic.configs, topic.replicas)
+
+    async def delete_topic(self, name: str) -> None:
+        """Delete a topic. Raises KafkaError."""
+        await self._cluster.delete_topic(name)
+
+    def records(self, topic: str, index: int | None, isolation: str) -> list[TopicRecord]:
+        """Return the records, ordered by partition. Raises KafkaError, ValueError."""
+        check_isolation(isolation)
+        image = self._cluster.image.topics.get(topic)
+        if image is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}")
+        indexes = range(len(image.partitions)) if index is None else (index,)
+        return [
+            record
+            for partition in indexes
+            for record in records_of(self._partitions.hosted(topic, partition), isolation)
+        ]
+
+    def last(self, topic: str, count: int) -> list[TopicRecord]:
+        """Return the last records of each partition, at most `count` offsets back."""
+        found: list[TopicRecord] = []
+        for partition in self._replicas(topic):
+            if not partition.has_log:
+                continue
+            first = max(partition.log_start_offset, partition.high_watermark - count)
+            found += decoded(partition, first, READ_UNCOMMITTED)
+        return found
+
+    async def produce(
+        self,
+        topic: str,
+        *,
+        key: bytes | None,
+        values: Sequence[bytes | None],
+        headers: tuple[Header, ...],
+        index: int | None,
+        timestamp: int | None,
+    ) -> list[TopicRecord]:
+        """Append a record of each value, as a client with acks=all. Raises KafkaError."""
+        image = self._cluster.image.topics.get(topic)
+        if image is None and self._broker.config.auto_create_topics_enable:
+            await self.create_topic(topic, self._broker.config.num_partitions, {})
+            image = self._cluster.image.topics.get(topic)
+        if index is None:
+            index = partition_of(key, len(image.partitions)) if image is not None else 0
+        when = self._broker.clock.now_ms() if timestamp is None else timestamp
+        written: list[TopicRecord] = []
+        turn = TimeSlice()
+        for batch in _batches(values):
+            records = [Record(0, when, key, value, headers) for value in batch]
+            written += await self._append(self._partitions.get(topic, index), records)
+            if turn.is_over:
+                await turn.pause()
+        return written
+
+    async def _append(self, partition: Partition, records: list[Record]) -> list[TopicRecord]:
+        """Write one batch, and return its records as the log has them."""
+        claim = _Claim()
+        appended = partition.append(
+            memoryview(build_batch(records)), ACKS_ALL, self._broker.clock.now_ms(), claim
+        )
+        self._partitions.commit()
+        synced = asyncio.get_running_loop().create_future()
+        self._partitions.appends.when_synced(synced.set_result)
+        await synced
+        if claim.error_code:
+            raise KafkaError(ErrorCode(claim.error_code), f"{partition} was not written")
+        return list(islice(decoded(partition, appended.first_offset, LOG_END), len(records)))
+
+    async def wait_for(self, topic: str, count: int, timeout_s: float) -> list[TopicRecord]:
+        """Return all records once there are `count`.
+
+        Raises TimeoutError, which says how many came.
+        """
+        found: list[TopicRecord] = []
+        try:
+            async with asyncio.timeout(timeout_s):
+                while True:
+                    self._progress.event.clear()
+                    found = self._watched(topic)
+                    if len(found) >= count:
+                        return found
+                    await self._progress.event.wait()
+        except TimeoutError:
+            raise TimeoutError(
+                f"waited {timeout_s:g} s for {count} records in topic {topic!r}, "
+                f"which has {len(found)}"
+            ) from None
+
+    def _watched(self, topic: str) -> list[TopicRecord]:
+        """Return the records of this broker's replicas, and watch them for more."""
+        found: list[TopicRecord] = []
+        for partition in self._replicas(topic):
+            if partition.waiters is None:
+                partition.waiters = {}
+            partition.waiters[self._progress] = None
+            found += self.records(topic, partition.index, "read_committed")
+        return found
+
+    def _replicas(self, topic: str) -> Iterator[Partition]:
+        """Yield the topic's partitions that are here by now, led, followed or offline."""
+        image = self._cluster.image.topics.get(topic)
+        for index in range(len(image.partitions) if image is not None else 0):
+            partition = self._partitions.replica(topic, index)
+            if partition is not None:
+                yield partition
+
+    # Groups.
+
+    def committed(self, group: str) -> dict[tuple[str, int], int]:
+        """Return (topic, partition) → committed offset. Raises KafkaError."""
+        if OFFSETS_TOPIC not in self._cluster.image.topics:
+            return {}
+        of_group = self._broker.services.groups.shard(group).offsets.of_group(group)
+        return {
+            (topic, partition): committed.offset
+            for topic, partitions in of_group.items()
+            for partition, committed in partitions.items()
+        }
+
+    def groups(self) -> dict[str, str]:
+        """Return group id → state."""
+        if OFFSETS_TOPIC not in self._cluster.image.topics:
+            return {}
+        return {
+            group_id: group.state_name
+            for shard in self._broker.services.groups.active_shards()
+            for group_id, group in shard.groups.items()
+        }
+
+    def members(self, group_id: str) -> list[GroupMember]:
+        """Return the members of a group; none where there is no such group. Raises KafkaError."""
+        if OFFSETS_TOPIC not in self._cluster.image.topics:
+            return []
+        groups = self._broker.services.groups
+        group = groups.shard(group_id).groups.get(group_id)
+        return [] if group is None else members_of(group, groups.consumer.topics)
+
+    def lag(self, group_id: str) -> dict[tuple[str, int], int]:
+        """Return (topic, partition) → records between the committed offset and the high watermark.
+
+        It has only partitions with a committed offset. Raises KafkaError.
+        """
+        return {
+            (topic, index): self._partitions.get(topic, index).high_watermark - offset
+            for (topic, index), offset in self.committed(group_id).items()
+        }
+
+    # ACLs.
+
+    @property
+    def authorizer(self) -> Authorizer:
+        """Return the broker's authorizer. Raises RuntimeError if it has none."""
+        authorizer = self._broker.services.authorizer
+        if authorizer is None:
+            raise RuntimeError("everyone may do everything here: give acls=[…] at the start")
+        return authorizer
+
+    def acls(self) -> list[Acl]:
+        """Return all ACLs, sorted."""
+        return self.authorizer.find(EVERY_ACL)
+
+    async def change_acls(self, added: Sequence[Acl], removed: Sequence[Acl]) -> None:
+        """Add and remove ACLs, as a client does. Raises KafkaError."""
+        outcomes = await self.authorizer.create(added, allows_networks=True)
+        for deleted in await self.authorizer.delete([_filter_of(acl) for acl in removed]):
+            outcomes += [error for _, error in deleted]
+        for error in outcomes:
+            if error is not None:
+                raise error
+
+    def has_acls(self, added: Sequence[Acl], removed: Sequence[Acl]) -> bool:
+        """Return whether the broker decides by the former, and not by the latter."""
+        known = set(self.acls())
+        return known.issuperset(added) and known.isdisjoint(removed)
+
+    # Anew.
+
+    async def reset(self, topics: Sequence[TopicToCreate]) -> None:
+        """Delete every topic, changed setting, quota and ACL; then make `topics` and users again.
+
+        Internal topics go too: they hold groups and transactions.
+        """
+        cluster = self._cluster
+        for name in list(cluster.image.topics):
+            await cluster.delete_topic(name)
+        entities: list[tuple[str, str, dict[str, Any]]] = [
+            (kind, name, dict(config))
+            for kind, of_kind in cluster.image.configs.items()
+            for name, config in of_kind.items()
+            if config
+        ]
+        for kind, name, config in entities:
+            await cluster.alter_config(kind, name, dict.fromkeys(config))
+        if self._broker.services.authorizer is not None:
+            await self.change_acls((), self.acls())
+        await self._broker.access.write_users()
+        for topic in topics:
+            await self.add_topic(topic)
+
+
+def _filter_of(acl: Acl) -> AclFilter:
+    """Return a filter that matches this ACL and no other."""
+    pattern, entry = acl
+    return AclFilter(
+        pattern.resource_type,
+        pattern.name,
+        pattern.pattern_type,
+        entry.principal,
+        entry.host,
+        entry.operation,
+        entry.permission,
+    )
+
+
+def _batches(values: Sequence[bytes | None]) -> Iterator[list[bytes | None]]:
+    """Yield the values in order, cut into batches of about `_BATCH_BYTES`."""
+    batch: list[bytes | None] = []
+    size_bytes = 0
+    for value in values:
+        length = len(value or b"") + _RECORD_BYTES_AROUND
+        if batch and size_bytes + length > _BATCH_BYTES:
+            yield batch
+            batch, size_bytes = [], 0
+        batch.append(value)
+        size_bytes += length
+    if batch:
+        yield batch

@@ -1,0 +1,301 @@
+"""`Nodes`: the nodes of one cluster in this process, on their loop: what concerns several of them.
+
+`testing.Cluster` has them in a thread. `minibroker serve --brokers N --control` has them behind the
+control API of each broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from minibroker.broker.cluster.image import NO_CONTROLLER, NO_LEADER
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from minibroker.broker.cluster.cluster import Cluster as Metadata
+    from minibroker.broker.cluster.image import PartitionImage, TopicImage
+    from minibroker.broker.evidence import DeletionEvidence
+    from minibroker.broker.security.acls import Acl
+    from minibroker.rig.inspector import Inspector
+    from minibroker.rig.node import Node
+
+WAIT_S: Final = 30.0
+"""How long brokers may take to follow a change that a test asked for."""
+LOOK_AGAIN_S: Final = 0.02
+"""Nothing tells of some changes (of the controller), so they are looked for."""
+
+
+class Nodes:
+    """The nodes of one cluster, in the order of their broker ids. Owned by the loop."""
+
+    def __init__(self) -> None:
+        self.all: list[Node] = []
+        """Filled with `add`, before the start."""
+        self._changes = _Changes()
+
+    def add(self, node: Node) -> None:
+        """Take a node, not started yet."""
+        self.all.append(node)
+        node.on_start = self._changes.follow
+
+    def find(self, broker_id: int) -> Node:
+        """Return the node of a broker. Raises ValueError."""
+        for node in self.all:
+            if node.broker_id == broker_id:
+                return node
+        ids = [node.broker_id for node in self.all]
+        raise ValueError(f"there is no broker {broker_id}, they are {ids[0]} to {ids[-1]}")
+
+    @property
+    def active(self) -> list[Node]:
+        """Return the nodes that run and are not paused."""
+        return [node for node in self.all if node.is_running and not node.is_paused]
+
+    @property
+    def metadata(self) -> Metadata:
+        """Return the metadata as the controller knows them, or another broker where there is no
+        controller. Raises RuntimeError.
+        """
+        active = [node.app.cluster for node in self.active]
+        for cluster in active:
+            if cluster.is_controller:
+                return cluster
+        if active:
+            return active[0]
+        raise RuntimeError("all brokers of the cluster are killed or paused: restart one")
+
+    def partition(self, topic: str, index: int) -> PartitionImage:
+        """Return a partition's state. Raises KafkaError."""
+        return _partition(self.metadata, topic, index)
+
+    # What a test does to the cluster.
+
+    async def create_topic(
+        self, name: str, partitions: int, replicas: int, configs: Mapping[str, str]
+    ) -> None:
+        """Make a topic; all brokers that run know it and its leaders when this returns.
+
+        Raises KafkaError, RuntimeError, TimeoutError.
+        """
+        await self.metadata.create_topic(name, partitions, replicas, configs=configs)
+        await self._until_all(
+            lambda cluster: _has_leaders(cluster, name), f"the brokers know topic {name}"
+        )
+
+    async def make_controller(self, broker_id: int) -> None:
+        """Make a broker the controller; all brokers that run know it when this returns.
+
+        Raises ValueError, KafkaError, TimeoutError.
+        """
+        node = self._active(broker_id)
+        await node.app.cluster.become_controller()
+        await self._until_all(
+            lambda cluster: cluster.image.controller_id == broker_id,
+            f"the brokers know that broker {broker_id} is the controller",
+        )
+
+    async def make_leader(self, topic: str, index: int, broker_id: int) -> None:
+        """Make a broker the leader of a partition; all brokers that run know it when this returns.
+
+        Raises ValueError, KafkaError, TimeoutError.
+        """
+        if any(node.broker_id == broker_id for node in self.all):
+            self._active(broker_id)
+        await self.until(lambda: self._controller_id() != NO_CONTROLLER, "there is a controller")
+        await self.metadata.leadership.move(topic, index, broker_id)
+        await self._until_all(
+            lambda cluster: _partition(cluster, topic, index).leader == broker_id,
+            f"the brokers know that broker {broker_id} leads {topic}-{index}",
+        )
+
+    async def expire_session(self, broker_id: int) -> None:
+        """End a broker's session with the metadata.
+
+        A broker that is not paused has a new one when the others know that it is gone, which they
+        do when this returns. Raises ValueError, KafkaError, TimeoutError.
+        """
+        node = self.find(broker_id)
+        others = [other for other in self.active if other is not node]
+        with node.deaf():
+            await node.lose_session()
+            await self.until(
+                lambda: all(_is_gone(other.app.cluster, broker_id) for other in others),
+                f"the others know that broker {broker_id} is gone",
+            )
+
+    async def reset(self) -> None:
+        """Return to the state after the start: no faults, no data, the machine's time."""
+        for node in self.all:
+            await node.clear()
+        await self.until(
+            lambda: len(self.metadata.image.brokers) == len(self.all), "all brokers are back"
+        )
+        first, *others = self.all
+        # The controller alone knows when every broker has deleted its replicas.
+        controller = self.metadata
+        for name in list(controller.image.topics):
+            await controller.delete_topic(name)
+        await self._until_all(lambda cluster: not cluster.image.topics, "all topics are deleted")
+        await first.reset()
+        for node in others:
+            node.seen.clear()
+        await self.until_in_sync(WAIT_S)
+        names = first.app.cluster.image.topics.keys()
+        await self._until_all(
+            lambda cluster: cluster.image.topics.keys() == names, "the brokers know the topics"
+        )
+
+    def acls(self) -> list[Acl]:
+        """Return the ACLs that a broker knows which runs. Raises RuntimeError."""
+        return self._inspector().acls()
+
+    def _inspector(self) -> Inspector:
+        if not self.active:
+            raise RuntimeError("all brokers of the cluster are killed or paused: restart one")
+        return self.active[0].inspector
+
+    async def change_acls(self, added: list[Acl], removed: list[Acl]) -> None:
+        """Add and remove ACLs; all brokers that run decide by them when this returns.
+
+        Raises KafkaError, RuntimeError, TimeoutError.
+        """
+        await self._inspector().change_acls(added, removed)
+        await self.until(
+            lambda: all(node.inspector.has_acls(added, removed) for node in self.active),
+            "the brokers know the ACLs",
+        )
+
+    async def set_acls(self, acls: list[Acl]) -> None:
+        """Have these ACLs and no others, on all brokers. Raises as `change_acls`."""
+        await self.until(
+            lambda: all(node.inspector.acls() == self.acls() for node in self.active),
+            "the brokers know the same ACLs",
+        )
+        others = [acl for acl in self.acls() if acl not in acls]
+        await self.change_acls(acls, others)
+
+    def _controller_id(self) -> int:
+        """Return the controller's id; NO_CONTROLLER while a node of these only seems to be it."""
+        controller_id = self.metadata.image.controller_id
+        is_here = any(node.broker_id == controller_id for node in self.all)
+        return controller_id if not is_here or self.metadata.is_controller else NO_CONTROLLER
+
+    def _active(self, broker_id: int) -> Node:
+        node = self.find(broker_id)
+        if node not in self.active:
+            state = "paused" if node.is_running else "killed"
+            raise ValueError(f"broker {broker_id} is {state}: restart or resume it first")
+        return node
+
+    # Waiting.
+
+    def behind(self) -> list[str]:
+        """Return the partitions that lack a replica, with those in sync."""
+        return [
+            f"{topic.name}-{index} (in sync: {sorted(partition.isr)})"
+            for topic in self.metadata.image.topics.values()
+            for index, partition in enumerate(topic.partitions)
+            if set(partition.isr) != set(partition.replicas)
+        ]
+
+    async def until_in_sync(self, timeout_s: float) -> None:
+        """Wait until every replica of every partition is in sync. Raises TimeoutError."""
+        try:
+            await self.until(lambda: not self.behind(), "", timeout_s)
+        except TimeoutError:
+            listed = ", ".join(self.behind())
+            raise TimeoutError(f"not in sync after {timeout_s:g} s: {listed}") from None
+
+    async def _until_all(self, holds: Callable[[Metadata], bool], what: str) -> None:
+        await self.until(lambda: all(holds(node.app.cluster) for node in self.active), what)
+
+    async def until(self, holds: Callable[[], bool], what: str, timeout_s: float = WAIT_S) -> None:
+        """Wait until something holds. Raises TimeoutError with `what`."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not holds():
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._changes.next(), LOOK_AGAIN_S)
+        except TimeoutError:
+            raise TimeoutError(f"waited {timeout_s:g} s until {what}") from None
+
+
+def _is_gone(cluster: Metadata, broker_id: int) -> bool:
+    """Return whether a broker of this metadata leads nothing and is not the controller."""
+    image = cluster.image
+    return (
+        broker_id not in image.brokers
+        and image.controller_id not in (broker_id, NO_CONTROLLER)
+        and all(
+            partition.leader != broker_id
+            for topic in image.topics.values()
+            for partition in topic.partitions
+        )
+    )
+
+
+def _has_leaders(cluster: Metadata, topic: str) -> bool:
+    found = cluster.image.topics.get(topic)
+    return found is not None and all(state.leader != NO_LEADER for state in found.partitions)
+
+
+def _partition(cluster: Metadata, topic: str, index: int) -> PartitionImage:
+    found = cluster.image.topics.get(topic)
+    if found is None or not 0 <= index < len(found.partitions):
+        raise KafkaError(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}"
+        )
+    return found.partitions[index]
+
+
+class _Changes:
+    """Hears of metadata changes of all brokers (`cluster.updates.ClusterListener`)."""
+
+    def __init__(self) -> None:
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def follow(self, node: Node) -> None:
+        """Hear of what a broker learns that starts now."""
+        metadata = node.app.cluster
+        metadata.subscribe(self)
+        metadata.when_brokers_change(self._tell)
+
+    async def next(self) -> None:
+        """Wait for the next change."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        await future
+
+    def _tell(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    def on_topic_created(self, topic: TopicImage) -> None:
+        """Tell who waits."""
+        self._tell()
+
+    def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
+        """Tell who waits."""
+        self._tell()
+
+    def on_topic_missing(self, topic: TopicImage) -> None:
+        """Tell who waits."""
+        self._tell()
+
+    def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
+        """Tell who waits."""
+        self._tell()
+
+    def on_leadership(self, topic: TopicImage, partition: int) -> None:
+        """Tell who waits."""
+        self._tell()
+
+    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
+        """Ignore it: nobody waits for a setting."""

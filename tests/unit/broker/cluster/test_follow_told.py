@@ -1,0 +1,327 @@
+"""Brokers that are processes of their own: only the controller watches topics, and it tells all."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.broker.cluster import paths
+from minibroker.broker.cluster.codecs import (
+    PartitionState,
+    decode_state,
+    encode_broker,
+    encode_state,
+    encode_topic,
+)
+from minibroker.broker.cluster.controller import new_topic_id
+from minibroker.broker.cluster.requests import SentTopic
+from minibroker.broker.cluster.shared import SharedTree
+from minibroker.broker.cluster.updates import SentState
+from minibroker.kafka.errors import CoordinationError
+from minibroker.kafka.ids import TopicPartition
+from tests.support.cluster import Recorder, new_cluster
+from tests.support.in_process import ManualClock
+from tests.support.waiting import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from minibroker.broker.cluster.cluster import Cluster
+    from minibroker.broker.cluster.image import PartitionImage
+    from minibroker.broker.cluster.shared import TreeSession
+
+STATE = paths.partition_state("t", 0)
+
+
+class Told:
+    """Broker 0, the controller, and broker 1, which knows of partitions what a test tells it."""
+
+    def __init__(self, directory: Path) -> None:
+        home = SharedTree(directory / "metadata.db", ManualClock())
+        self.trees = [home.session(), home.session()]
+        self.controller, self.other = (
+            new_cluster(tree, Recorder(), broker_id, is_told=True)
+            for broker_id, tree in enumerate(self.trees)
+        )
+
+    async def start(self) -> None:
+        await self.controller.start()
+        await self.other.start()
+        await eventually(lambda: 1 in self.controller.image.brokers)
+        await self.controller.create_topic("t", assignment={0: [0, 1]})
+        await self.tell("t")
+        await self.until_idle(self.other)
+
+    async def tell(self, *names: str) -> None:
+        """Send the controller's states of these topics to the other broker."""
+        image = self.controller.image
+        await self.other.requests.take_metadata(
+            controller_id=image.controller_id,
+            controller_epoch=image.controller_epoch,
+            broker_ids=list(image.brokers),
+            topics=[
+                SentTopic(
+                    name,
+                    image.topics[name].topic_id,
+                    {
+                        index: SentState(
+                            PartitionState(
+                                state.leader, state.leader_epoch, state.isr, state.controller_epoch
+                            ),
+                            state.partition_epoch,
+                            state.replicas,
+                        )
+                        for index, state in enumerate(image.topics[name].partitions)
+                    },
+                )
+                for name in names
+            ],
+        )
+
+    async def write(self, leader_epoch: int) -> None:
+        """Write a state of `t` that only the tree has; the controller sees it."""
+        data, _ = await self.trees[0].get(STATE)
+        state = decode_state(STATE, data)._replace(leader_epoch=leader_epoch)
+        await self.trees[0].set(STATE, encode_state(state))
+        await eventually(lambda: state_at(self.controller).leader_epoch == leader_epoch)
+
+    async def until_idle(self, cluster: Cluster) -> None:
+        """Return when the broker has followed everything that its watches told of."""
+        await asyncio.sleep(0)  # watches of this turn have called back
+        await eventually(lambda: not cluster._follower._dirty)
+        async with cluster._context.lock:
+            return
+
+
+def state_at(cluster: Cluster) -> PartitionImage:
+    return cluster.image.topics["t"].partitions[0]
+
+
+@pytest.fixture
+async def told(tmp_path: Path) -> AsyncIterator[Told]:
+    made = Told(tmp_path)
+    await made.start()
+    yield made
+    await made.other.close()
+    await made.controller.close()
+
+
+async def test_a_state_arrives_when_the_controller_tells_it_and_not_before(told: Told) -> None:
+    await told.write(leader_epoch=4)
+    await told.until_idle(told.other)
+    assert state_at(told.other).leader_epoch == 0
+    await told.tell("t")
+    assert state_at(told.other).leader_epoch == 4
+    assert told.other.requests.metadata_age_ms() is not None
+
+
+async def test_a_new_topic_arrives_with_the_first_word_of_it(told: Told) -> None:
+    await told.controller.create_topic("new", assignment={0: [0]}, configs={"a": "b"})
+    await told.until_idle(told.other)
+    assert "new" not in told.other.image.topics
+    await told.tell("new")
+    assert told.other.image.topics["new"].partitions[0].leader == 0
+    assert told.other.config_of("topics", "new") == {"a": "b"}
+
+
+async def test_a_topic_that_is_gone_from_the_tree_goes_though_nobody_tells(told: Told) -> None:
+    await told.controller.create_topic("gone", assignment={0: [0]})
+    await told.tell("gone")
+    await told.controller.delete_topic("gone")
+    await eventually(lambda: "gone" not in told.other.image.topics)
+
+
+async def test_the_controller_alone_watches_topics(told: Told) -> None:
+    assert set(told.controller._follower._watches) == {"t"}
+    assert told.other._follower._watches == {}
+    await told.other.become_controller()
+    await eventually(lambda: not told.controller.is_controller)
+    assert told.controller._follower._watches == {}
+    assert set(told.other._follower._watches) == {"t"}
+
+
+async def test_a_new_controller_decides_on_what_the_tree_has(told: Told) -> None:
+    """Its own metadata are older."""
+    await told.write(leader_epoch=4)
+    assert state_at(told.other).leader_epoch == 0
+    await told.controller.close()
+    await eventually(lambda: told.other.is_controller and state_at(told.other).leader == 1)
+    assert state_at(told.other).leader_epoch == 5
+    assert set(told.other._follower._watches) == {"t"}
+
+
+async def test_a_new_controller_tries_again_to_read_what_was_out_of_reach(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await told.write(leader_epoch=4)
+    tree = told.trees[1]
+    get_many = tree.get_many
+    failures = [CoordinationError("away")]
+
+    async def once_away(asked: list[str]) -> object:
+        if failures and paths.topic("t") in asked:
+            raise failures.pop()
+        return await get_many(asked)
+
+    monkeypatch.setattr(tree, "get_many", once_away)
+    await told.controller.close()
+    await eventually(lambda: told.other.is_controller and state_at(told.other).leader == 1)
+    assert not failures
+    assert state_at(told.other).leader_epoch == 5
+
+
+async def test_known_partitions_are_told_though_an_unknown_topic_cannot_be_read(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await told.controller.create_topic("new")
+    await told.write(leader_epoch=4)
+    tree = told.trees[1]
+    get_many = tree.get_many
+
+    async def away(asked: list[str]) -> object:
+        if paths.topic("new") in asked:
+            raise CoordinationError("away")
+        return await get_many(asked)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tree, "get_many", away)
+        with pytest.raises(CoordinationError):
+            await told.tell("new", "t")
+    assert state_at(told.other).leader_epoch == 4
+    await eventually(lambda: "new" in told.other.image.topics)  # nobody tells it again
+
+
+async def test_a_told_topic_is_served_though_the_brokers_server_lags(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server behind the session of broker 1 has the topic only once it has caught up."""
+    lag = Lag(told.trees[1], monkeypatch)
+    await told.controller.create_topic("new", assignment={0: [0, 1]}, configs={"a": "b"})
+    await told.tell("new")
+    assert lag.syncs == 1
+    assert told.other.image.topics["new"].partitions[0].leader == 0
+    assert told.other.config_of("topics", "new") == {"a": "b"}
+
+
+async def test_a_deletion_is_known_though_the_brokers_server_lags(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lag = Lag(told.trees[1], monkeypatch)
+    assert not await told.other.requests.is_being_deleted("t")
+    await told.trees[0].create(paths.delete_topic("t"))
+    lag.is_late = True
+    assert await told.other.requests.is_being_deleted("t")
+
+
+async def test_a_mark_of_an_earlier_topic_does_not_delete_its_namesake(told: Told) -> None:
+    await told.trees[0].create(paths.delete_topic("t"))
+    assert await told.other.requests.is_being_deleted("t")
+    state = await told.trees[0].get(paths.topic("t"))
+    await told.trees[0].set(paths.topic("t"), encode_topic(new_topic_id(), [[0, 1]]))
+    assert not await told.other.requests.is_being_deleted("t")
+    await told.trees[0].set(paths.topic("t"), state[0])
+    assert await told.other.requests.is_being_deleted("t")
+
+
+async def test_a_told_topic_is_read_again_until_the_tree_has_it(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The state is the one that was told: nobody tells it a second time."""
+    lag = Lag(told.trees[1], monkeypatch, catches_up=False)
+    await told.controller.create_topic("new", assignment={0: [0, 1]}, configs={"a": "b"})
+    await told.tell("new")
+    assert "new" not in told.other.image.topics
+    await told.tell("new")
+    assert set(told.other.requests._expected) == {"new"}
+    looks = lag.looks
+    await eventually(lambda: lag.looks > looks)
+    lag.is_late = False
+    await eventually(lambda: "new" in told.other.image.topics)
+    await told.until_idle(told.other)
+    assert told.other.image.topics["new"].partitions[0].leader == 0
+    assert told.other.config_of("topics", "new") == {"a": "b"}
+    assert told.other.requests._expected == {}
+
+
+@pytest.mark.parametrize("word", ["deleted", "another controller"])
+async def test_a_told_topic_is_expected_until_its_controller_says_otherwise(
+    told: Told, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    Lag(told.trees[1], monkeypatch, catches_up=False)
+    topic = await told.controller.create_topic("new", assignment={0: [0, 1]})
+    await told.tell("new")
+    assert set(told.other.requests._expected) == {"new"}
+    image = told.controller.image
+    going = [SentTopic("new", topic.topic_id, {}, {0})] if word == "deleted" else []
+    await told.other.requests.take_metadata(
+        controller_id=0,
+        controller_epoch=image.controller_epoch + (not going),
+        broker_ids=list(image.brokers),
+        topics=going,
+    )
+    assert told.other.requests._expected == {}
+
+
+class Lag:
+    """A server of the tree that does not have the topic `new`, nor the mark of a deletion, until it
+    catches up.
+    """
+
+    def __init__(
+        self, tree: TreeSession, monkeypatch: pytest.MonkeyPatch, *, catches_up: bool = True
+    ) -> None:
+        self.is_late = True
+        self.syncs = self.looks = 0
+        get_many = tree.get_many
+
+        async def late_get_many(asked: list[str]) -> list[object]:
+            found: list[object] = list(await get_many(asked))
+            self.looks += paths.topic("new") in asked
+            if self.is_late:
+                found = [
+                    None if "/topics/new" in path or "delete_topics" in path else value
+                    for path, value in zip(asked, found, strict=True)
+                ]
+            return found
+
+        async def sync() -> None:
+            self.syncs += 1
+            self.is_late = self.is_late and not catches_up
+
+        monkeypatch.setattr(tree, "get_many", late_get_many)
+        monkeypatch.setattr(tree, "sync", sync)
+
+
+async def change_isr(cluster: Cluster, isr: list[int]) -> bool:
+    state = state_at(cluster)
+    return await cluster.leadership.change_isr(
+        TopicPartition("t", 0),
+        isr,
+        leader_epoch=state.leader_epoch,
+        partition_epoch=state.partition_epoch,
+    )
+
+
+async def test_only_a_controller_of_kafka_is_notified_of_an_isr(told: Told) -> None:
+    """It deletes the notification; minibroker watches the state itself."""
+    assert await change_isr(told.other, [0])
+    await eventually(lambda: state_at(told.controller).isr == [0])
+    assert await told.trees[1].children(paths.ISR_CHANGES) == []
+    brokers = told.other.image.brokers
+    told.other.image.brokers = {**brokers, 0: brokers[0]._replace(is_minibroker=False)}
+    assert await change_isr(told.other, [0, 1])
+    assert len(await told.trees[1].children(paths.ISR_CHANGES)) == 1
+
+
+async def test_partitions_of_a_restarted_controller_get_a_new_leader_epoch(told: Told) -> None:
+    """It lost power, say. Its successor sees it gone and back at once."""
+    old = told.other.image.brokers[0]
+    async with told.other._context.lock:
+        await told.controller.close()
+        await told.trees[1].create(paths.broker(0), encode_broker(old, 0), ephemeral=True)
+    await eventually(lambda: told.other.is_controller and state_at(told.other).leader == 1)
+    assert state_at(told.other).leader_epoch == 1
+    await eventually(lambda: 0 in told.other.image.brokers)

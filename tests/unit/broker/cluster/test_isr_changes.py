@@ -1,0 +1,143 @@
+"""AlterPartition's rule as a table, then what is written."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.broker.cluster import paths
+from minibroker.broker.cluster.codecs import RECOVERING, PartitionState, encode_state
+from minibroker.broker.cluster.image import PartitionImage
+from minibroker.broker.cluster.isr_changes import IsrChange, altered_state
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.ids import TopicPartition
+from tests.support.cluster import add_broker, add_topic_of_kafka, stop_following
+
+if TYPE_CHECKING:
+    from minibroker.broker.cluster.cluster import Cluster
+    from minibroker.broker.cluster.tree import Tree
+
+NAME = TopicPartition("t", 0)
+
+
+def partition(*, isr: list[int], recovery: int = 0) -> PartitionImage:
+    """Replicas 1, 2 and 3; broker 1 leads in epoch 5, and version 7 of the state is known."""
+    return PartitionImage(
+        leader=1,
+        leader_epoch=5,
+        replicas=[1, 2, 3],
+        isr=isr,
+        adding=[],
+        removing=[],
+        offline=[],
+        controller_epoch=2,
+        partition_epoch=7,
+        leader_recovery_state=recovery,
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "outcome"),
+    [
+        # A follower comes in, or goes; the leader epoch stays.
+        (partition(isr=[1]), IsrChange(5, 7, [1, 2]), PartitionState(1, 5, [1, 2], 9)),
+        (partition(isr=[1, 2]), IsrChange(5, 7, [1]), PartitionState(1, 5, [1], 9)),
+        # The epochs are others.
+        (partition(isr=[1]), IsrChange(6, 7, [1, 2]), ErrorCode.NOT_CONTROLLER),
+        (partition(isr=[1]), IsrChange(5, 8, [1, 2]), ErrorCode.NOT_CONTROLLER),
+        (partition(isr=[1]), IsrChange(4, 8, [1, 2]), ErrorCode.NOT_CONTROLLER),
+        (partition(isr=[1]), IsrChange(4, 7, [1, 2]), ErrorCode.FENCED_LEADER_EPOCH),
+        (partition(isr=[1]), IsrChange(5, 6, [1, 2]), ErrorCode.INVALID_UPDATE_VERSION),
+        # It is so already: the leader did not get the answer.
+        (partition(isr=[1, 2]), IsrChange(5, 6, [1, 2]), ErrorCode.NONE),
+        (partition(isr=[1, 2]), IsrChange(5, 7, [1, 2]), ErrorCode.NONE),
+        # Broker 4 is gone, or stops.
+        (partition(isr=[1]), IsrChange(5, 7, [1, 3]), ErrorCode.INELIGIBLE_REPLICA),
+        # After an unclean election the leader is alone until it has recovered.
+        (
+            partition(isr=[1], recovery=RECOVERING),
+            IsrChange(5, 7, [1, 2]),
+            PartitionState(1, 5, [1, 2], 9),
+        ),
+        (
+            partition(isr=[1], recovery=RECOVERING),
+            IsrChange(5, 7, [1]),
+            PartitionState(1, 5, [1], 9),
+        ),
+        (
+            partition(isr=[1], recovery=RECOVERING),
+            IsrChange(5, 7, [1, 2], RECOVERING),
+            ErrorCode.INVALID_REQUEST,
+        ),
+        (partition(isr=[1, 2]), IsrChange(5, 7, [1], RECOVERING), ErrorCode.INVALID_REQUEST),
+        # No leader asks so.
+        (partition(isr=[1, 2]), IsrChange(5, 7, []), ErrorCode.INVALID_REQUEST),
+        (partition(isr=[1, 2]), IsrChange(5, 7, [1, 8]), ErrorCode.INVALID_REQUEST),
+        (None, IsrChange(5, 7, [1]), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ],
+)
+def test_altered_state(
+    before: PartitionImage | None, change: IsrChange, outcome: PartitionState | ErrorCode
+) -> None:
+    found = altered_state(
+        before,
+        1,
+        change,
+        eligible={1, 2, 8},
+        ineligible=ErrorCode.INELIGIBLE_REPLICA,
+        controller_epoch=9,
+    )
+    assert found == outcome
+
+
+def test_only_the_leader_may_ask() -> None:
+    found = altered_state(
+        partition(isr=[1, 2]),
+        2,
+        IsrChange(5, 7, [2]),
+        eligible={1, 2, 3},
+        ineligible=ErrorCode.INELIGIBLE_REPLICA,
+        controller_epoch=9,
+    )
+    assert found is ErrorCode.INVALID_REQUEST
+
+
+async def test_isrs_are_written_and_applied(cluster: Cluster, cluster_tree: Tree) -> None:
+    await add_broker(cluster, cluster_tree, 2)
+    await add_topic_of_kafka(cluster, cluster_tree, "t", [2, 0], isr=[2])
+    asked = {
+        NAME: IsrChange(0, 0, [2, 0]),
+        TopicPartition("t", 1): IsrChange(0, 0, [2, 0]),
+        TopicPartition("nowhere", 0): IsrChange(0, 0, [2, 0]),
+    }
+    outcomes = await cluster.leadership.alter_isrs(2, asked)
+    written = outcomes[NAME]
+    assert isinstance(written, PartitionImage)
+    assert (written.isr, written.leader_epoch, written.partition_epoch) == ([2, 0], 0, 1)
+    assert cluster.image.topics["t"].partitions[0] is written
+    assert list(outcomes.values()).count(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) == 2
+    data, stat = await cluster_tree.get(paths.partition_state("t", 0))
+    assert (json.loads(data)["isr"], stat.version) == ([2, 0], 1)
+
+
+async def test_a_state_that_somebody_wrote_meanwhile_is_read_again(
+    cluster: Cluster, cluster_tree: Tree
+) -> None:
+    await add_broker(cluster, cluster_tree, 2)
+    await add_topic_of_kafka(cluster, cluster_tree, "t", [2, 0], isr=[2])
+    await stop_following(cluster)
+    other = PartitionState(0, 1, [0], 3)
+    await cluster_tree.set(paths.partition_state("t", 0), encode_state(other))
+    outcomes = await cluster.leadership.alter_isrs(2, {NAME: IsrChange(0, 0, [2, 0])})
+    assert outcomes == {NAME: ErrorCode.INVALID_UPDATE_VERSION}
+    assert cluster.image.topics["t"].partitions[0].leader_epoch == 1
+
+
+async def test_a_broker_that_shuts_down_does_not_join(cluster: Cluster, cluster_tree: Tree) -> None:
+    await add_broker(cluster, cluster_tree, 2)
+    await add_topic_of_kafka(cluster, cluster_tree, "t", [0, 2], isr=[0])
+    await cluster.leadership.shut_down_broker(2, -1)
+    change = {NAME: IsrChange(0, 0, [0, 2])}
+    assert await cluster.leadership.alter_isrs(0, change) == {NAME: ErrorCode.INELIGIBLE_REPLICA}

@@ -1,0 +1,146 @@
+"""Several sessions with one embedded tree; `test_tree_contract` asks one of them everything."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.broker.cluster.shared import SharedTree
+from minibroker.clock import SystemClock
+from minibroker.kafka.errors import CoordinationError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from minibroker.broker.cluster.shared import TreeSession
+
+    Sessions = tuple[TreeSession, TreeSession]
+
+
+@pytest.fixture
+async def sessions(tmp_path: Path) -> AsyncIterator[Sessions]:
+    """Two open sessions."""
+    home = SharedTree(tmp_path / "metadata.db", SystemClock())
+    first, second = home.session(), home.session()
+    await first.open()
+    await second.open()
+    yield first, second
+    await first.close()
+    await second.close()
+
+
+async def test_a_session_takes_its_ephemeral_nodes_along(sessions: Sessions) -> None:
+    first, second = sessions
+    await first.create("/mine", ephemeral=True)
+    await second.create("/yours", ephemeral=True)
+    stat = await second.exists("/mine")
+    assert stat is not None
+    assert stat.ephemeral_owner == first.session_id != second.session_id
+    await first.close()
+    assert await second.exists("/mine") is None
+    assert await second.exists("/yours") is not None
+
+
+async def test_the_end_of_a_session_is_told_to_the_others(sessions: Sessions) -> None:
+    first, second = sessions
+    await first.create("/ids")
+    await first.create("/ids/1", ephemeral=True)
+    told = asyncio.Event()
+    await second.watch_children("/ids", told.set)
+    await first.abandon()
+    await told.wait()
+    assert await second.children("/ids") == []
+
+
+async def test_a_session_that_is_over_hears_and_does_nothing(sessions: Sessions) -> None:
+    first, second = sessions
+    heard: list[str] = []
+    await first.create("/node")
+    await first.watch("/node", lambda: heard.append("first"))
+    told = asyncio.Event()
+    await second.watch("/node", told.set)
+    await first.close()
+    await second.set("/node", b"x")
+    await told.wait()
+    assert heard == []
+    with pytest.raises(CoordinationError, match="the session with the metadata tree is over"):
+        await first.get("/node")
+
+
+async def test_lasting_nodes_are_there_for_the_next_sessions(tmp_path: Path) -> None:
+    home = SharedTree(tmp_path / "metadata.db", SystemClock())
+    session = home.session()
+    await session.open()
+    await session.create("/a/b", b"x", make_parents=True)
+    await session.close()
+    later = home.session()
+    await later.open()
+    assert (await later.get("/a/b"))[0] == b"x"
+    await later.close()
+
+
+async def test_a_session_that_is_held_hears_later(sessions: Sessions) -> None:
+    first, second = sessions
+    heard: list[str] = []
+    await first.create("/node")
+    await first.watch("/node", lambda: heard.append("first"))
+    told = asyncio.Event()
+    await second.watch("/node", told.set)
+    first.hold(is_held=True)
+    await second.set("/node", b"x")
+    await told.wait()
+    assert heard == []
+    first.hold(is_held=False)
+    assert heard == ["first"]
+
+
+async def test_a_lost_session_is_followed_by_another(sessions: Sessions) -> None:
+    first, _ = sessions
+    events: list[str] = []
+    first.on_session(lambda event: events.append(event.name))
+    await first.create("/mine", ephemeral=True)
+    before = first.session_id
+    await first.lose_session()
+    assert (await first.exists("/mine"), events) == (None, ["EXPIRED", "RENEWED"])
+    assert first.session_id > before
+    first.hold(is_held=True)
+    await first.lose_session()
+    with pytest.raises(CoordinationError, match="the session with the metadata tree is over"):
+        await first.get("/")
+    assert len(events) == 2
+    first.hold(is_held=False)
+    assert len(events) == 4
+    await first.create("/mine", ephemeral=True)
+
+
+async def test_brokers_that_start_together_go_on_in_the_order_of_their_sessions(
+    sessions: Sessions,
+) -> None:
+    first, second = sessions
+    order: list[int] = []
+
+    async def start(session: TreeSession) -> None:
+        await session.gathered()
+        order.append(session.session_id)
+
+    first._home.gather(2)
+    late = asyncio.create_task(start(second))
+    await asyncio.sleep(0)
+    assert not late.done()
+    await asyncio.gather(start(first), late)
+    assert order == [first.session_id, second.session_id]
+    await first.gathered()  # later it waits for nobody
+
+
+async def test_no_watch_is_called_when_all_stop(sessions: Sessions) -> None:
+    first, second = sessions
+    heard: list[str] = []
+    await first.create("/node")
+    await first.watch("/node", lambda: heard.append("first"))
+    first._home.end_watches()
+    await second.set("/node", b"x")
+    await asyncio.sleep(0)
+    assert heard == []

@@ -1,0 +1,50 @@
+"""Settings of a secured broker from a security protocol and users."""
+
+from __future__ import annotations
+
+import pytest
+
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.config.secured import parse_user, secured_settings, users_text
+from minibroker.kafka.errors import ConfigError
+
+
+def test_users_log_in_on_the_only_listener() -> None:
+    config = BrokerConfig(secured_settings("sasl_plaintext", {"alice": "secret"}))
+    (listener,) = config.listeners
+    assert (listener.name, listener.port) == ("SASL_PLAINTEXT", 0)
+    assert config.inter_broker_listener_name == "SASL_PLAINTEXT"
+    assert config.words("sasl.enabled.mechanisms") == ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+    assert config.unknown_keys == ()
+
+
+def test_plaintext_needs_nothing() -> None:
+    assert secured_settings("PLAINTEXT", {}) == {"listeners": "PLAINTEXT://127.0.0.1:0"}
+
+
+@pytest.mark.parametrize(
+    ("security", "users", "reason"),
+    [
+        ("TLS", {}, "expected one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
+        ("SASL_PLAINTEXT", {}, "give the users"),
+        ("PLAINTEXT", {"a": "s3cret"}, "leave out the users"),
+        ("SASL_PLAINTEXT", {"": "s3cret"}, "may not be empty"),
+        ("SASL_PLAINTEXT", {"a": ""}, "may not be empty"),
+    ],
+)
+def test_other_wishes_are_refused(security: str, users: dict[str, str], reason: str) -> None:
+    with pytest.raises(ConfigError, match=reason) as refused:
+        secured_settings(security, users)
+    assert "s3cret" not in str(refused.value)
+
+
+def test_names_and_passwords_are_quoted() -> None:
+    assert users_text({"a b": 'x"\\y', "c": "z"}) == '"a b"="x\\"\\\\y" "c"="z"'
+
+
+def test_a_password_may_hold_colons() -> None:
+    assert parse_user("alice:a:b") == ("alice", "a:b")
+    for text in ("alice", "alice:", ":s3cret"):
+        with pytest.raises(ConfigError) as refused:
+            parse_user(text)
+        assert "s3cret" not in str(refused.value)

@@ -1,0 +1,288 @@
+"""Membership carries out the steps: records before answers, timers, all are answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.broker.groups.classic.group import ClassicGroup, State
+from minibroker.broker.groups.classic.membership import ClassicMembership, new_member_id
+from minibroker.broker.groups.classic.stored import group_of
+from minibroker.broker.groups.group import Group
+from minibroker.broker.groups.member_requests import Join, JoinAnswer, Leaving, Sync
+from minibroker.broker.groups.records import decode_record
+from minibroker.broker.groups.steps import ClassicSettings
+from minibroker.broker.timers import Timers
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from tests.support.in_process import ManualClock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minibroker.broker.groups.group import GroupRecord
+
+SESSION_MS = 10_000
+
+
+class Shard:
+    """The part of a `GroupShard` that membership needs: groups, and a journal that may refuse."""
+
+    def __init__(self, index: int = 0) -> None:
+        self.index = index
+        self.groups: dict[str, Group] = {}
+        self.records: list[GroupRecord] = []
+        self.failure: ErrorCode | None = None
+
+    def write(
+        self,
+        records: list[GroupRecord],
+        *,
+        then: Callable[[], None],
+        failed: Callable[[ErrorCode], None] | None = None,
+        apply: Callable[[], None] | None = None,
+    ) -> None:
+        if self.failure is not None:
+            raise KafkaError(self.failure)
+        self.records += records
+        if apply is not None:
+            apply()
+        else:
+            group = self.last_stored()
+            self.groups[group.group_id] = group
+        then()
+
+    def when_visible(
+        self, then: Callable[[], None], failed: Callable[[ErrorCode], None] | None = None
+    ) -> None:
+        then()
+
+    def last_stored(self) -> ClassicGroup:
+        entry = decode_record(*self.records[-1])
+        assert entry is not None
+        return group_of(entry.key.group, entry.value)
+
+
+class Rig:
+    """Membership on a clock moved by hand, with one shard."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.timers = Timers(self.clock)
+        self.shard: Any = Shard()
+        self.membership = ClassicMembership(
+            clock=self.clock,
+            timers=self.timers,
+            settings=ClassicSettings(0, 10, 1_000, 60_000),
+            new_member_id=lambda name: f"{name}-1",
+        )
+
+    @property
+    def group(self) -> ClassicGroup:
+        group = self.shard.groups["g"]
+        assert isinstance(group, ClassicGroup)
+        return group
+
+    def join(self, name: str, member_id: str = "", **other: Any) -> list[Any]:
+        """Join; the answers, at most one, come into the list."""
+        answers: list[Any] = []
+        join = Join(
+            member_id, None, name, "/h", "consumer", (("range", b""),), SESSION_MS, SESSION_MS
+        )
+        self.membership.join(self.shard, "g", join._replace(**other), answers.append)
+        return answers
+
+    def sync(self, member_id: str, generation: int, **shares: bytes) -> list[Any]:
+        answers: list[Any] = []
+        named = {name.replace("_", "-"): share for name, share in shares.items()}
+        sync = Sync(member_id, None, generation, None, None, named)
+        self.membership.sync(self.shard, "g", sync, answers.append)
+        return answers
+
+    def leave(self, *leaving: Leaving) -> Any:
+        """One code per entry, or the error of the whole request."""
+        answers: list[Any] = []
+        self.membership.leave(self.shard, "g", leaving, answers.append)
+        (codes,) = answers
+        return codes
+
+    def stable(self) -> None:
+        """One member, a-1, in generation 1."""
+        joined = self.join("a")
+        self.clock.advance(0)
+        assert joined[0].error is ErrorCode.NONE
+        assert self.sync("a-1", 1, a_1=b"share")[0].assignment == b"share"
+
+
+@pytest.fixture
+async def rig() -> Rig:
+    return Rig()
+
+
+def test_the_id_of_a_new_member_can_be_answered() -> None:
+    """A longer one made the answer impossible, and every later DescribeGroups of the group."""
+    member_id = new_member_id("ä" * 32_767)
+    assert member_id.startswith("ä" * 8_000)
+    assert len(member_id.encode()) < 32_767
+
+
+def test_member_ids_are_the_clients_name_and_random() -> None:
+    first, second = new_member_id("client"), new_member_id("client")
+    assert first != second
+    assert first.startswith("client-")
+    assert len(first) == len("client-") + 36
+
+
+async def test_a_new_group_is_stored_before_anything_else(rig: Rig) -> None:
+    rig.join("a")
+    stored = rig.shard.last_stored()
+    assert stored.is_simple
+    assert stored.generation_id == 0
+
+
+async def test_a_group_that_cannot_be_stored_does_not_come_to_be(rig: Rig) -> None:
+    rig.shard.failure = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    (answer,) = rig.join("a")
+    assert (answer.error, answer.member_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, "")
+    assert rig.shard.groups == {}
+    assert len(rig.timers) == 0
+
+
+async def test_shares_are_stored_before_they_are_given(rig: Rig) -> None:
+    rig.stable()
+    assert rig.shard.last_stored().members["a-1"].assignment == b"share"
+    assert rig.group.state is State.STABLE
+
+
+async def test_shares_that_cannot_be_stored_are_not_given(rig: Rig) -> None:
+    joined = rig.join("a")
+    rig.clock.advance(0)
+    assert joined[0].generation_id == 1
+    rig.shard.failure = ErrorCode.NOT_COORDINATOR
+    (answer,) = rig.sync("a-1", 1, a_1=b"share")
+    assert (answer.error, answer.assignment) == (ErrorCode.NOT_COORDINATOR, b"")
+    assert rig.group.state is State.PREPARING_REBALANCE
+
+
+@pytest.mark.parametrize("session_ms", [999, 60_001])
+async def test_sessions_out_of_bounds_are_refused(rig: Rig, session_ms: int) -> None:
+    (answer,) = rig.join("a", session_timeout_ms=session_ms)
+    assert answer.error is ErrorCode.INVALID_SESSION_TIMEOUT
+    assert rig.shard.groups == {}
+
+
+async def test_a_member_id_makes_no_group(rig: Rig) -> None:
+    (answer,) = rig.join("a", "a-1")
+    assert (answer.error, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "a-1")
+    assert rig.shard.groups == {}
+
+
+async def test_requests_to_a_group_that_is_not_there(rig: Rig) -> None:
+    assert rig.sync("a-1", 1)[0].error is ErrorCode.UNKNOWN_MEMBER_ID
+    unknown = ErrorCode.UNKNOWN_MEMBER_ID
+    assert rig.membership.heartbeat(rig.shard, "g", "a-1", None, 1) is unknown
+    assert rig.leave(*[Leaving("a-1", None)] * 2) == [unknown] * 2
+
+
+async def test_a_silent_member_goes_and_a_heartbeat_keeps_it(rig: Rig) -> None:
+    rig.stable()
+    rig.clock.advance(SESSION_MS - 1)
+    assert rig.membership.heartbeat(rig.shard, "g", "a-1", None, 1) is ErrorCode.NONE
+    rig.clock.advance(SESSION_MS - 1)
+    rig.membership.keep_alive(rig.shard, rig.group, "a-1")
+    rig.clock.advance(SESSION_MS - 1)
+    assert rig.group.state is State.STABLE
+    rig.clock.advance(1)
+    assert rig.group.state is State.EMPTY
+    assert rig.shard.last_stored().is_empty
+    assert len(rig.timers) == 0
+
+
+async def test_many_heartbeats_make_no_timers(rig: Rig) -> None:
+    rig.stable()
+    before = len(rig.timers._heap)
+    for _ in range(1000):
+        rig.membership.heartbeat(rig.shard, "g", "a-1", None, 1)
+        rig.clock.advance(1)
+    assert len(rig.timers._heap) == before
+
+
+async def test_the_last_member_that_leaves_ends_the_group(rig: Rig) -> None:
+    rig.stable()
+    codes = rig.leave(Leaving("a-1", None))
+    assert codes == [ErrorCode.NONE]
+    assert rig.shard.last_stored().is_empty
+    assert len(rig.timers) == 0
+
+
+async def test_a_leave_whose_record_is_refused_is_an_error(rig: Rig) -> None:
+    """The member is out all the same, as in Kafka 4.4."""
+    rig.stable()
+    rig.shard.failure = ErrorCode.NOT_COORDINATOR
+    refused = rig.leave(Leaving("a-1", None))
+    assert isinstance(refused, KafkaError)
+    assert refused.code is ErrorCode.NOT_COORDINATOR
+    assert rig.group.is_empty
+
+
+async def test_a_loaded_group_has_its_sessions(rig: Rig) -> None:
+    rig.shard.groups["g"] = ClassicGroup("g", 0)
+    rig.stable()
+    rig.shard.groups["g"] = rig.shard.last_stored()
+    rig.membership.on_shard_unloaded(Shard(1))  # type: ignore[arg-type]
+    rig.membership.on_shard_loaded(rig.shard)
+    rig.clock.advance(SESSION_MS)
+    assert rig.group.state is State.EMPTY
+
+
+async def test_a_waiting_member_is_answered_when_the_partition_goes(rig: Rig) -> None:
+    rig.stable()
+    joining = rig.join("b")
+    rig.membership.on_shard_unloaded(rig.shard)
+    assert joining == [JoinAnswer(ErrorCode.NOT_COORDINATOR, "b-1")]
+    assert len(rig.timers) == 0
+    rig.clock.advance(SESSION_MS)
+    with pytest.raises(KafkaError, match="COORDINATOR_NOT_AVAILABLE"):
+        rig.leave(Leaving("a-1", None))
+
+
+async def test_a_released_group_has_no_timers(rig: Rig) -> None:
+    rig.stable()
+    invited = rig.join("b", is_member_id_required=True)
+    assert invited[0].error is ErrorCode.MEMBER_ID_REQUIRED
+    joining = rig.join("c")
+    rig.membership.release(rig.shard, rig.group, ErrorCode.REBALANCE_IN_PROGRESS)
+    assert joining[0].error is ErrorCode.REBALANCE_IN_PROGRESS
+    assert len(rig.timers) == 0
+
+
+async def test_an_adopted_group_rebalances_if_there_is_a_reason(rig: Rig) -> None:
+    rig.stable()
+    rig.membership.adopt(rig.shard, rig.group)
+    assert rig.group.state is State.STABLE
+    rig.membership.adopt(rig.shard, rig.group, "somebody left")
+    assert rig.group.state is State.PREPARING_REBALANCE
+    rig.clock.advance(SESSION_MS)
+    assert rig.group.state is State.EMPTY
+
+
+async def test_an_empty_group_of_another_kind_gives_way(rig: Rig) -> None:
+    class Empty(Group):
+        def tombstones(self) -> list[GroupRecord]:
+            return [(b"its key", None)]
+
+    rig.shard.groups["g"] = Empty("g")
+    rig.join("a")
+    assert rig.shard.records[0] == (b"its key", None)
+    assert rig.group.members
+
+
+async def test_static_members_need_a_record_that_names_them(rig: Rig) -> None:
+    old = ClassicMembership(
+        clock=rig.clock, timers=rig.timers, settings=ClassicSettings(0, 10, 1, 2), value_version=2
+    )
+    old.check_instance_id(None)
+    rig.membership.check_instance_id("one")
+    with pytest.raises(KafkaError, match="UNSUPPORTED_VERSION"):
+        old.check_instance_id("one")

@@ -1,0 +1,198 @@
+"""CreateTopics: defaults, assignments, configurations, what is refused, every version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import CoordinationError
+from minibroker.kafka.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from tests.support.record_requests import id_of
+
+if TYPE_CHECKING:
+    from tests.support.in_process import InProcessBroker, RawClient
+
+VERSIONS = range(8)
+
+
+def topic(
+    name: str = "new",
+    partitions: int = 1,
+    replicas: int = 1,
+    *,
+    assignment: dict[int, list[int]] | None = None,
+    configs: dict[str, str | None] | None = None,
+) -> CreatableTopic:
+    return CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=replicas,
+        assignments=[
+            CreatableReplicaAssignment(partition_index=index, broker_ids=brokers)
+            for index, brokers in (assignment or {}).items()
+        ],
+        configs=[
+            CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()
+        ],
+    )
+
+
+async def create(client: RawClient, *topics: CreatableTopic, version: int = 5, **more: Any) -> Any:
+    request = CreateTopicsRequest(topics=list(topics), timeout_ms=10_000, **more)
+    return (await client.call(request, version)).topics
+
+
+async def code(client: RawClient, wanted: CreatableTopic, version: int = 5) -> ErrorCode:
+    (result,) = await create(client, wanted, version=version)
+    return ErrorCode(result.error_code)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_topic_is_there_when_the_answer_comes(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    (result,) = await create(client, topic("new", 3), version=version)
+    assert (result.name, result.error_code) == ("new", 0)
+    for index in range(3):
+        running.partitions.get("new", index)
+    if version >= 5:
+        assert (result.num_partitions, result.replication_factor) == (3, 1)
+        entries = {entry.name: entry for entry in result.configs}
+        assert entries["retention.ms"].value == "604800000"
+    if version >= 7:
+        assert result.topic_id == id_of(running, "new")
+
+
+async def test_defaults_by_minus_1(client: RawClient) -> None:
+    (result,) = await create(client, topic("new", -1, -1))
+    assert (result.error_code, result.num_partitions, result.replication_factor) == (0, 1, 1)
+
+
+async def test_configurations_are_kept_and_told(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    (result,) = await create(client, topic(configs={"retention.ms": "1000"}))
+    (entry,) = [entry for entry in result.configs if entry.name == "retention.ms"]
+    assert entry.value == "1000"
+    assert running.broker.cluster.config_of("topics", "new") == {"retention.ms": "1000"}
+    assert running.partitions.get("new", 0).log.config.retention_ms == 1000
+
+
+async def test_an_assignment(running: InProcessBroker, client: RawClient) -> None:
+    (result,) = await create(client, topic("new", -1, -1, assignment={0: [0], 1: [0]}))
+    assert (result.error_code, result.num_partitions) == (0, 2)
+    running.partitions.get("new", 1)
+
+
+async def test_validate_only_makes_nothing(running: InProcessBroker, client: RawClient) -> None:
+    (result,) = await create(client, topic("new", 3), validate_only=True)
+    assert (result.error_code, result.num_partitions) == (0, 3)
+    assert "new" not in running.broker.cluster.image.topics
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_topic_that_exists(client: RawClient, version: int) -> None:
+    assert await code(client, topic("t"), version) == ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a b", "a/b", "x" * 250])
+async def test_illegal_names(client: RawClient, name: str) -> None:
+    assert await code(client, topic(name)) == ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (topic(partitions=0), ErrorCode.INVALID_PARTITIONS),
+        (topic(partitions=-2), ErrorCode.INVALID_PARTITIONS),
+        (topic(replicas=0), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (topic(replicas=2), ErrorCode.INVALID_REPLICATION_FACTOR),
+        (topic(configs={"no.such.key": "1"}), ErrorCode.INVALID_CONFIG),
+        (topic(configs={"retention.ms": "soon"}), ErrorCode.INVALID_CONFIG),
+        (topic(configs={"retention.ms": None}), ErrorCode.INVALID_CONFIG),
+        (topic(assignment={0: [0]}), ErrorCode.INVALID_REQUEST),
+        (topic("__cluster_metadata"), ErrorCode.INVALID_REQUEST),
+    ],
+)
+async def test_wrong_requests_are_refused(
+    running: InProcessBroker, client: RawClient, wanted: CreatableTopic, expected: ErrorCode
+) -> None:
+    (result,) = await create(client, wanted)
+    assert result.error_code == expected
+    assert result.error_message
+    assert set(running.broker.cluster.image.topics) == {"t"}
+
+
+@pytest.mark.parametrize(
+    "assignment", [{0: []}, {0: [0, 0]}, {1: [0]}, {0: [0], 2: [0]}, {0: [5]}, {0: [-1]}]
+)
+async def test_assignments_that_are_refused(
+    client: RawClient, assignment: dict[int, list[int]]
+) -> None:
+    wanted = topic(partitions=-1, replicas=-1, assignment=assignment)
+    assert await code(client, wanted) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+async def test_topics_of_a_request_stand_for_themselves(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    results = await create(
+        client, topic("a"), topic("b c"), topic("d"), topic("twice"), topic("twice")
+    )
+    assert [(r.name, ErrorCode(r.error_code).name) for r in results] == [
+        ("a", "NONE"),
+        ("b c", "INVALID_TOPIC_EXCEPTION"),
+        ("d", "NONE"),
+        ("twice", "INVALID_REQUEST"),
+    ]
+    assert set(running.broker.cluster.image.topics) == {"t", "a", "d"}
+
+
+async def test_no_time_is_a_time_out_though_the_topic_is_made(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    answer = await client.call(CreateTopicsRequest(topics=[topic()], timeout_ms=0), 5)
+    assert answer.topics[0].error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert "new" in running.broker.cluster.image.topics
+
+
+async def test_a_tree_that_is_away_is_a_retriable_error(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: Any, **__: Any) -> None:
+        raise CoordinationError("the tree is away")
+
+    monkeypatch.setattr(type(running.broker.cluster), "create_topic", away)
+    found = await code(client, topic())
+    assert found == ErrorCode.REQUEST_TIMED_OUT
+    assert found.retriable
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_too_many_partitions_are_refused_and_nothing_is_made(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    """One frame of 60 bytes asked for 2^30 partitions, and the broker made them one by one."""
+    topics = [topic("small"), topic("big", 2**30)]
+    results = await create(client, *topics, version=version)
+    assert {result.error_code for result in results} == {ErrorCode.POLICY_VIOLATION}
+    if version >= 1:
+        assert results[0].error_message == "Excessively large number of partitions per request."
+    assert set(running.broker.cluster.image.topics) == {"t"}
+
+
+async def test_the_partitions_of_all_topics_of_a_request_count(client: RawClient) -> None:
+    results = await create(client, *(topic(f"n{index}", 1_001) for index in range(10)))
+    assert {result.error_code for result in results} == {ErrorCode.POLICY_VIOLATION}
+
+
+async def test_a_topic_and_its_configs_count_beside_its_partitions(client: RawClient) -> None:
+    (result,) = await create(client, topic("n", 9_999, configs={"retention.ms": "1"}))
+    assert result.error_message == "Unable to perform excessively large batch operation."

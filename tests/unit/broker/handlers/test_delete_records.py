@@ -1,0 +1,215 @@
+"""DeleteRecords: where partitions start, and what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.broker.handlers import delete_records
+from minibroker.broker.partitions.role import Follower, Leader, OfflineReason, go_offline
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from tests.support.record_requests import asking, earliest, fill, first, part
+from tests.support.waiting import eventually
+
+if TYPE_CHECKING:
+    from minibroker.broker.partitions.partition import Partition
+    from tests.support.in_process import InProcessBroker, ManualClock, RawClient
+
+CHECK_MS = 1_000
+DELAY_MS = 5_000
+LATER_MS = 600_000
+FOLLOWER = 9
+
+
+@pytest.fixture
+def settings() -> dict[str, str]:
+    return {
+        "log.retention.check.interval.ms": str(CHECK_MS),
+        "log.initial.task.delay.ms": str(CHECK_MS),
+        "log.segment.delete.delay.ms": str(DELAY_MS),
+    }
+
+
+def request_for(offsets: dict[int, int], name: str = "t") -> DeleteRecordsRequest:
+    return DeleteRecordsRequest(
+        topics=[
+            DeleteRecordsTopic(
+                name=name,
+                partitions=[
+                    DeleteRecordsPartition(partition_index=index, offset=offset)
+                    for index, offset in offsets.items()
+                ],
+            )
+        ],
+        timeout_ms=1000,
+    )
+
+
+async def delete(
+    client: RawClient, offset: int, version: int = 2, *, name: str = "t", index: int = 0
+) -> Any:
+    answer = await client.call(request_for({index: offset}, name), version)
+    return answer.topics[0].partitions[0]
+
+
+@pytest.mark.parametrize("version", range(3))
+async def test_the_partition_starts_there(client: RawClient, version: int) -> None:
+    await fill(client, b"a", b"b", b"c")
+    done = await delete(client, 2, version)
+    assert (done.error_code, done.low_watermark) == (0, 2)
+    assert await earliest(client) == 2
+    found = first(await client.call(asking(part(offset=1)), 12))
+    assert found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert first(await client.call(asking(part(offset=2)), 12)).log_start_offset == 2
+    # Going back changes nothing and is no error.
+    assert (await delete(client, 1, version)).low_watermark == 2
+
+
+async def test_minus_one_is_the_high_watermark(client: RawClient) -> None:
+    await fill(client, b"a", b"b", b"c")
+    assert (await delete(client, -1)).low_watermark == 3
+    assert await earliest(client) == 3
+
+
+@pytest.mark.parametrize("offset", [4, -2])
+async def test_offsets_that_do_not_exist(client: RawClient, offset: int) -> None:
+    await fill(client, b"a", b"b", b"c")
+    done = await delete(client, offset)
+    assert (done.error_code, done.low_watermark) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
+    assert await earliest(client) == 0
+
+
+@pytest.mark.parametrize(("name", "index"), [("nowhere", 0), ("t", 9), ("t", -1)])
+async def test_places_that_do_not_exist(client: RawClient, name: str, index: int) -> None:
+    done = await delete(client, 0, name=name, index=index)
+    assert (done.error_code, done.low_watermark) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
+
+
+async def test_a_topic_that_is_only_compacted_refuses(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    await running.create_topic("compacted", cleanup_policy="compact")
+    await running.create_topic("both", cleanup_policy="compact,delete")
+    assert (await delete(client, 0, name="compacted")).error_code == ErrorCode.POLICY_VIOLATION
+    assert (await delete(client, 0, name="both")).error_code == 0
+
+
+async def test_internal_topics_refuse(running: InProcessBroker, client: RawClient) -> None:
+    await running.create_topic("__consumer_offsets", cleanup_policy="compact")
+    done = await delete(client, 0, name="__consumer_offsets")
+    assert done.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+async def test_a_partition_named_twice_goes_by_the_last(client: RawClient) -> None:
+    await fill(client, b"a", b"b", b"c")
+    request = request_for({0: 1})
+    request.topics += request_for({0: 2}).topics
+    answer = await client.call(request, 2)
+    [topic] = answer.topics
+    [result] = topic.partitions
+    assert result.low_watermark == 2
+
+
+async def test_the_files_below_it_go_with_the_next_check_and_after_the_delay(
+    running: InProcessBroker, client: RawClient, clock: ManualClock
+) -> None:
+    log = running.partitions.get("t", 0).log
+    for _ in range(5):
+        await fill(client, b"x")
+        log.roll()
+    assert (await delete(client, 4)).low_watermark == 4
+    old = [Path(segment.log_path) for segment in list(log.segments)[:4]]
+    deleted = [path.with_suffix(".log.deleted") for path in old]
+    assert all(path.exists() for path in old)
+    clock.advance(CHECK_MS)
+    assert log.segments.base_offsets == [4, 5]
+    assert not any(path.exists() for path in old)
+    assert all(path.exists() for path in deleted)
+    clock.advance(DELAY_MS)
+    running.broker.directory_workers.close()  # what it was asked to do is done then
+    assert not any(path.exists() for path in deleted)
+
+
+@pytest.fixture
+async def led(running: InProcessBroker, client: RawClient) -> Partition:
+    """Return `t`-0 with three records; broker 9 has fetched them all."""
+    await fill(client, b"a", b"b", b"c")
+    partition = running.partitions.get("t", 0)
+    rules = running.partitions.replica_rules._replace(is_alive=lambda _: True)
+    both = [rules.broker_id, FOLLOWER]
+    role = partition.role
+    assert isinstance(role, Leader)
+    partition.take_role(role._replace(replicas=both, metadata_isr=both), rules)
+    partition.follower_fetched(FOLLOWER, 3, 0)
+    return partition
+
+
+async def deleting(client: RawClient, led: Partition, timeout_ms: int = LATER_MS) -> Any:
+    """Ask to delete two records; return the task of the answer, which waits for the follower."""
+    request = request_for({0: 2})
+    request.timeout_ms = timeout_ms
+    task = asyncio.ensure_future(client.call(request, 2))
+    await eventually(lambda: led.log_start_offset == 2)
+    return task
+
+
+def outcome(answer: Any) -> tuple[int, int]:
+    result = answer.topics[0].partitions[0]
+    return result.error_code, result.low_watermark
+
+
+async def test_the_answer_waits_until_the_follower_has_deleted(
+    client: RawClient, led: Partition
+) -> None:
+    task = await deleting(client, led)
+    assert led.replicas is not None
+    led.follower_fetched(FOLLOWER, 3, 1)
+    assert len(led.replicas.deletions) == 1
+    led.follower_fetched(FOLLOWER, 3, 2)
+    assert outcome(await task) == (0, 2)
+
+
+async def test_a_follower_that_takes_too_long_is_a_time_out(
+    client: RawClient, led: Partition
+) -> None:
+    task = await deleting(client, led, timeout_ms=1)
+    assert outcome(await task) == (ErrorCode.REQUEST_TIMED_OUT, 0)
+
+
+async def test_the_answer_says_that_another_broker_leads_meanwhile(
+    client: RawClient, led: Partition
+) -> None:
+    task = await deleting(client, led)
+    led.take_role(Follower(1, -1, FOLLOWER))
+    assert outcome(await task) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+
+
+async def test_the_answer_says_that_the_topic_is_deleted_meanwhile(
+    running: InProcessBroker, client: RawClient, led: Partition
+) -> None:
+    task = await deleting(client, led)
+    await running.broker.cluster.delete_topic("t")
+    assert outcome(await task) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
+
+
+async def test_the_answer_says_that_the_directory_failed_meanwhile(
+    client: RawClient, led: Partition
+) -> None:
+    task = await deleting(client, led)
+    led.take_role(go_offline(led.role, OfflineReason.DIRECTORY_FAILED))
+    assert outcome(await task) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
+
+
+def test_one_error_for_all() -> None:
+    answer = delete_records.error_response(
+        request_for({0: 1, 1: 1}), 2, ErrorCode.UNKNOWN_SERVER_ERROR, None
+    )
+    assert [result.error_code for result in answer.topics[0].partitions] == [-1, -1]

@@ -1,0 +1,203 @@
+"""DescribeConfigs at every version; what the values are is tested with config/describe."""
+
+from __future__ import annotations
+
+import logging
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.broker import slices
+from minibroker.broker.handlers import describe_configs
+from minibroker.broker.handlers.describe_configs import handle
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from minibroker.kafka.protocol.primitives import Reader, Writer
+from tests.support.turns import Turns
+from tests.unit.broker.handlers.config_services import make_context
+
+if TYPE_CHECKING:
+    from minibroker.broker.handlers.context import Services
+
+
+def ask(
+    context: object,
+    kind: int,
+    name: str,
+    keys: list[str] | None = None,
+    *,
+    synonyms: bool = False,
+    documentation: bool = False,
+) -> DescribeConfigsResult:
+    request = DescribeConfigsRequest(
+        resources=[
+            DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=keys)
+        ],
+        include_synonyms=synonyms,
+        include_documentation=documentation,
+    )
+    response = handle(context, request)  # type: ignore[arg-type]
+    assert isinstance(response, DescribeConfigsResponse)
+    (result,) = response.results
+    assert (result.resource_type, result.resource_name) == (kind, name)
+    return result
+
+
+def found(result: DescribeConfigsResult, name: str) -> DescribeConfigsResourceResult:
+    assert result.error_code == 0, result.error_message
+    (config,) = [config for config in result.configs if config.name == name]
+    return config
+
+
+def test_a_topics_setting() -> None:
+    context = make_context(4)
+    context.services.cluster.image.configs = {"topics": {"t": {"cleanup.policy": "compact"}}}
+    config = found(ask(context, 2, "t", synonyms=True, documentation=True), "cleanup.policy")
+    assert (config.value, config.config_source, config.config_type) == ("compact", 1, 7)
+    assert not config.read_only
+    assert [(s.name, s.value, s.source) for s in config.synonyms] == [
+        ("cleanup.policy", "compact", 1),
+        ("log.cleanup.policy", "delete", 5),
+    ]
+    assert config.documentation is not None
+
+
+def test_layers_and_texts_come_only_when_asked_for() -> None:
+    config = found(ask(make_context(4), 2, "t"), "cleanup.policy")
+    assert config.synonyms == []
+    assert config.documentation is None
+
+
+@pytest.mark.parametrize("keys", [None, []])
+def test_null_and_an_empty_list_ask_for_all_keys(keys: list[str] | None) -> None:
+    assert len(ask(make_context(4), 2, "t", keys).configs) == 36
+
+
+def test_the_broker_answers_for_itself() -> None:
+    """Clients look for these keys, and for read-only and sensitive ones."""
+    result = ask(make_context(4, {"ssl.key.password": ""}), 4, "0")
+    for name in ("min.insync.replicas", "default.replication.factor", "num.partitions"):
+        assert found(result, name).value == "1"
+    assert found(result, "auto.create.topics.enable").value == "true"
+    assert found(result, "broker.id").read_only
+    secret = found(result, "ssl.key.password")
+    assert (secret.value, secret.is_sensitive, secret.config_type) == (None, True, 9)
+
+
+def test_cluster_wide_values_are_those_set_at_run_time() -> None:
+    context = make_context(4)
+    assert ask(context, 4, "").configs == []
+    context.services.dynamic.set_cluster_default({"log.segment.bytes": "1000"})
+    config = found(ask(context, 4, ""), "log.segment.bytes")
+    assert (config.value, config.config_source, config.read_only) == ("1000", 3, False)
+
+
+def test_loggers_groups_and_client_metrics() -> None:
+    logging.getLogger("tests.describe").setLevel(logging.ERROR)
+    context = make_context(4)
+    config = found(ask(context, 8, "0", ["tests.describe"]), "tests.describe")
+    assert (config.value, config.config_source, config.config_type) == ("ERROR", 6, 0)
+    group = found(ask(context, 32, "g", documentation=True), "consumer.session.timeout.ms")
+    assert (group.value, group.config_source) == ("45000", 5)
+    assert group.documentation
+    metrics = found(ask(context, 16, "s", documentation=True), "interval.ms")
+    assert (metrics.value, metrics.config_source) == ("300000", 5)
+    assert metrics.documentation
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "code", "message"),
+    [
+        (2, "nowhere", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ""),
+        (4, "one", ErrorCode.INVALID_REQUEST, "Broker id must be an integer, but it is: one"),
+        (8, "", ErrorCode.INVALID_REQUEST, "Broker id must not be empty"),
+        (8, "x", ErrorCode.INVALID_REQUEST, "Broker id must be an integer, but it is: x"),
+        (16, "", ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty"),
+        (32, "", ErrorCode.INVALID_REQUEST, "Group name must not be empty"),
+        (1, "x", ErrorCode.INVALID_REQUEST, "Unsupported resource type: 1"),
+    ],
+)
+def test_unknown_resources_are_refused(
+    kind: int, name: str, code: ErrorCode, message: str | None
+) -> None:
+    result = ask(make_context(4), kind, name)
+    assert (result.error_code, result.error_message, result.configs) == (code, message, [])
+
+
+def test_another_brokers_settings_are_not_here() -> None:
+    result = ask(make_context(4), 4, "3")
+    assert result.error_code == ErrorCode.INVALID_REQUEST
+    assert result.error_message is not None
+    assert result.error_message.startswith("Unexpected broker id, expected 0")
+
+
+def test_an_illegal_topic_name_is_told_from_an_unknown_one() -> None:
+    assert ask(make_context(4), 2, "a b").error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def written(response: object, version: int) -> DescribeConfigsResponse:
+    """Return what a client reads."""
+    assert isinstance(response, DescribeConfigsResponse)
+    writer = Writer()
+    response.write(writer, version)
+    return DescribeConfigsResponse.read(Reader(b"".join(writer.parts())), version)
+
+
+@pytest.mark.parametrize("version", range(5))
+async def test_many_resources_are_described_once_each_and_in_turns(
+    version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that is repeated costs its bytes in the answer, as with Kafka, and no more."""
+    context = make_context(version)
+    described = []
+    describe = describe_configs._describe
+
+    def counted(services: Services, *wish: Any) -> DescribeConfigsResult:
+        described.append(wish)
+        return describe(services, *wish)
+
+    monkeypatch.setattr(describe_configs, "_describe", counted)
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    wishes = [("t", None), ("nowhere", None), ("t", ["retention.ms"]), ("a b", [])]
+    resources = [
+        DescribeConfigsResource(resource_type=2, resource_name=name, configuration_keys=keys)
+        for name, keys in wishes * 20
+    ]
+    turns = Turns()
+    many = handle(context, DescribeConfigsRequest(resources=resources))
+    assert isawaitable(many)
+    results = written(await many, version).results
+    assert turns.stop() >= len(resources)
+    assert len(described) == len(wishes)
+    few = written(handle(context, DescribeConfigsRequest(resources=resources[:4])), version).results
+    assert [repr(result) for result in results] == [repr(result) for result in few * 20]
+    assert [result.error_code for result in few] == [0, 3, 0, 17]
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_every_version_carries_the_answer(version: int) -> None:
+    context = make_context(version, {"num.partitions": "3"})
+    context.services.cluster.image.configs = {"topics": {"t": {"retention.ms": "5"}}}
+    request = DescribeConfigsRequest(
+        resources=[
+            DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)
+            for kind, name in ((2, "t"), (4, "0"), (8, "0"), (4, "9"))
+        ],
+        include_synonyms=version >= 1,
+        include_documentation=version >= 3,
+    )
+    read = written(handle(context, request), version)
+    topic = found(read.results[0], "retention.ms")
+    assert topic.value == "5"
+    assert [result.error_code for result in read.results] == [0, 0, 0, 42]
+    if version == 0:
+        assert not any(config.is_default for result in read.results for config in result.configs)
+    else:
+        assert topic.config_source == 1

@@ -1,0 +1,67 @@
+"""DescribeLogDirs: directories, partitions, sizes, room, a disk that is gone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import StorageError
+from minibroker.kafka.protocol.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+)
+from tests.support.in_process import batch_of
+from tests.support.record_requests import produce
+
+if TYPE_CHECKING:
+    from tests.support.in_process import InProcessBroker, RawClient
+
+
+@pytest.mark.parametrize("version", range(6))
+async def test_every_partition_and_its_size(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    batch = batch_of(b"x" * 100)
+    await client.call(produce(batch), 9)
+    answer = await client.call(DescribeLogDirsRequest(topics=None), version)
+    (directory,) = answer.results
+    assert directory.error_code == 0
+    assert directory.log_dir == running.settings["log.dirs"]
+    (topic,) = directory.topics
+    sizes = {part.partition_index: part.partition_size for part in topic.partitions}
+    assert (topic.name, sizes) == ("t", {0: len(batch), 1: 0})
+    assert all(part.offset_lag == 0 for part in topic.partitions)
+    assert not any(part.is_future_key for part in topic.partitions)
+    if version >= 4:
+        assert directory.total_bytes >= directory.usable_bytes > 0
+
+
+@pytest.mark.parametrize("version", range(1, 6))
+async def test_only_what_is_asked_for(client: RawClient, version: int) -> None:
+    request = DescribeLogDirsRequest(
+        topics=[
+            DescribableLogDirTopic(topic="t", partitions=[1, 9]),
+            DescribableLogDirTopic(topic="nowhere", partitions=[0]),
+        ]
+    )
+    (directory,) = (await client.call(request, version)).results
+    assert [
+        (topic.name, [part.partition_index for part in topic.partitions])
+        for topic in directory.topics
+    ] == [("t", [1])]
+    (directory,) = (await client.call(DescribeLogDirsRequest(topics=[]), version)).results
+    assert directory.topics == []
+
+
+async def test_a_disk_that_is_gone(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> None:
+        raise StorageError("gone")
+
+    monkeypatch.setattr(type(running.broker.logs), "space_of", gone)
+    (directory,) = (await client.call(DescribeLogDirsRequest(topics=None), 4)).results
+    assert directory.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert directory.topics == []

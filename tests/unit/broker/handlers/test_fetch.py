@@ -1,0 +1,311 @@
+"""Fetch: limits, waiting, isolation, epochs, sessions, topic ids, places that do not exist."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.broker.partitions.role import Follower
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.fetch import ReplicaState
+from tests.support.in_process import START_MS, batch_of
+from tests.support.record_requests import (
+    asking,
+    fill,
+    first,
+    id_of,
+    offsets_in,
+    part,
+    produce,
+    told,
+)
+from tests.support.waiting import eventually
+from tests.unit.broker.partitions.conftest import Claim
+
+if TYPE_CHECKING:
+    from tests.support.in_process import InProcessBroker, RawClient
+
+VERSIONS = range(4, 19)
+ONE_BATCH = len(batch_of(b"x"))
+
+
+# Reading.
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_records_come_with_the_marks_of_the_partition(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    await fill(client, b"a", b"b")
+    request = asking(part(offset=1), topic_id=id_of(running))
+    answer = await client.call(request, version)
+    found = first(answer)
+    assert (found.error_code, found.high_watermark, found.last_stable_offset) == (0, 2, 2)
+    if version >= 5:
+        assert found.log_start_offset == 0
+    assert offsets_in(found.records) == [1]
+    if version >= 13:
+        assert answer.responses[0].topic_id == id_of(running)
+    else:
+        assert answer.responses[0].topic == "t"
+
+
+async def test_the_end_of_the_log_gives_nothing(client: RawClient) -> None:
+    await fill(client, b"a")
+    assert told(await client.call(asking(part(offset=1)), 11)) == {0: (0, 1, 0)}
+
+
+@pytest.mark.parametrize("offset", [2, -1, 1 << 40])
+async def test_an_offset_outside_the_log(client: RawClient, offset: int) -> None:
+    await fill(client, b"a")
+    found = first(await client.call(asking(part(offset=offset)), 11))
+    assert found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert found.high_watermark == -1
+    assert len(found.records or b"") == 0
+
+
+async def test_the_first_batch_comes_whole_whatever_the_limits(client: RawClient) -> None:
+    await fill(client, b"a" * 1000, b"b" * 1000)
+    answer = await client.call(asking(part(max_bytes=1), max_bytes=1), 11)
+    assert offsets_in(first(answer).records) == [0]
+    assert len(first(answer).records) > 1000
+
+
+async def test_only_the_first_partition_may_go_over_the_limit(client: RawClient) -> None:
+    for index in (0, 1):
+        await fill(client, b"a" * 1000, index=index)
+    answer = await client.call(asking(part(0), part(1), max_bytes=100), 11)
+    sizes = {index: size for index, (_, _, size) in told(answer).items()}
+    assert sizes[0] > 1000
+    assert sizes[1] == 0
+
+
+async def test_a_partitions_limit_holds_behind_the_first(client: RawClient) -> None:
+    await fill(client, *[b"x"] * 10)
+    found = first(await client.call(asking(part(max_bytes=3 * ONE_BATCH)), 11))
+    assert len(found.records) == 3 * ONE_BATCH
+
+
+# Places that do not exist.
+
+
+@pytest.mark.parametrize("version", [4, 7, 11, 12])
+async def test_unknown_places_are_told_and_do_not_stop_the_others(
+    client: RawClient, version: int
+) -> None:
+    await fill(client, b"a")
+    answer = await client.call(asking(part(9), part(0), max_wait_ms=60_000), version)
+    assert told(answer)[9] == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, 0)
+    assert told(answer)[0][0] == 0
+    unknown = await client.call(asking(part(0), topic="nowhere", max_wait_ms=60_000), version)
+    assert first(unknown).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+async def test_an_unknown_topic_id(client: RawClient) -> None:
+    answer = await client.call(asking(part(), topic_id=b"\7" * 16, max_wait_ms=60_000), 13)
+    assert first(answer).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+async def test_leader_epochs_are_checked_and_the_leader_is_told(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    newer = first(await client.call(asking(part(current_leader_epoch=5)), 11))
+    assert newer.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+    partition = running.partitions.get("t", 0)
+    partition.take_role(partition.role._replace(epoch=3))
+    request = asking(part(current_leader_epoch=2), topic_id=id_of(running))
+    answer = await client.call(request, 16)
+    assert first(answer).error_code == ErrorCode.FENCED_LEADER_EPOCH
+    assert first(answer).current_leader.leader_id == 0
+    assert [(e.node_id, e.port) for e in answer.node_endpoints] == [(0, running.address[1])]
+
+
+async def test_a_follower_compares_topic_id_then_leader_epoch_then_its_role(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    partition = running.partitions.get("t", 0)
+    partition.take_role(Follower(epoch=3, partition_epoch=-1, leader=5))
+    ours = id_of(running)
+    for epoch, code in (
+        (2, ErrorCode.FENCED_LEADER_EPOCH),
+        (4, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (3, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    ):
+        request = asking(part(current_leader_epoch=epoch), topic_id=ours)
+        request.replica_state = ReplicaState(replica_id=9)  # only a consumer may read it
+        assert first(await client.call(request, 16)).error_code == code
+    partition.topic_id = b"\7" * 16
+    request = asking(part(current_leader_epoch=2), topic_id=ours)
+    answer = first(await client.call(request, 16))
+    assert answer.error_code == ErrorCode.INCONSISTENT_TOPIC_ID
+
+
+async def test_a_log_that_diverged_says_where(running: InProcessBroker, client: RawClient) -> None:
+    await fill(client, b"a", b"b")
+    found = first(await client.call(asking(part(offset=2, last_fetched_epoch=0)), 12))
+    assert (found.error_code, found.diverging_epoch) == (0, None)
+    request = asking(part(offset=5, last_fetched_epoch=0), max_wait_ms=60_000)
+    found = first(await client.call(request, 12))
+    assert found.error_code == 0
+    assert (found.diverging_epoch.epoch, found.diverging_epoch.end_offset) == (0, 2)
+
+
+async def test_an_offset_before_the_start_is_out_of_range_whatever_its_epoch(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    await fill(client, b"a", b"b")
+    partition = running.partitions.get("t", 0)
+    partition.log.begin_leader_epoch(2)
+    running.partitions.delete_records(partition, 1)
+    found = first(await client.call(asking(part(offset=0, last_fetched_epoch=1)), 12))
+    assert (found.error_code, found.diverging_epoch) == (ErrorCode.OFFSET_OUT_OF_RANGE, None)
+
+
+# Isolation.
+
+
+@pytest.mark.parametrize("version", [4, 11, 18])
+async def test_read_committed_ends_at_the_open_transaction(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    await fill(client, b"a")
+    open_batch = batch_of(
+        b"b", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True
+    )
+    running.partitions.get("t", 0).append(memoryview(open_batch), -1, START_MS, Claim())
+    for isolation_level, offsets in ((0, [0, 1]), (1, [0])):
+        request = asking(part(), topic_id=id_of(running), isolation_level=isolation_level)
+        found = first(await client.call(request, version))
+        assert offsets_in(found.records) == offsets
+        assert (found.high_watermark, found.last_stable_offset) == (2, 1)
+        assert (found.aborted_transactions is None) == (isolation_level == 0)
+
+
+# Waiting.
+
+
+async def test_it_waits_until_there_is_enough(running: InProcessBroker, client: RawClient) -> None:
+    client.send(asking(part(0), part(1), max_wait_ms=60_000, min_bytes=2 * ONE_BATCH), 11)
+    await eventually(lambda: running.partitions.get("t", 0).waiters)
+    async with await running.connect() as producer:
+        await fill(producer, b"x", index=0)
+        assert running.partitions.get("t", 0).waiters
+        await fill(producer, b"x", index=1)
+    assert {i: size for i, (_, _, size) in told(await client.receive()).items()} == {
+        0: ONE_BATCH,
+        1: ONE_BATCH,
+    }
+
+
+async def test_its_time_ends_the_wait(client: RawClient) -> None:
+    assert told(await client.call(asking(part(), max_wait_ms=5), 11)) == {0: (0, 0, 0)}
+
+
+async def test_enough_that_is_there_needs_no_wait(client: RawClient) -> None:
+    await fill(client, b"a", b"b")
+    request = asking(part(), max_wait_ms=60_000, min_bytes=2 * ONE_BATCH)
+    assert told(await client.call(request, 11))[0][2] == 2 * ONE_BATCH
+
+
+async def test_min_bytes_is_at_most_max_bytes(client: RawClient) -> None:
+    await fill(client, b"a" * 200)
+    request = asking(part(), max_wait_ms=60_000, min_bytes=1 << 30, max_bytes=100)
+    assert told(await client.call(request, 11))[0][2] > 200
+
+
+async def test_min_bytes_0_needs_no_wait(client: RawClient) -> None:
+    request = asking(part(), max_wait_ms=60_000, min_bytes=0)
+    assert told(await client.call(request, 11)) == {0: (0, 0, 0)}
+
+
+async def test_the_rest_of_an_older_segment_is_answered_at_once(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    """A consumer behind the newest segment never gets `min_bytes` by waiting: Kafka's
+    DelayedFetch does not have it wait."""
+    await running.create_topic("rolling", segment_bytes="1000")
+    for _ in range(5):
+        await client.call(produce(batch_of(b"x" * 400), topic="rolling"), 9)
+    waits: list[Any] = []
+    offset = 0
+    while offset < 4:  # the last segment is the one that is written to
+        request = asking(part(offset=offset), topic="rolling", max_wait_ms=60_000, min_bytes=10_000)
+        client.send(request, 11)
+        async with asyncio.timeout(10):
+            offset += len(offsets_in(first(await client.receive()).records))
+        waits += running.partitions.get("rolling", 0).waiters or ()
+    assert offset == 4
+    assert not waits
+
+
+async def test_a_topic_deleted_meanwhile_is_told(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    client.send(asking(part(), max_wait_ms=60_000), 11)
+    await eventually(lambda: running.partitions.get("t", 0).waiters)
+    await running.broker.cluster.delete_topic("t")
+    assert first(await client.receive()).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+# Sessions.
+
+
+@pytest.mark.parametrize("version", [7, 11, 12, 13, 18])
+async def test_a_session_tells_what_changed(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    topic_id = id_of(running)
+    answer = await client.call(asking(part(0), part(1), topic_id=topic_id, session=(0, 0)), version)
+    session_id = answer.session_id
+    assert session_id > 0
+    assert set(told(answer)) == {0, 1}
+    answer = await client.call(asking(session=(session_id, 1)), version)
+    assert (answer.error_code, answer.session_id, answer.responses) == (0, session_id, [])
+    await fill(client, b"x", index=1)
+    answer = await client.call(asking(session=(session_id, 2)), version)
+    assert set(told(answer)) == {1}
+    request = asking(part(1, 1), topic_id=topic_id, session=(session_id, 3), forget=(0,))
+    assert told(await client.call(request, version)) == {}
+    answer = await client.call(asking(session=(session_id, 3)), version)
+    assert answer.error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    answer = await client.call(asking(session=(session_id, -1)), version)
+    assert answer.error_code == 0
+    answer = await client.call(asking(session=(session_id, 4)), version)
+    assert answer.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+async def test_names_and_ids_do_not_mix_in_a_session(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    answer = await client.call(asking(part(), session=(0, 0)), 12)
+    answer = await client.call(asking(session=(answer.session_id, 1)), 13)
+    assert answer.error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+
+
+async def test_a_session_goes_on_with_one_connection_only(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    answer = await client.call(asking(part(0), session=(0, 0)), 12)
+    session_id = answer.session_id
+    client.send(asking(session=(session_id, 1), max_wait_ms=60_000), 12)
+    await eventually(lambda: running.partitions.get("t", 0).waiters)
+    async with await running.connect() as other:
+        assert (await other.call(asking(session=(session_id, 2)), 12)).error_code == 0
+        await fill(other, b"x")
+        stale = await client.receive()
+        assert stale.error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        assert stale.session_id == session_id
+        assert told(await other.call(asking(session=(session_id, 3)), 12)) == {0: (0, 1, ONE_BATCH)}
+
+
+async def test_a_session_waits_for_its_partitions(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    answer = await client.call(asking(part(0), part(1), session=(0, 0)), 12)
+    client.send(asking(session=(answer.session_id, 1), max_wait_ms=60_000), 12)
+    await eventually(lambda: running.partitions.get("t", 1).waiters)
+    async with await running.connect() as producer:
+        await fill(producer, b"x", index=1)
+    assert set(told(await client.receive())) == {1}

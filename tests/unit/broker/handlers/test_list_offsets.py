@@ -1,0 +1,276 @@
+"""ListOffsets: the special times, lookup by time, isolation, version 0's segments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.broker.partitions.role import Follower, Leader
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record
+from tests.support.in_process import START_MS, batch_of
+from tests.support.record_requests import produce
+from tests.unit.broker.partitions.conftest import Claim
+
+if TYPE_CHECKING:
+    from minibroker.broker.partitions.partition import Partition
+    from tests.support.in_process import InProcessBroker, RawClient
+
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+VERSIONS = range(1, 12)
+
+
+def asking(
+    timestamp: int,
+    *,
+    topic: str = "t",
+    index: int = 0,
+    isolation_level: int = 0,
+    leader_epoch: int = -1,
+    max_num_offsets: int = 1,
+    replica_id: int = -1,
+) -> ListOffsetsRequest:
+    part = ListOffsetsPartition(
+        partition_index=index,
+        timestamp=timestamp,
+        current_leader_epoch=leader_epoch,
+        max_num_offsets=max_num_offsets,
+    )
+    return ListOffsetsRequest(
+        replica_id=replica_id,
+        isolation_level=isolation_level,
+        topics=[ListOffsetsTopic(name=topic, partitions=[part])],
+    )
+
+
+async def ask(client: RawClient, timestamp: int, version: int, **more: Any) -> Any:
+    answer = await client.call(asking(timestamp, **more), version)
+    return answer.topics[0].partitions[0]
+
+
+async def found(client: RawClient, timestamp: int, version: int, **more: Any) -> tuple[int, int]:
+    """Timestamp and offset."""
+    part = await ask(client, timestamp, version, **more)
+    assert part.error_code == 0, ErrorCode(part.error_code).name
+    return part.timestamp, part.offset
+
+
+async def fill(client: RawClient, *times: int, codec: str = "none", topic: str = "t") -> None:
+    """One batch with a record for each time."""
+    records = [Record(i, START_MS + time, None, b"%d" % time, ()) for i, time in enumerate(times)]
+    request = produce(build_batch(records, codec=codec), topic=topic)
+    (answer,) = (await client.call(request, 9)).responses
+    assert answer.partition_responses[0].error_code == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_latest_and_earliest(client: RawClient, version: int) -> None:
+    assert await found(client, LATEST, version) == (-1, 0)
+    assert await found(client, EARLIEST, version) == (-1, 0)
+    await fill(client, 0, 10)
+    assert await found(client, LATEST, version) == (-1, 2)
+    assert await found(client, EARLIEST, version) == (-1, 0)
+    if version >= 4:
+        assert (await ask(client, LATEST, version)).leader_epoch == 0
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "lz4"])
+@pytest.mark.parametrize("version", [1, 4, 6, 11])
+async def test_the_first_record_at_or_after_a_time(
+    client: RawClient, version: int, codec: str
+) -> None:
+    await fill(client, 0, 10, codec=codec)
+    await fill(client, 20, 30, codec=codec)
+    assert await found(client, START_MS - 1000, version) == (START_MS, 0)
+    assert await found(client, START_MS, version) == (START_MS, 0)
+    assert await found(client, START_MS + 1, version) == (START_MS + 10, 1)
+    assert await found(client, START_MS + 11, version) == (START_MS + 20, 2)
+    assert await found(client, START_MS + 30, version) == (START_MS + 30, 3)
+    assert await found(client, START_MS + 31, version) == (-1, -1)
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+async def test_times_out_of_order_lose_no_record(client: RawClient, codec: str) -> None:
+    await fill(client, 50, 10, 70, codec=codec)
+    await fill(client, 20, 60, codec=codec)
+    assert await found(client, START_MS + 15, 7) == (START_MS + 50, 0)
+    assert await found(client, START_MS + 55, 7) == (START_MS + 70, 2)
+    assert await found(client, START_MS + 71, 7) == (-1, -1)
+
+
+async def test_over_several_segments(running: InProcessBroker, client: RawClient) -> None:
+    await running.create_topic("rolled", segment_bytes="1048576")
+    for time in (0, 10, 20):
+        await fill(client, time, topic="rolled")
+        running.partitions.get("rolled", 0).log.roll()
+    for time, offset in ((0, 0), (5, 1), (10, 1), (20, 2)):
+        assert (await found(client, START_MS + time, 7, topic="rolled"))[1] == offset
+
+
+@pytest.mark.parametrize("version", [7, 8, 11])
+async def test_the_largest_timestamp(client: RawClient, version: int) -> None:
+    assert await found(client, MAX_TIMESTAMP, version) == (-1, -1)
+    await fill(client, 0, 30, 10)
+    await fill(client, 20)
+    assert await found(client, MAX_TIMESTAMP, version) == (START_MS + 30, 1)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "since"), [(-3, 7), (-4, 8), (-5, 9), (-6, 11), (-7, 99), (-100, 99)]
+)
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_special_times_before_their_version(
+    client: RawClient, timestamp: int, since: int, version: int
+) -> None:
+    part = await ask(client, timestamp, version)
+    if version < since < 99:
+        assert part.error_code == ErrorCode.UNSUPPORTED_VERSION
+    elif since == 99:
+        assert part.offset == -1 or part.error_code
+    else:
+        assert part.error_code == 0
+
+
+@pytest.mark.parametrize("version", [1, 4, 11])
+@pytest.mark.parametrize(("topic", "index"), [("nowhere", 0), ("t", 2), ("t", -1)])
+async def test_places_that_do_not_exist(
+    client: RawClient, version: int, topic: str, index: int
+) -> None:
+    part = await ask(client, LATEST, version, topic=topic, index=index)
+    assert part.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert (part.timestamp, part.offset) == (-1, -1)
+
+
+async def test_leader_epochs_are_checked(running: InProcessBroker, client: RawClient) -> None:
+    part = await ask(client, LATEST, 4, leader_epoch=1)
+    assert part.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+    partition = running.partitions.get("t", 0)
+    partition.take_role(partition.role._replace(epoch=2))
+    part = await ask(client, LATEST, 4, leader_epoch=1)
+    assert part.error_code == ErrorCode.FENCED_LEADER_EPOCH
+
+
+async def test_read_committed_ends_at_the_open_transaction(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    await fill(client, 0)
+    batch = batch_of(b"b", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
+    running.partitions.get("t", 0).append(memoryview(batch), -1, START_MS, Claim())
+    running.partitions.commit()
+    assert await found(client, LATEST, 2) == (-1, 2)
+    assert await found(client, LATEST, 2, isolation_level=1) == (-1, 1)
+
+
+async def test_a_partition_asked_twice_is_refused(client: RawClient) -> None:
+    request = asking(LATEST)
+    request.topics[0].partitions *= 2
+    answer = await client.call(request, 5)
+    assert [part.error_code for part in answer.topics[0].partitions] == [
+        int(ErrorCode.INVALID_REQUEST)
+    ] * 2
+
+
+# A new leader (KIP-207), other replicas.
+
+
+def begin_epoch_behind(running: InProcessBroker, *, follower: int = 9) -> Partition:
+    """Let the broker lead `t`-0 in a new epoch, with a follower in sync; the last record is not
+    committed as far as it knows.
+    """
+    partition = running.partitions.get("t", 0)
+    committed = partition.high_watermark
+    role = partition.role
+    assert isinstance(role, Leader)
+    both = [0, follower]
+    partition.take_role(
+        Leader(role.epoch, role.partition_epoch, role.start_offset, both, both),
+        running.partitions.replica_rules,
+    )
+    partition.append(memoryview(batch_of(b"not on both")), 1, START_MS + 99, Claim())
+    running.partitions.commit()
+    partition.take_role(
+        Leader(role.epoch + 1, role.partition_epoch, partition.log_end_offset, both, both),
+        running.partitions.replica_rules,
+    )
+    assert (partition.high_watermark, partition.log_end_offset) == (committed, committed + 1)
+    return partition
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_the_end_is_not_available_below_the_start_of_an_epoch(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    await fill(client, 0, 10)
+    partition = begin_epoch_behind(running)
+    refused = ErrorCode.OFFSET_NOT_AVAILABLE if version >= 5 else ErrorCode.LEADER_NOT_AVAILABLE
+    for timestamp in (LATEST, START_MS + 11):
+        part = await ask(client, timestamp, version)
+        assert (part.error_code, part.timestamp, part.offset) == (refused, -1, -1)
+    assert await found(client, EARLIEST, version) == (-1, 0)
+    assert await found(client, START_MS + 5, version) == (START_MS + 10, 1)
+    assert await found(client, LATEST, version, replica_id=9) == (-1, 3)
+    if version >= 9:
+        assert await found(client, -5, version) == (-1, -1)
+
+    partition.follower_fetched(9, 3, 0)
+    assert await found(client, LATEST, version) == (-1, 3)
+
+
+async def test_version_0_gives_the_high_watermark_of_a_new_leader(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    await fill(client, 0, 10)
+    begin_epoch_behind(running)
+    part = await ask(client, LATEST, 0, max_num_offsets=10)
+    assert (part.error_code, list(part.old_style_offsets)) == (0, [2, 0])
+
+
+async def test_a_follower_answers_a_debugger_only(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    await fill(client, 0, 10)
+    partition = running.partitions.get("t", 0)
+    partition.take_role(Follower(1, -1, 9))
+    for version in (0, 5):
+        part = await ask(client, LATEST, version)
+        assert part.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert await found(client, LATEST, 5, replica_id=-2) == (-1, 2)
+    assert list((await ask(client, LATEST, 0, replica_id=-2)).old_style_offsets) == [2]
+    part = await ask(client, LATEST, 5, replica_id=-2, leader_epoch=0)
+    assert part.error_code == ErrorCode.FENCED_LEADER_EPOCH
+
+
+# Version 0.
+
+
+async def test_version_0_gives_segment_starts_newest_first(
+    running: InProcessBroker, client: RawClient, clock: Any
+) -> None:
+    for time in (0, 10, 20):
+        await fill(client, time)
+        running.partitions.get("t", 0).log.roll()
+    await fill(client, 30)
+
+    async def starts(timestamp: int, count: int = 10) -> list[int]:
+        part = await ask(client, timestamp, 0, max_num_offsets=count)
+        assert part.error_code == 0
+        offsets: list[int] = list(part.old_style_offsets)
+        return offsets
+
+    assert await starts(LATEST) == [4, 3, 2, 1, 0]
+    assert await starts(LATEST, 2) == [4, 3]
+    assert await starts(EARLIEST) == [0]
+    assert await starts(EARLIEST, 1) == [0]
+
+
+async def test_version_0_of_an_unknown_partition(client: RawClient) -> None:
+    part = await ask(client, LATEST, 0, topic="nowhere")
+    assert part.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert list(part.old_style_offsets) == []

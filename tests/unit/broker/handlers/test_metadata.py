@@ -1,0 +1,228 @@
+"""Metadata: brokers, topics by name and id, automatic creation, every version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.broker.handlers.authorized_operations import ALL_OPERATIONS
+from minibroker.broker.security.acls import ResourceType
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.ids import ZERO_TOPIC_ID
+from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.support.in_process import TIMEOUT_S, InProcessBroker
+from tests.support.record_requests import id_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.in_process import RawClient
+
+VERSIONS = range(14)
+
+
+def named(*names: str, create: bool = True, **more: Any) -> MetadataRequest:
+    return MetadataRequest(
+        topics=[MetadataRequestTopic(name=name) for name in names],
+        allow_auto_topic_creation=create,
+        **more,
+    )
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_brokers_topics_and_partitions(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    answer = await client.call(named("t"), version)
+    (broker,) = answer.brokers
+    assert (broker.node_id, broker.host, broker.port) == (0, *running.address)
+    (topic,) = answer.topics
+    assert (topic.error_code, topic.name, topic.is_internal) == (0, "t", False)
+    assert [part.partition_index for part in topic.partitions] == [0, 1]
+    for part in topic.partitions:
+        assert (part.error_code, part.leader_id) == (0, 0)
+        assert part.replica_nodes == part.isr_nodes == [0]
+        assert part.offline_replicas == []
+        if version >= 7:
+            assert part.leader_epoch == 0
+    if version >= 1:
+        assert answer.controller_id == 0
+    if version >= 2:
+        assert answer.cluster_id == running.broker.cluster.image.cluster_id
+    if version >= 10:
+        assert topic.topic_id == id_of(running)
+
+
+async def test_the_rack_is_told(tmp_path: Any) -> None:
+    async with (
+        InProcessBroker(tmp_path, {"broker.rack": "r1"}) as running,
+        await running.connect() as client,
+    ):
+        for version in (1, 9):
+            answer = await client.call(named(), version)
+            assert answer.brokers[0].rack == "r1"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_all_topics_and_none(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    await running.create_topic("u")
+    everything = MetadataRequest(topics=[] if version == 0 else None)
+    answer = await client.call(everything, version)
+    assert sorted(topic.name for topic in answer.topics) == ["t", "u"]
+    if version >= 1:
+        assert (await client.call(MetadataRequest(topics=[]), version)).topics == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_missing_topic_is_made_if_the_request_lets_it(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    if version >= 4:
+        answer = await client.call(named("new", create=False), version)
+        assert answer.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert "new" not in running.broker.cluster.image.topics
+    answer = await client.call(named("new", create=True), version)
+    assert answer.topics[0].error_code == 0
+    assert [part.leader_id for part in answer.topics[0].partitions] == [0]
+    running.partitions.get("new", 0)
+
+
+@pytest.mark.parametrize("version", [0, 4, 13])
+async def test_a_broker_that_is_not_the_controller_does_not_wait_for_topics(
+    deposed: InProcessBroker, client: RawClient, version: int
+) -> None:
+    """It answers while it cannot write yet; then it writes all of them."""
+    cluster = deposed.broker.cluster
+    names = [f"new-{number}" for number in range(3)]
+    async with cluster._context.lock:
+        answer = await client.call(named("t", *names), version)
+        codes = {topic.name: topic.error_code for topic in answer.topics}
+        assert codes == {"t": 0, **dict.fromkeys(names, ErrorCode.LEADER_NOT_AVAILABLE)}
+    for name in names:
+        await cluster._updater.wait_for_topic(name, lambda topic: topic is not None, TIMEOUT_S)
+    answer = await client.call(named(*names), version)
+    assert {partition.error_code for topic in answer.topics for partition in topic.partitions} == {
+        ErrorCode.LEADER_NOT_AVAILABLE
+    }
+
+
+@pytest.mark.parametrize("version", [0, 3, 4, 9, 12])
+async def test_no_topic_is_made_if_the_broker_does_not(tmp_path: Any, version: int) -> None:
+    settings = {"auto.create.topics.enable": "false"}
+    async with InProcessBroker(tmp_path, settings) as running, await running.connect() as client:
+        answer = await client.call(named("new", create=True), version)
+        assert answer.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert not running.broker.cluster.image.topics
+
+
+@pytest.mark.parametrize("name", ["a b", "a/b", ".", "..", "", "x" * 250, "ä"])
+async def test_illegal_names(running: InProcessBroker, client: RawClient, name: str) -> None:
+    answer = await client.call(named(name, "t", create=True), 9)
+    codes = {topic.name: topic.error_code for topic in answer.topics}
+    assert codes == {name: int(ErrorCode.INVALID_TOPIC_EXCEPTION), "t": 0}
+    assert set(running.broker.cluster.image.topics) == {"t"}
+
+
+async def test_the_offsets_topic_is_made_as_kafka_makes_it(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    answer = await client.call(named("__consumer_offsets", create=True), 9)
+    (topic,) = answer.topics
+    assert topic.is_internal
+    assert len(topic.partitions) == 50
+    config = running.broker.cluster.config_of("topics", "__consumer_offsets")
+    assert config["cleanup.policy"] == "compact"
+
+
+async def test_a_name_asked_twice_is_answered_once(client: RawClient) -> None:
+    assert len((await client.call(named("t", "t"), 9)).topics) == 1
+
+
+@pytest.mark.parametrize("version", [12, 13])
+async def test_topics_by_id(running: InProcessBroker, client: RawClient, version: int) -> None:
+    request = MetadataRequest(
+        topics=[
+            MetadataRequestTopic(name=None, topic_id=id_of(running)),
+            MetadataRequestTopic(name=None, topic_id=b"\7" * 16),
+        ]
+    )
+    answer = await client.call(request, version)
+    found = {topic.topic_id: (topic.error_code, topic.name) for topic in answer.topics}
+    assert found == {
+        id_of(running): (0, "t"),
+        b"\7" * 16: (int(ErrorCode.UNKNOWN_TOPIC_ID), None),
+    }
+
+
+@pytest.mark.parametrize("version", [10, 11])
+async def test_ids_before_their_version_are_refused(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    request = MetadataRequest(
+        topics=[MetadataRequestTopic(name="t", topic_id=id_of(running))],
+        allow_auto_topic_creation=False,
+    )
+    answer = await client.call(request, version)
+    assert answer.topics[0].error_code == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("version", [8, 9, 10, 11, 13])
+async def test_authorized_operations_are_told_when_asked_for(
+    client: RawClient, version: int
+) -> None:
+    unasked = -(2**31)
+    answer = await client.call(named("t"), version)
+    assert answer.topics[0].topic_authorized_operations == unasked
+    request = named("t", include_topic_authorized_operations=True)
+    if version <= 10:
+        request.include_cluster_authorized_operations = True
+    answer = await client.call(request, version)
+    assert answer.topics[0].topic_authorized_operations == ALL_OPERATIONS[ResourceType.TOPIC]
+    if version <= 10:
+        assert answer.cluster_authorized_operations == ALL_OPERATIONS[ResourceType.CLUSTER]
+
+
+async def test_topic_ids_are_not_zero(client: RawClient) -> None:
+    answer = await client.call(named("t"), 12)
+    assert answer.topics[0].topic_id != ZERO_TOPIC_ID
+
+
+@pytest.mark.parametrize("names", [("a",), ("a", "b", "c d")])
+async def test_auto_creation_keeps_to_the_limits_of_one_request(
+    tmp_path: Path, names: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Two valid names are 12,000 partitions, one alone is within the limits."""
+    settings = {"num.partitions": "6000" if len(names) > 1 else "2147483647"}
+    async with InProcessBroker(tmp_path, settings) as running, await running.connect() as client:
+        answer = await client.call(named(*names, create=True), 9)
+        codes = {topic.name: topic.error_code for topic in answer.topics}
+        assert {codes[name] for name in names[:2]} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        assert not running.broker.cluster.image.topics
+    assert "Excessively large number of partitions per request." in caplog.text
+
+
+async def test_a_request_creates_no_more_topics_than_one_operation_may(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    names = [f"n{index}" for index in range(5_001)]
+    answer = await client.call(named(*names, create=True), 9)
+    assert {topic.error_code for topic in answer.topics} == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert set(running.broker.cluster.image.topics) == {"t"}
+
+
+async def test_a_topic_that_cannot_be_created_is_an_error_and_a_line_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A Metadata answer has no room for a reason, and clients retry in silence."""
+    settings = {"default.replication.factor": "3"}
+    async with (
+        InProcessBroker(tmp_path, settings) as running,
+        await running.connect() as client,
+    ):
+        (topic,) = (await client.call(named("new"), 9)).topics
+    assert topic.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
+    (record,) = [record for record in caplog.records if "new is not created" in record.getMessage()]
+    assert "Replication factor: 3 larger than available brokers: 1." in record.getMessage()

@@ -1,0 +1,188 @@
+"""OffsetCommit: what a client is told when the disk refuses, and who is named in the log."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.broker.cluster.consumer_offsets import get_offset
+from minibroker.broker.storage.files import Files
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
+from minibroker.kafka.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from minibroker.kafka.protocol.messages.list_groups import ListGroupsRequest
+from minibroker.kafka.protocol.messages.metadata import MetadataRequest
+from minibroker.kafka.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from minibroker.kafka.protocol.messages.offset_fetch import OffsetFetchRequest
+from tests.support.in_process import request_frame
+
+if TYPE_CHECKING:
+    from tests.support.in_process import InProcessBroker, RawClient
+
+
+def commit(
+    *offsets: int, group_id: str = "g", generation: int = -1, member_id: str = ""
+) -> OffsetCommitRequest:
+    """Offsets of partitions 0, 1 … of topic t."""
+    return OffsetCommitRequest(
+        group_id=group_id,
+        generation_id_or_member_epoch=generation,
+        member_id=member_id,
+        topics=[
+            OffsetCommitRequestTopic(
+                name="t",
+                partitions=[
+                    OffsetCommitRequestPartition(partition_index=index, committed_offset=offset)
+                    for index, offset in enumerate(offsets)
+                ],
+            )
+        ],
+    )
+
+
+async def committed(client: RawClient, group_id: str = "g") -> dict[tuple[str, int], int]:
+    """(topic, partition) → offset of everything the group committed."""
+    answer = await client.call(OffsetFetchRequest(group_id=group_id, topics=None), 7)
+    assert answer.error_code == 0
+    return {
+        (topic.name, partition.partition_index): partition.committed_offset
+        for topic in answer.topics
+        for partition in topic.partitions
+    }
+
+
+@pytest.fixture
+async def coordinated(client: RawClient) -> RawClient:
+    """A client whose groups have a coordinator."""
+    answer = await client.call(FindCoordinatorRequest(key="g"), 0)
+    assert answer.error_code == 0
+    return client
+
+
+async def test_the_topic_comes_with_the_first_question_and_stays_internal(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    assert "__consumer_offsets" not in running.broker.cluster.image.topics
+    answer = await client.call(FindCoordinatorRequest(key="g"), 0)
+    assert (answer.error_code, answer.node_id) == (0, 0)
+    everything = await client.call(MetadataRequest(topics=None), 9)
+    topics = {topic.name: topic for topic in everything.topics}
+    assert topics["__consumer_offsets"].is_internal
+    assert len(topics["__consumer_offsets"].partitions) == 50
+    config = running.broker.cluster.config_of("topics", "__consumer_offsets")
+    assert config["cleanup.policy"] == "compact"
+
+
+async def test_a_coordinator_that_cannot_be_made_is_one_to_ask_again(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = running.broker.services.groups.journal._config
+    monkeypatch.setattr(config, "offsets_topic_replication_factor", 3)
+    old = await client.call(FindCoordinatorRequest(key="g"), 1)
+    assert (old.error_code, old.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
+    new = await client.call(FindCoordinatorRequest(coordinator_keys=["g"]), 4)
+    assert new.coordinators[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+async def test_before_there_is_a_coordinator_nobody_commits(client: RawClient) -> None:
+    answer = await client.call(commit(5, 6), 7)
+    codes = [partition.error_code for partition in answer.topics[0].partitions]
+    assert codes == [ErrorCode.NOT_COORDINATOR] * 2
+    fetched = await client.call(OffsetFetchRequest(group_id="g", topics=None), 7)
+    assert fetched.error_code == ErrorCode.NOT_COORDINATOR
+
+
+async def test_commits_of_one_read_are_written_together(
+    coordinated: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[int] = []
+    pwritev = Files.pwritev
+    loop_thread = threading.get_ident()
+
+    def counted(handle: int, buffers: list[memoryview], position: int) -> int:
+        # The worker writes the partition's small files whenever it gets to them.
+        if threading.get_ident() == loop_thread:
+            written.append(len(buffers))
+        return pwritev(handle, buffers, position)
+
+    monkeypatch.setattr(Files, "pwritev", staticmethod(counted))
+    frames = b""
+    for number in range(100, 120):
+        frames += request_frame(commit(number), 7, number)
+        coordinated.expect(commit().API_KEY, 7, number)
+    coordinated.writer.write(frames)
+    answers = [await coordinated.receive() for _ in range(20)]
+    assert all(answer.topics[0].partitions[0].error_code == 0 for answer in answers)
+    assert sum(written) == 20
+    assert len(written) < 20
+    assert await committed(coordinated) == {("t", 0): 119}
+
+
+async def test_a_disk_that_refuses_is_in_the_answer(
+    coordinated: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (await coordinated.call(commit(5, 6), 7)).topics[0].partitions[0].error_code == 0
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Files, "pwritev", refuse)
+        answer = await coordinated.call(commit(7, 8), 7)
+    codes = [partition.error_code for partition in answer.topics[0].partitions]
+    assert codes == [ErrorCode.NOT_COORDINATOR] * 2
+    assert await committed(coordinated) == {("t", 0): 5, ("t", 1): 6}
+
+
+async def test_a_stranger_is_refused_and_named(
+    coordinated: RawClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A consumer that uses assign() with the group id of others: at once, and the log says who."""
+    join = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+    )
+    joined = await coordinated.call(join, 3)
+    assert joined.error_code == 0
+    with caplog.at_level(logging.WARNING):
+        answer = await coordinated.call(commit(5), 7)
+    assert answer.topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert "refused offsets for group g from 127.0.0.1" in caplog.text
+    assert "client id raw" in caplog.text
+    assert "assign()" in caplog.text
+
+
+async def test_groups_that_read_a_topic_can_be_found(coordinated: RawClient) -> None:
+    for group_id in ("a", "b"):
+        await coordinated.call(commit(5, group_id=group_id), 7)
+    listed = await coordinated.call(ListGroupsRequest(), 4)
+    found = {group.group_id for group in listed.groups}
+    assert found == {"a", "b"}
+    readers = [
+        group_id for group_id in sorted(found) if ("t", 0) in await committed(coordinated, group_id)
+    ]
+    assert readers == ["a", "b"]
+
+
+async def test_version_0_keeps_offsets_in_the_tree(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    request = commit(5)
+    request.generation_id_or_member_epoch = -1
+    answer = await client.call(request, 0)
+    assert answer.topics[0].partitions[0].error_code == 0
+    assert await get_offset(running.broker.cluster.tree, "g", "t", 0) == 5
+    assert "__consumer_offsets" not in running.broker.cluster.image.topics
+    refused = await client.call(commit(5, group_id=".."), 0)
+    assert refused.topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR

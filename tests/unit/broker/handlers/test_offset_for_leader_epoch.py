@@ -1,0 +1,68 @@
+"""OffsetForLeaderEpoch: where epochs ended, at every version."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from tests.support.record_requests import fill
+
+if TYPE_CHECKING:
+    from tests.support.in_process import InProcessBroker, RawClient
+
+
+async def ask(
+    client: RawClient,
+    epoch: int,
+    version: int = 2,
+    *,
+    name: str = "t",
+    index: int = 0,
+    current: int = -1,
+) -> Any:
+    part = OffsetForLeaderPartition(
+        partition=index, leader_epoch=epoch, current_leader_epoch=current
+    )
+    request = OffsetForLeaderEpochRequest(
+        topics=[OffsetForLeaderTopic(topic=name, partitions=[part])]
+    )
+    return (await client.call(request, version)).topics[0].partitions[0]
+
+
+@pytest.mark.parametrize("version", range(5))
+async def test_the_end_of_the_current_epoch_is_the_end_of_the_log(
+    client: RawClient, version: int
+) -> None:
+    await fill(client, b"a", b"b")
+    found = await ask(client, 0, version)
+    assert (found.error_code, found.end_offset) == (0, 2)
+    if version >= 1:
+        assert found.leader_epoch == 0
+
+
+async def test_an_epoch_that_never_was(client: RawClient) -> None:
+    await fill(client, b"a")
+    found = await ask(client, 7)
+    assert (found.error_code, found.leader_epoch, found.end_offset) == (0, -1, -1)
+
+
+@pytest.mark.parametrize(("name", "index"), [("nowhere", 0), ("t", 9)])
+async def test_places_that_do_not_exist(client: RawClient, name: str, index: int) -> None:
+    found = await ask(client, 0, name=name, index=index)
+    assert found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert (found.leader_epoch, found.end_offset) == (-1, -1)
+
+
+async def test_the_current_epoch_is_checked(running: InProcessBroker, client: RawClient) -> None:
+    assert (await ask(client, 0, current=4)).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+    partition = running.partitions.get("t", 0)
+    partition.take_role(partition.role._replace(epoch=5))
+    assert (await ask(client, 0, current=4)).error_code == ErrorCode.FENCED_LEADER_EPOCH
+    assert (await ask(client, 0, current=5)).error_code == 0

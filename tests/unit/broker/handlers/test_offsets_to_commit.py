@@ -1,0 +1,160 @@
+"""Common code of both commits of offsets: a code per partition, and answers that fail later."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from minibroker.broker.groups.offsets import CommittedOffset
+from minibroker.broker.handlers.committed_partitions import KnownTopic, TopicAnswers
+from minibroker.broker.handlers.offsets_to_commit import accept, when_replicated, write
+from minibroker.broker.slices import run_all
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.ids import ZERO_TOPIC_ID
+from minibroker.kafka.protocol.messages.offset_commit import (
+    OffsetCommitRequestPartition,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+ID = bytes(range(16))
+NOW_MS = 1_000
+
+
+def known(*partitions: OffsetCommitRequestPartition) -> list[KnownTopic]:
+    image: Any = SimpleNamespace(name="t", topic_id=ID, partitions=[None] * 9)
+    return [KnownTopic(image, list(partitions))]
+
+
+def partition(index: int, metadata: str = "", **fields: int) -> OffsetCommitRequestPartition:
+    return OffsetCommitRequestPartition(
+        partition_index=index, committed_offset=7, committed_metadata=metadata, **fields
+    )
+
+
+def accepted(topics: list[KnownTopic], **wishes: Any) -> Any:
+    settings = {"units_max": 10, "now_ms": NOW_MS, "has_ids": False, "has_times": True}
+    return run_all(accept("g", topics, wishes.pop("validator", None), **{**settings, **wishes}))
+
+
+class Shard:
+    """Takes what is written, or refuses it."""
+
+    def __init__(self, refusal: ErrorCode | None = None) -> None:
+        self.written: list[Any] = []
+        self.refusal = refusal
+
+    def commit_offsets(self, commits: Any, **producer: int) -> None:
+        if self.refusal is not None:
+            raise KafkaError(self.refusal)
+        self.written.append((commits, producer))
+
+
+def test_metadata_that_is_too_long_is_refused_by_itself() -> None:
+    commits, codes = accepted(known(partition(0, "x" * 11), partition(1, "x" * 10)))
+    assert codes == [ErrorCode.OFFSET_METADATA_TOO_LARGE, ErrorCode.NONE]
+    assert [key for key, _ in commits] == [("g", "t", 1)]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "expected"),
+    [
+        ({}, CommittedOffset(7, -1, "", 5)),
+        ({"has_times": False}, CommittedOffset(7, -1, "", NOW_MS)),
+        ({"expire_ms": 9, "has_ids": True}, CommittedOffset(7, -1, "", 5, 9, ID)),
+    ],
+)
+def test_times_and_ids_are_those_of_the_version(
+    wishes: dict[str, Any], expected: CommittedOffset
+) -> None:
+    ((_, committed),), _ = accepted(known(partition(0, commit_timestamp=5)), **wishes)
+    assert committed == expected
+    assert committed.topic_id == (ID if wishes.get("has_ids") else ZERO_TOPIC_ID)
+
+
+def test_the_group_is_asked_for_every_partition() -> None:
+    asked: list[tuple[str, bytes, int]] = []
+
+    def validator(*place: Any) -> None:
+        asked.append(place)
+        if place[2] == 1:
+            raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
+
+    with pytest.raises(KafkaError):
+        accepted(known(partition(0), partition(1)), validator=validator)
+    assert asked == [("t", ID, 0), ("t", ID, 1)]
+
+
+def test_answers_fail_when_the_disk_refuses_and_keep_an_error_of_their_own() -> None:
+    topics = known(partition(0, "x" * 11), partition(1))
+    response = OffsetCommitResponse()
+    classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
+    answers = TopicAnswers(response.topics, classes, has_ids=False)
+    shard: Any = Shard()
+    run_all(write(shard, accepted(topics), topics, answers, producer_id=3, producer_epoch=4))
+    ((_, producer),) = shard.written
+    assert producer == {"producer_id": 3, "producer_epoch": 4}
+    too_large = ErrorCode.OFFSET_METADATA_TOO_LARGE
+    codes = [partition.error_code for partition in response.topics[0].partitions]
+    assert codes == [too_large, ErrorCode.NONE]
+    response = OffsetCommitResponse()
+    answers = TopicAnswers(response.topics, classes, has_ids=False)
+    refusing: Any = Shard(ErrorCode.NOT_COORDINATOR)
+    run_all(write(refusing, accepted(topics), topics, answers))
+    codes = [partition.error_code for partition in response.topics[0].partitions]
+    assert codes == [too_large, ErrorCode.NOT_COORDINATOR]
+    topics = known(partition(1))
+    with pytest.raises(KafkaError):
+        run_all(write(refusing, accepted(topics), topics, answers))
+
+
+class LateGroups:
+    """A coordinator whose followers do not have the offsets in time."""
+
+    def __init__(self) -> None:
+        self.journal = self
+
+    def partition_of(self, _group_id: str) -> int:
+        return 0
+
+    def lags(self, _index: int) -> bool:
+        return True
+
+    def visible(self, _group_id: str) -> asyncio.Future[None]:
+        late: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        late.set_exception(KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        return late
+
+
+async def test_offsets_that_are_not_replicated_in_time_are_refused() -> None:
+    topics = known(partition(0, "x" * 11), partition(1))
+    response = OffsetCommitResponse()
+    classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
+    shard: Any = Shard()
+    run_all(
+        write(
+            shard, accepted(topics), topics, TopicAnswers(response.topics, classes, has_ids=False)
+        )
+    )
+    context: Any = SimpleNamespace(services=SimpleNamespace(groups=LateGroups()))
+    waiting = when_replicated(context, "g", response)
+    assert not isinstance(waiting, OffsetCommitResponse)
+    answer = await waiting
+    codes = [partition.error_code for partition in answer.topics[0].partitions]
+    assert codes == [ErrorCode.OFFSET_METADATA_TOO_LARGE, ErrorCode.COORDINATOR_NOT_AVAILABLE]
+
+
+def test_nothing_accepted_writes_nothing() -> None:
+    topics = known(partition(0, "x" * 11))
+    response = OffsetCommitResponse()
+    classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
+    shard: Any = Shard()
+    answers = TopicAnswers(response.topics, classes, has_ids=False)
+    run_all(write(shard, accepted(topics), topics, answers))
+    assert shard.written == []
+    assert len(response.topics[0].partitions) == 1

@@ -1,0 +1,345 @@
+"""Produce: every version, what is refused and how, LogAppendTime, acks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from minibroker.broker.partitions.partition import Partition
+from minibroker.broker.partitions.role import Leader
+from minibroker.broker.storage.partition_log import PartitionLog
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from minibroker.kafka.records.batch import ATTRIBUTES_AT, BatchHeader, read_header
+from minibroker.kafka.records.record import decode_records
+from tests.support.in_process import START_MS, batch_of
+from tests.support.record_requests import id_of, produce, result, stored
+
+if TYPE_CHECKING:
+    from tests.support.in_process import InProcessBroker, ManualClock, RawClient
+
+DAY_MS = 24 * 3600 * 1000
+V2_VERSIONS = range(3, 14)
+
+
+# What is kept.
+
+
+@pytest.mark.parametrize("version", V2_VERSIONS)
+async def test_offsets_go_on_from_request_to_request(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    topic_id = id_of(running)
+    first = await result(client, produce(batch_of(b"a", b"b"), topic_id=topic_id), version)
+    second = await result(client, produce(batch_of(b"c"), topic_id=topic_id), version)
+    assert (first.error_code, first.base_offset) == (0, 0)
+    assert (second.error_code, second.base_offset) == (0, 2)
+    assert first.log_append_time_ms == -1
+    if version >= 5:
+        assert first.log_start_offset == 0
+    batches = stored(running)
+    records = decode_records(batches) + decode_records(batches, read_header(batches).size_bytes)
+    assert [(r.offset, r.value) for r in records] == [(0, b"a"), (1, b"b"), (2, b"c")]
+
+
+@pytest.mark.parametrize(
+    ("version", "transactional_id", "batch"),
+    [
+        (2, None, batch_of(b"a")),
+        (6, "no records of a transaction", batch_of(b"a")),
+        (9, None, batch_of(b"a")),
+        (9, "no records of a transaction", batch_of(b"a")),
+        (9, "no records of a transaction", batch_of(*[b"checked beside the loop"] * 2000)),
+        (13, None, batch_of(b"a" * 300, codec="lz4")),
+    ],
+)
+async def test_a_header_is_read_once(  # noqa: PLR0917
+    running: InProcessBroker,
+    client: RawClient,
+    monkeypatch: pytest.MonkeyPatch,
+    version: int,
+    transactional_id: str | None,
+    batch: bytearray,
+) -> None:
+    """From the request to the log, on the short way and on the general one."""
+    first = produce(batch_of(b"first"), topic_id=id_of(running))
+    assert (await result(client, first, version)).error_code == 0
+    read: list[tuple[int, ...]] = []
+    init = BatchHeader.__init__
+
+    def count(header: BatchHeader, *fields: int) -> None:
+        read.append(fields)
+        init(header, *fields)
+
+    request = produce(batch, topic_id=id_of(running), transactional_id=transactional_id)
+    request.topic_data[0].partition_data.append(PartitionProduceData(index=1, records=batch))
+    monkeypatch.setattr(BatchHeader, "__init__", count)
+    (topic,) = (await client.call(request, version)).responses
+    monkeypatch.undo()
+    assert [part.error_code for part in topic.partition_responses] == [0, 0]
+    assert len(read) == 2
+
+
+async def test_several_topics_and_partitions_are_answered_in_order(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    await running.create_topic("u")
+    request = ProduceRequest(
+        acks=1,
+        topic_data=[
+            TopicProduceData(
+                name="t",
+                partition_data=[
+                    PartitionProduceData(index=1, records=batch_of(b"a")),
+                    PartitionProduceData(index=7, records=batch_of(b"b")),
+                    PartitionProduceData(index=0, records=batch_of(b"c")),
+                ],
+            ),
+            TopicProduceData(
+                name="u", partition_data=[PartitionProduceData(index=0, records=batch_of(b"d"))]
+            ),
+        ],
+    )
+    answer = await client.call(request, 9)
+    assert [
+        (topic.name, [(part.index, part.error_code) for part in topic.partition_responses])
+        for topic in answer.responses
+    ] == [
+        ("t", [(1, 0), (7, int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)), (0, 0)]),
+        ("u", [(0, 0)]),
+    ]
+
+
+@pytest.mark.parametrize("version", V2_VERSIONS)
+async def test_log_append_time_is_the_brokers(
+    running: InProcessBroker, client: RawClient, clock: ManualClock, version: int
+) -> None:
+    await running.create_topic("stamped", message_timestamp_type="LogAppendTime")
+    clock.advance(1234)
+    request = produce(batch_of(b"a"), topic="stamped", topic_id=id_of(running, "stamped"))
+    part = await result(client, request, version)
+    assert part.log_append_time_ms == START_MS + 1234
+    batch = stored(running, "stamped")
+    assert batch[ATTRIBUTES_AT + 1] & 0x08
+    assert decode_records(batch)[0].timestamp == START_MS + 1234
+
+
+async def test_create_time_is_the_producers(running: InProcessBroker, client: RawClient) -> None:
+    part = await result(client, produce(batch_of(b"a", timestamp=START_MS - 5)))
+    assert part.log_append_time_ms == -1
+    assert decode_records(stored(running))[0].timestamp == START_MS - 5
+
+
+@pytest.mark.parametrize("version", [3, 7, 8, 9, 12])
+@pytest.mark.parametrize("offset_ms", [-DAY_MS - 1, DAY_MS + 1])
+async def test_a_time_too_far_away_is_refused_and_nothing_is_kept(
+    running: InProcessBroker, client: RawClient, version: int, offset_ms: int
+) -> None:
+    limits = {
+        "message_timestamp_before_max_ms": str(DAY_MS),
+        "message_timestamp_after_max_ms": str(DAY_MS),
+    }
+    await running.create_topic("strict", **limits)
+    bad = batch_of(b"a", timestamp=START_MS + offset_ms)
+    part = await result(client, produce(bad, topic="strict"), version)
+    assert part.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert part.base_offset == -1
+    assert running.partitions.get("strict", 0).log_end_offset == 0
+    if version >= 8:
+        assert [error.batch_index for error in part.record_errors] == [0]
+    good = batch_of(b"a", timestamp=START_MS + offset_ms // 2)
+    assert (await result(client, produce(good, topic="strict"), version)).error_code == 0
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize("version", [3, 5, 8, 9, 10, 12])
+@pytest.mark.parametrize(
+    ("topic", "index"), [("nowhere", 0), ("t", 2), ("t", -1), ("", 0), ("a b", 0)]
+)
+async def test_a_partition_that_does_not_exist(
+    client: RawClient, version: int, topic: str, index: int
+) -> None:
+    part = await result(client, produce(batch_of(b"a"), topic=topic, index=index), version)
+    assert part.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert (part.base_offset, part.log_append_time_ms) == (-1, -1)
+
+
+async def test_an_unknown_topic_id(client: RawClient) -> None:
+    part = await result(client, produce(batch_of(b"a"), topic_id=b"\7" * 16), 13)
+    assert part.error_code == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+@pytest.mark.parametrize("acks", [2, -2, 100])
+async def test_acks_that_do_not_exist(
+    running: InProcessBroker, client: RawClient, acks: int
+) -> None:
+    part = await result(client, produce(batch_of(b"a"), acks=acks))
+    assert part.error_code == ErrorCode.INVALID_REQUIRED_ACKS
+    assert running.partitions.get("t", 0).log_end_offset == 0
+
+
+async def test_acks_all_without_enough_replicas(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    await running.create_topic("safe", min_insync_replicas="2")
+    partition = running.partitions.get("safe", 0)
+    assert isinstance(partition.role, Leader)
+    partition.take_role(partition.role._replace(replicas=[0, 1]))
+    part = await result(client, produce(batch_of(b"a"), topic="safe"))
+    assert part.error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    part = await result(client, produce(batch_of(b"a"), topic="safe", acks=1))
+    assert part.error_code == 0
+
+
+async def test_a_batch_beyond_max_message_bytes(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    await running.create_topic("small", max_message_bytes="100")
+    part = await result(client, produce(batch_of(b"x" * 101), topic="small"))
+    assert part.error_code == ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("version", V2_VERSIONS)
+async def test_a_broken_checksum(running: InProcessBroker, client: RawClient, version: int) -> None:
+    batch = batch_of(b"a")
+    batch[-1] ^= 1
+    part = await result(client, produce(batch, topic_id=id_of(running)), version)
+    assert part.error_code == ErrorCode.CORRUPT_MESSAGE
+    assert running.partitions.get("t", 0).log_end_offset == 0
+
+
+@pytest.mark.parametrize(
+    "records",
+    [None, b"", b"\0" * 10, bytes(batch_of(b"a"))[:40]],
+    ids=["null", "none", "short", "cut"],
+)
+async def test_no_whole_batch(client: RawClient, records: bytes | None) -> None:
+    part = await result(client, produce(records))
+    assert part.error_code in (ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE)
+
+
+async def test_more_than_one_batch(client: RawClient) -> None:
+    part = await result(client, produce(batch_of(b"a") + batch_of(b"b")))
+    assert part.error_code == ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize(("version", "code"), [(3, 76), (6, 76), (7, 0), (9, 0)])
+async def test_zstd_needs_version_7(client: RawClient, version: int, code: int) -> None:
+    part = await result(client, produce(batch_of(b"a" * 100, codec="zstd")), version)
+    assert part.error_code == code
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+async def test_compressed_batches_are_kept_as_they_came(
+    running: InProcessBroker, client: RawClient, codec: str
+) -> None:
+    batch = batch_of(b"a" * 100, codec=codec)
+    assert (await result(client, produce(bytes(batch)))).error_code == 0
+    assert stored(running)[21:] == bytes(batch)[21:]
+
+
+async def test_an_internal_topic_is_written_by_the_broker_only(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    await running.create_topic("__consumer_offsets")
+    part = await result(client, produce(batch_of(b"a"), topic="__consumer_offsets"))
+    assert part.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 9, 13])
+async def test_transactional_records_need_an_id(
+    running: InProcessBroker, client: RawClient, version: int
+) -> None:
+    """In each version: the batch is transactional, no matter which request carries it."""
+    batch = batch_of(b"a", producer_id=5, producer_epoch=0, base_sequence=0, is_transactional=True)
+    part = await result(client, produce(batch, topic_id=id_of(running)), version)
+    assert part.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert stored(running) == b""
+
+
+# Without an answer.
+
+
+async def test_acks_0_has_no_answer(running: InProcessBroker, client: RawClient) -> None:
+    client.send(produce(batch_of(b"a"), acks=0), 9)
+    client._sent.clear()
+    part = await result(client, produce(batch_of(b"b")))
+    assert part.base_offset == 1
+
+
+async def test_acks_0_that_fails_ends_the_connection(client: RawClient) -> None:
+    client.send(produce(batch_of(b"a"), acks=0, topic="nowhere"), 9)
+    assert await client.is_closed_by_broker()
+
+
+# A repetition.
+
+
+async def test_a_repeated_batch_gets_its_first_offset(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    def numbered(sequence: int) -> bytes:
+        return bytes(batch_of(b"a", producer_id=5, producer_epoch=0, base_sequence=sequence))
+
+    for sequence in (0, 1, 0, 1):
+        part = await result(client, produce(numbered(sequence)))
+        assert (part.error_code, part.base_offset) == (0, sequence)
+    assert running.partitions.get("t", 0).log_end_offset == 2
+    part = await result(client, produce(numbered(5)))
+    assert part.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+# A bug.
+
+
+async def test_a_bug_at_one_partition_is_its_error_and_the_others_are_written(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = Partition.append
+
+    def fail_at_0(self: Partition, *arguments: Any, **options: Any) -> Any:
+        if self.index == 0:
+            raise ZeroDivisionError("a bug")
+        return append(self, *arguments, **options)
+
+    monkeypatch.setattr(Partition, "append", fail_at_0)
+    request = produce(batch_of(b"a"))
+    request.topic_data[0].partition_data.append(
+        PartitionProduceData(index=1, records=batch_of(b"b"))
+    )
+    (topic,) = (await client.call(request, 9)).responses
+    bad, good = topic.partition_responses
+    assert (bad.error_code, bad.base_offset) == (ErrorCode.UNKNOWN_SERVER_ERROR, -1)
+    assert (good.error_code, good.base_offset) == (0, 0)
+    alone = await result(client, produce(batch_of(b"a")))  # by the short way
+    assert (alone.error_code, alone.base_offset) == (ErrorCode.UNKNOWN_SERVER_ERROR, -1)
+    assert alone.log_start_offset == 0
+
+
+async def test_a_bug_in_writing_one_partition_leaves_the_others(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_staged = PartitionLog.write_staged
+
+    def fail_at_0(self: PartitionLog) -> None:
+        if self.name.partition == 0 and self._tail.buffers:
+            raise ZeroDivisionError("a bug")
+        write_staged(self)
+
+    monkeypatch.setattr(PartitionLog, "write_staged", fail_at_0)
+    request = produce(batch_of(b"a"))
+    request.topic_data[0].partition_data.append(
+        PartitionProduceData(index=1, records=batch_of(b"b"))
+    )
+    (topic,) = (await client.call(request, 9)).responses
+    codes = [part.error_code for part in topic.partition_responses]
+    assert codes == [ErrorCode.KAFKA_STORAGE_ERROR, 0]
+    assert running.partitions.get("t", 1).high_watermark == 1
+    monkeypatch.undo()

@@ -1,0 +1,37 @@
+"""Readers wait until the workers of all directories have read."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.broker.partitions.cold_reads import ColdError, warm
+from minibroker.broker.storage.disk import Disk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+async def test_a_reader_waits_for_every_range(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"content")
+    work: list[tuple[Callable[[], None], Callable[[], None]]] = []
+    disk = Disk(run_then=lambda task, then: work.append((task, then)))
+    cold = []
+    for position, size in ((0, 4), (4, 3)):
+        with disk.resident_only(), pytest.raises(ColdError) as caught:
+            disk.pread(str(path), size, position)
+        cold.append(caught.value)
+    waiting = asyncio.create_task(warm(cold))
+    await asyncio.sleep(0)  # it begins
+    assert len(work) == 2
+    for task, then in work:
+        assert not waiting.done()
+        task()
+        then()
+    await asyncio.wait_for(waiting, 60)
+    assert disk.handles.is_open(str(path))
+    disk.close()

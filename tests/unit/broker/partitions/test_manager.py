@@ -1,0 +1,249 @@
+"""Finding partitions, following the cluster, and appends that the disk refuses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.broker.partitions.role import Follower, Leader
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError, StorageError
+from minibroker.kafka.ids import TopicPartition
+from tests.support.in_process import START_MS, batch_of
+from tests.unit.broker.partitions.conftest import Claim, code_of, partition_image
+
+if TYPE_CHECKING:
+    from tests.unit.broker.partitions.conftest import World
+
+
+# Finding.
+
+
+def test_a_partition_led_here_is_found(world: World) -> None:
+    world.create("t", partition_image(), partition_image())
+    assert str(world.manager.get("t", 1)) == "t-1"
+    assert world.manager.find("t", 1) is world.manager.get("t", 1)
+    assert list(world.manager.of_topic("t")) == [0, 1]
+
+
+def test_a_partition_that_does_not_exist_is_unknown(world: World) -> None:
+    world.create("t")
+    assert code_of(world, "t", 1) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert code_of(world, "t", -1) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert code_of(world, "u", 0) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert world.manager.find("u", 0) is None
+    assert world.manager.of_topic("u") == {}
+
+
+def test_a_partition_led_elsewhere_is_not_ours(world: World) -> None:
+    world.create("t", partition_image(leader=5), partition_image())
+    assert code_of(world, "t", 0) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert world.manager.find("t", 0) is None
+    world.manager.get("t", 1)
+
+
+@pytest.mark.parametrize(
+    ("believed", "expected"),
+    [
+        (-1, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (1, ErrorCode.FENCED_LEADER_EPOCH),
+        (2, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (3, ErrorCode.UNKNOWN_LEADER_EPOCH),
+    ],
+)
+def test_a_follower_compares_the_leader_epoch_first(
+    world: World, believed: int, expected: ErrorCode
+) -> None:
+    world.create("t", partition_image(epoch=1))
+    world.change("t", 0, partition_image(leader=5, epoch=2))
+    with pytest.raises(KafkaError) as caught:
+        world.manager.get("t", 0, believed)
+    assert caught.value.code == expected
+
+
+def test_a_broker_without_the_partition_compares_no_leader_epoch(world: World) -> None:
+    world.create("t", partition_image(leader=5, epoch=2, replicas=(5,)))
+    with pytest.raises(KafkaError) as caught:
+        world.manager.get("t", 0, 1)
+    assert caught.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+# Following the cluster.
+
+
+def test_leadership_comes_and_goes(world: World) -> None:
+    world.create("t", partition_image(leader=5))
+    world.change("t", 0, partition_image(epoch=1))
+    world.append(b"x")
+    world.manager.commit()
+    world.change("t", 0, partition_image(leader=5, epoch=2))
+    assert code_of(world, "t", 0) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    world.change("t", 0, partition_image(epoch=3))
+    assert world.partition().log_end_offset == 1
+    assert world.partition().leader_epoch == 3
+
+
+def test_a_new_epoch_of_the_same_leader_keeps_the_partition(world: World) -> None:
+    world.create("t")
+    before = world.partition()
+    world.change("t", 0, partition_image(epoch=4, isr=(0, 1)))
+    assert world.partition() is before
+    assert isinstance(before.role, Leader)
+    assert (before.leader_epoch, before.role.metadata_isr) == (4, [0, 1])
+
+
+def test_added_partitions_are_made(world: World) -> None:
+    world.create("t")
+    topic = world.image.topics["t"]
+    topic.partitions.extend([partition_image(), partition_image(leader=5)])
+    world.manager.on_partitions_added(topic, 1)
+    assert list(world.manager.of_topic("t")) == [0, 1]
+
+
+def test_appends_before_a_deletion_are_still_answered(world: World) -> None:
+    world.create("t")
+    claim = world.append(b"x")
+    world.delete("t")
+    assert claim.error_code == 0
+    assert world.manager.appends.staged == []
+
+
+def test_a_log_that_cannot_be_made_is_offline_and_others_are_not(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    create_log = world.logs.create_log
+
+    def failing(topic: str, *args: object) -> object:
+        if topic == "bad":
+            raise StorageError("no room")
+        return create_log(topic, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(world.logs, "create_log", failing, raising=True)
+    world.create("bad")
+    world.create("good")
+    assert code_of(world, "bad", 0) == ErrorCode.KAFKA_STORAGE_ERROR
+    world.manager.get("good", 0)
+    assert "bad-0" in caplog.text
+    monkeypatch.setattr(world.logs, "create_log", create_log)
+    world.change("bad", 0, partition_image(epoch=1))
+    world.manager.get("bad", 0)
+
+
+def test_a_topics_configuration_reaches_its_logs_at_once(world: World) -> None:
+    world.create("t")
+    world.create("u")
+    world.dynamic.set_topic("t", {"max.message.bytes": "100"})
+    with pytest.raises(KafkaError) as caught:
+        world.append(b"x" * 200)
+    assert caught.value.code == ErrorCode.MESSAGE_TOO_LARGE
+    world.append(b"x" * 200, name="u")
+    world.dynamic.set_topic("t", {})
+    world.append(b"x" * 200)
+
+
+def test_a_brokers_default_reaches_every_log(world: World) -> None:
+    world.create("t")
+    world.create("u")
+    world.dynamic.set_broker({"message.max.bytes": "100"})
+    for name in ("t", "u"):
+        with pytest.raises(KafkaError):
+            world.append(b"x" * 200, name=name)
+
+
+# Roles.
+
+
+def test_a_partition_led_elsewhere_follows_with_the_log_that_it_has(world: World) -> None:
+    world.create("t")
+    world.append(b"x")
+    world.manager.commit()
+    led = world.partition()
+    world.change("t", 0, partition_image(leader=5, epoch=1))
+    assert world.manager.replica("t", 0) is led
+    assert led.role == Follower(1, 0, 5)
+    assert (led.high_watermark, led.log_end_offset) == (1, 1)
+    assert world.manager.high_watermark_of(TopicPartition("t", 0)) == 1
+    assert world.manager.of_topic("t") == {}
+
+
+def test_a_follower_without_a_log_makes_one(world: World) -> None:
+    world.create("t", partition_image(leader=5))
+    follower = world.manager.replica("t", 0)
+    assert follower is not None
+    assert follower.role == Follower(0, 0, 5)
+    assert list(world.logs.logs) == [("t", 0)]
+
+
+def test_a_log_goes_when_the_broker_has_no_replica_any_more(world: World) -> None:
+    world.create("t", partition_image(leader=5, epoch=1))
+    world.change("t", 0, partition_image(leader=5, epoch=2, replicas=(5,)))
+    assert world.manager.replica("t", 0) is None
+    assert world.logs.logs == {}
+
+
+def test_a_follower_takes_no_append_and_shows_readers_nothing_new(world: World) -> None:
+    world.create("t")
+    led = world.partition()
+    world.change("t", 0, partition_image(leader=5, epoch=1))
+    with pytest.raises(KafkaError) as caught:
+        led.append(memoryview(batch_of(b"x")), 1, START_MS, Claim())
+    assert caught.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    led.log.append_as_leader(memoryview(batch_of(b"x")), 1, START_MS)
+    led.log.write_staged()
+    led.advance_high_watermark(led.log_end_offset)
+    assert led.high_watermark == 0
+    world.change("t", 0, partition_image(epoch=2))
+    assert (world.partition().high_watermark, led.high_watermark) == (1, 1)
+
+
+def test_an_older_leader_epoch_is_refused(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    world.create("t", partition_image(epoch=4))
+    world.change("t", 0, partition_image(leader=5, epoch=3))
+    assert world.partition().leader_epoch == 4
+    world.change("t", 0, partition_image(leader=5, epoch=5))
+    world.change("t", 0, partition_image(epoch=4))
+    assert code_of(world, "t", 0) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert caplog.text.count("is older than") == 2
+
+
+def test_an_older_state_of_the_same_epoch_is_refused(world: World) -> None:
+    world.create("t", partition_image(partition_epoch=3))
+    world.change("t", 0, partition_image(isr=(0, 1), partition_epoch=2))
+    role = world.partition().role
+    assert isinstance(role, Leader)
+    assert role.metadata_isr == [0]
+
+
+def test_a_replica_that_was_moved_away_is_forgotten(world: World) -> None:
+    world.create("t")
+    world.change("t", 0, partition_image(leader=5, epoch=1, replicas=(5,)))
+    assert world.manager.replica("t", 0) is None
+    assert code_of(world, "t", 0) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+@pytest.mark.parametrize(("checkpointed", "expected"), [(1, 1), (9, 2), (None, 0)])
+def test_a_follower_begins_with_the_checkpointed_high_watermark(
+    world: World, checkpointed: int | None, expected: int
+) -> None:
+    """It is capped at the log's end; a leader of one replica goes on to the end."""
+    world.create("t")
+    world.append(b"x", b"y")
+    world.manager.commit()
+    world.manager._topics.clear()  # as after a start
+    if checkpointed is not None:
+        world.logs.high_watermarks[TopicPartition("t", 0)] = checkpointed
+    world.change("t", 0, partition_image(leader=5, epoch=2))
+    replica = world.manager.replica("t", 0)
+    assert replica is not None
+    assert replica.high_watermark == expected
+    world.change("t", 0, partition_image(epoch=3))
+    assert replica.high_watermark == 2
+
+
+def test_a_follower_learns_its_topics_configuration(world: World) -> None:
+    world.create("t")
+    led = world.partition()
+    world.change("t", 0, partition_image(leader=5, epoch=1))
+    world.dynamic.set_topic("t", {"max.message.bytes": "100"})
+    assert led.log.config.max_message_bytes == 100

@@ -1,0 +1,172 @@
+"""One led partition: epochs, acks, where reading ends, what a broken disk becomes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.broker.partitions.partition import READ_COMMITTED, READ_UNCOMMITTED
+from minibroker.broker.storage import lookups
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError, StorageError
+from minibroker.kafka.records.control import TransactionMarker, build_marker
+from tests.support.in_process import START_MS, batch_of
+from tests.unit.broker.partitions.conftest import Claim, partition_image
+
+if TYPE_CHECKING:
+    from tests.unit.broker.partitions.conftest import World
+
+
+def test_leader_epochs_are_compared(world: World) -> None:
+    world.create("t", partition_image(epoch=5))
+    partition = world.partition()
+    partition.check_leader_epoch(-1)
+    partition.check_leader_epoch(5)
+    with pytest.raises(KafkaError) as older:
+        partition.check_leader_epoch(4)
+    assert older.value.code == ErrorCode.FENCED_LEADER_EPOCH
+    with pytest.raises(KafkaError) as newer:
+        partition.check_leader_epoch(6)
+    assert newer.value.code == ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def test_acks_all_needs_enough_replicas_in_sync(world: World) -> None:
+    world.create("t", partition_image(replicas=(0, 1)))
+    world.dynamic.set_topic("t", {"min.insync.replicas": "2"})
+    with pytest.raises(KafkaError) as caught:
+        world.append(b"x")
+    assert caught.value.code == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert world.append(b"x", acks=1).base_offset == 0
+
+
+def test_acks_all_never_needs_more_replicas_than_there_are(world: World) -> None:
+    world.create("t")
+    world.dynamic.set_topic("t", {"min.insync.replicas": "2"})
+    assert world.append(b"x").base_offset == 0
+
+
+def test_readers_see_what_all_replicas_in_sync_have(world: World) -> None:
+    world.create("t", partition_image(replicas=(0, 1), isr=(0, 1)))
+    partition = world.partition()
+    world.append(b"x")
+    world.append(b"y")
+    world.manager.commit()
+    assert (partition.log_end_offset, partition.high_watermark) == (2, 0)
+    partition.follower_fetched(1, 1, 0)
+    assert partition.high_watermark == 1
+    partition.follower_fetched(1, 2, 0)
+    assert partition.high_watermark == 2
+
+
+def test_a_broker_without_a_replica_is_no_follower(world: World) -> None:
+    world.create("t", partition_image(replicas=(0, 1), isr=(0, 1)))
+    with pytest.raises(KafkaError) as caught:
+        world.partition().follower_fetched(2, 0, 0)
+    assert caught.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_without_the_slow_follower_in_the_isr_readers_see_everything(world: World) -> None:
+    world.create("t", partition_image(replicas=(0, 1), isr=(0, 1)))
+    world.append(b"x")
+    world.manager.commit()
+    assert world.partition().high_watermark == 0
+    world.clock.advance(30_001)
+    world.change("t", 0, partition_image(replicas=(0, 1), isr=(0,), partition_epoch=1))
+    assert world.partition().high_watermark == 1
+
+
+def test_read_committed_ends_at_an_open_transaction(world: World) -> None:
+    world.create("t")
+    world.append(b"a")
+    partition = world.partition()
+    batch = batch_of(b"b", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
+    partition.append(memoryview(batch), -1, START_MS, Claim())
+    world.manager.commit()
+    assert partition.last_stable_offset == 1
+    assert partition.end_offset_for(READ_COMMITTED) == 1
+    assert partition.end_offset_for(READ_UNCOMMITTED) == 2
+    committed = partition.read(0, 10_000, isolation_level=READ_COMMITTED, min_one_batch=True)
+    everything = partition.read(0, 10_000, isolation_level=READ_UNCOMMITTED, min_one_batch=True)
+    assert len(committed.records) < len(everything.records)
+
+
+def test_a_transaction_that_ended_is_stable_once_its_marker_is_readable(world: World) -> None:
+    world.create("t")
+    partition = world.partition()
+    batch = batch_of(b"b", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
+    partition.append(memoryview(batch), -1, START_MS, Claim())
+    world.manager.commit()
+    marker = build_marker(
+        TransactionMarker(is_commit=True, coordinator_epoch=0),
+        producer_id=7,
+        producer_epoch=0,
+        timestamp_ms=START_MS,
+    )
+    partition.log.append_as_leader(memoryview(marker), 0, START_MS, origin="coordinator")
+    assert partition.last_stable_offset == 0
+    partition.advance_high_watermark(partition.log_end_offset)
+    assert partition.last_stable_offset == partition.high_watermark == 2
+
+
+def test_reading_outside_the_log_is_refused(world: World) -> None:
+    world.create("t")
+    for offset in (-1, 1):
+        with pytest.raises(KafkaError) as caught:
+            world.partition().read(offset, 100, isolation_level=0, min_one_batch=True)
+        assert caught.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
+    assert len(world.partition().read(0, 9, isolation_level=0, min_one_batch=True).records) == 0
+
+
+def test_epochs_and_the_offsets_where_they_ended(world: World) -> None:
+    world.create("t")
+    partition = world.partition()
+    world.append(b"a")
+    world.change("t", 0, partition_image(epoch=3))
+    world.append(b"b")
+    assert partition.earliest_epoch() == 0
+    assert partition.end_offset_for_epoch(0) == (0, 1)
+    assert partition.end_offset_for_epoch(2) == (0, 1)
+    assert partition.end_offset_for_epoch(3) == (3, 2)
+
+
+def test_lookups_see_staged_records(world: World) -> None:
+    world.create("t")
+    world.append(b"a")
+    found = world.partition().offset_for_timestamp(START_MS)
+    assert found is not None
+    assert found.offset == 0
+    world.append(b"b")
+    largest = world.partition().max_timestamp_offset()
+    assert largest is not None
+    assert largest.timestamp == START_MS
+    world.append(b"c")
+    assert world.partition().offsets_before(-1, 5) == [3, 0]
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("offset_for_timestamp", (0,)),
+        ("max_timestamp_offset", ()),
+        ("offsets_before", (0, 1)),
+    ],
+)
+def test_a_disk_that_cannot_be_read_is_a_storage_error(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    method: str,
+    arguments: tuple[int, ...],
+) -> None:
+    world.create("t")
+    partition = world.partition()
+
+    def failing(*_: object, **_named: object) -> None:
+        raise StorageError("gone")
+
+    monkeypatch.setattr(lookups, method, failing)
+    with pytest.raises(KafkaError) as caught:
+        getattr(partition, method)(*arguments)
+    assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert "t-0" in caplog.text

@@ -1,0 +1,190 @@
+"""Followers of a partition: their progress, the ISR, answers that wait for them."""
+
+from __future__ import annotations
+
+import pytest
+
+from minibroker.broker.partitions.replicas import ReplicaRules, Replicas
+from minibroker.broker.partitions.role import Leader
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.delete_records import DeleteRecordsPartitionResult
+from tests.support.in_process import ManualClock
+from tests.unit.broker.partitions.conftest import Claim
+
+LAG_MS = 30_000
+DEAD = 2
+SOON_MS = 1
+LATER_MS = 600_000
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def replicas(clock: ManualClock) -> Replicas:
+    """Broker 0 leads from offset 10 on, brokers 1 and 2 follow, all are in sync."""
+    made = Replicas(
+        ReplicaRules(0, clock.now_ms, lambda: LAG_MS, lambda broker_id: broker_id != DEAD)
+    )
+    made.lead(leader(isr=[0, 1, 2]), 10, is_new_epoch=True)
+    return made
+
+
+def leader(isr: list[int], start_offset: int = 10) -> Leader:
+    return Leader(5, 0, start_offset, [0, 1, 2], isr)
+
+
+def fetch(replicas: Replicas, broker_id: int, offset: int, end: int = 20) -> None:
+    assert replicas.note_fetch(broker_id, offset, 0, end)
+
+
+def test_the_high_watermark_is_what_all_in_sync_have(replicas: Replicas) -> None:
+    replicas.own_end_offset = 20
+    fetch(replicas, 1, 15)
+    assert replicas.committed(10, 1) == 10
+    fetch(replicas, 2, 12)
+    assert replicas.committed(10, 1) == 12
+    fetch(replicas, 2, 20)
+    assert replicas.committed(12, 1) == 15
+
+
+def test_a_dead_follower_outside_of_the_isr_holds_nobody(replicas: Replicas) -> None:
+    replicas.lead(leader(isr=[0, 1]), 20, is_new_epoch=False)
+    replicas.own_end_offset = 20
+    fetch(replicas, 1, 20)
+    assert replicas.committed(10, 1) == 20
+
+
+def test_too_few_in_sync_commit_nothing(replicas: Replicas, clock: ManualClock) -> None:
+    replicas.own_end_offset = 20
+    clock.advance(LAG_MS + 1)
+    replicas.lead(leader(isr=[0]), 20, is_new_epoch=False)
+    assert replicas.committed(10, 2) == 10
+    assert replicas.committed(10, 1) == 20
+
+
+def test_a_stranger_is_no_follower(replicas: Replicas) -> None:
+    assert not replicas.note_fetch(7, 10, 0, 20)
+
+
+def test_a_follower_joins_when_it_has_what_is_committed(
+    replicas: Replicas, clock: ManualClock
+) -> None:
+    clock.advance(LAG_MS + 1)
+    replicas.lead(leader(isr=[0]), 20, is_new_epoch=False)
+    replicas.own_end_offset = 20
+    fetch(replicas, 1, 9)
+    assert replicas.isr_with(1, 9) is None  # behind the start of this leader's epoch
+    fetch(replicas, 1, 12)
+    assert replicas.isr_with(1, 13) is None
+    assert replicas.isr_with(1, 12) == [0, 1]
+    # It counts for the high watermark before anybody confirms it, and is asked for once.
+    assert replicas.committed(12, 1) == 12
+    assert replicas.isr_with(1, 12) is None
+    clock.advance(LAG_MS + 1)
+    replicas.give_up_joining()
+    assert replicas.committed(12, 1) == 20
+
+
+def test_a_slow_follower_leaves(replicas: Replicas, clock: ManualClock) -> None:
+    fetch(replicas, 1, 20)
+    clock.advance(LAG_MS + 1)
+    assert replicas.isr_without_slow(20) == [0, 1]
+    fetch(replicas, 2, 20)
+    assert replicas.isr_without_slow(20) is None
+
+
+async def test_an_answer_waits_until_all_in_sync_have_its_records(replicas: Replicas) -> None:
+    claim = Claim()
+    first, second = replicas.wait(15, claim, LATER_MS), replicas.wait(20, Claim(), LATER_MS)
+    replicas.complete(14, 1)
+    assert not first.done()
+    replicas.complete(15, 1)
+    assert first.done()
+    assert not second.done()
+    assert claim.error_code == 0
+    replicas.refuse_waiting()
+
+
+async def test_an_answer_says_that_too_few_have_its_records(
+    replicas: Replicas, clock: ManualClock
+) -> None:
+    claim = Claim()
+    done = replicas.wait(15, claim, LATER_MS)
+    clock.advance(LAG_MS + 1)
+    replicas.lead(leader(isr=[0]), 20, is_new_epoch=False)
+    replicas.complete(15, 2)
+    assert claim.error_code == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    assert done.done()
+
+
+async def test_an_answer_does_not_wait_for_ever(replicas: Replicas) -> None:
+    claim = Claim()
+    earlier = replicas.wait(15, Claim(), LATER_MS)
+    await replicas.wait(16, claim, SOON_MS)
+    assert claim.error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert not earlier.done()
+    replicas.refuse_waiting()
+
+
+async def test_an_answer_is_refused_when_another_broker_leads(replicas: Replicas) -> None:
+    claim = Claim()
+    done = replicas.wait(15, claim, LATER_MS)
+    replicas.refuse_waiting()
+    assert claim.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert done.done()
+
+
+async def test_an_answer_that_nobody_waits_for_any_more_holds_nothing(replicas: Replicas) -> None:
+    replicas.wait(15, Claim(), LATER_MS).cancel()
+    later = replicas.wait(16, Claim(), LATER_MS)
+    replicas.complete(16, 1)
+    assert later.done()
+
+
+def test_a_follower_was_at_the_end_until_its_last_request(
+    replicas: Replicas, clock: ManualClock
+) -> None:
+    for broker_id in (1, 2):
+        fetch(replicas, broker_id, 20, end=20)
+    clock.advance(LAG_MS + 1)
+    replicas.was_at_end(1, clock.now_ms())
+    replicas.was_at_end(7, clock.now_ms())  # it has no replica
+    assert replicas.isr_without_slow(21) == [0, 1]
+    assert set(replicas.followers) == {1, 2}
+
+
+def test_only_followers_in_sync_that_have_an_offset_are_read_from(replicas: Replicas) -> None:
+    assert list(replicas.in_sync_at(10)) == []  # nobody has fetched in this epoch
+    replicas.note_fetch(1, 15, 12, 20)
+    replicas.note_fetch(2, 20, 0, 20)
+    assert [broker_id for broker_id, _ in replicas.in_sync_at(16)] == [2]
+    assert [broker_id for broker_id, _ in replicas.in_sync_at(12)] == [1, 2]
+    replicas.lead(leader(isr=[0, 1]), 20, is_new_epoch=False)
+    assert [broker_id for broker_id, _ in replicas.in_sync_at(15)] == [1]
+
+
+async def test_records_are_deleted_once_all_live_replicas_start_behind_them(
+    replicas: Replicas,
+) -> None:
+    result = DeleteRecordsPartitionResult()
+    done = replicas.deletions.wait(12, result, LATER_MS)
+    replicas.complete_deletions(12)
+    assert not done.done()  # broker 1 has not fetched yet, broker 2 is dead
+    replicas.note_fetch(1, 20, 11, 20)
+    replicas.complete_deletions(12)
+    assert not done.done()
+    replicas.note_fetch(1, 20, 12, 20)
+    replicas.complete_deletions(12)
+    assert done.done()
+    assert (result.error_code, result.low_watermark) == (0, 12)
+
+
+async def test_deletions_are_refused_when_another_broker_leads(replicas: Replicas) -> None:
+    result = DeleteRecordsPartitionResult()
+    done = replicas.deletions.wait(12, result, LATER_MS)
+    replicas.refuse_waiting()
+    assert result.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert done.done()

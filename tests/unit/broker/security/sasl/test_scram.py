@@ -1,0 +1,124 @@
+"""SCRAM: the example of RFC 7677, and messages that nobody may send."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from minibroker.broker.security.sasl.exchange import CredentialsError, RefusedError
+from minibroker.broker.security.sasl.scram import MESSAGE_BYTES_MAX, Login, ScramExchange
+from minibroker.broker.security.sasl.scram_credentials import (
+    credential,
+    credential_of,
+    salted_password,
+)
+from minibroker.kafka.errors import ProtocolError
+
+SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
+CLIENT, SERVER = "rOprNGfwEbeRWgbNEkqO", "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
+FIRST = f"n,,n=user,r={CLIENT}".encode()
+PROOF = "dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+LAST = f"c=biws,r={CLIENT}{SERVER},p={PROOF}".encode()
+
+
+def login(name: str, *, iterations: int = 4096) -> Login:
+    stored = credential(1, SALT, salted_password(1, "pencil", SALT, iterations), iterations)
+    found = credential_of(stored)
+    assert found is not None
+    return Login(name, found)
+
+
+def exchange(*, iterations: int = 4096) -> ScramExchange:
+    def find(name: str, is_token: bool) -> Login | None:
+        if is_token:
+            return login("owner")._replace(expires_ms=5) if name == "token" else None
+        return login(name, iterations=iterations) if name in {"user", "a,b=c"} else None
+
+    return ScramExchange("SCRAM-SHA-256", find, lambda: SERVER)
+
+
+def test_the_example_of_rfc_7677() -> None:
+    attempt = exchange()
+    assert attempt.respond(FIRST, 0) == (
+        f"r={CLIENT}{SERVER},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096".encode()
+    )
+    assert not attempt.is_complete
+    assert attempt.respond(LAST, 0) == b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
+    assert (attempt.is_complete, attempt.name, attempt.is_token) == (True, "user", False)
+
+
+def test_a_name_is_unescaped() -> None:
+    assert exchange().respond(b"n,,n=a=2Cb=3Dc,r=x", 0).startswith(b"r=x")
+
+
+def test_a_delegation_token_stands_for_its_owner() -> None:
+    attempt = exchange()
+    assert attempt.respond(b"n,,n=token,r=x,tokenauth=TRUE", 0)
+    assert attempt.is_token
+    with pytest.raises(CredentialsError, match="delegation token"):
+        exchange().respond(b"n,,n=user,r=x,tokenauth=true", 0)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"",
+        b"y,,n=user,r=x",
+        b"p=tls-unique,,n=user,r=x",
+        b"n,,m=x,n=user,r=x",
+        b"n,,n=user",
+        b"n,,n=us=er,r=x",
+        b"n,,n=user,r=x\xff",
+        b"n,,n=user,r=" + b"x" * MESSAGE_BYTES_MAX,
+        b"n,,n=nobody,r=x",
+    ],
+)
+def test_a_first_message_that_is_no_login_fails(first: bytes) -> None:
+    with pytest.raises(CredentialsError):
+        exchange().respond(first, 0)
+
+
+def test_another_authorization_id_is_refused() -> None:
+    with pytest.raises(RefusedError):
+        exchange().respond(b"n,a=other,n=user,r=x", 0)
+
+
+def test_too_few_iterations_fail() -> None:
+    with pytest.raises(CredentialsError, match="4095 iterations"):
+        exchange(iterations=4095).respond(FIRST, 0)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        LAST.replace(b"c=biws", b"c=eSws"),
+        LAST.replace(b"r=r", b"r=s"),
+        LAST.replace(b"$k0", b"$k01"),
+        LAST.replace(b"p=d", b"p=e"),
+        LAST.replace(b",p=", b",x=y,p="),
+        b"c=biws",
+        b"",
+    ],
+)
+def test_a_changed_last_message_fails(last: bytes) -> None:
+    attempt = exchange()
+    attempt.respond(FIRST, 0)
+    with pytest.raises(CredentialsError):
+        attempt.respond(last, 0)
+    assert not attempt.is_complete
+
+
+def test_a_replayed_last_message_fails() -> None:
+    """The nonce of the broker is another one in every exchange."""
+    attempt = ScramExchange("SCRAM-SHA-256", lambda name, _: login(name), lambda: "other")
+    attempt.respond(FIRST, 0)
+    with pytest.raises(CredentialsError, match="nonce"):
+        attempt.respond(LAST, 0)
+
+
+def test_a_proof_of_another_size_is_no_proof() -> None:
+    attempt = exchange()
+    attempt.respond(FIRST, 0)
+    with pytest.raises(ProtocolError, match="0 bytes, expected 32"):
+        attempt.respond(LAST.replace(PROOF.encode(), b""), 0)

@@ -1,0 +1,110 @@
+"""The buffer of a connection by itself: how it grows, moves and is given back."""
+
+from __future__ import annotations
+
+from struct import pack
+
+import pytest
+
+from minibroker.broker.server.receive_buffer import GROWTH_MAX, ReceiveBuffer
+from minibroker.broker.server.request_memory import BUFFER_BYTES
+from tests.support.receive_buffers import Connections, handle, receive, unhandled
+
+
+@pytest.fixture
+def buffer() -> ReceiveBuffer:
+    return Connections().new()
+
+
+def test_a_connection_without_bytes_holds_no_buffer() -> None:
+    connections = Connections()
+    first, second = connections.new(), connections.new()
+    assert (first.size_bytes, second.size_bytes) == (0, 0)
+    receive(first, b"x" * 100)
+    used = first.view
+    handle(first, 100)
+    assert (first.size_bytes, first.start, first.filled) == (0, 0, 0)
+    receive(second, b"y" * 100)
+    assert second.view is used
+
+
+def test_a_read_that_brings_nothing_takes_no_buffer() -> None:
+    connections = Connections()
+    first, second = connections.new(), connections.new()
+    offered = first.room()
+    assert second.room() is offered
+    assert first.size_bytes == second.size_bytes == 0
+
+
+def test_bytes_of_one_connection_are_not_written_over_by_another() -> None:
+    connections = Connections()
+    first, second = connections.new(), connections.new()
+    receive(first, pack(">i", 50) + b"mine")
+    first.compact()
+    receive(second, pack(">i", 50) + b"other")
+    assert unhandled(first) == pack(">i", 50) + b"mine"
+
+
+def test_memory_of_a_connection_that_is_gone_is_not_used_again() -> None:
+    """A worker may still read the frame of its last request."""
+    connections = Connections()
+    first, second = connections.new(), connections.new()
+    receive(first, b"x" * 100)
+    frame = first.view[:100]
+    first.abandon()
+    receive(second, b"y" * 100)
+    assert bytes(frame) == b"x" * 100
+
+
+def test_a_part_of_a_frame_stays_where_the_rest_fits_behind_it(buffer: ReceiveBuffer) -> None:
+    receive(buffer, b"x" * 100 + pack(">i", 50) + b"part")
+    handle(buffer, 100)
+    assert (buffer.start, unhandled(buffer)) == (100, pack(">i", 50) + b"part")
+
+
+def test_a_part_of_a_frame_moves_to_the_front_where_the_rest_does_not_fit(
+    buffer: ReceiveBuffer,
+) -> None:
+    receive(buffer, b"x" * (BUFFER_BYTES - 8) + pack(">i", 50) + b"part")
+    handle(buffer, BUFFER_BYTES - 8)
+    assert (buffer.start, unhandled(buffer)) == (0, pack(">i", 50) + b"part")
+
+
+def test_a_part_of_a_size_is_moved_as_well(buffer: ReceiveBuffer) -> None:
+    receive(buffer, b"x" * (BUFFER_BYTES - 2) + b"\0\0")
+    buffer.start = BUFFER_BYTES - 2
+    room = buffer.room()
+    assert (buffer.start, unhandled(buffer), len(room)) == (0, b"\0\0", BUFFER_BYTES - 2)
+
+
+def test_it_grows_by_steps_and_to_the_end_of_the_frame_at_most(buffer: ReceiveBuffer) -> None:
+    """It takes a multiple of the received bytes, whatever size is announced."""
+    size = BUFFER_BYTES * GROWTH_MAX + 1
+    sent = pack(">i", size) + bytes(range(256)) * (size // 256)
+    receive(buffer, sent[: BUFFER_BYTES + 1])
+    assert buffer.size_bytes == BUFFER_BYTES * GROWTH_MAX
+    receive(buffer, sent[BUFFER_BYTES + 1 :])
+    assert buffer.size_bytes == size + 4
+    assert unhandled(buffer) == sent
+
+
+def test_a_part_of_a_frame_without_memory_is_kept_and_nothing_more() -> None:
+    connections = Connections(100_000)
+    first, second = connections.new(), connections.new()
+    receive(second, b"x" * 100 + pack(">i", 80_000) + b"part")
+    receive(first, pack(">i", 200_000) + b"part")
+    first.compact()
+    handle(second, 100)
+    assert second.lacks_memory
+    assert (second.size_bytes, unhandled(second)) == (8, pack(">i", 80_000) + b"part")
+
+
+def test_frames_that_wait_count_until_they_are_handled() -> None:
+    connections = Connections(100_000)
+    buffer = connections.new()
+    receive(buffer, b"x" * 1000)
+    buffer.keep()
+    buffer.keep()
+    assert connections.memory.free == 100_000 - BUFFER_BYTES
+    handle(buffer, 1000)
+    assert connections.memory.free == 100_000

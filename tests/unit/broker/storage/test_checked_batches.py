@@ -1,0 +1,79 @@
+"""checked_batches: what of a file is believed, and where that ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.broker.storage.checked_batches import checked_batches
+from minibroker.broker.storage.disk import Disk
+from tests.support.logs import append
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minibroker.broker.storage.partition_log import PartitionLog
+    from minibroker.broker.storage.segment import Segment
+
+    NewLog = Callable[..., PartitionLog]
+
+BATCHES = 5
+
+
+@pytest.fixture
+def segment(new_log: NewLog) -> Segment:
+    """Five batches of one record, all of one size."""
+    log = new_log()
+    for number in range(BATCHES):
+        append(log, b"value %d" % number)
+    return log.active_segment
+
+
+def offsets(segment: Segment, expected_offset: int = 0, *, trusted_below: int = 0) -> list[int]:
+    end = Path(segment.log_path).stat().st_size
+    found = checked_batches(Disk(), segment, 0, end, expected_offset, trusted_below=trusted_below)
+    return [fields[0] for _, fields in found]
+
+
+def damage(segment: Segment, number: int) -> None:
+    """Flip a bit in the last byte of this batch."""
+    content = bytearray(Path(segment.log_path).read_bytes())
+    content[len(content) // BATCHES * (number + 1) - 1] ^= 1
+    Path(segment.log_path).write_bytes(content)
+
+
+def test_sound_batches_are_given_to_the_end(segment: Segment) -> None:
+    assert offsets(segment) == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("number", range(BATCHES))
+def test_a_flipped_bit_ends_it(segment: Segment, number: int) -> None:
+    damage(segment, number)
+    assert offsets(segment) == list(range(number))
+
+
+@pytest.mark.parametrize("lost_bytes", [1, 30, 60, 74])
+def test_a_torn_batch_is_not_given(segment: Segment, lost_bytes: int) -> None:
+    content = Path(segment.log_path).read_bytes()
+    Path(segment.log_path).write_bytes(content[:-lost_bytes])
+    assert offsets(segment) == [0, 1, 2, 3]
+
+
+def test_of_trusted_batches_only_the_header_is_looked_at(segment: Segment) -> None:
+    damage(segment, 1)
+    assert offsets(segment, trusted_below=2) == [0, 1, 2, 3, 4]
+
+
+def test_an_offset_below_the_expected_one_ends_it(segment: Segment) -> None:
+    assert offsets(segment, 1) == []
+
+
+def test_a_message_of_an_old_format_has_another_checksum(new_log: NewLog) -> None:
+    log = new_log(message_format_version="0.10.0")
+    for number in range(BATCHES):
+        append(log, b"value %d" % number)
+    assert offsets(log.active_segment) == [0, 1, 2, 3, 4]
+    damage(log.active_segment, 2)
+    assert offsets(log.active_segment) == [0, 1]

@@ -1,0 +1,202 @@
+"""Ranges that are not in memory: what a reader is told, and what a worker does about it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.broker.storage import cold
+from minibroker.broker.storage.cold import ColdError, FileRange, WarmedEnds, WarmTask
+from minibroker.broker.storage.disk import Disk
+from minibroker.broker.storage.files import PROBE_BYTES, REAL_FILES
+from tests.support.cold_files import ColdFiles
+from tests.support.counting_files import CountingFiles
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONTENT = bytes(range(256)) * 1024
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    path = tmp_path / "file"
+    path.write_bytes(CONTENT)
+    return str(path)
+
+
+def test_a_file_that_is_not_open_is_cold(path: str) -> None:
+    disk = Disk()
+    with disk.resident_only(), pytest.raises(ColdError) as caught:
+        disk.pread(path, 10, 5)
+    task = caught.value.task
+    assert isinstance(task, WarmTask)
+    assert task.wanted == (path, 5, 10)
+    assert disk.pread(path, 10, 5) == CONTENT[5:15]
+    disk.close()
+
+
+def test_pages_in_memory_are_read_and_mapped(path: str) -> None:
+    disk = Disk()
+    disk.handles.get(path)
+    with disk.resident_only():
+        assert disk.pread(path, 10, 5) == CONTENT[5:15]
+        assert disk.pread(path, 10, len(CONTENT) - 3) == CONTENT[-3:]
+        assert bytes(disk.slice(path, 1, len(CONTENT) - 1, len(CONTENT))) == CONTENT[1:]
+    disk.close()
+
+
+def test_pages_not_in_memory_are_neither_read_nor_mapped(path: str) -> None:
+    files = ColdFiles()
+    disk = Disk(files)
+    disk.handles.get(path)
+    files.drop(path)
+    with disk.resident_only():
+        with pytest.raises(ColdError):
+            disk.pread(path, 10, 5)
+        with pytest.raises(ColdError):
+            disk.slice(path, 0, len(CONTENT), len(CONTENT))
+    assert files.waits == []
+    disk.close()
+
+
+def test_a_map_with_a_hole_is_cold(path: str) -> None:
+    files = ColdFiles()
+    disk = Disk(files)
+    handle = disk.handles.get(path)
+    files.drop(path)
+    files.pread(handle, PROBE_BYTES, 0)
+    files.pread(handle, PROBE_BYTES, len(CONTENT) - PROBE_BYTES)
+    with disk.resident_only(), pytest.raises(ColdError):
+        disk.slice(path, 0, len(CONTENT), len(CONTENT))
+    disk.close()
+
+
+def test_the_system_tells_or_waits_but_gives_nothing_else(path: str) -> None:
+    handle = os.open(path, os.O_RDWR)
+    os.fsync(handle)
+    os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+    found = REAL_FILES.pread_resident(handle, len(CONTENT), 0)
+    assert found in (None, CONTENT)
+    assert os.pread(handle, len(CONTENT), 0) == CONTENT
+    os.close(handle)
+
+
+@pytest.mark.parametrize(
+    ("last", "is_resident"),
+    [(None, True), (errno.EAGAIN, False), (errno.EOPNOTSUPP, True), (errno.EIO, None)],
+)
+def test_the_first_and_the_last_byte_of_a_range_and_some_between_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, last: int | None, is_resident: bool | None
+) -> None:
+    """The reader waits where the system cannot tell. An error of the disk is raised."""
+    asked: list[int] = []
+
+    def preadv(_fd: int, buffers: list[bytearray], position: int, _flags: int) -> int:
+        assert [len(buffer) for buffer in buffers] == [1]
+        asked.append(position)
+        if last is not None and position == PROBE_BYTES + 8:
+            raise OSError(last, os.strerror(last))
+        return 1
+
+    monkeypatch.setattr(os, "preadv", preadv)
+    if is_resident is None:
+        with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+            REAL_FILES.is_resident(-1, PROBE_BYTES + 2, 7)
+    else:
+        assert REAL_FILES.is_resident(-1, PROBE_BYTES + 2, 7) is is_resident
+    assert asked == [7, PROBE_BYTES + 7, PROBE_BYTES + 8]
+
+
+def test_a_worker_reads_the_range_and_leaves_the_file_open(path: str) -> None:
+    files = CountingFiles()
+    disk = Disk(files)
+    task = WarmTask(files, disk.handles, WarmedEnds(), FileRange(path, 5, 10))
+    task()
+    assert files.read_bytes == len(CONTENT) - 5  # more than was asked for, up to the file's end
+    task.apply()
+    with disk.resident_only():
+        assert disk.pread(path, 10, 5) == CONTENT[5:15]
+    disk.close()
+
+
+def test_a_bug_in_the_task_lets_the_reader_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    class Task:
+        def __call__(self) -> None:
+            raise RuntimeError("a bug")
+
+        def apply(self) -> None:
+            raise AssertionError("there is no result")
+
+    told: list[str] = []
+    ColdError("x", Task(), lambda run, then: (run(), then())).load(lambda: told.append("done"))
+    assert told == ["done"]
+    assert "a bug" in caplog.text
+
+
+def test_a_file_that_left_service_meanwhile_is_not_kept_open(path: str) -> None:
+    """Its name may be another file's by now."""
+    disk = Disk()
+    task = WarmTask(disk.files, disk.handles, WarmedEnds(), FileRange(path, 0, 10))
+    task()
+    disk.handles.forget(path)
+    task.apply()
+    assert not disk.handles.is_open(path)
+
+
+def test_a_file_that_cannot_be_read_is_left_to_its_reader(tmp_path: Path) -> None:
+    disk = Disk()
+    task = WarmTask(
+        disk.files, disk.handles, WarmedEnds(), FileRange(str(tmp_path / "absent"), 0, 10)
+    )
+    task()
+    task.apply()
+    assert len(disk.handles) == 0
+
+
+def test_a_reader_goes_to_the_worker_again_where_the_worker_stopped(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cold, "WARM_BYTES_MIN", 1000)
+    disk = Disk()
+    with disk.resident_only():
+        with pytest.raises(ColdError) as caught:
+            disk.slice(path, 0, 400, len(CONTENT))
+        caught.value.load(lambda: None)
+        for position in (0, 400, 600):
+            disk.slice(path, position, 400, len(CONTENT))
+        disk.slice(path, 5000, 400, len(CONTENT))  # in memory, and no worker stopped there
+        with pytest.raises(ColdError) as caught:
+            disk.slice(path, 800, 400, len(CONTENT))
+        caught.value.load(lambda: None)
+        assert bytes(disk.slice(path, 800, 400, len(CONTENT))) == CONTENT[800:1200]
+    disk.close()
+
+
+def test_a_reader_at_the_end_of_a_file_is_not_sent_to_the_worker(path: str) -> None:
+    disk = Disk()
+    with disk.resident_only():
+        with pytest.raises(ColdError) as caught:
+            disk.slice(path, 0, len(CONTENT), len(CONTENT))
+        caught.value.load(lambda: None)
+        with open(path, "ab") as file:  # noqa: PTH123
+            file.write(b"more")
+        found = disk.slice(path, len(CONTENT) - 4, 8, len(CONTENT) + 4)
+        assert bytes(found) == CONTENT[-4:] + b"more"
+    disk.close()
+
+
+def test_the_ends_of_a_bounded_number_of_files_are_remembered() -> None:
+    ends = WarmedEnds()
+    for number in range(cold.WARMED_FILES_MAX + 1):
+        ends.note(str(number), 10)
+    assert not ends.is_crossed(FileRange("0", 0, 100))
+    assert ends.is_crossed(FileRange("1", 0, 100))
+    assert ends.is_crossed(FileRange("1", 10, 1))
+    assert not ends.is_crossed(FileRange("1", 0, 10))
+    assert not ends.is_crossed(FileRange("1", 11, 10))
+    ends.note("1", None)
+    assert not ends.is_crossed(FileRange("1", 0, 100))

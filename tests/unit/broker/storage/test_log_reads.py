@@ -1,0 +1,188 @@
+"""Reads of a log: every offset, cut where they have to be, as slices."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.broker.storage import log_reads
+from minibroker.broker.storage.offset_index import OffsetIndex
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError, StorageError
+from minibroker.kafka.records.batch import read_header
+from tests.support.evidence import MARKED
+from tests.support.faulty_files import FaultyFiles
+from tests.support.logs import (
+    DEFAULTS,
+    NOW_MS,
+    TOPIC_ID,
+    abandon,
+    append,
+    batch,
+    open_manager,
+    values_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from minibroker.broker.storage.partition_log import PartitionLog
+
+    NewLog = Callable[..., PartitionLog]
+
+ONE = batch(b"x" * 100)
+SIZE = len(ONE)
+
+
+def bases(log: PartitionLog) -> list[int]:
+    return log.segments.base_offsets
+
+
+def test_every_offset_is_found_in_every_segment(new_log: NewLog) -> None:
+    log = new_log(segment_bytes=2000, index_interval_bytes=300)
+    expected = []
+    for number in range(60):
+        values = [b"%d-%d" % (number, part) for part in range(number % 3 + 1)]
+        append(log, *values)
+        expected += values
+    for start in range(len(expected)):
+        assert values_of(log, start) == expected[start:]
+
+
+def test_a_read_is_cut_at_max_bytes_but_for_the_first_batch(new_log: NewLog) -> None:
+    log = new_log()
+    for _ in range(5):
+        append(log, b"x" * 100)
+
+    def size(max_bytes: int, *, min_one_batch: bool) -> tuple[int, bool]:
+        read = log_reads.read(log, 1, max_bytes, end_offset=5, min_one_batch=min_one_batch)
+        return len(read.records), read.is_first_batch_cut
+
+    assert size(2 * SIZE + 7, min_one_batch=False) == (2 * SIZE + 7, False)
+    assert size(10, min_one_batch=True) == (SIZE, False)
+    assert size(10, min_one_batch=False) == (10, True)
+    assert size(10**6, min_one_batch=True) == (4 * SIZE, False)
+
+
+def test_a_read_never_reaches_the_end_offset(new_log: NewLog) -> None:
+    log = new_log(segment_bytes=3 * SIZE)
+    for _ in range(8):
+        append(log, b"x" * 100)
+    read = log_reads.read(log, 4, 10**6, end_offset=5, min_one_batch=True)
+    assert len(read.records) == SIZE
+    assert len(log_reads.read(log, 4, 10**6, end_offset=6, min_one_batch=True).records) == 2 * SIZE
+    assert len(log_reads.read(log, 5, 10**6, end_offset=5, min_one_batch=True).records) == 0
+    assert len(log_reads.read(log, 8, 10**6, end_offset=8, min_one_batch=True).records) == 0
+
+
+@pytest.mark.parametrize("offset", [-1, 3, 1000])
+def test_an_offset_outside_the_log_is_out_of_range(new_log: NewLog, offset: int) -> None:
+    log = new_log()
+    append(log, b"a", b"b")
+    with pytest.raises(KafkaError) as caught:
+        log_reads.read(log, offset, 100, end_offset=2, min_one_batch=True)
+    assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_a_large_read_is_a_map_that_outlives_its_window(new_log: NewLog) -> None:
+    """Slices stay valid while others push their windows out, and more is mapped than may be."""
+    log = new_log()
+    value = bytes(range(256)) * 400
+    for _ in range(60):
+        append(log, value)
+    log.disk.windows.limit_bytes = 1 << 20
+    reads = [
+        log_reads.read(log, n, 300_000, end_offset=60, min_one_batch=True).records
+        for n in range(58)
+    ]
+    for read in reads:
+        assert bytes(read[-1000:]) != b""
+        assert read_header(read).count == 1
+    assert log.disk.windows.mapped_bytes <= 9 << 20
+    del reads, read
+    log.disk.windows.close_unused()
+    assert log.disk.windows.unclosed_count == 0
+
+
+def test_a_mapped_window_grows_with_the_active_segment(new_log: NewLog) -> None:
+    log = new_log()
+    for number in range(4):
+        append(log, b"%d" % number * 100_000)
+        read = log_reads.read(log, 0, 10**7, end_offset=number + 1, min_one_batch=True)
+        assert len(read.records) == log.size_bytes
+
+
+def test_a_slice_wider_than_a_window_is_whole(new_log: NewLog) -> None:
+    log = new_log(max_message_bytes=20_000_000)
+    append(log, b"a")
+    append(log, b"b" * 10_000_000)
+    read = log_reads.read(log, 1, 100, end_offset=2, min_one_batch=True)
+    assert bytes(read.records[-1000:-1]) == b"b" * 999
+
+
+def test_aborted_transactions_are_kept_per_segment(new_log: NewLog) -> None:
+    """A marker ends an open transaction; the index names it to readers whose range it touches."""
+    from minibroker.kafka.records.builder import build_batch  # noqa: PLC0415
+    from minibroker.kafka.records.control import TransactionMarker, build_marker  # noqa: PLC0415
+    from minibroker.kafka.records.record import Record  # noqa: PLC0415
+
+    log = new_log()
+    append(log, b"plain")
+    data = build_batch(
+        [Record(0, NOW_MS, None, b"t")],
+        producer_id=7,
+        producer_epoch=1,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    log.append_as_leader(memoryview(data), 0, NOW_MS)
+    assert log.last_stable_offset == 1
+    marker = build_marker(
+        TransactionMarker(False, 3), producer_id=7, producer_epoch=1, timestamp_ms=NOW_MS
+    )
+    info = log.append_as_leader(memoryview(marker), 0, NOW_MS, origin="coordinator")
+    assert info.first_offset == 2
+    log.producers.loaded().on_high_watermark(3)
+    assert log.last_stable_offset == 3
+    found = log_reads.aborted_transactions(log, 0, 3)
+    assert [
+        (transaction.producer_id, transaction.first_offset, transaction.last_offset)
+        for transaction in found
+    ] == [(7, 1, 2)]
+    assert log_reads.aborted_transactions(log, 0, 1) == []
+
+
+def test_a_topic_id_that_cannot_be_written_is_the_disks_failure(tmp_path: Path) -> None:
+    """The caller of the worker's tasks gets the error, unless the topic was deleted meanwhile."""
+    (tmp_path / "d").mkdir()
+    files = FaultyFiles(str(tmp_path / "d"))
+    tasks: list[Callable[[], None]] = []
+    manager = open_manager(str(tmp_path / "d"), files=files, run_later=tasks.append)
+    manager.create_log("t", 0, TOPIC_ID, DEFAULTS)
+    (write,) = tasks
+    files.fail_at, files.fail_errno = files.call_count + 1, errno.EIO
+    with pytest.raises(StorageError, match=r"write partition\.metadata of t-0") as caught:
+        write()
+    assert caught.value.is_lasting
+    manager.delete("t", 0, MARKED)
+    write()
+    abandon(manager)
+    files.forget_pins()
+
+
+def test_an_index_that_cannot_be_read_is_an_error_of_the_storage(
+    new_log: NewLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = new_log()
+    append(log, b"a")
+    found = log_reads.read(log, 0, 100, end_offset=1, min_one_batch=True)
+
+    def failing(*_: object) -> None:
+        raise OSError(errno.EIO, "gone")
+
+    monkeypatch.setattr(OffsetIndex, "lookup_above", failing)
+    with pytest.raises(StorageError, match="cannot read the index of t-0"):
+        log_reads.aborted_in(log, 0, found)

@@ -1,0 +1,96 @@
+"""Names are asked for on threads of their own, a few at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.broker.resolver import LOOKUPS_MAX, Resolver
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TIMEOUT_S = 60
+
+
+class SlowNameServer:
+    """Stands for `socket.getaddrinfo`: answers when the test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.may_answer = threading.Event()
+
+    def __call__(self, name: str, *_: object, **__: object) -> list[tuple[object, ...]]:
+        self.asked.append(name)
+        assert self.may_answer.wait(TIMEOUT_S)
+        if name == "nowhere":
+            raise socket.gaierror("not known")
+        return [
+            (socket.AF_INET6, None, None, "", ("::1", 0, 0, 0)),
+            (socket.AF_INET, None, None, "", ("127.0.0.1", 0)),
+        ]
+
+
+@pytest.fixture
+def name_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowNameServer]:
+    made = SlowNameServer()
+    monkeypatch.setattr(socket, "getaddrinfo", made)
+    yield made
+    made.may_answer.set()
+
+
+async def turns(until: int, asked: list[str]) -> None:
+    """Let others run until so many names were asked for."""
+    async with asyncio.timeout(TIMEOUT_S):
+        while len(asked) < until:  # noqa: ASYNC110  nobody is told
+            await asyncio.sleep(0)
+
+
+async def test_localhost_is_the_address_that_kafka_finds() -> None:
+    assert (await Resolver().addresses("localhost"))[0] == "127.0.0.1"
+
+
+async def test_ipv4_comes_first_and_a_name_without_address_is_an_error(
+    name_server: SlowNameServer,
+) -> None:
+    name_server.may_answer.set()
+    resolver = Resolver()
+    assert await resolver.addresses("host") == ["127.0.0.1", "::1"]
+    with pytest.raises(OSError, match="not known"):
+        await resolver.addresses("nowhere")
+
+
+async def test_a_slow_name_server_holds_up_names_only(name_server: SlowNameServer) -> None:
+    """Other work has the loop's threads, however many names wait; addresses are no question."""
+    resolver = Resolver()
+    names = [f"host-{number}" for number in range(100)]
+    lookups = [asyncio.ensure_future(resolver.addresses(name)) for name in names]
+    await turns(LOOKUPS_MAX, name_server.asked)
+    async with asyncio.timeout(TIMEOUT_S):
+        assert await asyncio.to_thread(lambda: "work") == "work"
+        assert await resolver.addresses("10.0.0.1") == ["10.0.0.1"]
+        assert await resolver.addresses("::1") == ["::1"]
+    assert name_server.asked == names[:LOOKUPS_MAX]
+    name_server.may_answer.set()
+    for answer in await asyncio.gather(*lookups):
+        assert answer[0] == "127.0.0.1"
+
+
+async def test_a_caller_that_gives_up_leaves_no_room_for_one_thread_more(
+    name_server: SlowNameServer,
+) -> None:
+    resolver = Resolver()
+    lookups = [asyncio.ensure_future(resolver.addresses("nowhere")) for _ in range(LOOKUPS_MAX)]
+    await turns(LOOKUPS_MAX, name_server.asked)
+    for lookup in lookups:
+        lookup.cancel()
+    await asyncio.wait(lookups)
+    late = asyncio.ensure_future(resolver.addresses("late"))
+    await asyncio.sleep(0)
+    assert "late" not in name_server.asked
+    name_server.may_answer.set()
+    assert (await late)[0] == "127.0.0.1"

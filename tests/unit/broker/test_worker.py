@@ -1,0 +1,154 @@
+"""The worker: in order, errors told, work of the last minute done."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import threading
+from typing import TYPE_CHECKING
+
+from minibroker.broker.worker import Worker
+from minibroker.kafka.errors import MinibrokerError, StorageError
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def fail(error: Exception) -> None:
+    raise error
+
+
+async def test_tasks_run_in_order_on_a_thread_of_their_own() -> None:
+    worker = Worker(lambda _: None)
+    seen: list[tuple[int, bool]] = []
+    here = threading.get_ident()
+    for number in range(3):
+        worker.run_later(lambda n=number: seen.append((n, threading.get_ident() == here)))
+    worker.close()
+    assert seen == [(0, False), (1, False), (2, False)]
+
+
+async def test_a_task_after_the_end_runs_at_once() -> None:
+    worker = Worker(lambda _: None)
+    worker.close()
+    seen: list[int] = []
+    worker.run_later(lambda: seen.append(threading.get_ident()))
+    assert seen == [threading.get_ident()]
+
+
+async def test_a_result_is_applied_on_the_loop() -> None:
+    worker = Worker(lambda _: None)
+    worker.begin(asyncio.get_running_loop())
+    threads: list[int] = []
+    applied = asyncio.get_running_loop().create_future()
+
+    def apply() -> None:
+        threads.append(threading.get_ident())
+        applied.set_result(None)
+
+    worker.run_applied(lambda: threads.append(threading.get_ident()), apply)
+    await asyncio.wait_for(applied, 60)
+    worker.close()
+    here = threading.get_ident()
+    assert [thread == here for thread in threads] == [False, True]
+    worker.run_applied(lambda: threads.append(-1), lambda: threads.append(-2))
+    assert threads[2:] == [-1, -2]  # after the end: at once
+
+
+async def test_the_result_of_a_task_that_failed_is_not_applied() -> None:
+    told = asyncio.get_running_loop().create_future()
+    worker = Worker(told.set_result)
+    worker.begin(asyncio.get_running_loop())
+    applied: list[int] = []
+    error = StorageError("cannot write x", log_directory="/x")
+    worker.run_applied(lambda: fail(error), lambda: applied.append(1))
+    assert await asyncio.wait_for(told, 60) is error
+    worker.close()
+    assert applied == []
+
+
+async def test_a_disk_that_refuses_is_told_on_the_loop(caplog: pytest.LogCaptureFixture) -> None:
+    told = asyncio.get_running_loop().create_future()
+    worker = Worker(told.set_result)
+    worker.begin(asyncio.get_running_loop())
+    error = StorageError("cannot write x", log_directory="/x")
+    worker.run_later(lambda: fail(error))
+    assert await asyncio.wait_for(told, 60) is error
+    worker.close()
+    assert "background work failed: cannot write x" in caplog.text
+
+
+async def test_other_errors_are_said_and_the_next_task_runs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    worker = Worker(lambda error: fail(AssertionError(error)))
+    worker.begin(asyncio.get_running_loop())
+    seen: list[int] = []
+    worker.run_later(lambda: fail(OSError(errno.EIO, "no")))
+    worker.run_later(lambda: seen.append(1))
+    worker.close()
+    assert seen == [1]
+    assert "background work failed: [Errno 5] no" in caplog.text
+
+
+async def test_a_bug_in_a_task_is_said_and_the_next_one_runs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    worker = Worker(lambda _: None)
+    seen: list[int] = []
+    worker.run_later(lambda: fail(ValueError("a bug")))
+    worker.run_later(lambda: seen.append(1))
+    worker.close()
+    assert seen == [1]
+    assert "a bug" in caplog.text
+
+
+async def test_without_a_task_there_is_no_thread() -> None:
+    before = set(threading.enumerate())
+    worker = Worker(lambda _: None)
+    assert set(threading.enumerate()) <= before  # another test's may just have ended
+    worker.close()
+
+
+async def test_how_a_task_ended_is_told_on_the_loop() -> None:
+    told: asyncio.Queue[Exception | None] = asyncio.Queue()
+    worker = Worker(lambda _: None)
+    worker.begin(asyncio.get_running_loop())
+    error = OSError(errno.EIO, "no")
+    worker.run_then(lambda: None, told.put_nowait)
+    worker.run_then(lambda: fail(error), told.put_nowait)
+    assert await asyncio.wait_for(told.get(), 60) is None
+    assert await asyncio.wait_for(told.get(), 60) is error
+    worker.close()
+    worker.run_then(lambda: fail(error), told.put_nowait)
+    assert told.empty()
+
+
+async def test_a_bug_in_a_task_is_told_to_the_one_who_waits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told: asyncio.Queue[Exception | None] = asyncio.Queue()
+    worker = Worker(lambda _: None)
+    worker.begin(asyncio.get_running_loop())
+    worker.run_then(lambda: fail(ValueError("a bug")), told.put_nowait)
+    error = await asyncio.wait_for(told.get(), 60)
+    assert isinstance(error, MinibrokerError)
+    assert "a bug" in str(error)
+    assert "a bug" in caplog.text
+    worker.close()
+
+
+async def test_after_the_end_nobody_is_told() -> None:
+    """The caller of close goes on with the tasks' data: the loop had no turn in between."""
+    told: list[object] = []
+    worker = Worker(told.append)
+    worker.begin(asyncio.get_running_loop())
+    has_run = threading.Event()
+    worker.run_then(lambda: None, told.append)
+    worker.run_later(lambda: fail(StorageError("no", log_directory="/x")))
+    worker.run_later(has_run.set)
+    assert has_run.wait(60)
+    worker.close()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert told == []

@@ -1,0 +1,135 @@
+"""Generated classes as their users see them: construction, comparison, refusals, special cases."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.protocol.api_keys import APIS, METADATA, load_messages
+from minibroker.kafka.protocol.messages.fetch import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from minibroker.kafka.protocol.messages.produce import ProduceRequest
+from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
+
+
+def test_fields_that_are_not_given_have_the_protocols_defaults() -> None:
+    request = FetchRequest()
+    assert (request.replica_id, request.max_bytes, request.cluster_id) == (-1, 0x7FFFFFFF, None)
+    assert request.topics == []
+    assert FetchRequest().topics is not request.topics
+    assert PartitionData().records is None
+
+
+def test_an_array_that_may_be_null_takes_none_as_null() -> None:
+    assert PartitionData().aborted_transactions == []
+    assert PartitionData(aborted_transactions=None).aborted_transactions is None
+
+
+def test_messages_compare_by_value_and_show_their_fields() -> None:
+    assert EpochEndOffset(epoch=1) == EpochEndOffset(epoch=1)
+    assert EpochEndOffset(epoch=1) != EpochEndOffset(epoch=2)
+    assert EpochEndOffset() != ProduceRequest()
+    assert repr(EpochEndOffset(epoch=1)) == "EpochEndOffset(epoch=1, end_offset=-1)"
+    with pytest.raises(TypeError):
+        hash(EpochEndOffset())
+
+
+def test_a_message_has_no_room_for_a_misspelt_field() -> None:
+    with pytest.raises(AttributeError):
+        FetchRequest().max_byte = 1  # type: ignore[attr-defined]
+    with pytest.raises(TypeError):
+        FetchRequest(max_byte=1)  # type: ignore[call-arg]
+
+
+def test_a_value_that_the_version_cannot_carry_is_refused() -> None:
+    request = ProduceRequest(transactional_id="t")
+    with pytest.raises(ValueError, match="ProduceRequest version 2 cannot carry transactional_id"):
+        request.write(Writer(), 2)
+    request.write(Writer(), 3)
+
+
+def test_an_ignorable_value_is_dropped_where_the_version_has_no_place() -> None:
+    FetchRequest(rack_id="r1").write(Writer(), 10)
+
+
+def test_a_tagged_value_is_refused_where_there_are_no_tags() -> None:
+    partition = PartitionData(diverging_epoch=EpochEndOffset(epoch=3, end_offset=4))
+    answer = FetchResponse(responses=[FetchableTopicResponse(partitions=[partition])])
+    with pytest.raises(ValueError, match="diverging_epoch"):
+        answer.write(Writer(), 11)
+
+
+def test_none_is_refused_in_versions_that_have_no_null() -> None:
+    with pytest.raises(ValueError, match="topics is None"):
+        MetadataRequest(topics=None).write(Writer(), 0)
+    MetadataRequest(topics=None).write(Writer(), 1)
+
+
+def test_a_tagged_struct_of_defaults_is_not_written() -> None:
+    plain, with_default = Writer(), Writer()
+    PartitionData().write(plain, 12)
+    PartitionData(diverging_epoch=EpochEndOffset()).write(with_default, 12)
+    assert plain.to_bytes() == with_default.to_bytes()
+
+
+def test_a_topic_id_that_is_not_set_is_sixteen_zero_bytes() -> None:
+    topic = FetchableTopicResponse()
+    assert topic.topic_id == ZERO_UUID == bytes(16)
+    writer = Writer()
+    topic.write(writer, 13)
+    assert writer.to_bytes().startswith(bytes(16))
+
+
+def test_an_unknown_tagged_field_is_skipped() -> None:
+    writer = Writer()
+    EpochEndOffset(epoch=3, end_offset=4).write(writer, 12)
+    data = writer.to_bytes()[:-1] + b"\x01\x63\x03abc"
+    assert EpochEndOffset.read(Reader(data), 12) == EpochEndOffset(epoch=3, end_offset=4)
+
+
+def test_a_tagged_field_shorter_than_its_value_is_refused() -> None:
+    writer = Writer()
+    FetchRequest(cluster_id="abc").write(writer, 12)
+    data = bytearray(writer.to_bytes())
+    data[-5] = 3
+    with pytest.raises(ProtocolError):
+        FetchRequest.read(Reader(data), 12)
+
+
+def test_messages_load_by_key_at_first_use() -> None:
+    assert load_messages(METADATA) == (MetadataRequest, MetadataResponse)
+    for key in APIS:
+        request, response = load_messages(key)
+        assert request.API_KEY == response.API_KEY == key
+        assert (APIS[key].min_version, APIS[key].max_version) == request.VERSIONS
+        assert APIS[key].flexible_from == request.FLEXIBLE_FROM
+    with pytest.raises(KeyError):
+        load_messages(52)
+
+
+def test_one_message_module_brings_in_no_other() -> None:
+    """Starting the broker must not load ninety of them."""
+    code = (
+        "import sys, minibroker.kafka.protocol.messages.produce\n"
+        "print(*sorted(n for n in sys.modules if n.startswith('minibroker.kafka.protocol.')))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    package = "minibroker.kafka.protocol"
+    assert found == [
+        f"{package}.message",
+        f"{package}.messages",
+        f"{package}.messages.produce",
+        f"{package}.primitives",
+        f"{package}.writer",
+    ]

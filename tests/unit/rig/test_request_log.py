@@ -1,0 +1,158 @@
+"""The error of an answer that the log of requests shows."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+
+from minibroker.broker.storage.files import Files
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import CoordinationError, KafkaError
+from minibroker.kafka.protocol.messages.fetch import FetchRequest
+from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
+from minibroker.kafka.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from minibroker.kafka.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from minibroker.rig.fault_interceptor import FaultInterceptor
+from minibroker.rig.request_log import REQUESTS_MAX, RequestLog, first_error
+from tests.support.in_process import InProcessBroker, RawClient
+from tests.support.record_requests import asking, part
+
+if TYPE_CHECKING:
+    from minibroker.testing import Broker
+
+
+def test_an_answer_without_errors_has_none() -> None:
+    assert first_error(None) is None
+    assert first_error(MetadataResponse(topics=[MetadataResponseTopic(name="t")])) is None
+
+
+def test_the_first_error_is_told_however_deep_it_lies() -> None:
+    bad = MetadataResponsePartition(error_code=ErrorCode.LEADER_NOT_AVAILABLE)
+    topic = MetadataResponseTopic(name="t", partitions=[MetadataResponsePartition(), bad])
+    assert first_error(MetadataResponse(topics=[topic])) == "LEADER_NOT_AVAILABLE"
+    assert first_error(MetadataResponse(error_code=29, topics=[topic])) == (
+        "TOPIC_AUTHORIZATION_FAILED"
+    )
+    assert first_error(MetadataResponse(error_code=12345)) == "error 12345"
+
+
+def log_of(running: InProcessBroker) -> RequestLog:
+    """Return the log of the requests from now on."""
+    interceptor = FaultInterceptor(running.broker.services)
+    running.broker.intercept(interceptor)
+    return interceptor.seen
+
+
+async def test_answers_that_wait_are_noted_when_they_are_there(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    log = log_of(running)
+    await client.call(FetchRequest(max_wait_ms=1, min_bytes=1), 11)
+    (seen,) = log
+    assert (seen.api, seen.version, seen.client_id, seen.error) == ("Fetch", 11, "raw", None)
+    assert str(seen).startswith("Fetch v11 from raw (127.0.0.1:")
+
+
+async def test_a_client_that_leaves_while_it_waits_leaves_no_request(
+    running: InProcessBroker,
+) -> None:
+    log = log_of(running)
+    partition = running.partitions.get("t", 0)
+    async with await running.connect() as client:
+        client.send(asking(part(), max_wait_ms=60_000), 11)
+        async with asyncio.timeout(60):
+            while not partition.waiters:
+                async with await running.connect() as other:
+                    await other.call(MetadataRequest(topics=[]), 9)
+    async with asyncio.timeout(60):
+        while partition.waiters:
+            async with await running.connect() as other:
+                await other.call(MetadataRequest(topics=[]), 9)
+    assert any(request.api == "Fetch" for request in log)
+
+
+async def test_only_the_last_are_kept(running: InProcessBroker) -> None:
+    log = log_of(running)
+    assert log.maxlen == REQUESTS_MAX
+
+
+def test_an_answer_that_a_full_disk_made_an_error_is_noted_as_one(kafka_broker: Broker) -> None:
+    """It is known only when the answer is sent, after the write."""
+    kafka_broker.create_topic("t")
+    producer = Producer({"bootstrap.servers": kafka_broker.bootstrap, "retries": 0, "log_level": 0})
+    with kafka_broker.faults.add(broker="disk_full"):
+        producer.produce("t", b"v")
+        producer.flush(60)
+    (failed,) = kafka_broker.wait_for_requests("Produce", error="KAFKA_STORAGE_ERROR")
+    assert failed.client_id == "rdkafka"
+    with pytest.raises(TimeoutError, match="for 2 such requests, 1 came"):
+        kafka_broker.wait_for_requests("Produce", 2, timeout_s=0.01)
+
+
+async def test_a_commit_that_a_full_disk_made_an_error_is_noted_as_one(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    log = log_of(running)
+    await client.call(FindCoordinatorRequest(key="g"), 0)
+    partitions = [OffsetCommitRequestPartition(partition_index=0, committed_offset=5)]
+    topics = [OffsetCommitRequestTopic(name="t", partitions=partitions)]
+    request = OffsetCommitRequest(group_id="g", topics=topics)
+    await client.call(request, 8)
+    monkeypatch.setattr(Files, "pwritev", refuse)
+    await client.call(request, 8)
+    assert [request.error for request in log] == [None, None, "NOT_COORDINATOR"]
+
+
+async def test_a_wait_that_ends_with_an_error_is_noted_with_it(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object, **__: object) -> None:
+        raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR)
+
+    async def away(*_: object, **__: object) -> None:
+        raise CoordinationError("the tree is away")
+
+    log = log_of(running)
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="new")])
+    handler = "minibroker.broker.handlers.metadata._create_and_respond"
+    monkeypatch.setattr(handler, refuse)
+    await client.call(request, 9)
+    monkeypatch.setattr(handler, away)
+    await client.call(request, 9)
+    assert [request.error for request in log] == [
+        "INVALID_REPLICATION_FACTOR",
+        "REQUEST_TIMED_OUT",
+    ]
+
+
+async def test_a_future_that_ends_with_an_error_is_noted_with_it(
+    running: InProcessBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = log_of(running)
+    partition = running.partitions.get("t", 0)
+    client.send(asking(part(), max_wait_ms=60_000), 11)
+    async with await running.connect() as other, asyncio.timeout(60):
+        while not partition.waiters:
+            await other.call(MetadataRequest(topics=[]), 9)
+    monkeypatch.setattr("minibroker.broker.handlers.fetch._respond", lambda _fetch: 1 // 0)
+    running.partitions.wake_all()
+    await client.receive()
+    (seen,) = [request for request in log if request.api == "Fetch"]
+    assert seen.error == "UNKNOWN_SERVER_ERROR"

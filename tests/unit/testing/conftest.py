@@ -1,5 +1,0 @@
-"""The broker and the client of the handlers' tests."""
-
-from tests.unit.handlers.conftest import client, clock, running, settings
-
-__all__ = ["client", "clock", "running", "settings"]
