@@ -44,18 +44,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Put texts that stand elsewhere where a page wants them."""
     texts = {
         "reference/command-line.md": ("minibroker serve --help", lambda: _help("serve")),
-        "how-it-works.md": ("docs/architecture.md", _architecture),
     }
     wanted = texts.get(page.file.src_uri)
     if wanted is None:
         return markdown
     name, text = wanted
     return markdown.replace(f"<!-- {name} -->", text())
-
-
-def _architecture() -> str:
-    """Return the page without its title."""
-    return (ROOT / "docs" / "architecture.md").read_text().partition("\n")[2]
 
 
 def _help(verb: str) -> str:

@@ -53,7 +53,7 @@ def test_generated_pages_are_complete(site: Path) -> None:
     fixture = (site / "reference" / "fixture" / "index.html").read_text()
     assert 'id="minibroker.testing.broker.Broker.produce"' in fixture
     assert "--data-dir DIR" in (site / "reference" / "command-line" / "index.html").read_text()
-    assert "Read it in this order" in (site / "how-it-works" / "index.html").read_text()
+    assert "Read it in this order" in (site / "architecture" / "index.html").read_text()
 
 
 def test_each_page_is_self_contained(site: Path) -> None:

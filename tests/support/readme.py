@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+PAGES: Final = (
+    ROOT / "README.md",
+    *(
+        page
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+        if page.parent.name != "decisions" and page.name != "architecture.md"
+    ),
+)
+"""The pages for users; those about the code have no commands to type."""
 SHELL: Final = "shell"
 TOP: Final = "Start it"
 """The section of README.md with the first commands."""
@@ -54,7 +62,12 @@ NOT_RUN: Final = {
     "kafka-": "Apache Kafka's scripts; tests/compat_cluster runs the classes behind them",
     "the way of": "a drawing",
     "<!-- minibroker serve --help -->": "what a command prints, put there by docs/site/hooks.py",
+    "log minibroker-data/": "a line of the log; tests/unit/broker/partitions has it",
+    "minibroker pipeline archive --topic orders --to s3:": (
+        "needs an object store; tests/pipeline/test_object_store.py has one"
+    ),
     "docker compose": _NEEDS_DOCKER,
+    "export MINIBROKER_ALICE=": _NEEDS_DOCKER,
     "kcat -b localhost:9097": _NEEDS_DOCKER,
     "environment:": "variables of Kafka's images; test_container.py sets such",
     "docker build": _NEEDS_DOCKER,

@@ -14,7 +14,7 @@ TLS, and waits until the broker says so, too. So up to `READ_AHEAD_BYTES` are de
 and kept.
 
 The loops have TLS of their own. They drop the alert, wait for the peer at the end, run the
-handshake on the loop, and do not bound its bytes; see DECISIONS.md.
+handshake on the loop, and do not bound its bytes; see docs/decisions.
 
 Source: Kafka SslTransportLayer, Selector; Python ssl.SSLObject.
 """
