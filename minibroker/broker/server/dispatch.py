@@ -117,16 +117,15 @@ class Dispatcher:
                     run.wait_for(outcome)
                     break
                 if outcome is not None:
+                    answers.append(outcome)  # type: ignore[arg-type]
                     api_key = context.api_key
                     # A fetch answer is large and holds maps of segments: it is sent before the next
-                    is_last = api_key == FETCH or len(answers) + 1 == answers_max
-                    if not is_last and received.start != received.filled and api_key != PRODUCE:
-                        is_last = self._is_enough(run, outcome)  # type: ignore[arg-type]
-                    answers.append(outcome)  # type: ignore[arg-type]
-                    if is_last:
+                    if api_key == FETCH or len(answers) == answers_max:
                         break
                 if received.start == received.filled:
                     break  # most often: the client waits for this answer
+                if api_key != PRODUCE and answers and self._is_enough(run):
+                    break
                 frame = connection.next_request(api_key)
         except ProtocolError as error:
             self._refuse(connection, context, error)
@@ -134,14 +133,19 @@ class Dispatcher:
             _fail(connection, context, "a request")
         return run
 
-    def _is_enough(self, run: Run, answer: AnyAnswer) -> bool:
-        """Return whether the run ends with this answer though more requests are here. It is encoded
-        for that, unless something is not on the disk yet: the disk may change answers.
+    def _is_enough(self, run: Run) -> bool:
+        """Return whether the run ends with its last answer though more requests are here. It is
+        encoded for that, unless something is not on the disk yet: the disk may change answers.
         """
+        answer = run.answers[-1]
         appends = self._services.partitions.appends
         is_written = not appends.staged and appends.flushing is None
         if is_written and answer.__class__ is Answer and self.interceptor is None:
-            run.encode(answer)
+            try:
+                run.encode(answer)
+            except Exception:
+                run.answers.pop()  # the connection ends behind the answers before it
+                raise
         return run.answer_bytes >= RUN_BYTES_MAX or perf_counter_ns() - run.started_ns >= RUN_NS
 
     def dispatch(
@@ -338,18 +342,18 @@ class Dispatcher:
     @staticmethod
     def _charge(context: RequestContext, run: Run) -> None:
         """Charge the client for the run, once."""
-        run.handled_ns = perf_counter_ns()
-        if run.request_bytes:
-            local_ns = run.handled_ns - run.started_ns - run.remote_ns
-            run.delay_ms = charge(context, run.answers, run.request_bytes, local_ns)
-            run.request_bytes = 0
+        local_ns = run.handled_ns - run.started_ns - run.remote_ns
+        run.delay_ms = charge(context, run.answers, run.request_bytes, local_ns)
+        run.request_bytes = 0
 
     def encode_beside(self, context: RequestContext, run: Run) -> asyncio.Future[None]:
         """Charge the client, and encode the answers of a large run in the worker; return a future
         of the end. `finish` has them then.
         """
         run.is_large = False
-        self._charge(context, run)
+        run.handled_ns = perf_counter_ns()
+        if run.request_bytes:
+            self._charge(context, run)
         return self._decoder_of(run.answers[0].handler).encode(run.answers, run.delay_ms)
 
     def finish(self, connection: Connection, context: RequestContext, run: Run) -> list[Any]:
@@ -358,7 +362,9 @@ class Dispatcher:
         Up to the first that cannot be encoded: the connection stops there, for no answer is better
         than half of one.
         """
-        self._charge(context, run)
+        run.handled_ns = perf_counter_ns()
+        if run.request_bytes:
+            self._charge(context, run)
         delay_ms = run.delay_ms
         parts: list[Any] = []
         for answer in run.answers:

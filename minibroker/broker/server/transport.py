@@ -224,6 +224,8 @@ class ClientTransport(asyncio.BufferedProtocol):
             if run is None:
                 break
             self._complete(run)
+            if received.start == received.filled:
+                break
             ends_ns = ends_ns or run.started_ns + TURN_NS
             if run.handled_ns > ends_ns and connection.state is ConnectionState.OPEN:
                 self._hold_back()

@@ -275,7 +275,7 @@ async def test_pipelined_requests_give_way_when_their_turn_is_over(
         for _ in range(20):
             assert (await client.receive()).brokers
         assert (await client.call(VERSIONS, 0)).error_code == 0
-    assert len(held_back) >= 20
+    assert len(held_back) >= 19  # nothing is left behind the last
 
 
 # Back-pressure.
