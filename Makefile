@@ -27,14 +27,15 @@ IMAGE_WHEELS := build/image-wheels
 NODE_MODULES := build/node/.done
 SARAMA_MEMBER := build/sarama-member
 SECURED_CLIENT := build/secured-client
+NUMBERED_CLIENT := build/numbered-client
 # What `docker compose` reads its files with.
 COMPOSE_READER := build/compose-go/cmd
-OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v go),sarama secured-client compose-reader)
+OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v go),sarama secured-client numbered-client compose-reader)
 
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire standalone situations move secure-move client-suites lint format bench bench-diff smoke java registry kerberos kafkajs sarama secured-client compose-reader generate clean
+.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire standalone situations move secure-move client-suites lint format bench bench-diff smoke java registry kerberos kafkajs sarama secured-client numbered-client compose-reader generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -88,7 +89,7 @@ fuzz: $(VENV)/.test ## 1,000,000 hostile frames of every API and version, new on
 	MINIBROKER_FUZZ_FRAMES=$(FRAMES) MINIBROKER_FUZZ_SEED=$$seed MINIBROKER_FUZZ_EXAMPLES=5000 \
 	  $(BIN)/python -m pytest tests/fuzz --timeout 0 --hypothesis-profile explore --hypothesis-seed $$seed $(ARGS)
 
-crash: $(VENV)/.test java ## 500 kills -9 and 500 power cuts under load, 500 kills while topics are deleted, 15 minutes
+crash: $(VENV)/.test java $(if $(shell command -v go),numbered-client) ## 500 kills -9 and 500 power cuts under load, 500 kills while topics are deleted and for each client, 40 minutes
 	MINIBROKER_CRASHES=500 $(BIN)/python -m pytest tests/crash --timeout 0 $(ARGS)
 
 # Each seed is one run; the name of a test that fails has its seed.
@@ -148,7 +149,7 @@ $(SUITES)/server:
 	GOBIN=$(abspath $(@D)) go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0
 
 # One that fails does not keep the others from running; `make fuzz` prints its seed.
-nightly: ## crash, simulation, fire, pipeline-fire, situations, move and fuzz with a new seed, three hours
+nightly: ## crash, simulation, fire, pipeline-fire, situations, move and fuzz with a new seed, three and a half hours
 	$(MAKE) --keep-going crash simulation fire pipeline-fire situations move fuzz
 
 dist: $(VENV)/.test ## source archive and wheel in dist/; the wheel tried in an empty environment
@@ -277,6 +278,11 @@ secured-client: $(SECURED_CLIENT) ## build sarama and franz-go as clients that l
 
 $(SECURED_CLIENT): $(wildcard tests/support/go/secured/*.go) tests/support/go/go.mod tests/support/go/go.sum
 	cd tests/support/go && go build -o $(abspath $@) ./secured
+
+numbered-client: $(NUMBERED_CLIENT) ## build franz-go as an idempotent producer, for the tests of crashes
+
+$(NUMBERED_CLIENT): tests/support/go/numbered/main.go tests/support/go/go.mod tests/support/go/go.sum
+	cd tests/support/go && go build -o $(abspath $@) ./numbered
 
 compose-reader: $(COMPOSE_READER) ## fetch what reads docker-compose.yml in the tests
 

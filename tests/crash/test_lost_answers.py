@@ -1,7 +1,8 @@
 """kill -9 while the answers to five batches of an idempotent producer are on their way.
 
 The producer sends all five again, as every client does. None of them may be in the log twice, none
-may be lost, and none may be refused. `MINIBROKER_CRASHES=200` does 200 kills.
+may be lost, and none may be refused. `MINIBROKER_CRASHES=200` does 200 kills, and as many for each
+client.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import Producer
 
 from minibroker.kafka.records.batch import iterate_headers
 from minibroker.kafka.records.record import decode_records
@@ -22,12 +22,24 @@ from tests.support.answering_proxy import AnsweringProxy
 from tests.support.batches import batch
 from tests.support.broker import Minibroker
 from tests.support.codec import codec_of
+from tests.support.groups import JAVA_CLIENTS
+from tests.support.senders import FRANZ, LIBRDKAFKA, missing_sender, sender_of
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from minibroker.kafka.records.batch import BatchHeader
+
 KILLS = int(os.environ.get("MINIBROKER_CRASHES", "6"))
+CLIENT_KILLS = int(os.environ.get("MINIBROKER_CRASHES", "3"))
+CLIENTS = [
+    LIBRDKAFKA,
+    *(pytest.param(client, marks=pytest.mark.java) for client in JAVA_CLIENTS),
+    FRANZ,
+]
+SETTLED = 10
+"""Records whose answers arrive, before each kill."""
 IN_FLIGHT = 5
 PRODUCERS = 3
 TOPIC = "t"
@@ -92,14 +104,15 @@ def end_offset(client: WireClient) -> int:
     return int(answer["topics"][0]["partitions"][0]["offset"])
 
 
-def values(client: WireClient) -> list[bytes | None]:
-    """Return the values of all records, in log order."""
-    found: list[bytes | None] = []
+def batches(client: WireClient) -> list[tuple[BatchHeader, list[bytes | None]]]:
+    """Return all batches with the values of their records, in log order."""
+    found: list[tuple[BatchHeader, list[bytes | None]]] = []
     end = end_offset(client)
-    while len(found) < end:
+    offset = 0
+    while offset < end:
         partition = {
             "partition": 0,
-            "fetch_offset": len(found),
+            "fetch_offset": offset,
             "partition_max_bytes": 8 << 20,
         }
         answer = client.call(
@@ -114,8 +127,10 @@ def values(client: WireClient) -> list[bytes | None]:
             topics=[{"topic": TOPIC, "partitions": [partition]}],
         )
         records = answer["responses"][0]["partitions"][0]["records"]
-        for position, _ in iterate_headers(records):
-            found += [record.value for record in decode_records(memoryview(records)[position:])]
+        for position, header in iterate_headers(records):
+            decoded = decode_records(memoryview(records)[position:])
+            found.append((header, [record.value for record in decoded]))
+            offset = header.last_offset + 1
     return found
 
 
@@ -159,52 +174,53 @@ def test_five_batches_that_are_sent_again_are_there_once(broker: Minibroker, see
                     receive(client, producer.send(client, producer.next_sequence))
                     producer.next_sequence += 1
     with WireClient(broker.host, broker.port) as client:
-        found = values(client)
+        found = [value for _, values in batches(client) for value in values]
     for producer in producers:
         mine = [value for value in found if value and value.startswith(b"%d/" % producer.id)]
         assert mine == [b"%d/%d" % (producer.id, n) for n in range(producer.next_sequence)]
     assert len(found) == sum(producer.next_sequence for producer in producers)
 
 
-def test_librdkafka_loses_no_record_and_repeats_none(broker: Minibroker) -> None:
-    """Its answers are swallowed, then the broker stops or is killed, again and again."""
-    chance = random.Random(1)
-    proxy = AnsweringProxy(broker.address)
-    producer = Producer(
-        {
-            "bootstrap.servers": proxy.address,
-            "enable.idempotence": True,
-            "linger.ms": 0,
-            "batch.num.messages": 1,
-            "reconnect.backoff.ms": 20,
-            "reconnect.backoff.max.ms": 100,
-        }
-    )
-    delivered: list[str | None] = []
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_loses_no_record_and_repeats_none(
+    broker: Minibroker, client: str, tmp_path: Path
+) -> None:
+    """Its answers are swallowed, then the broker stops or is killed, again and again.
+
+    A client whose batch is refused may take a new producer id or epoch and send it once more. All
+    batches have the first ones.
+    """
+    reason = missing_sender(client)
+    if reason is not None:
+        pytest.skip(f"not run: {reason}")
+    chance = random.Random(client)
     count = 0
-
-    def note(error: object, _message: object) -> None:
-        delivered.append(None if error is None else str(error))
-
-    for _ in range(KILLS // 2):
-        for _ in range(10):
-            producer.produce(TOPIC, b"%d" % count, on_delivery=note)
-            count += 1
-        assert producer.flush(60) == 0
-        proxy.swallowed = "Produce"
-        with WireClient(broker.host, broker.port) as client:
-            for _ in range(IN_FLIGHT):
-                producer.produce(TOPIC, b"%d" % count, on_delivery=note)
-                count += 1
-            while end_offset(client) < count:
-                producer.poll(0)
-            stop(broker, chance)
-        proxy.swallowed = None
-        broker.start()
-        assert producer.flush(60) == 0
-    assert delivered == [None] * count
-    with WireClient(broker.host, broker.port) as client:
-        assert values(client) == [b"%d" % number for number in range(count)]
-    del producer
-    with contextlib.suppress(OSError):
-        proxy.close()
+    proxy = AnsweringProxy(broker.address)
+    with (
+        contextlib.closing(proxy),
+        contextlib.closing(
+            sender_of(client, proxy.address, TOPIC, tmp_path / "client.log")
+        ) as sender,
+    ):
+        for _ in range(CLIENT_KILLS):
+            sender.send(SETTLED)
+            sender.wait()
+            count += SETTLED
+            proxy.swallowed = "Produce"
+            with WireClient(broker.host, broker.port) as wire:
+                sender.send(IN_FLIGHT)
+                wanted = count + chance.randrange(IN_FLIGHT + 1)
+                while end_offset(wire) < wanted:
+                    pass  # each question waits for its answer
+                stop(broker, chance)
+            count += IN_FLIGHT
+            proxy.swallowed = None
+            broker.start()
+            sender.wait()
+        assert sender.outcomes == [f"{number} at {number}" for number in range(count)]
+    with WireClient(broker.host, broker.port) as wire:
+        found = batches(wire)
+    assert [values for _, values in found] == [[b"%d" % number] for number in range(count)]
+    producers = {(header.producer_id, header.producer_epoch) for header, _ in found}
+    assert len(producers) == 1, producers
+    assert [header.base_sequence for header, _ in found] == list(range(count))

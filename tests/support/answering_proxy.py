@@ -38,7 +38,11 @@ class AnsweringProxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._rule: tuple[str, ErrorCode] | None = None
         self.swallowed: str | None = None
-        """Answers to requests of this kind do not reach the client; None: all do."""
+        """Answers to requests of this kind do not reach the client; None: all do.
+
+        A connection whose answer was kept back gives its client no later one either: a client takes
+        the answers in the order of its requests.
+        """
         self.asked_after: list[str] = []
         """Kinds of the requests since the error was answered."""
         self.has_refused = threading.Event()
@@ -108,11 +112,13 @@ class AnsweringProxy:
     def _bring_back(
         self, broker: socket.socket, client: socket.socket, asked: dict[int, tuple[int, int]]
     ) -> None:
+        is_silent = False
         with contextlib.suppress(OSError):
             while True:
                 answer = _receive(broker)
                 api_key, version = asked.pop(int.from_bytes(answer[:4], "big"))
-                if APIS[api_key].name == self.swallowed:
+                is_silent = is_silent or APIS[api_key].name == self.swallowed
+                if is_silent:
                     continue
                 if api_key in (METADATA, FIND_COORDINATOR):
                     client.sendall(self._with_own_address(answer, api_key, version))
