@@ -5,12 +5,18 @@ So a run needs no time to wait, and the same seed gives the same run.
 
 A call belongs to the machine in whose context it was made; tasks and calls inherit it. When a
 machine stops, none of its code runs any more, as at a kill or a power cut.
+
+Calls for the same time run in the order in which they were made. A session and a connection count
+on that: what may not overtake something before it arrives at the same time. asyncio keeps its calls
+in a heap, which has no order of equal times.
 """
 
 from __future__ import annotations
 
 import asyncio
 from contextvars import ContextVar, copy_context
+from heapq import heappush
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,12 +50,28 @@ class Machine:
         self.context.run(MACHINE.set, self)
 
 
+class _Call(asyncio.TimerHandle):
+    """A call for a time, behind the calls for the same time that were made before."""
+
+    __slots__ = ("_order",)
+
+    def __init__(self, order: int, when: float, *parts: Any) -> None:
+        super().__init__(when, *parts)
+        self._order = order
+
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, _Call):
+            return NotImplemented
+        return (self.when(), self._order) < (other.when(), other._order)
+
+
 class SimulatedLoop(asyncio.BaseEventLoop):
     """Time in seconds from 0. `on_turn` is called between two turns."""
 
     def __init__(self) -> None:
         super().__init__()
         self._now_s = 0.0
+        self._orders = count()
         self._selector = self
         self.on_turn: Callable[[], None] = lambda: None
         self.turns = 0
@@ -87,7 +109,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def call_at(
         self, when: float, callback: Any, *args: Any, context: Context | None = None
     ) -> Any:
-        handle = super().call_at(when, callback, *args, context=context)
+        handle = _Call(next(self._orders), when, callback, args, self, context)
+        heappush(self._scheduled, handle)  # type: ignore[attr-defined]
+        handle._scheduled = True  # type: ignore[attr-defined]
         if _is_stopped(handle):
             handle.cancel()
         return handle

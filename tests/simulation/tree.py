@@ -9,7 +9,6 @@ expires: then its ephemeral nodes are gone, and it comes back as a new session.
 from __future__ import annotations
 
 import asyncio
-from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minibroker.broker.cluster.tree import (
@@ -254,10 +253,7 @@ class TreeSession:
         """Call back on the machine, behind the answers that are on their way."""
         network = self._tree.network
         arrival_s = network.loop.time() + network.delay_s(TREE, self._machine.broker_id)
-        # Later than the last one: calls of one moment have no order, and a session is renewed after
-        # it expired.
-        arrival_s = max(arrival_s, nextafter(self._last_answer_s, inf))
-        self._last_answer_s = arrival_s
+        self._last_answer_s = arrival_s = max(arrival_s, self._last_answer_s)
         network.loop.call_at(arrival_s, callback, *arguments, context=self._machine.context)
 
     def note_change(self, path: str, *, is_other: bool) -> None:
