@@ -298,6 +298,7 @@ class PartitionManager:
 
         They are written when this returns. The high watermark is the leader's, as far as the log
         reaches; it may go back. The log starts where the leader's does, once that is committed.
+        Nothing is appended where the log has to begin anew: `cut_saved` comes first then.
         Raises KafkaError: NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR, and as
         `PartitionLog.append_as_follower`.
 
@@ -313,8 +314,13 @@ class PartitionManager:
             except UnexpectedOffsetError as error:
                 # The leader's log starts inside of a batch, which the leader sends as a whole.
                 end_offset = log.log_end_offset
-                if not (log.is_empty and error.first_offset < end_offset <= error.last_offset):
+                if not error.first_offset < end_offset <= error.last_offset:
                     raise
+                if not log.is_empty:
+                    if leader_log_start_offset < end_offset:
+                        raise
+                    self._begin_behind(partition, leader_log_start_offset)
+                    return
                 # No checkpoint has to follow first: a start checks this batch, as it ends beyond.
                 log.truncate_to(error.first_offset)
                 log.append_as_follower(records, role.epoch)
@@ -326,6 +332,23 @@ class PartitionManager:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
         if high_watermark != high_watermark_before:
             partition.tell_readers()  # consumers may read from a follower
+
+    def _begin_behind(self, partition: Partition, offset: int) -> None:
+        """Remove everything of a follower that ends inside of its leader's first batch, while the
+        leader's log starts at `offset`, there or behind. The next answer has that batch again.
+
+        The two logs differ there, and the leader's epochs cannot say so: it has deleted what they
+        tell of. Kafka follows such a partition no more.
+        """
+        logger.warning(
+            "%s-%d begins anew at offset %d, where its leader's log starts: that has another batch "
+            "at the end of this one, offset %d",
+            partition.topic,
+            partition.index,
+            offset,
+            partition.log_end_offset,
+        )
+        self.begin_anew(partition, offset)
 
     def truncate(self, partition: Partition, offset: int) -> None:
         """Remove everything of a follower from `offset` on; its high watermark is at most `offset`

@@ -124,6 +124,28 @@ def test_an_empty_follower_takes_the_batch_that_its_leader_starts_inside_of(
     assert (follower.log_start_offset, follower.log_end_offset) == (2, 3)
 
 
+async def test_a_follower_begins_anew_where_its_leader_does_inside_of_another_batch(
+    world: World, led: Partition, follower: Partition
+) -> None:
+    """An older leader's last batch ends where the log of the new leader starts: the epochs of that
+    log do not say that the two logs part.
+    """
+    world.manager.append_as_follower(
+        follower,
+        memoryview(batch_of(b"x", b"y")),
+        leader_high_watermark=0,
+        leader_log_start_offset=0,
+    )
+    world.append(b"a", b"b", b"c", index=1)
+    world.manager.commit()
+    world.manager.delete_records(led, 2)
+    for _ in range(2):
+        replicate(world, led, follower)
+        await world.manager.cut_saved(follower)
+    assert (follower.log_start_offset, follower.log_end_offset) == (2, 3)
+    assert content(follower) == content(led)
+
+
 def test_records_that_are_there_already_are_refused(
     world: World, led: Partition, follower: Partition
 ) -> None:
