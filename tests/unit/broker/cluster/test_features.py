@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.embedded import EmbeddedTree
 from minibroker.broker.cluster.features import (
     ELIGIBLE_LEADER_REPLICAS,
@@ -83,7 +84,9 @@ async def test_beside_kafka_the_second_transaction_protocol_is_not_in_force(
     assert features.level(GROUP_VERSION) == 1
     with pytest.raises(KafkaError, match=r"Broker 7 does not support this feature\."):
         await features.update([FeatureUpdate(TRANSACTION_VERSION, 2, UPGRADE)], validate_only=False)
-    await cluster._updater.apply_brokers({0: cluster.image.brokers[0]})
+    async with cluster._context.lock:  # nobody reads the registrations meanwhile
+        await cluster_tree.delete(paths.broker(7))
+        await cluster._updater.apply_brokers({0: cluster.image.brokers[0]})
     assert features.level(TRANSACTION_VERSION) == 0  # it may come back
     await features.update([FeatureUpdate(TRANSACTION_VERSION, 2, UPGRADE)], validate_only=False)
     assert features.level(TRANSACTION_VERSION) == 2
