@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minibroker.kafka.error_codes import ErrorCode
 from tests.compat_cluster.situations import kill, make_controller, situation, start
 
 if TYPE_CHECKING:
@@ -90,16 +91,18 @@ def another_broker_becomes_controller(on: Scene) -> Steps:
     on.until(topic, 0, [0, 1, 2])
     on.state("after", topic)
     on.note("epochs of the controller", on.tree.controller_epoch - on.first_controller_epoch)
-    on.wait(lambda: on.knows_controller(0, 1), "the former controller knows the new one")
-    on.ask(
-        "elect at the former controller",
-        0,
-        "elect_leaders",
-        2,
-        election_type=0,
-        timeout_ms=60_000,
-        topic_partitions=[{"topic": topic, "partitions": [0]}],
-    )
+    on.wait(lambda: on.knows_controller(0, 1), "the former controller names the new one")
+    partitions = [{"topic": topic, "partitions": [0]}]
+    election = {"election_type": 0, "timeout_ms": 60_000, "topic_partitions": partitions}
+
+    def is_refused() -> bool:
+        """Return whether the former controller has heard of its end: that may be a moment later."""
+        answer = on.quietly(0, "elect_leaders", 2, **election)
+        [result] = answer["replica_election_results"]
+        return bool(result["partition_result"][0]["error_code"] == ErrorCode.NOT_CONTROLLER)
+
+    on.wait(is_refused, "the former controller refuses")
+    on.ask("elect at the former controller", 0, "elect_leaders", 2, **election)
     on.reassign("turn round", topic, [1, 2, 0])
     on.until_moved(topic)
     on.elect("elect", topic)
