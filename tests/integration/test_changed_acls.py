@@ -1,4 +1,4 @@
-"""The short ways of Produce and OffsetCommit, and fetch sessions, under an authorizer.
+"""The short way of Produce, and fetch sessions, under an authorizer.
 
 `test_permissions.py` compares single requests with Apache Kafka. Here an ACL
 changes between two requests of one connection.

@@ -137,7 +137,7 @@ async def test_a_coordinator_loads_what_is_not_in_memory_and_the_loop_waits_for_
     index = groups.journal.partition_of("g")
     commit = CommittedOffset(5, -1, "m" * 3_000, 0)
     for partition in range(200):
-        groups.shard_to_commit("g").commit_offsets([(("g", "t", partition), commit)])
+        groups.shard("g").commit_offsets([(("g", "t", partition), commit)])
     groups.journal.flush()
     files.drop(running.partitions.get(topic.name, index).log.directory)
     groups.journal.on_topic_deleted(topic, MARKED)

@@ -185,7 +185,7 @@ async def test_nobody_gets_a_share_that_the_disk_has_refused(
         ] * 2
 
 
-@pytest.mark.parametrize("version", [2, 7], ids=["general way", "short way"])
+@pytest.mark.parametrize("version", [2, 7], ids=["without static members", "with static members"])
 async def test_a_commit_that_the_disk_has_refused_is_not_acknowledged(
     broker: InProcessBroker, disk: HeldDisk, version: int
 ) -> None:

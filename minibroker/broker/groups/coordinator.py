@@ -55,7 +55,6 @@ class GroupCoordinator:
         "_cluster",
         "_members",
         "_offset_version",
-        "_route_listeners",
         "_run_then",
         "_runtime",
         "_timers",
@@ -85,8 +84,6 @@ class GroupCoordinator:
         self._offset_version = offset_version_for(str(config.get("inter.broker.protocol.version")))
         self._members: dict[str, Members] = {}
         """By the name of the kind; made when the first group or member of it is met."""
-        self._route_listeners: list[Callable[[], None]] = []
-        """Told when a route may lead elsewhere (`handlers/offset_commit_fast`)."""
         self._runtime: CoordinatorRuntime[GroupShard] = CoordinatorRuntime(
             OFFSETS_TOPIC,
             make_shard=self._make_shard,
@@ -142,18 +139,12 @@ class GroupCoordinator:
     # Finding.
 
     def shard(self, group_id: str | None, *, may_be_empty: bool = False) -> GroupShard:
-        """Return the shard that keeps the group, with every accepted commit applied.
+        """Return the shard that keeps the group.
 
         The empty id is one that OffsetCommit, OffsetFetch, DescribeGroups and DeleteGroups take.
 
         Raises KafkaError: INVALID_GROUP_ID, COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR.
         """
-        shard = self.shard_to_commit(group_id, may_be_empty=may_be_empty)
-        self.journal.flush()
-        return shard
-
-    def shard_to_commit(self, group_id: str | None, *, may_be_empty: bool = False) -> GroupShard:
-        """Like `shard`, but without flushing the journal: for callers that only write."""
         if group_id is None or not (group_id or may_be_empty):
             raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
         shard = self._runtime.get(self.journal.partition_of(group_id))
@@ -182,7 +173,6 @@ class GroupCoordinator:
         if group is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         group.validate_delete()
-        self._forget_routes()  # the next request asks whether the group is being deleted
         yield from shard.delete_group(group)
 
     def visible(self, group_id: str) -> Awaitable[None] | None:
@@ -197,7 +187,6 @@ class GroupCoordinator:
         They were staged before the marker, and count before it: an offset that still waits for its
         fsync takes effect first. A partition that is being loaded comes to the marker by itself.
         """
-        self.journal.flush()
 
         def complete() -> None:
             shard = self._runtime.find(index)
@@ -217,18 +206,8 @@ class GroupCoordinator:
 
     def on_shard_unloaded(self, shard: GroupShard) -> None:
         """Answer waiting members: another broker coordinates these groups, or this one stops."""
-        self._forget_routes()
         for members in self._members.values():
             members.on_shard_unloaded(shard)
-
-    def when_routes_change(self, listener: Callable[[], None]) -> None:
-        """Call `listener` from now on when a topic or a partition of `__consumer_offsets` comes,
-        goes or changes: what a group id or a topic's id means may be something else then."""
-        self._route_listeners.append(listener)
-
-    def _forget_routes(self) -> None:
-        for listener in self._route_listeners:
-            listener()
 
     def _make_shard(self, index: int) -> GroupShard:
         return GroupShard(
@@ -247,7 +226,6 @@ class GroupCoordinator:
 
     def _expire(self) -> None:
         self._schedule_expiry()
-        self.journal.flush()
         run_in_slices(self._expire_offsets())
 
     def _expire_offsets(self) -> Iterator[None]:
@@ -264,7 +242,6 @@ class GroupCoordinator:
                     yield
                     if self._runtime.find(index) is not shard:
                         break  # unloaded meanwhile
-                    self.journal.flush()  # a step has to know every accepted commit
             except KafkaError as error:  # the next check tries again
                 logger.warning("cannot expire offsets of partition %d: %s", index, error)
         if count:
@@ -274,9 +251,7 @@ class GroupCoordinator:
 
     def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
         """Delete what was committed for the topic, in slices."""
-        self._forget_routes()
         if topic.name != OFFSETS_TOPIC:
-            self.journal.flush()
             run_in_slices(self._forget_topic(topic, evidence))
 
     def _forget_topic(self, topic: TopicImage, evidence: DeletionEvidence) -> Iterator[None]:
@@ -287,7 +262,6 @@ class GroupCoordinator:
                 for deleted in of_shard:
                     count += deleted
                     yield
-                    self.journal.flush()  # a step has to know every accepted commit
             except KafkaError as error:  # they expire
                 logger.warning("cannot delete offsets of topic %s: %s", topic.name, error)
         if count:
@@ -296,15 +270,13 @@ class GroupCoordinator:
             )
 
     def on_topic_missing(self, topic: TopicImage) -> None:
-        """Forget the routes. What was committed for the topic stays: it may come back."""
-        self._forget_routes()
+        """Do nothing. What was committed for the topic stays: it may come back."""
 
     def on_topic_created(self, topic: TopicImage) -> None:
         """Do nothing: nothing is committed for it yet."""
 
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
-        """Forget the routes: there are more partitions, of a topic or of groups."""
-        self._forget_routes()
+        """Do nothing: nothing is committed for the new partitions yet."""
 
     def on_leadership(self, topic: TopicImage, partition: int) -> None:
         """Do nothing: committed offsets do not depend on the leader of their topic."""

@@ -2,8 +2,7 @@
 
 Every change is a record first. `write` writes the record, changes the state as a load of the record
 does after a restart, and goes on when the record is visible.
-`commit_offsets` does so for OffsetCommit. `stage_batch` is a quicker way for partitions in which
-each record is visible as soon as it is written: one write for all that a socket read brought.
+`commit_offsets` does so for OffsetCommit.
 
 Source: Kafka 4.4 GroupCoordinatorShard.
 """
@@ -19,7 +18,6 @@ from minibroker.broker.groups.offsets import CommittedOffset, OffsetStore
 from minibroker.broker.groups.records import (
     OFFSET_COMMIT,
     OFFSET_RUN,
-    USUAL_VERSION,
     decode_record,
     encode_offset_key,
     encode_offset_value,
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from minibroker.broker.groups.offsets import OffsetKey
     from minibroker.broker.groups.records import GroupEntry
     from minibroker.broker.partitions.coordinator_runtime import CoordinatorRuntime
-    from minibroker.broker.partitions.journal import Staged
     from minibroker.clock import Clock
     from minibroker.kafka.records.batch import BatchHeader
     from minibroker.kafka.records.record import Record
@@ -231,22 +228,9 @@ class GroupShard:
         )
 
     @property
-    def takes_templates(self) -> bool:
-        """Return whether `stage_batch` may take a batch of `offset_batches`.
-
-        That is uncompressed and has values of the usual versions.
-        """
-        return self._offset_version == USUAL_VERSION and not self._journal.is_compressed
-
-    @property
     def lags(self) -> bool:
         """Return whether a record may be written and not visible yet (`Partition.lags`)."""
         return self._journal.lags(self.index)
-
-    def stage_batch(self, batch: bytearray, now_ms: int, staged: Staged) -> None:
-        """Have a batch of committed offsets written; `staged` replays them. Raises as
-        `write`, and for a batch that is too large KafkaError with the log's code."""
-        self._journal.stage_batch(self.index, batch, now_ms, staged)
 
     # Coming and going (`CoordinatorShard`).
 

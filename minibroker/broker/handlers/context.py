@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from minibroker.broker.config.dynamic import DynamicConfig
     from minibroker.broker.coordinators import Coordinators
     from minibroker.broker.groups.coordinator import GroupCoordinator
-    from minibroker.broker.handlers.offset_commit_routes import CommitRoutes
     from minibroker.broker.handlers.produce_routes import ProduceRoutes
     from minibroker.broker.metrics import Metrics
     from minibroker.broker.partitions.fetch_session import FetchSessionCache
@@ -46,7 +45,7 @@ PERMITTED_LENGTH_MAX = 249
 
 
 class Services:
-    """The parts of the broker that handlers use. Constant after construction, but for three fields
+    """The parts of the broker that handlers use. Constant after construction, but for two fields
     that are filled when they are asked for first.
     """
 
@@ -57,7 +56,6 @@ class Services:
         "authorizer",
         "clock",
         "cluster",
-        "commit_routes",
         "dynamic",
         "features",
         "fetch_sessions",
@@ -100,8 +98,6 @@ class Services:
         """None: everyone may do everything."""
         self.clock = clock
         self.cluster = cluster
-        self.commit_routes: CommitRoutes | None = None
-        """The first OffsetCommit request makes it (`offset_commit_fast`)."""
         self.dynamic = dynamic
         self.features = features
         self.fetch_sessions = fetch_sessions

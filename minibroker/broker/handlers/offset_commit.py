@@ -1,8 +1,8 @@
 """OffsetCommit: key 8, versions 0-10.
 
 Behaviour: a group's offsets become records of `__consumer_offsets`, and are answered once they are
-written, with everything else that one read of the socket brought. Who may commit is the group's to
-say: its members in their generation, anybody without a member id while the group is empty.
+written. The group decides who may commit: its members in their generation, and anybody without a
+member id while the group is empty.
 A consumer that assigns itself its partitions and has the id of a live group is refused, and the log
 says who it is.
 Versions: 0 keeps offsets in the tree, under /consumers; 1 generation and member, a commit time per
@@ -90,7 +90,7 @@ def _commit(
 ) -> Steps[None]:
     """Write the offsets and add the answers; raises KafkaError before anything is done."""
     services = context.services
-    shard = services.groups.shard_to_commit(request.group_id, may_be_empty=True)
+    shard = services.groups.shard(request.group_id, may_be_empty=True)
     validator = check_member(context, request, shard)
     now_ms = services.clock.now_ms()
     expire_ms = NO_EXPIRY
@@ -106,7 +106,7 @@ def _commit(
         has_ids=context.version >= _FIRST_WITH_TOPIC_IDS,
         has_times=True,
     )
-    shard = services.groups.shard_to_commit(request.group_id, may_be_empty=True)
+    shard = services.groups.shard(request.group_id, may_be_empty=True)
     check_member(context, request, shard)
     yield from write(shard, accepted, topics, answers)
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.kafka.errors import ConfigError
-from minibroker.kafka.protocol.api_keys import APIS, OFFSET_COMMIT, PRODUCE, load_messages
+from minibroker.kafka.protocol.api_keys import APIS, PRODUCE, load_messages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,8 +141,6 @@ class Handler:
         """(context, handler, frame, body position) → answer or response; None: call `handle`."""
         if api.key == PRODUCE:
             self.fast = import_module("minibroker.broker.handlers.produce_fast").handle_fast
-        elif api.key == OFFSET_COMMIT:
-            self.fast = import_module("minibroker.broker.handlers.offset_commit_fast").handle_fast
         self.times = times
 
 

@@ -67,7 +67,7 @@ def handle(
     if not topics:
         return response
     try:
-        shard = context.services.groups.shard_to_commit(request.group_id)
+        shard = context.services.groups.shard(request.group_id)
         question = _question(context, request, shard)
     except KafkaError as error:
         yield from answers.add_known(topics, _code_for(context.version, error.code))
@@ -114,7 +114,7 @@ def _commit(
     topics: list[KnownTopic],
     answers: TopicAnswers,
 ) -> Steps[None]:
-    shard = context.services.groups.shard_to_commit(request.group_id)
+    shard = context.services.groups.shard(request.group_id)
     validator = _check_member(context.version, request, shard)
     services = context.services
     accepted = yield from accept(
@@ -126,7 +126,7 @@ def _commit(
         has_ids=context.version >= _FIRST_WITH_TOPIC_IDS,
         has_times=False,
     )
-    shard = services.groups.shard_to_commit(request.group_id)
+    shard = services.groups.shard(request.group_id)
     _check_member(context.version, request, shard)
     yield from write(
         shard,

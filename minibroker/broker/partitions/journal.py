@@ -30,7 +30,6 @@ from minibroker.broker.partitions.journal_partition import (
     JournalPartition,
     JournalState,
     LoadedPart,
-    Staged,
     StagedAppend,
     coordinator_error,
     decode_batches,
@@ -41,7 +40,7 @@ from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, CorruptionError, KafkaError
 from minibroker.kafka.java_strings import partition_for
 from minibroker.kafka.records.builder import build_batch
-from minibroker.kafka.records.compression import CODEC_NAMES, NONE
+from minibroker.kafka.records.compression import CODEC_NAMES
 from minibroker.kafka.records.record import Record
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ if TYPE_CHECKING:
     JournalRecord = tuple[bytes, bytes | None]
     """Key and value as stored; value None is a tombstone."""
 
-__all__ = ["Journal", "JournalListener", "JournalState", "Staged", "StagedAppend"]
+__all__ = ["Journal", "JournalListener", "JournalState", "StagedAppend"]
 
 logger = logging.getLogger(__name__)
 
@@ -253,11 +252,6 @@ class Journal:
 
     # Appending.
 
-    @property
-    def is_compressed(self) -> bool:
-        """Return whether appended batches are compressed."""
-        return self._codec != CODEC_NAMES[NONE]
-
     def stage(
         self,
         index: int,
@@ -296,7 +290,13 @@ class Journal:
         return staged
 
     def stage_batch(
-        self, index: int, batch: bytearray, now_ms: int, staged: Staged, *, required_acks: int = -1
+        self,
+        index: int,
+        batch: bytearray,
+        now_ms: int,
+        staged: StagedAppend,
+        *,
+        required_acks: int = -1,
     ) -> None:
         """Stage a batch that the caller built; `staged` gets its offsets. Raises as `stage`."""
         partition = self._get_active(index)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.records.batch import HEADER_BYTES, batch_size_at, read_header
@@ -56,7 +56,7 @@ class JournalPartition:
         """Loaded up to here, exclusive."""
         self.cold_rounds = 0
         """How often the next part was not in memory."""
-        self.staged: deque[Staged | _Follower] = deque()
+        self.staged: deque[StagedAppend | _Follower] = deque()
         """In the order of the log: entries that are not below the high watermark yet."""
 
     @property
@@ -124,26 +124,6 @@ class JournalPartition:
             self.on_progress()
         else:
             self.fail_staged()
-
-
-class Staged(Protocol):
-    """An append to a journal that the next `AppendQueue.commit` writes: its `Failable`, and
-    who is told when it is in the file."""
-
-    error_code: int
-    """Not 0: the disk refused."""
-    first_offset: int
-    last_offset: int
-    base_offset: int
-    log_append_time_ms: int
-    log_start_offset: int
-
-    @property
-    def is_failed(self) -> bool:
-        """Return whether nothing of it was written."""
-
-    def succeed(self) -> None:
-        """Go on: the append is visible, unless it `is_failed`. Called in the order of the log."""
 
 
 class StagedAppend:

@@ -50,7 +50,7 @@ def groups_of(running: InProcessBroker) -> GroupCoordinator:
 def commit(running: InProcessBroker, group_id: str, offset: int, **producer: int) -> None:
     """Commit an offset for partition 0 of topic t."""
     committed = CommittedOffset(offset, -1, "", running.broker.clock.now_ms())
-    shard = groups_of(running).shard_to_commit(group_id)
+    shard = groups_of(running).shard(group_id)
     shard.commit_offsets([((group_id, "t", 0), committed)], **producer)
 
 

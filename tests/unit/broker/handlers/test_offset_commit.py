@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,7 +21,6 @@ from minibroker.kafka.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from minibroker.kafka.protocol.messages.offset_fetch import OffsetFetchRequest
-from tests.support.in_process import request_frame
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, RawClient
@@ -98,32 +96,6 @@ async def test_before_there_is_a_coordinator_nobody_commits(client: RawClient) -
     assert codes == [ErrorCode.NOT_COORDINATOR] * 2
     fetched = await client.call(OffsetFetchRequest(group_id="g", topics=None), 7)
     assert fetched.error_code == ErrorCode.NOT_COORDINATOR
-
-
-async def test_commits_of_one_read_are_written_together(
-    coordinated: RawClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written: list[int] = []
-    pwritev = Files.pwritev
-    loop_thread = threading.get_ident()
-
-    def counted(handle: int, buffers: list[memoryview], position: int) -> int:
-        # The worker writes the partition's small files whenever it gets to them.
-        if threading.get_ident() == loop_thread:
-            written.append(len(buffers))
-        return pwritev(handle, buffers, position)
-
-    monkeypatch.setattr(Files, "pwritev", staticmethod(counted))
-    frames = b""
-    for number in range(100, 120):
-        frames += request_frame(commit(number), 7, number)
-        coordinated.expect(commit().API_KEY, 7, number)
-    coordinated.writer.write(frames)
-    answers = [await coordinated.receive() for _ in range(20)]
-    assert all(answer.topics[0].partitions[0].error_code == 0 for answer in answers)
-    assert sum(written) == 20
-    assert len(written) < 20
-    assert await committed(coordinated) == {("t", 0): 119}
 
 
 async def test_a_disk_that_refuses_is_in_the_answer(
