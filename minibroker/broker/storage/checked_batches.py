@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from minibroker.broker.storage.disk import Disk
-from minibroker.broker.storage.segment import Segment
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.records.batch import (
     ATTRIBUTES_AT,
@@ -41,20 +40,22 @@ _LEGACY_CRC_FROM: Final = 16
 
 def checked_batches(
     disk: Disk,
-    segment: Segment,
+    path: str,
     start: int,
     end: int,
-    expected_offset: int,
     *,
+    expected_offset: int,
+    max_offset: int,
     trusted_below: int = 0,
 ) -> Iterator[tuple[int, Fields]]:
-    """Yield position and header of the batches from position `start` on, as long as they are
-    whole, sound and ascending.
+    """Yield position and header of the batches in the `.log` at `path` from position `start` on, as
+    long as they are whole, sound and ascending.
 
-    Of a batch that ends below offset `trusted_below` only the header is read: it was synced. Ends
+    Positions are bytes. The first batch begins at `expected_offset` or later, the last one ends at
+    `max_offset` or earlier. Of a batch that ends below offset `trusted_below` only the header is read: it was synced. Ends
     at the first that is not sound (or at `end`); never raises CorruptionError. Raises OSError.
     """
-    position, max_offset = start, segment.max_offset
+    position = start
     chunk, chunk_at, chunk_end = b"", start, start
     view = memoryview(chunk)
     wanted = _READ_BYTES if expected_offset >= trusted_below else _HEADERS_READ_BYTES
@@ -62,7 +63,7 @@ def checked_batches(
     while position < end:
         at = position - chunk_at
         if position + HEADER_BYTES > chunk_end and chunk_end < end:
-            chunk = disk.files.pread(disk.handles.get(segment.log_path), wanted, position)
+            chunk = disk.files.pread(disk.handles.get(path), wanted, position)
             view, chunk_at, at = memoryview(chunk), position, 0
             chunk_end = position + len(chunk)
         if position + HEADER_BYTES <= chunk_end and chunk[at + MAGIC_AT] == 2:
@@ -86,7 +87,7 @@ def checked_batches(
         else:
             wanted = _READ_BYTES
             if position + size_bytes > chunk_end:
-                handle = disk.handles.get(segment.log_path)
+                handle = disk.handles.get(path)
                 chunk = disk.files.pread(handle, max(wanted, size_bytes), position)
                 view, chunk_at, at = memoryview(chunk), position, 0
                 chunk_end = position + len(chunk)

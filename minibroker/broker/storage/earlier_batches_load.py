@@ -189,7 +189,13 @@ def _headers(disk: Disk, segment: Segment, position: int, end: int) -> Iterator[
     below offset `end` are trusted. Raises OSError.
     """
     return checked_batches(
-        disk, segment, position, segment.size_bytes, segment.base_offset, trusted_below=end
+        disk,
+        segment.log_path,
+        position,
+        segment.size_bytes,
+        expected_offset=segment.base_offset,
+        max_offset=segment.max_offset,
+        trusted_below=end,
     )
 
 

@@ -56,7 +56,13 @@ def _epochs_in(
     found: list[tuple[int, int]] = []
     has_old_formats = False
     batches = checked_batches(
-        disk, segment, 0, segment.size_bytes, segment.base_offset, trusted_below=until
+        disk,
+        segment.log_path,
+        0,
+        segment.size_bytes,
+        expected_offset=segment.base_offset,
+        max_offset=segment.max_offset,
+        trusted_below=until,
     )
     for _, fields in batches:
         base_offset, epoch, magic, last_offset = (

@@ -290,7 +290,12 @@ class _Loader:
                 start = self._walk_start(segment, recovery_point)
                 end = start.position
                 for position, fields in checked_batches(
-                    self.disk, segment, start.position, segment.size_bytes, start.offset
+                    self.disk,
+                    segment.log_path,
+                    start.position,
+                    segment.size_bytes,
+                    expected_offset=start.offset,
+                    max_offset=segment.max_offset,
                 ):
                     end = position + fields[1] + LENGTH_FIELD_END
                 if end < segment.size_bytes:
@@ -329,10 +334,11 @@ class _Loader:
                 return WalkStart(0, segment.base_offset, recovery_point)
             batches = checked_batches(
                 self.disk,
-                segment,
+                segment.log_path,
                 position,
                 segment.size_bytes,
-                segment.base_offset,
+                expected_offset=segment.base_offset,
+                max_offset=segment.max_offset,
                 trusted_below=recovery_point,
             )
             first = next(batches, None)

@@ -126,10 +126,11 @@ class RecoveryWalk:
     def _walk(self, segment: Segment, start: WalkStart, file_size: int) -> None:
         batches = checked_batches(
             self._disk,
-            segment,
+            segment.log_path,
             start.position,
             file_size,
-            start.offset,
+            expected_offset=start.offset,
+            max_offset=segment.max_offset,
             trusted_below=start.trusted_below,
         )
         note_append, interval = segment.note_append, self._index_interval_bytes

@@ -33,7 +33,15 @@ def segment(new_log: NewLog) -> Segment:
 
 def offsets(segment: Segment, expected_offset: int = 0, *, trusted_below: int = 0) -> list[int]:
     end = Path(segment.log_path).stat().st_size
-    found = checked_batches(Disk(), segment, 0, end, expected_offset, trusted_below=trusted_below)
+    found = checked_batches(
+        Disk(),
+        segment.log_path,
+        0,
+        end,
+        expected_offset=expected_offset,
+        max_offset=segment.max_offset,
+        trusted_below=trusted_below,
+    )
     return [fields[0] for _, fields in found]
 
 
