@@ -77,7 +77,7 @@ async def _with_id(config: BrokerConfig) -> BrokerConfig:
     from minibroker.broker.cluster.broker_ids import generate_broker_id  # noqa: PLC0415  seldom
     from minibroker.broker.cluster.zookeeper import ZooKeeperTree  # noqa: PLC0415  as above
     from minibroker.broker.storage.files import REAL_FILES  # noqa: PLC0415  as above
-    from minibroker.broker.storage.meta_properties import stored_broker_id  # noqa: PLC0415  as above
+    from minibroker.broker.storage.log_directory import stored_broker_id  # noqa: PLC0415  as above
 
     broker_id = stored_broker_id(REAL_FILES, config.log_dirs)
     if broker_id is None:

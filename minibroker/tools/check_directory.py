@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from minibroker.broker.storage import names
-from minibroker.broker.storage.checkpoint import read_offsets
 from minibroker.broker.storage.files import REAL_FILES
-from minibroker.broker.storage.meta_properties import MetaProperties, read_properties
+from minibroker.broker.storage.log_directory import MetaProperties, read_offsets, read_properties
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.ids import TopicId, TopicPartition
 from minibroker.tools.check_partition import CheckedPartition, PartitionEnd, check_partition

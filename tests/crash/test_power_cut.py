@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from minibroker.broker.config.topic import topic_config
-from minibroker.broker.storage import lookups
+from minibroker.broker.storage import log_reads
 from minibroker.broker.storage.files import Files
 from minibroker.broker.storage.log_manager import LogManager
 from tests.crash.load import (
@@ -129,7 +129,7 @@ def check(life: Life) -> Outcome:
         segment.offset_index.check(segment.size_bytes)
         segment.time_index.check()
     for record in found:
-        hit = lookups.offset_for_timestamp(log, record.timestamp)
+        hit = log_reads.offset_for_timestamp(log, record.timestamp)
         assert hit is not None
         assert hit.offset == record.offset
     end = log.log_end_offset

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from minibroker.broker.storage.files import REAL_FILES
-from minibroker.broker.storage.log_manager import LogManager
-from minibroker.broker.storage.meta_properties import (
+from minibroker.broker.storage.log_directory import (
     MetaProperties,
     encode_properties,
     read_properties,
 )
+from minibroker.broker.storage.log_manager import LogManager
 from minibroker.kafka.errors import StorageError
 from minibroker.kafka.ids import topic_id_to_text
 from tests.support.logs import ManualClock, append, config, records_of

@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from minibroker.broker.storage import log_reads, lookups, retention
+from minibroker.broker.storage import log_reads, retention
 from minibroker.broker.storage.log_directory import LogDirectory
 from minibroker.kafka.records.batch import iterate_headers
 from minibroker.kafka.records.builder import build_batch
@@ -307,7 +307,7 @@ class LogMachine(RuleBasedStateMachine):
         assert self._read() == [entry[:4] for entry in expected]
         target = NOW_MS + 50 * self.end
         first = next((entry.offset for entry in expected if entry.timestamp >= target), None)
-        hit = lookups.offset_for_timestamp(log, target)
+        hit = log_reads.offset_for_timestamp(log, target)
         assert (None if hit is None else hit.offset) == first
         log.update_high_watermark(self.end)
         for aborted in [entry.offset for entry in expected if entry.is_aborted]:

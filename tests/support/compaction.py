@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from minibroker.broker.storage.compaction.cleaner import plan_round
 from minibroker.broker.storage.compaction.cleaning import Cleaning
-from minibroker.broker.storage.compaction.offset_map import OffsetMap
 from minibroker.broker.storage.compaction.selection import LogFacts, candidate_of
+from minibroker.broker.storage.compaction.survivors import OffsetMap
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.control import TransactionMarker, build_marker
 from minibroker.kafka.records.record import Record

@@ -173,7 +173,7 @@ class Checker:
         outcome: list[CheckedRecords | Exception] = []
 
         def task() -> None:
-            from minibroker.broker.storage.switching import quick_switches  # noqa: PLC0415
+            from minibroker.broker.storage.tasks import quick_switches  # noqa: PLC0415
 
             try:
                 with quick_switches():

@@ -1,7 +1,7 @@
 """Readers that meet what is not in memory wait for the workers of the log directories.
 
 Between a request and its answer, where a consumer lags, or where a log is looked at for the first
-time: `storage/cold.py` says why.
+time: `storage/open_files.py` says why.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from minibroker.broker.slices import run_with_pauses
-from minibroker.broker.storage.cold import ColdError
+from minibroker.broker.storage.open_files import ColdError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable

@@ -20,15 +20,14 @@ from minibroker.broker.partitions.role import (
     OfflineReason,
     come_back,
 )
-from minibroker.broker.storage import log_reads, lookups
+from minibroker.broker.storage import log_reads
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
 
 if TYPE_CHECKING:
     from minibroker.broker.partitions.replicas import ReplicaRules
     from minibroker.broker.partitions.role import Role
-    from minibroker.broker.storage.log_reads import LogPosition, LogRead
-    from minibroker.broker.storage.lookups import TimestampOffset
+    from minibroker.broker.storage.log_reads import LogPosition, LogRead, TimestampOffset
     from minibroker.broker.storage.partition_log import AppendInfo, PartitionLog
     from minibroker.broker.storage.producer_state import ProducerEntry
     from minibroker.broker.storage.txn_index import AbortedTransaction
@@ -431,7 +430,7 @@ class Partition:
         """
         self.flush_staged()
         try:
-            return lookups.offset_for_timestamp(self.log, timestamp, resident_only=resident_only)
+            return log_reads.offset_for_timestamp(self.log, timestamp, resident_only=resident_only)
         except StorageError as error:
             raise self._failed(error) from error
 
@@ -441,7 +440,7 @@ class Partition:
         """
         self.flush_staged()
         try:
-            return lookups.max_timestamp_offset(self.log, resident_only=resident_only)
+            return log_reads.max_timestamp_offset(self.log, resident_only=resident_only)
         except StorageError as error:
             raise self._failed(error) from error
 
@@ -449,7 +448,7 @@ class Partition:
         """Return segment starts for ListOffsets v0, newest first."""
         self.flush_staged()
         try:
-            return lookups.offsets_before(self.log, timestamp, max_count)
+            return log_reads.offsets_before(self.log, timestamp, max_count)
         except StorageError as error:
             raise self._failed(error) from error
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.partitions.log_check import LogCheck
 from minibroker.broker.storage import retention
-from minibroker.broker.storage.survey import survey
+from minibroker.broker.storage.log_reads import survey
 from minibroker.kafka.errors import StorageError
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
     from minibroker.broker.config.dynamic import DynamicConfig
     from minibroker.broker.storage.log_manager import LogManager
+    from minibroker.broker.storage.log_reads import SegmentSurvey
     from minibroker.broker.storage.partition_log import PartitionLog
     from minibroker.broker.storage.segment import Segment
-    from minibroker.broker.storage.survey import Found
     from minibroker.broker.timers import Timers
     from minibroker.clock import Clock
 
@@ -146,7 +146,7 @@ class RetentionCheck(LogCheck):
         """Have the worker of this directory read what is not known, then decide."""
         disk = self._logs.disk.of(path)
         now_ms = self._clock.now_ms()
-        found: list[Found] = []
+        found: list[SegmentSurvey] = []
         failures: list[tuple[PartitionLog, Exception]] = []
 
         def read() -> None:
@@ -164,7 +164,7 @@ class RetentionCheck(LogCheck):
         self,
         path: str,
         logs: list[PartitionLog],
-        found: list[Found],
+        found: list[SegmentSurvey],
         failures: list[tuple[PartitionLog, Exception]],
     ) -> None:
         """Decide about logs whose files were read, but for those that could not be."""

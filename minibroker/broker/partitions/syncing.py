@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from minibroker.broker.partitions.flushing import RunThen
     from minibroker.broker.storage.log_manager import LogManager
     from minibroker.broker.storage.partition_log import PartitionLog
-    from minibroker.broker.storage.sync_task import SyncTask
+    from minibroker.broker.storage.tasks import SyncTask
     from minibroker.broker.timers import Timer, Timers
     from minibroker.kafka.errors import MinibrokerError
 

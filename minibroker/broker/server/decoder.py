@@ -124,7 +124,7 @@ class Decoder:
         failures: list[Exception] = []
 
         def task() -> None:
-            from minibroker.broker.storage.switching import quick_switches  # noqa: PLC0415
+            from minibroker.broker.storage.tasks import quick_switches  # noqa: PLC0415
 
             try:
                 with quick_switches():

@@ -10,18 +10,22 @@ from functools import partial
 from threading import Lock
 from typing import Final, Protocol
 
-from minibroker.broker.storage.cold import (
+from minibroker.broker.storage.files import REAL_FILES, Files
+from minibroker.broker.storage.open_files import (
+    HANDLES_MAX,
+    HANDLES_SHARE,
+    MAPPED_BYTES_MAX,
     ColdError,
     ColdTask,
     FileRange,
+    Handles,
+    RunLater,
     RunThen,
     WarmedEnds,
     WarmTask,
+    Windows,
 )
-from minibroker.broker.storage.files import REAL_FILES, Files
-from minibroker.broker.storage.handles import HANDLES_MAX, HANDLES_SHARE, Handles
 from minibroker.broker.storage.partition_metadata import MetadataWriter
-from minibroker.broker.storage.windows import MAPPED_BYTES_MAX, RunLater, Windows
 
 RunAfter = Callable[[int, Callable[[], None]], object]
 """Gets a delay in ms and what the loop calls then."""

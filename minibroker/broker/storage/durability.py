@@ -15,13 +15,11 @@ from typing import Final, Protocol
 
 from minibroker.broker.storage import names
 from minibroker.broker.storage.disk import Disk
-from minibroker.broker.storage.log_producers import LogProducers
 from minibroker.broker.storage.partition_directory import PartitionDirectory
 from minibroker.broker.storage.producer_state import ProducersAt
-from minibroker.broker.storage.segment import Segment
-from minibroker.broker.storage.segments import Segments
-from minibroker.broker.storage.sync_task import SyncTask
-from minibroker.broker.storage.tasks import FlushTask
+from minibroker.broker.storage.producers import LogProducers
+from minibroker.broker.storage.segment import Segment, Segments
+from minibroker.broker.storage.tasks import FlushTask, SyncTask
 from minibroker.clock import Clock
 
 SYNC_BYTES: Final = 64 << 20

@@ -1,21 +1,38 @@
-"""The history of leader epochs of one partition: which epoch began at which offset.
+"""The leader epochs of one partition: which epoch began at which offset.
 
-Asked by OffsetForLeaderEpoch and by Fetch's divergence check, extended by every append that brings
-a new epoch, cut with the log. Pure: `to_text` and `from_text` are the content of
-`leader-epoch-checkpoint`, the log writes and reads the file.
+`LeaderEpochs` is the history and pure: OffsetForLeaderEpoch and Fetch's divergence check ask it,
+every append that brings a new epoch extends it, and it is cut with the log. `to_text` and
+`from_text` are the content of `leader-epoch-checkpoint`. Both epochs and start offsets grow from
+entry to entry. After a crash the checkpoint may hold epochs that the log lost; the log truncates
+the history to its own start and end when it opens, which repairs that.
 
-Both epochs and start offsets grow from entry to entry. After a crash the checkpoint may hold epochs
-that the log lost; the log truncates this history to its own start and end when it opens, which
-repairs that.
+`LogEpochs` is the history of a log that is served. The worker writes the file, every flush makes
+sure of it. Until then a start finds the epochs in batches that are not synced yet.
+
+`with_earlier_epochs` reads epochs before the first one that a log knows from the batches. Needed by
+a start after a crash: retention cuts the epochs with the log and stores them at once; the names of
+the deleted segments are synced later. A power cut between the two brings segments back whose epochs
+are forgotten. The name of a new checkpoint can be lost, too. Differs from Kafka, whose LogLoader
+adds epochs behind the recovery point only: to a follower it names no epoch for such records.
 
 Source: Kafka LeaderEpochFileCache, LeaderEpochCheckpointFile; KIP-101, KIP-320.
 """
 
-from bisect import bisect_left, bisect_right
-from typing import Final
+from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Final
+
+from minibroker.broker.storage.batch_walks import checked_batches
+from minibroker.broker.storage.disk import Disk
+from minibroker.broker.storage.partition_directory import PartitionDirectory
+from minibroker.broker.storage.tasks import EpochsTask
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.ids import NO_LEADER_EPOCH
+
+if TYPE_CHECKING:
+    from minibroker.broker.storage.segment import Segment, Segments
+
 
 NO_OFFSET: Final = -1
 
@@ -136,7 +153,7 @@ class LeaderEpochs:
         return "\n".join(lines) + "\n"
 
     @classmethod
-    def from_text(cls, text: str) -> "LeaderEpochs":
+    def from_text(cls, text: str) -> LeaderEpochs:
         """Return the history a checkpoint file holds.
 
         Raises CorruptionError for an empty file, another version, a line that is not two numbers,
@@ -170,3 +187,113 @@ class LeaderEpochs:
 def _is_number(text: str) -> bool:
     """Decimal digits only; `int` alone would take signs, blanks and underscores."""
     return text.isascii() and text.isdigit()
+
+
+class LogEpochs:
+    """Leader epochs that are stored whenever they change. Belongs to the loop.
+
+    Methods that change them return whether they did.
+    """
+
+    __slots__ = ("_disk", "_place", "history")
+
+    def __init__(self, disk: Disk, place: PartitionDirectory, known: LeaderEpochs) -> None:
+        """Begin with what is `known` from the file, and own it. `place` is that of the log."""
+        self._disk = disk  # constant after construction, as `_place`
+        self._place = place
+        self.history = known
+        """To be asked by everybody, and changed only here."""
+
+    def store(self) -> None:
+        """Have the worker write the checkpoint."""
+        self._place.epochs_content = self.history.to_text().encode("ascii")
+        self._disk.run_later(EpochsTask(self._place))
+
+    def begin(self, epoch: int, start_offset: int) -> bool:
+        """Do `assign`, and leave the file to the next `store`."""
+        return self.history.assign(epoch, start_offset)
+
+    def assign(self, epoch: int, start_offset: int) -> bool:
+        """Do `LeaderEpochs.assign`."""
+        return self._stored(self.history.assign(epoch, start_offset))
+
+    def truncate_from_end(self, end_offset: int) -> bool:
+        """Do `LeaderEpochs.truncate_from_end`."""
+        return self._stored(self.history.truncate_from_end(end_offset))
+
+    def truncate_from_start(self, start_offset: int) -> bool:
+        """Do `LeaderEpochs.truncate_from_start`."""
+        return self._stored(self.history.truncate_from_start(start_offset))
+
+    def clear(self) -> bool:
+        """Forget everything."""
+        return self._stored(self.history.clear())
+
+    def _stored(self, has_changed: bool) -> bool:
+        if has_changed:
+            self.store()
+        return has_changed
+
+
+def with_earlier_epochs(
+    disk: Disk, segments: Segments, known: LeaderEpochs, *, start_offset: int, end_offset: int
+) -> LeaderEpochs:
+    """Return `known` with the epochs of the batches before it; `known` itself where it reaches back
+    to the log's start, or where these batches have none.
+
+    `start_offset`, `end_offset`: of the log. Reads batch headers only, and of a log that has
+    messages of formats 0 or 1 there at most the segment with the last of them. Raises OSError.
+    """
+    entries = known.entries
+    until = min(entries[0][1], end_offset) if entries else end_offset
+    if until <= start_offset:
+        return known
+    earlier: list[tuple[int, int]] = []
+    for segment in reversed(segments.since(start_offset)):
+        if segment.base_offset < until:
+            found, has_old_formats = _epochs_in(disk, segment, start_offset, until)
+            earlier = [*found, *earlier]
+            if has_old_formats:
+                break  # these formats have no epochs, and an append of one ends the history
+    if not earlier:
+        return known
+    whole = LeaderEpochs()
+    for epoch, first_offset in (*earlier, *entries):
+        whole.assign(epoch, first_offset)
+    return whole
+
+
+def _epochs_in(
+    disk: Disk, segment: Segment, start_offset: int, until: int
+) -> tuple[list[tuple[int, int]], bool]:
+    """Return (epoch, first offset) of the batches of a segment from `start_offset` to `until`, and
+    whether there are messages of formats 0 or 1; then only of the batches behind them.
+    """
+    found: list[tuple[int, int]] = []
+    has_old_formats = False
+    batches = checked_batches(
+        disk,
+        segment.log_path,
+        0,
+        segment.size_bytes,
+        expected_offset=segment.base_offset,
+        max_offset=segment.max_offset,
+        trusted_below=until,
+    )
+    for _, fields in batches:
+        base_offset, epoch, magic, last_offset = (
+            fields[0],
+            fields[2],
+            fields[3],
+            fields[0] + fields[6],
+        )
+        if base_offset >= until:
+            break
+        if last_offset < start_offset:
+            continue
+        if magic < 2:
+            found.clear()
+            has_old_formats = True
+        elif epoch >= 0 and (not found or epoch > found[-1][0]):
+            found.append((epoch, max(base_offset, start_offset)))
+    return found, has_old_formats

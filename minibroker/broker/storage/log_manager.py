@@ -12,35 +12,125 @@ partitions are gone until the next start, the others are served. Without any lef
 The manager has no thread and no timer. Its owner calls `checkpoint_later`, and gives it a `Disk`
 with workers for all that may block (fsync, unmapping, removal).
 
+Two logs of one name (`Namesakes`): a directory was offline while a topic was deleted and made
+again. When it is back, a start finds the old log in it and the new one elsewhere. Their ids differ,
+and the metadata, which come later, say which of them is the topic's. Until then one is open and the
+other one waits here. A log that turns out to be of another topic is marked as stray and kept. Kafka
+4 does the same (LogManager.loadLog, isStrayReplica); Kafka 3.9 refuses to start.
+
 Source: Kafka LogManager.
 """
+
+from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.storage import names
 from minibroker.broker.storage.append_rules import AppendRules
-from minibroker.broker.storage.checkpointing import Checkpoints
+from minibroker.broker.storage.checkpoints import Checkpoints
 from minibroker.broker.storage.closing import close_logs
 from minibroker.broker.storage.disk import Disk
+from minibroker.broker.storage.files import Files
 from minibroker.broker.storage.log_directory import LogDirectory
-from minibroker.broker.storage.move_mark import mark_path, read_mark
-from minibroker.broker.storage.namesakes import Namesakes, warn_of_stray
+from minibroker.broker.storage.log_move import mark_path, read_mark
 from minibroker.broker.storage.partition_log import OnUnsynced, PartitionLog
+from minibroker.broker.storage.partition_metadata import read_metadata
 from minibroker.broker.storage.recovery import Checkpointed, load_log
 from minibroker.broker.storage.tasks import Once, RemoveCopyTask, RemoveDirectoryTask
 from minibroker.clock import Clock
-from minibroker.kafka.errors import HalfChangedError, StorageError
-from minibroker.kafka.ids import TopicId, TopicPartition
+from minibroker.kafka.errors import CorruptionError, HalfChangedError, StorageError
+from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
 
 if TYPE_CHECKING:
     from minibroker.broker.config.topic import TopicConfig
     from minibroker.broker.evidence import DeletionEvidence
     from minibroker.broker.storage.log_move import LogMove
 
+
 logger = logging.getLogger(__name__)
+
+
+class Namesake(NamedTuple):
+    """A log that is not open."""
+
+    directory: str
+    topic_id: TopicId
+    checkpointed: Checkpointed
+
+
+class Namesakes:
+    """Those of a log manager; for the loop's thread."""
+
+    __slots__ = ("_files", "_waiting")
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._waiting: dict[TopicPartition, list[Namesake]] = {}
+
+    def add(
+        self,
+        name: TopicPartition,
+        directory: str,
+        known_id: TopicId,
+        checkpointed: Checkpointed,
+    ) -> bool:
+        """Keep a second log of this name; False where it does not tell that its topic is another
+        one than `known_id`. Raises StorageError.
+        """
+        try:
+            topic_id = read_metadata(self._files, directory)
+        except (OSError, CorruptionError) as error:
+            log_directory = directory.rpartition("/")[0]
+            raise StorageError(
+                f"cannot read the topic id of {directory}: {error}", log_directory=log_directory
+            ) from error
+        if topic_id is None or known_id in (topic_id, ZERO_TOPIC_ID):
+            return False
+        logger.warning("%s is one of two logs of %s: the metadata decide", directory, name)
+        found = Namesake(directory, topic_id, checkpointed)
+        self._waiting.setdefault(name, []).append(found)
+        return True
+
+    def take(self, name: TopicPartition, topic_id: TopicId) -> Namesake | None:
+        """Return the log of this name that belongs to the topic, if it waits here. Others become
+        stray.
+
+        Nothing is decided while the topic has no id. Raises StorageError.
+        """
+        if topic_id == ZERO_TOPIC_ID:
+            return None
+        taken = None
+        for found in self._waiting.pop(name, ()):
+            if found.topic_id == topic_id:
+                taken = found
+            else:
+                self._mark_stray(name, found.directory)
+        return taken
+
+    def _mark_stray(self, name: TopicPartition, directory: str) -> None:
+        parent = directory.rpartition("/")[0]
+        marked = names.marked_directory(name.topic, name.partition, names.STRAY_DIRECTORY)
+        try:
+            self._files.replace(directory, f"{parent}/{marked}")
+        except OSError as error:
+            raise StorageError(
+                f"cannot rename {directory}: {error}", log_directory=parent
+            ) from error
+        warn_of_stray(directory, f"{parent}/{marked}")
+
+
+def warn_of_stray(directory: str, marked: str) -> None:
+    """Say that a log makes room and where it is kept."""
+    logger.warning(
+        "%s is of another topic with this name, which was deleted; it is kept as %s: remove it if "
+        "nobody needs it",
+        directory,
+        marked,
+    )
+
 
 PREFERRED_MAX: Final = 10_000
 """So many partitions that do not exist yet may have a directory chosen for them."""
@@ -58,7 +148,7 @@ class LogManager:
         log_dirs: Sequence[str],
         *,
         clock: Clock,
-        config_of: Callable[[str], "TopicConfig"],
+        config_of: Callable[[str], TopicConfig],
         disk: Disk | None = None,
     ) -> None:
         """Touches no file. `config_of`: topic name → its configuration, asked while loading."""
@@ -299,7 +389,7 @@ class LogManager:
         self,
         name: TopicPartition,
         path: str,
-        config: "TopicConfig",
+        config: TopicConfig,
         checkpointed: Checkpointed,
         *,
         is_new: bool = False,
@@ -325,7 +415,7 @@ class LogManager:
     def _note_unsynced(self, log: PartitionLog, has_grown_much: bool) -> None:
         self.on_unsynced(log, has_grown_much)
 
-    def rules_of(self, config: "TopicConfig") -> AppendRules:
+    def rules_of(self, config: TopicConfig) -> AppendRules:
         """Return the rules of `config` for the validator; logs of the same `config` share them."""
         found = self._rules.get(id(config))
         if found is None:
@@ -340,7 +430,7 @@ class LogManager:
         return self.logs.get(TopicPartition(topic, partition))
 
     def create_log(
-        self, topic: str, partition: int, topic_id: TopicId, config: "TopicConfig"
+        self, topic: str, partition: int, topic_id: TopicId, config: TopicConfig
     ) -> PartitionLog:
         """Return the partition's log, made if there is none: in the directory that somebody asked
         for, else in the one with the fewest partitions.
@@ -451,7 +541,7 @@ class LogManager:
         return RemoveCopyTask(self.disk.files, directory)
 
     def complete_move(
-        self, move: "LogMove", recovery_point: int
+        self, move: LogMove, recovery_point: int
     ) -> tuple[PartitionLog, Callable[[], None]]:
         """Give the finished copy the partition's name. Return its log, and a task for any thread
         that makes it durable and then removes the old one. The task raises StorageError.
@@ -512,7 +602,7 @@ class LogManager:
         log.place.assign_topic_id(topic_id)
         self._note_left(old.name, old.log_directory)
 
-    def _open_copy(self, move: "LogMove", recovery_point: int) -> PartitionLog:
+    def _open_copy(self, move: LogMove, recovery_point: int) -> PartitionLog:
         """Open the copy under the partition's name. Raises StorageError and whatever a load raises;
         then it is a copy again. Raises HalfChangedError where it cannot be one again.
         """
@@ -560,7 +650,7 @@ class LogManager:
             live, key=lambda directory: (directory.path != preferred, counts[directory.path])
         )
 
-    def update_config(self, topic: str, config: "TopicConfig") -> None:
+    def update_config(self, topic: str, config: TopicConfig) -> None:
         """Give the logs of a topic its changed configuration."""
         rules = self.rules_of(config)
         for log in self.logs.values():
@@ -595,7 +685,7 @@ class LogManager:
         log.disk.run_then(save_cut, partial(log.note_cut_saved, save_cut))
 
     def delete(
-        self, topic: str, partition: int, evidence: "DeletionEvidence"
+        self, topic: str, partition: int, evidence: DeletionEvidence
     ) -> Callable[[], None] | None:
         """Take the partition out of service and rename its directory; the returned task removes it,
         on any thread. None where there is no such log. The evidence is named in one log line.
@@ -709,7 +799,7 @@ class LogManager:
         self._checkpoints.write(directories, lambda: list(self.logs.items()))
         self.disk.windows.close_unused()
 
-    def checkpoint_synced(self, synced: "Sequence[tuple[PartitionLog, int]]") -> None:
+    def checkpoint_synced(self, synced: Sequence[tuple[PartitionLog, int]]) -> None:
         """Write the recovery points of logs that were synced up to an offset. Any thread.
 
         Raises StorageError.

@@ -9,7 +9,7 @@ Made by `recovery.load_log`, owned by the log manager. It is composed of parts; 
     producers    `LogProducers`        idempotent producers, open transactions, snapshots
     durability   `Durability`          how much is on the disk, and the work that gets it there
 
-This module changes a log. Functions beside it read one (`log_reads`, `lookups`), say which of its
+This module changes a log. Functions beside it read one (`log_reads`, `log_reads`), say which of its
 segments go (`retention`), and put compacted ones in their place (`compaction`).
 
 The log is the last station of a Produce request. `append_as_leader` checks a batch (`validator`),
@@ -27,33 +27,37 @@ A crash may lose or tear everything behind the recovery point; `recovery` restor
 files. One thread (the loop's) uses a log. Tasks run on others: those of `durability` change nothing
 in it, the loop applies them. `check_invariant` says what holds between two calls.
 
+How far a log goes (`LogExtent`) are the offsets that have to agree with each other:
+
+    log start ≤ recovery point ≤ log end          log start ≤ high watermark ≤ log end
+
+A log takes all of them at once, when it is opened and whenever it is cut or starts later. So a
+checkpoint or a caller that says something else changes nothing. Kafka checks some of it in each
+setter.
+
 Source: Kafka UnifiedLog, LocalLog; FORMAT.md.
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from minibroker.broker.storage import segment_files
 from minibroker.broker.storage.append_rules import AppendRules
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.durability import Durability
-from minibroker.broker.storage.epochs import LeaderEpochs
-from minibroker.broker.storage.extent import LogExtent, clamped
+from minibroker.broker.storage.epochs import LeaderEpochs, LogEpochs
 from minibroker.broker.storage.files import BUFFERS_MAX, Files
 from minibroker.broker.storage.follower_records import ReplicatedBatch, batches_to_append
-from minibroker.broker.storage.index_file import TAIL_ENTRIES
-from minibroker.broker.storage.log_epochs import LogEpochs
-from minibroker.broker.storage.log_producers import LogProducers
+from minibroker.broker.storage.indexes import TAIL_ENTRIES
 from minibroker.broker.storage.partition_directory import PartitionDirectory
-from minibroker.broker.storage.producer_batches import RecentBatch
-from minibroker.broker.storage.segment import Segment, roll_jitter_ms
-from minibroker.broker.storage.segments import Segments
+from minibroker.broker.storage.producer_state import RecentBatch
+from minibroker.broker.storage.producers import LogProducers
+from minibroker.broker.storage.segment import Segment, Segments, roll_jitter_ms
 from minibroker.broker.storage.tail import ALWAYS_ASK, AppendInfo, Tail
-from minibroker.broker.storage.tasks import (
-    CreateTask,
-    RemoveDirectoryTask,
-)
+from minibroker.broker.storage.tasks import CreateTask, RemoveDirectoryTask
 from minibroker.broker.storage.txn_index import aborted_transaction
 from minibroker.broker.storage.validator import CheckedRecords, validate
 from minibroker.clock import Clock
@@ -64,6 +68,45 @@ from minibroker.kafka.records.control import read_marker
 
 if TYPE_CHECKING:
     from minibroker.broker.config.topic import TopicConfig
+
+
+class LogExtent(NamedTuple):
+    """The offsets of one log. Made by `clamped`."""
+
+    log_start_offset: int
+    """The first offset that a reader may ask for."""
+    recovery_point: int
+    """Everything below is durable, or below the log's start."""
+    high_watermark: int
+    """A reader may see everything below."""
+    log_end_offset: int
+    """One beyond the last written record."""
+    clean_offset: int | None
+    """Compaction came up to here; None: it never ran."""
+
+
+def clamped(
+    *,
+    log_start_offset: int,
+    recovery_point: int,
+    high_watermark: int,
+    log_end_offset: int,
+    clean_offset: int | None,
+) -> LogExtent:
+    """Return the offsets, those in the middle put between the log's start and its end.
+
+    Raises ValueError for a log that ends before it starts.
+    """
+    if log_end_offset < log_start_offset:
+        raise ValueError(f"a log from {log_start_offset} cannot end at {log_end_offset}")
+    return LogExtent(
+        log_start_offset,
+        min(max(recovery_point, log_start_offset), log_end_offset),
+        min(max(high_watermark, log_start_offset), log_end_offset),
+        log_end_offset,
+        None if clean_offset is None else min(clean_offset, log_end_offset),
+    )
+
 
 __all__ = ["AppendInfo", "OnUnsynced", "PartitionLog"]
 
@@ -78,7 +121,7 @@ def _ignore() -> None:
     """Do nothing: no partition has this log."""
 
 
-def _sync_never(_log: "PartitionLog", _has_grown_much: bool) -> None:
+def _sync_never(_log: PartitionLog, _has_grown_much: bool) -> None:
     """Do nothing: the `on_unsynced` of tools and tests, where nothing is synced by itself."""
 
 
@@ -112,7 +155,7 @@ class PartitionLog:
         clock: Clock,
         place: PartitionDirectory,
         *,
-        config: "TopicConfig",
+        config: TopicConfig,
         rules: AppendRules,
         segments: Segments,
         epochs: LeaderEpochs,
@@ -224,7 +267,7 @@ class PartitionLog:
     def _failed(self, what: str, error: Exception) -> StorageError:
         return self.place.failed(what, error)
 
-    def update_config(self, config: "TopicConfig", rules: AppendRules) -> None:
+    def update_config(self, config: TopicConfig, rules: AppendRules) -> None:
         """`rules` are those of `config`. A log in message format 0 or 1 has no leader epochs.
 
         Source: Kafka 2.8 Log.updateConfig, initializeLeaderEpochCache.

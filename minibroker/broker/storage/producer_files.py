@@ -18,8 +18,7 @@ from minibroker.broker.storage.producer_state import (
     ProducerState,
     parse_snapshot,
 )
-from minibroker.broker.storage.segment import Segment
-from minibroker.broker.storage.segments import Segments
+from minibroker.broker.storage.segment import Segment, Segments
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.records.batch import BatchHeader
 from minibroker.kafka.records.control import read_marker

@@ -23,7 +23,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.broker.storage.lookups import largest_timestamp
+from minibroker.broker.storage.log_reads import largest_timestamp
 from minibroker.broker.storage.partition_log import PartitionLog
 from minibroker.broker.storage.segment import Segment
 from minibroker.kafka.errors import CorruptionError

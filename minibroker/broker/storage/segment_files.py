@@ -21,9 +21,9 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from minibroker.broker.storage import names, producer_files
+from minibroker.broker.storage.batch_walks import walk_headers
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import Files
-from minibroker.broker.storage.header_walk import walk_headers
 from minibroker.broker.storage.segment import Segment
 from minibroker.broker.storage.tasks import RemoveTask
 

@@ -3,11 +3,28 @@
 A log hands these to `Disk.run_later`. They open the files by name themselves, so that no handle of
 the loop's thread is used elsewhere. `FlushTask` has a result, which the loop applies. Meanwhile the
 loop goes on: a file that was removed needs no sync, and one that left service is not made any more.
+
+A flush alone bounds what a power cut takes. Recovery after a kill also replays the producers, from
+the newest snapshot on. So `SyncTask` writes a snapshot for the offset where it ends: the next start
+looks at nothing below that offset. `partitions/syncing.py` decides when a log is synced. The
+snapshot before it is superseded, if it is not the one of a segment. It may go when the checkpoint
+names the new recovery point.
+
+`quick_switches` is for a thread that runs Python for long. Python takes the interpreter from a
+thread that does not let go after 5 ms only, and the loop would wait that long. `compaction.pace`
+has the figures.
+
+Source: Kafka ProducerStateManager.takeSnapshot, which Kafka calls at a roll and at a clean stop.
 """
 
+from __future__ import annotations
+
 import logging
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from threading import Lock
+from typing import Final
 
 from minibroker.broker.storage import names, producer_files
 from minibroker.broker.storage.files import Files
@@ -15,6 +32,28 @@ from minibroker.broker.storage.partition_directory import PartitionDirectory
 from minibroker.broker.storage.producer_state import ProducersAt, encode_snapshot
 from minibroker.broker.storage.segment import Segment
 from minibroker.kafka.errors import CorruptionError, StorageError, SyncError
+
+SWITCH_S: Final = 0.0005
+
+_switching = Lock()
+_usual_s: list[float] = []
+"""The switch interval to go back to, once for every thread that asked for quick switches."""
+
+
+@contextmanager
+def quick_switches() -> Iterator[None]:
+    """Threads that wait for the interpreter get it within `SWITCH_S` while this is open."""
+    with _switching:
+        _usual_s.append(sys.getswitchinterval())
+        sys.setswitchinterval(SWITCH_S)
+    try:
+        yield
+    finally:
+        with _switching:
+            before_s = _usual_s.pop()
+            if not _usual_s:
+                sys.setswitchinterval(before_s)
+
 
 logger = logging.getLogger(__name__)
 
@@ -289,3 +328,30 @@ class RemoveCopyTask:
         except FileNotFoundError:
             return  # its log directory failed, or somebody was quicker
         RemoveDirectoryTask(self._files, marked)()
+
+
+class SyncTask:
+    """A worker calls it, then the loop calls `apply`."""
+
+    __slots__ = ("_flush", "_note_snapshot", "offset")
+
+    def __init__(self, flush: FlushTask, note_snapshot: Callable[[int], str | None] | None) -> None:
+        """`note_snapshot`: of the log, where `flush` writes a snapshot for the offset where it
+        ends; None: there is one.
+        """
+        self._flush = flush
+        self._note_snapshot = note_snapshot
+        self.offset = flush.end
+
+    def __call__(self) -> None:
+        """Write the snapshot, sync it and the log. Raises StorageError."""
+        self._flush()
+
+    def apply(self) -> str | None:
+        """Tell the log that it is synced. Return the path of the snapshot that nobody needs once
+        the recovery point is checkpointed, None: there is none. On the loop.
+        """
+        self._flush.apply()
+        if self._note_snapshot is None or not self._flush.is_current:
+            return None
+        return self._note_snapshot(self.offset)

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.storage import names
-from minibroker.broker.storage.checkpoint import read_offsets
 from minibroker.broker.storage.files import REAL_FILES
+from minibroker.broker.storage.log_directory import read_offsets
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError

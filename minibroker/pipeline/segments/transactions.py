@@ -17,9 +17,9 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.storage import names
+from minibroker.broker.storage.batch_walks import walk_headers
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import REAL_FILES
-from minibroker.broker.storage.header_walk import walk_headers
 from minibroker.broker.storage.producer_state import parse_snapshot
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.records.control import read_marker

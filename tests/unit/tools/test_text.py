@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 
-from minibroker.broker.storage.producer_batches import RecentBatch
-from minibroker.broker.storage.producer_state import ProducerEntry
+from minibroker.broker.storage.producer_state import ProducerEntry, RecentBatch
 from minibroker.tools.dump_text import TextOutput
 
 

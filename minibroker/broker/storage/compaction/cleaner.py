@@ -27,13 +27,13 @@ from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
 from minibroker.broker.storage import retention
-from minibroker.broker.storage.cold import ColdError
 from minibroker.broker.storage.compaction.cleaner_settings import CleanerMetrics, CleanerSettings
 from minibroker.broker.storage.compaction.cleaning import Round
 from minibroker.broker.storage.compaction.round_thread import CallSoon, RoundEnd, RoundThread
 from minibroker.broker.storage.compaction.selection import Candidate, LogFacts, candidate_of
 from minibroker.broker.storage.compaction.survivors import LastRecord
 from minibroker.broker.storage.log_manager import LogManager
+from minibroker.broker.storage.open_files import ColdError
 from minibroker.broker.storage.partition_log import PartitionLog
 from minibroker.clock import Clock
 from minibroker.kafka.errors import CorruptionError, HalfChangedError, MinibrokerError, StorageError

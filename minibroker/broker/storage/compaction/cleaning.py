@@ -1,10 +1,9 @@
 """One round of compaction over one log, on whatever thread calls.
 
-    1. walk the dirty records: key → last offset, until the map is full      (`offset_map`)
+    1. walk the dirty records: key → last offset, until the map is full      (`survivors`)
     2. group the segments below the offset reached                           (`selection`)
     3. for each group: walk its batches, write what survives to `.cleaned`   (`survivors`,
-       files, sync, and put them in the place of the group                    `segment_writer`,
-                                                                              `replacement`)
+       files, sync, and put them in the place of the group                    `segment_writer`)
 
 What it reads are closed segments, which nobody changes; it opens them itself, so no handle of the
 log's thread is used here. Truncation, deletion and retention may take them away meanwhile: the
@@ -14,30 +13,75 @@ A crash at any step loses nothing: `.cleaned` files are ignored, and the swap is
 (`segment_files`). The checkpoint moves after the last swap; a round that is done twice changes
 nothing the second time.
 
+The last step, `replace_segments`: a round leaves finished `….cleaned` files. They get their names
+in an order in which a crash at any step leaves something that a start completes or undoes, and the
+log's list of segments changes with it (Kafka: LocalLog.replaceSegments).
+
 Source: Kafka Cleaner.doClean, buildOffsetMap, cleanSegments.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from __future__ import annotations
 
-from minibroker.broker.storage import names
-from minibroker.broker.storage.compaction.offset_map import OffsetMap
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from minibroker.broker.storage import names, segment_files
 from minibroker.broker.storage.compaction.record_rows import read_rows, unfold
-from minibroker.broker.storage.compaction.replacement import replace_segments
 from minibroker.broker.storage.compaction.segment_writer import SegmentWriter
 from minibroker.broker.storage.compaction.selection import GroupFacts, group_segments
-from minibroker.broker.storage.compaction.survivors import LastRecord, Survivors
-from minibroker.broker.storage.compaction.transactions import CleanedTransactions
+from minibroker.broker.storage.compaction.survivors import (
+    CleanedTransactions,
+    LastRecord,
+    OffsetMap,
+    Survivors,
+)
 from minibroker.broker.storage.files import Files
 from minibroker.broker.storage.log_reads import aborted_transactions
+from minibroker.broker.storage.partition_log import PartitionLog
 from minibroker.broker.storage.segment import RELATIVE_OFFSET_MAX, Segment
+from minibroker.broker.storage.tasks import SyncDirectoryTask
 from minibroker.kafka.errors import CorruptionError, StorageError
 from minibroker.kafka.records.batch import HEADER_BYTES, BatchHeader, batch_size_at, read_header
 from minibroker.kafka.records.control import read_marker
 from minibroker.kafka.records.conversion import read_records
 
-if TYPE_CHECKING:
-    from minibroker.broker.storage.partition_log import PartitionLog
+
+def replace_segments(log: PartitionLog, cleaned: Sequence[int], old: Sequence[Segment]) -> bool:
+    """Put finished `….cleaned` files in the place of the closed segments `old`. On the loop.
+
+    `cleaned`: base offsets of the files, which are synced; the first is that of the first old
+    segment. Readers see the new ones when this returns, the old files go after
+    `file.delete.delay.ms`. False, and nothing but the `.cleaned` files goes, where one of the old
+    segments is not in service any more. Raises StorageError; everything is as it was then. Raises
+    HalfChangedError where it is not, and a start has to complete it.
+    """
+    assert log.active_segment not in old, f"{log.name}: the active segment is not compacted"
+    in_service = set(map(id, log.segments))
+    disk, directory = log.disk, log.directory
+    fresh = [log.new_segment(base_offset) for base_offset in cleaned]
+    try:
+        if not all(id(segment) in in_service for segment in old):
+            segment_files.remove_cleaned(disk, directory, cleaned)
+            return False
+        try:
+            segment_files.cleaned_to_swap(disk.files, directory, cleaned)
+        except OSError:
+            segment_files.remove_cleaned(disk, directory, cleaned)
+            raise
+    except OSError as error:
+        raise log.place.failed("replace segments of", error) from error
+    with log.place.whole_change("replace segments of"):
+        replaced = [segment for segment in old if segment.base_offset in cleaned]
+        merged = [segment for segment in old if segment.base_offset not in cleaned]
+        paths = segment_files.mark_deleted(disk, directory, replaced, with_snapshots=False)
+        paths += segment_files.mark_deleted(disk, directory, merged)
+        segment_files.swap_to_service(disk.files, directory, cleaned)
+        log.segments.replace(old, fresh)
+        assert log.check_invariant()
+    disk.run_later(SyncDirectoryTask(log.place))
+    segment_files.remove_later(disk, paths, log.config.file_delete_delay_ms)
+    return True
+
 
 GROUP_SEGMENTS_MAX: Final = 64
 """So many segments are replaced by one at a time: their files are renamed on the log's thread."""
@@ -65,7 +109,7 @@ class Round(NamedTuple):
     log's, when the round was made.
     """
 
-    log: "PartitionLog"
+    log: PartitionLog
     segments: Sequence[Segment]
     first_dirty_offset: int
     end_offset: int

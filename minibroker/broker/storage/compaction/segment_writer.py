@@ -14,11 +14,8 @@ from typing import Final
 from minibroker.broker.storage import names
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import Buffer, Files
-from minibroker.broker.storage.index_file import IndexFile
-from minibroker.broker.storage.index_rule import IndexRule
-from minibroker.broker.storage.offset_index import OffsetIndex
+from minibroker.broker.storage.indexes import IndexFile, IndexRule, OffsetIndex, TimeIndex
 from minibroker.broker.storage.segment import RELATIVE_OFFSET_MAX
-from minibroker.broker.storage.time_index import TimeIndex
 from minibroker.broker.storage.txn_index import AbortedTransaction, encode_entry
 from minibroker.kafka.errors import CorruptionError
 

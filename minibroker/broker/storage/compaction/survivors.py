@@ -26,15 +26,35 @@ codec.
 
 Pure: no file, no clock.
 
+`OffsetMap`: key → the last offset it was seen at. The first pass over the dirty records fills it,
+the second pass asks it for every record of the log. Its memory is bounded
+(`log.cleaner.dedupe.buffer.size` by the load factor): when it is full the round ends at the offset
+it came to, and the next round goes on from there. Short keys stand for themselves, longer ones as a
+digest of 24 bytes, which no short key can equal. Differs from Kafka, whose table keeps MD5 digests
+at 24 bytes a key: here a key takes 160 bytes (an entry of a Python dict), so the same buffer holds
+a seventh of the keys and a log of more keys takes more rounds. A table of bytes searched by Python
+code takes five times as long for every key.
+
+`CleanedTransactions`: open transactions along a walk. Both passes tell it every batch in order.
+Records of aborted transactions go at once, whatever their keys. A marker may go (after its delete
+horizon) once no batch of its transaction is left before it; until then it stays, and for an abort
+the entry of the transaction index with it. The walk stays below the last stable offset, so every
+transaction it meets is decided, and the transaction index tells the aborted ones ahead of time
+(KIP-98).
+
 Source: Kafka Cleaner.cleanInto and shouldRetainRecord, MemoryRecords.filterTo. Differs from it in
 one case: where the last message of the part that is compacted has format 0 or 1 and would go, Kafka
 gives the partition up; here the message stays until it is not the last.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from heapq import heappop, heappush
 from struct import Struct
 from typing import Final, NamedTuple
 
-from minibroker.broker.storage.compaction.offset_map import OffsetMap
 from minibroker.broker.storage.compaction.record_rows import (
     Row,
     copy_rows,
@@ -43,7 +63,7 @@ from minibroker.broker.storage.compaction.record_rows import (
     read_rows,
     unfold,
 )
-from minibroker.broker.storage.compaction.transactions import CleanedTransactions
+from minibroker.broker.storage.txn_index import AbortedTransaction
 from minibroker.kafka.records.batch import (
     APPEND_TIME_FLAG,
     ATTRIBUTES_AT,
@@ -59,11 +79,122 @@ from minibroker.kafka.records.batch import (
     BatchHeader,
 )
 from minibroker.kafka.records.compression import NONE
-from minibroker.kafka.records.control import read_marker
+from minibroker.kafka.records.control import TransactionMarker, read_marker
 from minibroker.kafka.records.conversion import read_records
 from minibroker.kafka.records.crc import crc32c
 from minibroker.kafka.records.message_set import build_message_set
 from minibroker.kafka.records.record import Record
+
+ENTRY_BYTES: Final = 160
+"""Most that one key takes: 64 for its bytes, 32 for the offset, 64 of the dict just grown."""
+DIGEST_BYTES: Final = 24
+"""Keys of this length and more are hashed: then key and digest take equally much memory."""
+
+
+class OffsetMap:
+    """Used by one thread; emptied for every round."""
+
+    __slots__ = ("_offsets", "keys_max", "latest_offset")
+
+    def __init__(self, memory_bytes: int, load_factor: float) -> None:
+        """Raises ValueError where not even one key fits."""
+        self.keys_max = int(memory_bytes * load_factor) // ENTRY_BYTES
+        if self.keys_max < 1:
+            raise ValueError(
+                f"log.cleaner.dedupe.buffer.size={memory_bytes} at a load factor of {load_factor} "
+                f"holds no key, expected at least {ENTRY_BYTES} bytes of it"
+            )
+        self._offsets: dict[bytes, int] = {}
+        self.latest_offset = -1
+        """Everything up to here was looked at; -1: nothing."""
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._offsets) >= self.keys_max
+
+    @property
+    def utilization(self) -> float:
+        """Share of the keys it may hold, 0 … 1."""
+        return len(self._offsets) / self.keys_max
+
+    def put(self, key: bytes, offset: int) -> None:
+        """Note the last offset of a key. The caller has asked `is_full` before; offsets ascend."""
+        if len(key) >= DIGEST_BYTES:
+            key = blake2b(key, digest_size=DIGEST_BYTES).digest()
+        self._offsets[key] = offset
+
+    def get(self, key: bytes) -> int:
+        """Return the last offset of `key`, -1 where it was not seen."""
+        if len(key) >= DIGEST_BYTES:
+            key = blake2b(key, digest_size=DIGEST_BYTES).digest()
+        return self._offsets.get(key, -1)
+
+    def clear(self) -> None:
+        self._offsets = {}
+        self.latest_offset = -1
+
+
+class CleanedTransactions:
+    """One walk; made anew for the next."""
+
+    __slots__ = ("_aborted", "_committed", "_expected", "kept_aborts")
+
+    def __init__(self) -> None:
+        self._committed: set[int] = set()
+        # Producer id → its aborted transaction, and whether a batch of it was met.
+        self._aborted: dict[int, tuple[AbortedTransaction, bool]] = {}
+        self._expected: list[tuple[int, AbortedTransaction]] = []
+        self.kept_aborts: list[AbortedTransaction] = []
+        """Entries for the transaction index of the segment that is being written; whoever begins
+        one empties it."""
+
+    def expect(self, aborted: Iterable[AbortedTransaction]) -> None:
+        """Take the transactions that the walk is about to come to. One that spans segments may be
+        named again.
+        """
+        for transaction in aborted:
+            heappush(self._expected, (transaction.first_offset, transaction))
+
+    def note_batch(self, header: BatchHeader) -> bool:
+        """Note a batch of records; True: it belongs to an aborted transaction."""
+        self._begin_up_to(header.last_offset)
+        if not header.is_transactional:
+            return False
+        found = self._aborted.get(header.producer_id)
+        if found is None:
+            self._committed.add(header.producer_id)
+            return False
+        self._aborted[header.producer_id] = found[0], True
+        return True
+
+    def note_control(self, header: BatchHeader, marker: TransactionMarker | None) -> bool:
+        """Note a control batch; True: nothing of its transaction is left, it may go.
+
+        `marker` is None for an empty control batch, whose marker went before, and for control
+        records of another kind, which stay.
+        """
+        self._begin_up_to(header.last_offset)
+        if marker is None:
+            return header.count == 0
+        if marker.is_commit:
+            if header.producer_id not in self._committed:
+                return True
+            self._committed.remove(header.producer_id)
+            return False
+        found = self._aborted.pop(header.producer_id, None)
+        if found is None or not found[1]:
+            return True
+        self.kept_aborts.append(found[0])
+        return False
+
+    def _begin_up_to(self, offset: int) -> None:
+        while self._expected and self._expected[0][0] <= offset:
+            _, transaction = heappop(self._expected)
+            self._aborted.setdefault(transaction.producer_id, (transaction, False))
+
 
 _UINT32: Final = Struct(">I")
 _KEPT_FLAGS: Final = APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.partitions.partition import READ_COMMITTED, READ_UNCOMMITTED
-from minibroker.broker.storage import lookups
+from minibroker.broker.storage import log_reads
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
 from minibroker.kafka.records.control import TransactionMarker, build_marker
@@ -165,7 +165,7 @@ def test_a_disk_that_cannot_be_read_is_a_storage_error(
     def failing(*_: object, **_named: object) -> None:
         raise StorageError("gone")
 
-    monkeypatch.setattr(lookups, method, failing)
+    monkeypatch.setattr(log_reads, method, failing)
     with pytest.raises(KafkaError) as caught:
         getattr(partition, method)(*arguments)
     assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR

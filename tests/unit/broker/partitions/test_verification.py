@@ -10,8 +10,7 @@ import pytest
 from minibroker.broker.partitions import verification
 from minibroker.broker.partitions.partition import VerificationGuard
 from minibroker.broker.partitions.verification import PENDING_MAX
-from minibroker.broker.storage.producer_batches import RecentBatch
-from minibroker.broker.storage.producer_state import ProducerEntry
+from minibroker.broker.storage.producer_state import ProducerEntry, RecentBatch
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 

@@ -11,7 +11,7 @@ import pytest
 
 from minibroker.broker.config.inter_broker import InterBrokerProtocol
 from minibroker.broker.partitions.manager import PartitionManager
-from minibroker.broker.storage.checkpointing import Checkpoints
+from minibroker.broker.storage.checkpoints import Checkpoints
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ProtocolError
 from minibroker.kafka.ids import TopicPartition

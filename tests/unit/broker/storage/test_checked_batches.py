@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.storage.checked_batches import checked_batches
+from minibroker.broker.storage.batch_walks import checked_batches
 from minibroker.broker.storage.disk import Disk
 from tests.support.logs import append
 

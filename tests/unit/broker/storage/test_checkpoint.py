@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.storage.checkpoint import (
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.broker.storage.log_directory import (
     decode_offsets,
     encode_offsets,
     read_offsets,
 )
-from minibroker.broker.storage.files import REAL_FILES
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.ids import TopicPartition
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.storage import cold
-from minibroker.broker.storage.cold import ColdError, FileRange, WarmedEnds, WarmTask
+from minibroker.broker.storage import open_files
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import PROBE_BYTES, REAL_FILES
+from minibroker.broker.storage.open_files import ColdError, FileRange, WarmedEnds, WarmTask
 from tests.support.cold_files import ColdFiles
 from tests.support.counting_files import CountingFiles
 
@@ -160,7 +160,7 @@ def test_a_file_that_cannot_be_read_is_left_to_its_reader(tmp_path: Path) -> Non
 def test_a_reader_goes_to_the_worker_again_where_the_worker_stopped(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cold, "WARM_BYTES_MIN", 1000)
+    monkeypatch.setattr(open_files, "WARM_BYTES_MIN", 1000)
     disk = Disk()
     with disk.resident_only():
         with pytest.raises(ColdError) as caught:
@@ -191,7 +191,7 @@ def test_a_reader_at_the_end_of_a_file_is_not_sent_to_the_worker(path: str) -> N
 
 def test_the_ends_of_a_bounded_number_of_files_are_remembered() -> None:
     ends = WarmedEnds()
-    for number in range(cold.WARMED_FILES_MAX + 1):
+    for number in range(open_files.WARMED_FILES_MAX + 1):
         ends.note(str(number), 10)
     assert not ends.is_crossed(FileRange("0", 0, 100))
     assert ends.is_crossed(FileRange("1", 0, 100))

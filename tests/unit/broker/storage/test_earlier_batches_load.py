@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.storage import producer_batches
-from minibroker.broker.storage.cold import ColdError
+from minibroker.broker.storage import producer_state
 from minibroker.broker.storage.files import Files
+from minibroker.broker.storage.open_files import ColdError
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
 from minibroker.kafka.records.batch import read_header
@@ -163,7 +163,7 @@ def test_a_start_reads_none_of_them(manager: LogManager, log: PartitionLog) -> N
     produce(log, 8)
     earlier = log.producers.loaded().earlier
     assert earlier is not None
-    assert (earlier.start, earlier.left) == (8, producer_batches.BATCHES_MAX)
+    assert (earlier.start, earlier.left) == (8, producer_state.BATCHES_MAX)
 
 
 def test_one_walk_serves_all_producers(manager: LogManager, log: PartitionLog) -> None:
@@ -185,7 +185,7 @@ def test_the_walk_goes_on_where_the_last_one_ended(
     manager: LogManager, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Producer 1 is further back than producer 0."""
-    monkeypatch.setattr("minibroker.broker.storage.earlier_batches_load._PART_OFFSETS", 4)
+    monkeypatch.setattr("minibroker.broker.storage.producers._PART_OFFSETS", 4)
     for producer_id in (1, 0):
         for sequence in range(9):
             produce(log, sequence, producer_id=producer_id)
@@ -203,8 +203,8 @@ def test_the_headers_that_are_read_are_bounded(
     manager: LogManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A producer that claims what nobody sent costs one walk, and no second one."""
-    monkeypatch.setattr(producer_batches, "BATCHES_MAX", 20)
-    monkeypatch.setattr("minibroker.broker.storage.earlier_batches_load._PART_OFFSETS", 8)
+    monkeypatch.setattr(producer_state, "BATCHES_MAX", 20)
+    monkeypatch.setattr("minibroker.broker.storage.producers._PART_OFFSETS", 8)
     log = manager.create_log("t", 0, TOPIC_ID, config(index_interval_bytes=1))
     for sequence in range(3):
         produce(log, sequence + 100)

@@ -8,8 +8,7 @@ import pytest
 
 from minibroker.broker.storage.append_rules import AppendRules
 from minibroker.broker.storage.disk import Disk
-from minibroker.broker.storage.epochs import LeaderEpochs
-from minibroker.broker.storage.epochs_rebuild import with_earlier_epochs
+from minibroker.broker.storage.epochs import LeaderEpochs, with_earlier_epochs
 from tests.support.logs import append, config
 
 if TYPE_CHECKING:

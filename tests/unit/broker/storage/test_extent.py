@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minibroker.broker.storage.extent import clamped
+from minibroker.broker.storage.partition_log import clamped
 
 OFFSETS = st.integers(-1, 40)
 

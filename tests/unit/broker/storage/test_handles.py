@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.storage.files import REAL_FILES, Files
-from minibroker.broker.storage.handles import Handles
+from minibroker.broker.storage.open_files import Handles
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker.storage.batch_walks import walk_headers
 from minibroker.broker.storage.disk import Disk
-from minibroker.broker.storage.header_walk import walk_headers
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.records.batch import assign
 from minibroker.kafka.records.message_set import build_message_set

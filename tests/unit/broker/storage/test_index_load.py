@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.storage.cold import ColdError
 from minibroker.broker.storage.disk import Disk
+from minibroker.broker.storage.open_files import ColdError
 from minibroker.broker.storage.segment import Segment
 from tests.support.logs import NOW_MS, append, flush
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.broker.storage.cold import ColdTask
+    from minibroker.broker.storage.open_files import ColdTask
     from minibroker.broker.storage.partition_log import PartitionLog
 
     NewLog = Callable[..., PartitionLog]

@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.broker.storage.disk import Disk
-from minibroker.broker.storage.index_rebuild import INDEX_INTERVAL_BYTES, rebuild
-from minibroker.broker.storage.offset_index import OffsetIndex
-from minibroker.broker.storage.time_index import NO_TIMESTAMP, TimeIndex
+from minibroker.broker.storage.indexes import (
+    INDEX_INTERVAL_BYTES,
+    NO_TIMESTAMP,
+    OffsetIndex,
+    TimeIndex,
+    rebuild_indexes,
+)
 from tests.support.logs import NOW_MS, append
 
 if TYPE_CHECKING:
@@ -33,7 +37,7 @@ def test_they_are_those_that_the_broker_wrote(new_log: NewLog, tmp_path: Path) -
     log.roll()
     segment = log.segments.first
     offset_index, time_index = fresh_indexes(tmp_path)
-    rebuild(0, segment.headers(), offset_index, time_index)
+    rebuild_indexes(0, segment.headers(), offset_index, time_index)
     assert offset_index.entry_count == segment.offset_index.entry_count > 5
     assert time_index.entry_count == segment.time_index.entry_count
     for offset in range(100):
@@ -45,7 +49,7 @@ def test_an_old_index_is_replaced(tmp_path: Path) -> None:
     offset_index, time_index = fresh_indexes(tmp_path)
     offset_index.append(5, 500)
     time_index.append(NOW_MS, 5)
-    rebuild(0, [], offset_index, time_index)
+    rebuild_indexes(0, [], offset_index, time_index)
     assert (offset_index.entry_count, time_index.entry_count) == (0, 0)
     assert time_index.last_entry()[0] == NO_TIMESTAMP
     assert {path.name for path in tmp_path.iterdir()} == {"again.index", "again.timeindex"}

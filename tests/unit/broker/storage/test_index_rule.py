@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.broker.storage.disk import Disk
-from minibroker.broker.storage.index_rule import IndexRule
-from minibroker.broker.storage.offset_index import OffsetIndex
-from minibroker.broker.storage.time_index import TimeIndex
+from minibroker.broker.storage.indexes import IndexRule, OffsetIndex, TimeIndex
 
 if TYPE_CHECKING:
     from pathlib import Path

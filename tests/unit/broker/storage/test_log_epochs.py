@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from minibroker.broker.storage.disk import Disk
-from minibroker.broker.storage.epochs import LeaderEpochs
-from minibroker.broker.storage.log_epochs import LogEpochs
+from minibroker.broker.storage.epochs import LeaderEpochs, LogEpochs
 from minibroker.broker.storage.partition_directory import PartitionDirectory
 from minibroker.kafka.ids import TopicPartition
 

@@ -14,7 +14,7 @@ import pytest
 from minibroker.broker.storage import log_reads
 from minibroker.broker.storage.closing import closing_task
 from minibroker.broker.storage.files import Files
-from minibroker.broker.storage.index_file import TAIL_ENTRIES
+from minibroker.broker.storage.indexes import TAIL_ENTRIES
 from minibroker.broker.storage.log_manager import LogManager
 from minibroker.broker.storage.partition_metadata import encode_metadata
 from minibroker.kafka.error_codes import ErrorCode

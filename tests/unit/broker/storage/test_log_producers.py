@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.storage.disk import Disk
-from minibroker.broker.storage.log_producers import LogProducers
+from minibroker.broker.storage.producers import LogProducers
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import StorageError
 from tests.support.logs import append

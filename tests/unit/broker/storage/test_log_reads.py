@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.storage import log_reads
-from minibroker.broker.storage.offset_index import OffsetIndex
+from minibroker.broker.storage.indexes import OffsetIndex
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
 from minibroker.kafka.records.batch import read_header

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from minibroker.broker.storage import lookups
+from minibroker.broker.storage import log_reads
 from tests.support.logs import (
     NOW_MS,
     ManualClock,
@@ -40,21 +40,21 @@ def test_a_lookup_by_time_finds_the_first_record_not_earlier(new_log: NewLog) ->
     assert len(log.segments) > 3
     for target in [NOW_MS - 1, NOW_MS, *times, *(time + 1 for time in times)]:
         expected = next((r for r in records if r.timestamp >= target), None)
-        found = lookups.offset_for_timestamp(log, target)
+        found = log_reads.offset_for_timestamp(log, target)
         assert (found and (found.timestamp, found.offset)) == (
             expected and (expected.timestamp, expected.offset)
         )
     biggest = max(times)
-    found = lookups.max_timestamp_offset(log)
+    found = log_reads.max_timestamp_offset(log)
     assert found is not None
     assert (found.timestamp, found.offset) == (biggest, times.index(biggest))
 
 
 def test_no_record_is_late_enough(new_log: NewLog) -> None:
     log = new_log()
-    assert lookups.offset_for_timestamp(log, 0) is None or log.log_end_offset == 0
+    assert log_reads.offset_for_timestamp(log, 0) is None or log.log_end_offset == 0
     append(log, b"v")
-    assert lookups.offset_for_timestamp(log, NOW_MS + 1) is None
+    assert log_reads.offset_for_timestamp(log, NOW_MS + 1) is None
 
 
 def test_version_0_answers_from_segments(new_log: NewLog, clock: ManualClock) -> None:
@@ -67,12 +67,12 @@ def test_version_0_answers_from_segments(new_log: NewLog, clock: ManualClock) ->
     for segment, second in zip(log.segments, (10, 20, 30), strict=True):
         os.utime(segment.log_path, (second, second))
     clock.now = 40_000
-    assert lookups.offsets_before(log, -1, 10) == [5, 4, 2, 0]
-    assert lookups.offsets_before(log, -1, 2) == [5, 4]
-    assert lookups.offsets_before(log, -2, 10) == [0]
-    assert lookups.offsets_before(log, 25_000, 10) == [2, 0]
-    assert lookups.offsets_before(log, 40_000, 1) == [5]
-    assert lookups.offsets_before(log, 9_999, 10) == []
+    assert log_reads.offsets_before(log, -1, 10) == [5, 4, 2, 0]
+    assert log_reads.offsets_before(log, -1, 2) == [5, 4]
+    assert log_reads.offsets_before(log, -2, 10) == [0]
+    assert log_reads.offsets_before(log, 25_000, 10) == [2, 0]
+    assert log_reads.offsets_before(log, 40_000, 1) == [5]
+    assert log_reads.offsets_before(log, 9_999, 10) == []
 
 
 def test_size_is_the_sum_of_the_log_files(new_log: NewLog) -> None:
@@ -84,13 +84,13 @@ def test_size_is_the_sum_of_the_log_files(new_log: NewLog) -> None:
 
 def test_the_first_record_with_the_largest_time_is_found(new_log: NewLog) -> None:
     """Also of a batch with LogAppendTime, and where no record has a time at all."""
-    assert lookups.max_timestamp_offset(new_log("empty")) is None
+    assert log_reads.max_timestamp_offset(new_log("empty")) is None
     timeless = new_log("timeless")
     for _ in range(3):
         append(timeless, b"a", b"b", timestamp_ms=-1)
-    assert lookups.max_timestamp_offset(timeless) == (-1, 0, 0)
+    assert log_reads.max_timestamp_offset(timeless) == (-1, 0, 0)
     append(timeless, b"c", timestamp_ms=5)
-    assert lookups.max_timestamp_offset(timeless) == (5, 6, 0)
+    assert log_reads.max_timestamp_offset(timeless) == (5, 6, 0)
     stamped = new_log("stamped", message_timestamp_type="LogAppendTime")
     append(stamped, b"a", b"b", b"c", codec="gzip")
-    assert lookups.max_timestamp_offset(stamped) == (NOW_MS, 0, 0)
+    assert log_reads.max_timestamp_offset(stamped) == (NOW_MS, 0, 0)

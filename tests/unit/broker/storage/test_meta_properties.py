@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minibroker.broker.storage.files import REAL_FILES
-from minibroker.broker.storage.meta_properties import (
+from minibroker.broker.storage.log_directory import (
     MetaProperties,
     check_properties,
     decode_properties,

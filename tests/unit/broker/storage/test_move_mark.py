@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minibroker.broker.storage.files import REAL_FILES
-from minibroker.broker.storage.move_mark import encode_mark, mark_path, read_mark
+from minibroker.broker.storage.log_move import encode_mark, mark_path, read_mark
 
 
 def test_a_mark_says_where_the_log_starts(tmp_path: Path) -> None:

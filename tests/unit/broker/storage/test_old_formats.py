@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.broker.storage import log_reads, lookups
+from minibroker.broker.storage import log_reads
 from minibroker.broker.storage.append_rules import AppendRules
-from minibroker.broker.storage.lookups import TimestampOffset
+from minibroker.broker.storage.log_reads import TimestampOffset
 from minibroker.broker.storage.validator import validate
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -189,8 +189,8 @@ def test_times_of_messages_are_found(new_log: NewLog) -> None:
     for target in range(TIMESTAMP - 1, TIMESTAMP + 62):
         late = [(time, offset) for offset, time in enumerate(times) if time >= target]
         expected = TimestampOffset(*late[0], -1) if late else None
-        assert lookups.offset_for_timestamp(log, target) == expected
-    assert lookups.max_timestamp_offset(log) == TimestampOffset(
+        assert log_reads.offset_for_timestamp(log, target) == expected
+    assert log_reads.max_timestamp_offset(log) == TimestampOffset(
         max(times), times.index(max(times)), -1
     )
 

@@ -12,7 +12,7 @@ import pytest
 
 from minibroker.broker.storage import log_reads
 from minibroker.broker.storage.closing import close_logs
-from minibroker.broker.storage.index_file import IndexFile
+from minibroker.broker.storage.indexes import IndexFile
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
 from minibroker.kafka.records.batch import assign, read_header

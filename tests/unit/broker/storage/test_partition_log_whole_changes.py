@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.storage import log_reads
-from minibroker.broker.storage.compaction.replacement import replace_segments
+from minibroker.broker.storage.compaction.cleaning import replace_segments
 from minibroker.broker.storage.files import REAL_FILES, Files
 from minibroker.broker.storage.partition_log import PartitionLog
-from minibroker.broker.storage.segment import Segment
-from minibroker.broker.storage.segments import Segments
+from minibroker.broker.storage.segment import Segment, Segments
 from minibroker.broker.storage.txn_index import TxnIndex
 from minibroker.kafka.errors import HalfChangedError, StorageError
 from minibroker.kafka.records.builder import build_batch

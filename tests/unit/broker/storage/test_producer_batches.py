@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minibroker.broker.storage.producer_batches import EarlierBatches, EpochBatches, RecentBatch
+from minibroker.broker.storage.producer_state import EarlierBatches, EpochBatches, RecentBatch
 
 
 def batches(first: int, last: int) -> tuple[RecentBatch, ...]:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from minibroker.broker.storage.producer_batches import RecentBatch
 from minibroker.broker.storage.producer_state import (
     BATCHES_KEPT,
     Origin,
     ProducerState,
+    RecentBatch,
     parse_snapshot,
 )
 from minibroker.kafka.error_codes import ErrorCode

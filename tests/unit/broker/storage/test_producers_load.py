@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.storage.files import REAL_FILES
-from minibroker.broker.storage.producers_load import ProducersLoad
+from minibroker.broker.storage.producers import ProducersLoad
 from tests.support.logs import NOW_MS, append, flush
 
 if TYPE_CHECKING:

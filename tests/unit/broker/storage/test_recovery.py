@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.storage import lookups, retention
+from minibroker.broker.storage import log_reads, retention
 from minibroker.broker.storage.files import Files
 from minibroker.broker.storage.log_directory import LogDirectory
 from minibroker.kafka.errors import StorageError
@@ -73,7 +73,7 @@ def check_whole(log: PartitionLog) -> None:
     for segment in log.segments:
         segment.offset_index.check(segment.size_bytes)
         segment.time_index.check()
-    found = lookups.offset_for_timestamp(log, NOW_MS + 17)
+    found = log_reads.offset_for_timestamp(log, NOW_MS + 17)
     assert found is not None
     assert found.offset == 17
     repeated = log.append_as_leader(
@@ -116,7 +116,7 @@ def test_of_large_batches_below_the_recovery_point_only_headers_are_read(tmp_pat
     manager, log = start(tmp_path, settings, files)
     assert log.log_end_offset == 6
     assert files.read_bytes < 150_000
-    found = lookups.offset_for_timestamp(log, NOW_MS + 4)
+    found = log_reads.offset_for_timestamp(log, NOW_MS + 4)
     assert found is not None
     assert found.offset == 4
     manager.close()
@@ -362,7 +362,7 @@ def test_a_closed_segment_has_its_last_time_after_a_power_cut(tmp_path: Path) ->
     assert [segment.base_offset for segment in log.segments] == [0, 4]
     assert log.segments.first.max_timestamp == NOW_MS + 3
     assert log.segments.first.time_index.last_entry() == (NOW_MS + 3, 3)
-    found = lookups.offset_for_timestamp(log, NOW_MS + 3)
+    found = log_reads.offset_for_timestamp(log, NOW_MS + 3)
     assert found is not None
     assert found.offset == 3
     abandon(manager)

@@ -9,8 +9,8 @@ import pytest
 
 from minibroker.broker.config.topic import TopicConfig
 from minibroker.broker.storage import log_reads, retention
+from minibroker.broker.storage.log_reads import survey
 from minibroker.broker.storage.segment import Segment
-from minibroker.broker.storage.survey import survey
 from minibroker.kafka.errors import KafkaError
 from tests.support.logs import (
     DEFAULTS,

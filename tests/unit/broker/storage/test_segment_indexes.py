@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.storage.disk import Disk
-from minibroker.broker.storage.segment_indexes import SegmentIndexes
+from minibroker.broker.storage.indexes import SegmentIndexes
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from minibroker.broker.storage.disk import Disk
-from minibroker.broker.storage.segment import Segment
-from minibroker.broker.storage.segments import Segments
+from minibroker.broker.storage.segment import Segment, Segments
 
 
 def segments(*bases: int) -> Segments:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import REAL_FILES
+from minibroker.broker.storage.log_reads import SurveyTask
 from minibroker.broker.storage.segment import Segment
-from minibroker.broker.storage.survey import SurveyTask
 from tests.support.logs import NOW_MS, append
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from minibroker.broker.storage.switching import SWITCH_S, quick_switches
+from minibroker.broker.storage.tasks import SWITCH_S, quick_switches
 
 
 def test_threads_switch_quickly_until_the_last_one_has_ended() -> None:

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.storage.disk import Disk
-from minibroker.broker.storage.index_file import TAIL_ENTRIES
-from minibroker.broker.storage.offset_index import OffsetIndex
-from minibroker.broker.storage.time_index import TimeIndex
+from minibroker.broker.storage.indexes import TAIL_ENTRIES, OffsetIndex, TimeIndex
 from minibroker.kafka.errors import CorruptionError
 
 if TYPE_CHECKING:

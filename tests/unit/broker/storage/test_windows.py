@@ -10,7 +10,7 @@ import pytest
 
 from minibroker.broker.storage.disk import run_now
 from minibroker.broker.storage.files import REAL_FILES
-from minibroker.broker.storage.windows import WINDOW_BYTES, WINDOW_STRIDE, Windows
+from minibroker.broker.storage.open_files import WINDOW_BYTES, WINDOW_STRIDE, Windows
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.storage import names
-from minibroker.broker.storage.checkpoint import read_offsets
 from minibroker.broker.storage.files import REAL_FILES
+from minibroker.broker.storage.log_directory import read_offsets
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.segments import layout as segments_layout
 from minibroker.pipeline.segments.layout import find_partitions, plan_tasks

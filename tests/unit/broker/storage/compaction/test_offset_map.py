@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from minibroker.broker.storage.compaction.offset_map import ENTRY_BYTES, OffsetMap
+from minibroker.broker.storage.compaction.survivors import ENTRY_BYTES, OffsetMap
 
 
 def test_the_last_offset_of_a_key_counts() -> None:

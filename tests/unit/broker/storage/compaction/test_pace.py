@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.broker.storage.compaction.pace import (
+from minibroker.broker.storage.compaction.round_thread import (
     SLICE_S,
     BoundedPace,
     napper,

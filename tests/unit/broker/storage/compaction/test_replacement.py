@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.storage import log_reads
-from minibroker.broker.storage.compaction.replacement import replace_segments
+from minibroker.broker.storage.compaction.cleaning import replace_segments
 from minibroker.kafka.errors import StorageError
 from tests.support.faulty_files import PowerCut
 from tests.support.logs import (

@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.storage.compaction.offset_map import OffsetMap
-from minibroker.broker.storage.compaction.survivors import GONE, LastRecord, Survivors
-from minibroker.broker.storage.compaction.transactions import CleanedTransactions
+from minibroker.broker.storage.compaction.survivors import (
+    GONE,
+    CleanedTransactions,
+    LastRecord,
+    OffsetMap,
+    Survivors,
+)
 from minibroker.broker.storage.txn_index import AbortedTransaction
 from minibroker.kafka.records.batch import (
     DELETE_HORIZON_FLAG,

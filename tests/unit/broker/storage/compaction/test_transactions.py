@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minibroker.broker.storage.compaction.transactions import CleanedTransactions
+from minibroker.broker.storage.compaction.survivors import CleanedTransactions
 from minibroker.broker.storage.txn_index import AbortedTransaction
 from minibroker.kafka.records.batch import BatchHeader, read_header
 from minibroker.kafka.records.control import TransactionMarker, build_marker

@@ -11,6 +11,8 @@ of a file that is being written. A log that is made under such a name gets a mar
 Source: Kafka LogManager (checkpointRecoveryOffsetsInDir and its like, asyncDelete).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
@@ -31,7 +33,7 @@ class FoundCheckpoints(NamedTuple):
     high_watermarks: dict[TopicPartition, int]
     clean_offsets: dict[TopicPartition, int]
 
-    def without(self, name: TopicPartition) -> "FoundCheckpoints":
+    def without(self, name: TopicPartition) -> FoundCheckpoints:
         """Return the same without a partition: what they say of it is of an older one."""
         kept = [
             {known: offset for known, offset in found.items() if known != name} for found in self

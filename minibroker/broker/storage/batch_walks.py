@@ -1,13 +1,18 @@
-"""The batches of a `.log` that can be believed: what recovery looks for behind a recovery point.
+"""The two walks along the batches of a `.log`: one trusts the file, one trusts no byte.
 
-They are whole, their CRC fits, their offsets ascend and belong to the segment. The first that is
-not so is where a crash tore the file; nothing behind it is looked at.
+`walk_headers` is for readers that trust the file: segments use it for lookups by time, rebuilds of
+indexes and replays of producers. A start uses it to see which offsets a finished `.swap` covers.
 
-A start may wait for a million of them, so a batch is one unpack of its header and one CRC. No
-object is made for it: who needs one makes it (`header_of`).
+`checked_batches` yields the batches that can be believed: recovery looks for them behind a recovery
+point. They are whole, their CRC fits, their offsets ascend and belong to the segment. The first
+that is not so is where a crash tore the file; nothing behind it is looked at. A start may wait for
+a million of them, so a batch is one unpack of its header and one CRC. No object is made for it: a
+caller that needs one makes it (`header_of`).
 
 Source: Kafka LogSegment.recover.
 """
+
+from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
@@ -25,6 +30,36 @@ from minibroker.kafka.records.batch import (
     read_header,
 )
 from minibroker.kafka.records.crc import crc32c
+
+_WALK_BYTES: Final = 64 << 10
+"""Read at once while batches are small."""
+_LARGE_BYTES: Final = 8 << 10
+"""Behind a batch of this size only a header is read."""
+
+
+def walk_headers(
+    disk: Disk, path: str, position: int, end: int
+) -> Iterator[tuple[int, BatchHeader]]:
+    """Yield (position, header) of every batch in the file at `path`, from `position` (the start of
+    one) to `end`, in bytes.
+
+    Reads headers only; a batch that reaches beyond the end is not given. Raises CorruptionError
+    for a header no format has, OSError, ColdError.
+    """
+    chunk: bytes | bytearray = b""
+    chunk_at, wanted = position, _WALK_BYTES
+    while position + MAGIC_AT < end:
+        at = position - chunk_at
+        if at + HEADER_BYTES > len(chunk):
+            chunk = disk.pread(path, wanted, position)
+            chunk_at, at = position, 0
+        header = read_header(chunk, at)
+        if position + header.size_bytes > end:
+            return
+        yield position, header
+        position += header.size_bytes
+        wanted = _WALK_BYTES if header.size_bytes < _LARGE_BYTES else HEADER_BYTES
+
 
 Fields = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
 """A header as `HEADER` unpacks it: the second field is the length, `LENGTH_FIELD_END` less than the
@@ -52,8 +87,9 @@ def checked_batches(
     long as they are whole, sound and ascending.
 
     Positions are bytes. The first batch begins at `expected_offset` or later, the last one ends at
-    `max_offset` or earlier. Of a batch that ends below offset `trusted_below` only the header is read: it was synced. Ends
-    at the first that is not sound (or at `end`); never raises CorruptionError. Raises OSError.
+    `max_offset` or earlier. Of a batch that ends below offset `trusted_below` only the
+    header is read: it was synced. Ends at the first that is not sound (or at `end`); never raises
+    CorruptionError. Raises OSError.
     """
     position = start
     chunk, chunk_at, chunk_end = b"", start, start
