@@ -1,9 +1,10 @@
-"""Numbers in texts as Java reads them, which is not how Python does; pure functions.
+"""Numbers in texts as Java reads and prints them, which is not how Python does; pure functions.
 
 Python takes `1_000`, `inf` and `nan`, and Java does not; Java takes `0.5d` and `0x1p-1`. Values of
 configurations and quotas go through here.
 
-Source: String.trim, Integer.parseInt, Long.parseLong, Double.parseDouble.
+Source: String.trim, Integer.parseInt, Long.parseLong, Double.parseDouble,
+Double.toString.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ _DECIMAL: Final = re.compile(
 _HEXADECIMAL: Final = re.compile(
     r"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?[0-9]+[fd]?", re.IGNORECASE
 )
+_SCIENTIFIC_FROM: Final = 1e7
+"""Double.toString turns to scientific notation from here on."""
+_SCIENTIFIC_BELOW: Final = 1e-3
+"""Double.toString turns to scientific notation below here."""
 _WORDS: Final = re.compile(r"[+-]?(?:NaN|Infinity)")
 
 
@@ -64,3 +69,21 @@ def _from_hex(text: str) -> float:
         return float.fromhex(text)
     except OverflowError:
         return float("-inf" if text.startswith("-") else "inf")
+
+
+def double_to_text(value: float) -> str:
+    """Return a number as Java's Double.toString: `0.5`, `1.0E7`, `1.7976931348623157E308`,
+    `Infinity`.
+    """
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value != value:  # noqa: PLR0124  the one number that differs from itself
+        return "NaN"
+    if value == 0 or _SCIENTIFIC_BELOW <= abs(value) < _SCIENTIFIC_FROM:
+        return repr(value)
+    mantissa, _, exponent = f"{value:e}".partition("e")
+    for digits in range(17):
+        mantissa, _, exponent = f"{value:.{digits}e}".partition("e")
+        if float(f"{mantissa}e{exponent}") == value:
+            break
+    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"

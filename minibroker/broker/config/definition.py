@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from minibroker.kafka.errors import ConfigError
-from minibroker.kafka.java_numbers import parse_double, parse_integer, trim
+from minibroker.kafka.java_numbers import double_to_text, parse_double, parse_integer, trim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,8 +34,6 @@ CLUSTER_WIDE: Final = "cluster-wide"
 _INTEGER_BITS: Final = {"short": 16, "int": 32, "long": 64}
 _LIST_SPACE: Final = " \t\n\x0b\f\r"
 """Space around the commas of a list: `\\s` of Java's patterns."""
-_SCIENTIFIC_FROM: Final = 1e7  # Double.toString turns to scientific notation from here on
-_SCIENTIFIC_BELOW: Final = 1e-3  # and below here
 
 Value: TypeAlias = "bool | int | float | str | list[str] | None"
 ShortRow: TypeAlias = "tuple[str, str, str | None, str]"
@@ -213,23 +211,5 @@ def to_text(value: Value) -> str | None:
     if isinstance(value, list):
         return ",".join(value)
     if isinstance(value, float):
-        return _double_to_text(value)
+        return double_to_text(value)
     return str(value)
-
-
-def _double_to_text(value: float) -> str:
-    """Return a number as Java's Double.toString: `0.5`, `1.0E7`, `1.7976931348623157E308`,
-    `Infinity`.
-    """
-    if value in (float("inf"), float("-inf")):
-        return "Infinity" if value > 0 else "-Infinity"
-    if value != value:  # noqa: PLR0124  the one number that differs from itself
-        return "NaN"
-    if value == 0 or _SCIENTIFIC_BELOW <= abs(value) < _SCIENTIFIC_FROM:
-        return repr(value)
-    mantissa, _, exponent = f"{value:e}".partition("e")
-    for digits in range(17):
-        mantissa, _, exponent = f"{value:.{digits}e}".partition("e")
-        if float(f"{mantissa}e{exponent}") == value:
-            break
-    return f"{mantissa if '.' in mantissa else mantissa + '.0'}E{int(exponent)}"
