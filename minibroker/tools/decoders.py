@@ -2,8 +2,8 @@
 
 A decoder takes a record and returns the texts behind `key:` and `payload:`, None to print nothing.
 The decoders of classes are those that come with Kafka (`org.apache.kafka.tools.api`); other classes
-would need a JVM. Those of the internal topics are in `group_records` and `transaction_records` and
-are imported when a flag names them.
+would need a JVM. Those of the internal topics are in `coordinator_records`, `metadata_records` and
+`remote_records`, and are imported when a flag names them.
 
 Source: Kafka DumpLogSegments' message parsers; DefaultDecoder, IntegerDecoder, LongDecoder,
 StringDecoder.

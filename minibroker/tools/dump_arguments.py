@@ -150,11 +150,11 @@ def _value_of(flag: str, remaining: Iterator[str]) -> str:
 
 
 _RECORD_DECODERS: Final = {
-    "--offsets-decoder": ("group_records", "decode_group_record"),
-    "--transaction-log-decoder": ("transaction_records", "decode_transaction_record"),
+    "--offsets-decoder": ("coordinator_records", "decode_group_record"),
+    "--transaction-log-decoder": ("coordinator_records", "decode_transaction_record"),
     "--cluster-metadata-decoder": ("metadata_records", "decode_metadata_record"),
     "--remote-log-metadata-decoder": ("remote_records", "decode_remote_record"),
-    "--share-group-state-decoder": ("share_records", "decode_share_record"),
+    "--share-group-state-decoder": ("coordinator_records", "decode_share_record"),
 }
 """Flag → module and function, loaded when the flag is given."""
 _WITH_VALUE: Final = frozenset(

@@ -20,7 +20,7 @@ from minibroker.tools.log_records import (
     timestamp_type,
 )
 from minibroker.tools.metadata_records import raft_content
-from minibroker.tools.record_schemas import line_of
+from minibroker.tools.stored_json import to_line
 
 RECORD_INDENT: Final = "|"
 
@@ -160,6 +160,6 @@ def _control_text(control: ControlRecord) -> str:
     if control.coordinator_epoch is None:
         content = raft_content(control)
         if content is not None:
-            return f" {content[0]} {line_of(content[1])}"
+            return f" {content[0]} {to_line(content[1])}"
         return f" controlType: {control.name}({control.type_id})"
     return f" endTxnMarker: {control.name} coordinatorEpoch: {control.coordinator_epoch}"

@@ -8,30 +8,20 @@ Source: Kafka RemoteLogMetadataSerde; toString of RemoteLogSegmentMetadata and i
 from typing import Any, Final
 
 from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.ids import TopicId, topic_id_to_text
+from minibroker.kafka.protocol.stored.remote_log_metadata import (
+    RECORDS,
+    RemoteLogSegmentIdEntry,
+    RemoteLogSegmentMetadataRecord,
+    RemoteLogSegmentMetadataSnapshotRecord,
+    RemoteLogSegmentMetadataUpdateRecord,
+    RemotePartitionDeleteMetadataRecord,
+    TopicIdPartitionEntry,
+)
 from minibroker.tools.decoders import Decoded
 from minibroker.tools.log_records import LogRecord
-from minibroker.tools.record_schemas import Schema, read_framed
+from minibroker.tools.metadata_records import read_framed
 
-_PARTITION: Final = "topicIdPartition:{name:string id:uuid partition:int32}"
-_SEGMENT: Final = "remoteLogSegmentId:{" + _PARTITION + " id:uuid}"
-_FACTS: Final = (
-    "startOffset:int64 endOffset:int64 brokerId:int32 maxTimestampMs:int64 eventTimestampMs:int64 "
-    "segmentLeaderEpochs:[]{leaderEpoch:int32 offset:int64} segmentSizeInBytes:int32 "
-    "customMetadata:bytes? remoteLogSegmentState:int8 txnIndexEmpty:bool#0"
-)
-SCHEMAS: Final = {
-    0: Schema("RemoteLogSegmentMetadataRecord", f"{_SEGMENT} {_FACTS}"),
-    1: Schema(
-        "RemoteLogSegmentMetadataUpdateRecord",
-        _SEGMENT + " brokerId:int32 eventTimestampMs:int64 customMetadata:bytes? "
-        "remoteLogSegmentState:int8",
-    ),
-    2: Schema(
-        "RemotePartitionDeleteMetadataRecord",
-        _PARTITION + " brokerId:int32 eventTimestampMs:int64 remotePartitionDeleteState:int8",
-    ),
-    3: Schema("RemoteLogSegmentMetadataSnapshotRecord", f"segmentId:uuid {_FACTS}"),
-}
 _SEGMENT_STATES: Final = (
     "COPY_SEGMENT_STARTED",
     "COPY_SEGMENT_FINISHED",
@@ -48,8 +38,8 @@ _PARTITION_STATES: Final = (
 def decode_remote_record(record: LogRecord) -> Decoded:
     """Return the value in the form of Kafka's `toString`; there are no keys."""
     try:
-        kind, _, content = read_framed(record.value, SCHEMAS)
-        return Decoded(None, _SHOWN[kind](content))
+        message, _ = read_framed(record.value, RECORDS)
+        return Decoded(None, _TO_TEXT[type(message)](message))
     except ProtocolError as error:
         return Decoded(None, f"Error at offset {record.offset}, skipping. {error}")
 
@@ -59,88 +49,96 @@ def _object(name: str, **fields: object) -> str:
     return f"{name}{{{inner}}}"
 
 
-def _segment(content: dict[str, Any]) -> str:
-    start, end = content["startOffset"], content["endOffset"]
+def _segment(record: RemoteLogSegmentMetadataRecord) -> str:
+    start, end = record.start_offset, record.end_offset
     if not 0 <= start <= end:
         raise ProtocolError(f"no segment begins at offset {start} and ends at {end}")
     return _object(
         "RemoteLogSegmentMetadata",
-        remoteLogSegmentId=_segment_id(content),
+        remoteLogSegmentId=_segment_id(record.remote_log_segment_id),
         startOffset=start,
         endOffset=end,
-        brokerId=content["brokerId"],
-        maxTimestampMs=content["maxTimestampMs"],
-        eventTimestampMs=content["eventTimestampMs"],
-        **_last_facts(content),
+        brokerId=record.broker_id,
+        maxTimestampMs=record.max_timestamp_ms,
+        eventTimestampMs=record.event_timestamp_ms,
+        **_last_facts(record),
     )
 
 
-def _snapshot(content: dict[str, Any]) -> str:
+def _snapshot(record: RemoteLogSegmentMetadataSnapshotRecord) -> str:
     return _object(
         "RemoteLogSegmentMetadataSnapshot",
-        segmentId=content["segmentId"],
-        startOffset=content["startOffset"],
-        endOffset=content["endOffset"],
-        maxTimestampMs=content["maxTimestampMs"],
-        **_last_facts(content),
+        segmentId=topic_id_to_text(TopicId(record.segment_id)),
+        startOffset=record.start_offset,
+        endOffset=record.end_offset,
+        maxTimestampMs=record.max_timestamp_ms,
+        **_last_facts(record),
     )
 
 
-def _last_facts(content: dict[str, Any]) -> dict[str, object]:
-    epochs = {entry["leaderEpoch"]: entry["offset"] for entry in content["segmentLeaderEpochs"]}
+def _last_facts(
+    record: RemoteLogSegmentMetadataRecord | RemoteLogSegmentMetadataSnapshotRecord,
+) -> dict[str, object]:
+    epochs = {entry.leader_epoch: entry.offset for entry in record.segment_leader_epochs}
     if not epochs:
         raise ProtocolError("the segment has no leader epoch")
-    shown = ", ".join(f"{epoch}={epochs[epoch]}" for epoch in sorted(epochs))
+    epochs_text = ", ".join(f"{epoch}={epochs[epoch]}" for epoch in sorted(epochs))
     return {
-        "segmentLeaderEpochs": f"{{{shown}}}",
-        "segmentSizeInBytes": content["segmentSizeInBytes"],
-        "customMetadata": _custom(content),
-        "state": _state(_SEGMENT_STATES, content["remoteLogSegmentState"]),
-        "txnIdxEmpty": "true" if content.get("txnIndexEmpty") else "false",
+        "segmentLeaderEpochs": f"{{{epochs_text}}}",
+        "segmentSizeInBytes": record.segment_size_in_bytes,
+        "customMetadata": _custom(record.custom_metadata),
+        "state": _state(_SEGMENT_STATES, record.remote_log_segment_state),
+        "txnIdxEmpty": "true" if record.txn_index_empty else "false",
     }
 
 
-def _update(content: dict[str, Any]) -> str:
+def _update(record: RemoteLogSegmentMetadataUpdateRecord) -> str:
     return _object(
         "RemoteLogSegmentMetadataUpdate",
-        remoteLogSegmentId=_segment_id(content),
-        customMetadata=_custom(content),
-        state=_state(_SEGMENT_STATES, content["remoteLogSegmentState"]),
-        eventTimestampMs=content["eventTimestampMs"],
-        brokerId=content["brokerId"],
+        remoteLogSegmentId=_segment_id(record.remote_log_segment_id),
+        customMetadata=_custom(record.custom_metadata),
+        state=_state(_SEGMENT_STATES, record.remote_log_segment_state),
+        eventTimestampMs=record.event_timestamp_ms,
+        brokerId=record.broker_id,
     )
 
 
-def _partition_delete(content: dict[str, Any]) -> str:
+def _partition_delete(record: RemotePartitionDeleteMetadataRecord) -> str:
     return _object(
         "RemotePartitionDeleteMetadata",
-        topicPartition=_partition(content),
-        state=_state(_PARTITION_STATES, content["remotePartitionDeleteState"]),
-        eventTimestampMs=content["eventTimestampMs"],
-        brokerId=content["brokerId"],
+        topicPartition=_partition(record.topic_id_partition),
+        state=_state(_PARTITION_STATES, record.remote_partition_delete_state),
+        eventTimestampMs=record.event_timestamp_ms,
+        brokerId=record.broker_id,
     )
 
 
-_SHOWN: Final = {0: _segment, 1: _update, 2: _partition_delete, 3: _snapshot}
+_TO_TEXT: Final[dict[Any, Any]] = {
+    RemoteLogSegmentMetadataRecord: _segment,
+    RemoteLogSegmentMetadataUpdateRecord: _update,
+    RemotePartitionDeleteMetadataRecord: _partition_delete,
+    RemoteLogSegmentMetadataSnapshotRecord: _snapshot,
+}
+"""Class of a record → function that returns its text."""
 
 
-def _segment_id(content: dict[str, Any]) -> str:
-    inner = content["remoteLogSegmentId"]
-    return _object("RemoteLogSegmentId", topicIdPartition=_partition(inner), id=inner["id"])
+def _segment_id(entry: RemoteLogSegmentIdEntry) -> str:
+    return _object(
+        "RemoteLogSegmentId",
+        topicIdPartition=_partition(entry.topic_id_partition),
+        id=topic_id_to_text(TopicId(entry.id)),
+    )
 
 
-def _partition(content: dict[str, Any]) -> str:
-    inner = content["topicIdPartition"]
-    return f"{inner['id']}:{inner['name']}-{inner['partition']}"
+def _partition(entry: TopicIdPartitionEntry) -> str:
+    return f"{topic_id_to_text(TopicId(entry.id))}:{entry.name}-{entry.partition}"
 
 
-def _custom(content: dict[str, Any]) -> str:
-    """Return opaque bytes in base64."""
-    text = content["customMetadata"]
-    if text is None:
+def _custom(data: bytes | None) -> str:
+    """Return the size of the plugin's bytes."""
+    if data is None:
         return "Optional.empty"
-    size = len(text) // 4 * 3 - text.count("=")
-    return f"Optional[CustomMetadata{{{size} bytes}}]"
+    return f"Optional[CustomMetadata{{{len(data)} bytes}}]"
 
 
 def _state(names: tuple[str, ...], number: int) -> str:

@@ -31,7 +31,7 @@ def current_digests() -> Digests:
     """Return the digests of the layouts that the specs describe now."""
     apis, stored = load_specs()
     messages: list[MessageSpec] = [side for api in apis for side in (api.request, api.response)]
-    return digests_of(messages + [side for record in stored for side in record.messages])
+    return digests_of(messages + [side.message for record in stored for side in record.sides])
 
 
 def frozen_digests() -> Digests:

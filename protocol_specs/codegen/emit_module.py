@@ -8,7 +8,12 @@ from protocol_specs.codegen.spec import ApiSpec, MessageSpec, StoredRecord, Stru
 from protocol_specs.codegen.text import banner, sentence
 
 _IMPORTABLE = {
-    "minibroker.kafka.protocol.message": ("Message", "not_carried", "null_not_carried"),
+    "minibroker.kafka.protocol.message": (
+        "JsonFields",
+        "Message",
+        "not_carried",
+        "null_not_carried",
+    ),
     "minibroker.kafka.protocol.primitives": ("ZERO_UUID", "Buffer", "Reader", "Writer"),
     "minibroker.kafka.protocol.versioned": ("VersionedMessage",),
 }
@@ -47,12 +52,17 @@ def stored_source(record: StoredRecord) -> str:
         f"protocol_specs/stored/{record.path.name}",
         "\n".join(_notes(record.version_notes)),
     )
-    names = _class_names(*record.messages)
-    doc = "The record itself; its version is the int16 in front of it."
+    names = _class_names(*(side.message for side in record.sides))
     plans: list[ClassPlan] = []
-    for message in record.messages:
-        plans += _plans(message, doc, "VersionedMessage", _constants(message))
-    return _module(lines, plans, names)
+    for side in record.sides:
+        base = "VersionedMessage" if side.type is None else "Message"
+        plans += _plans(side.message, side.doc, base, _constants(side.message))
+    text = _module(lines, plans, names, has_json_fields=True)
+    types = [(side.type, side.message.root.name) for side in record.sides if side.type is not None]
+    if types:
+        rows = [f"    {number}: {name}," for number, name in types]
+        text += "\n".join(["", "", "RECORDS = {", *rows, "}", '"""Type → class."""', ""])
+    return text
 
 
 def _plans(message: MessageSpec, doc: str, base: str, constants: Lines) -> list[ClassPlan]:
@@ -77,7 +87,13 @@ def _notes(version_notes: dict[str, str]) -> Lines:
     return ["", "Versions:", *(f"{version}: {note}" for version, note in version_notes.items())]
 
 
-def _module(lines: Lines, plans: list[ClassPlan], names: dict[StructSpec, str]) -> str:
+def _module(
+    lines: Lines,
+    plans: list[ClassPlan],
+    names: dict[StructSpec, str],
+    *,
+    has_json_fields: bool = False,
+) -> str:
     layouts: set[str] = set()
     body: Lines = []
     written: set[str] = set()
@@ -86,7 +102,8 @@ def _module(lines: Lines, plans: list[ClassPlan], names: dict[StructSpec, str]) 
             continue
         written.add(names[plan.struct])
         emitter = StructEmitter(plan.message, plan.struct, names, layouts)
-        body += ["", "", *emitter.class_lines(plan.base, plan.constants, plan.doc)]
+        constants = plan.constants + (_json_fields(plan.struct) if has_json_fields else [])
+        body += ["", "", *emitter.class_lines(plan.base, constants, plan.doc)]
     text = "\n".join(body)
     if layouts:
         lines += ["from struct import Struct", ""]
@@ -98,6 +115,19 @@ def _module(lines: Lines, plans: list[ClassPlan], names: dict[StructSpec, str]) 
         lines.append("")
         lines += [f'{layout_name(codes)} = Struct(">{codes}")' for codes in sorted(layouts)]
     return "\n".join(lines) + "\n" + text + "\n"
+
+
+def _json_fields(struct: StructSpec) -> Lines:
+    """Return the constant that `minibroker/tools/stored_json.py` reads.
+
+    It has name, type, first and last version of each field, and whether the field is tagged.
+    """
+    rows = [
+        f'    ("{field.name}", "{field.item_type}", {field.versions.first}, {field.versions.last},'
+        f" {field.tag is not None}),"
+        for field in struct.fields
+    ]
+    return ["JSON_FIELDS: JsonFields = (", *rows, ")"] if rows else []
 
 
 def _mentions(text: str, name: str) -> bool:

@@ -191,9 +191,18 @@ class ApiSpec:
         )
 
 
+class RecordSide(NamedTuple):
+    """A class of a stored file, with its description."""
+
+    message: MessageSpec
+    doc: str
+    type: int | None
+    """Number of the record's type; None for key and value."""
+
+
 class StoredRecord:
-    """A file of `protocol_specs/stored`: a record that a broker writes to an internal topic or a
-    file.
+    """A file of `protocol_specs/stored`: key and value of a record of an internal topic or a file,
+    or all records of a topic whose records have a type and no key.
     """
 
     def __init__(self, path: Path) -> None:
@@ -202,18 +211,17 @@ class StoredRecord:
         self.name: str = data["name"]
         self.doc: str = data["doc"]
         self.version_notes: dict[str, str] = data["version_notes"]
-        self.messages = [
-            MessageSpec(
-                data[side]["class"],
-                whole_range(data[side]["versions"]),
-                flexible_start(data[side]["flexible"]),
-                data[side],
-            )
-            for side in ("key", "value")
-            if side in data
-        ]
+        sides = [data[side] for side in ("key", "value") if side in data]
+        self.sides = [_record_side(side) for side in sides + data.get("records", [])]
         if path.name != f"{self.name}.json":
             raise SpecError(f"{path.name} holds {self.name}")
+
+
+def _record_side(data: dict[str, Any]) -> RecordSide:
+    versions, flexible = whole_range(data["versions"]), flexible_start(data["flexible"])
+    message = MessageSpec(data["class"], versions, flexible, data)
+    doc = data.get("doc", "The record itself; its version is the int16 in front of it.")
+    return RecordSide(message, doc, data.get("type"))
 
 
 def whole_range(text: str) -> Range:

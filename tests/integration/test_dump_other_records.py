@@ -18,16 +18,14 @@ import pytest
 
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record
-from minibroker.tools import metadata_records, remote_records, share_records
 from minibroker.tools.dump_arguments import parse_dump_log
 from minibroker.tools.dump_log import run_dump_log
 from tests.support.java import TOOLS_43, class_path, compiled, log_option
+from tests.support.reference_codec import MessageSpec, covers, load_specs, present
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from minibroker.tools.record_schemas import Field, Schema
 
 pytestmark = pytest.mark.java
 
@@ -35,8 +33,8 @@ METADATA = "org.apache.kafka.common.metadata."
 REMOTE = "org.apache.kafka.server.log.remote.metadata.storage.generated."
 SHARE = "org.apache.kafka.coordinator.share.generated."
 CONTROL = "org.apache.kafka.common.message."
-NEWEST = 29
-"""UnregisterControllerRecord came with 4.4."""
+NEWEST = "UnregisterControllerRecord"
+"""It came with 4.4."""
 RUNS = 4
 BITS = {"int8": 7, "int16": 15, "uint16": 16, "int32": 31, "int64": 63}
 
@@ -92,33 +90,42 @@ def kafka() -> Iterator[OtherRecords]:
     running.close()
 
 
-def content_of(dice: random.Random, fields: tuple[Field, ...], version: int) -> dict[str, Any]:
-    """Return a random content; tagged fields are there every other time."""
+def content_of(
+    dice: random.Random, spec: MessageSpec, fields: list[dict[str, Any]], version: int
+) -> dict[str, Any]:
+    """Return a random content as JSON; tagged fields are there every other time."""
     return {
-        field.name: _value(dice, field, version)
-        for field in fields
-        if version >= field.since and (field.tag is None or dice.random() < 0.5)
+        camel(field["name"]): _value(dice, spec, field, version)
+        for field in present(fields, version)
+        if "tag" not in field or dice.random() < 0.5
     }
 
 
-def _value(dice: random.Random, field: Field, version: int) -> Any:
-    if field.is_nullable and dice.random() < 0.3:
+def camel(name: str) -> str:
+    """Return Kafka's name of a field: `topic_id` → `topicId`."""
+    return re.sub("_(.)", lambda match: match[1].upper(), name)
+
+
+def _value(dice: random.Random, spec: MessageSpec, field: dict[str, Any], version: int) -> Any:
+    if covers(field.get("nullable"), version) and dice.random() < 0.3:
         return None
-    if field.is_list:
-        item = field._replace(is_list=False, is_nullable=False)
-        return [_value(dice, item, version) for _ in range(dice.randint(0, 3))]
-    if field.fields is not None:
-        return content_of(dice, field.fields, version)
-    if field.type in BITS:
-        low = 0 if field.type == "uint16" else -1
-        return dice.choice([low, 0, 1, dice.getrandbits(BITS[field.type])])
-    if field.type == "bool":
+    kind = field["type"]
+    members = spec.members(field)
+    if kind.startswith("[]"):
+        item = {**field, "type": kind[2:], "nullable": None}
+        return [_value(dice, spec, item, version) for _ in range(dice.randint(0, 3))]
+    if members is not None:
+        return content_of(dice, spec, members, version)
+    if kind in BITS:
+        low = 0 if kind == "uint16" else -1
+        return dice.choice([low, 0, 1, dice.getrandbits(BITS[kind])])
+    if kind == "bool":
         return dice.random() < 0.5
-    if field.type == "float64":
+    if kind == "float64":
         return dice.choice([0.0, 0.25, 1024.0, 1e7, 123456789.5, 1e-5])
-    if field.type == "uuid":
+    if kind == "uuid":
         return "".join(dice.choices(string.ascii_letters + "_", k=21)) + "A"
-    if field.type == "bytes":
+    if kind == "bytes":
         return "AAEC/w==" if dice.random() < 0.5 else "AAE="
     return dice.choice(["", "orders", 'grün\u0001"\\', "x" * 200])
 
@@ -147,60 +154,65 @@ def assert_same(kafka: OtherRecords, flag: str, path: str) -> str:
     return mine
 
 
+def specs_of(module: str) -> list[MessageSpec]:
+    """Return the specs of a file of `protocol_specs/stored`, in order."""
+    return [spec for spec in load_specs() if spec.module == f"stored.{module}"]
+
+
 def framed(
-    kafka: OtherRecords, schemas: dict[int, Schema], package: str, constant: dict[str, int]
+    kafka: OtherRecords, specs: list[MessageSpec], package: str, constant: dict[str, int]
 ) -> list[Record]:
     dice = random.Random(7)
     records = []
-    for schema in schemas.values():
-        for version in range(schema.last + 1):
+    for spec in specs:
+        for version in spec.versions:
             for _ in range(RUNS):
-                content = content_of(dice, schema.fields, version)
+                content = content_of(dice, spec, spec.fields, version)
                 content |= {name: value for name, value in constant.items() if name in content}
-                text = json.dumps(content)
-                records.append(kafka.record("framed", package + schema.name, str(version), text))
+                name = package + spec.class_name
+                records.append(kafka.record("framed", name, str(version), json.dumps(content)))
     return records
 
 
 def test_metadata_of_a_kraft_controller(kafka: OtherRecords, tmp_path: Path) -> None:
-    schemas = {kind: schema for kind, schema in metadata_records.SCHEMAS.items() if kind != NEWEST}
-    records = framed(kafka, schemas, METADATA, {})
+    specs = [spec for spec in specs_of("cluster_metadata") if spec.class_name != NEWEST]
+    records = framed(kafka, specs, METADATA, {})
     assert len(records) > 30 * RUNS
-    shown = assert_same(kafka, "--cluster-metadata-decoder", write_log(tmp_path, records))
-    assert '"type":"REGISTER_BROKER_RECORD","version":4' in shown
-    assert "skipping" not in shown
+    output = assert_same(kafka, "--cluster-metadata-decoder", write_log(tmp_path, records))
+    assert '"type":"REGISTER_BROKER_RECORD","version":4' in output
+    assert "skipping" not in output
 
 
 def test_metadata_of_tiered_storage(kafka: OtherRecords, tmp_path: Path) -> None:
     states = {"remoteLogSegmentState": 1, "remotePartitionDeleteState": 2}
-    records = framed(kafka, remote_records.SCHEMAS, REMOTE, states)
-    shown = assert_same(kafka, "--remote-log-metadata-decoder", write_log(tmp_path, records))
-    assert shown.count("state=COPY_SEGMENT_FINISHED") >= RUNS
-    assert "skipping" in shown, "some are nonsense, by chance"
+    records = framed(kafka, specs_of("remote_log_metadata"), REMOTE, states)
+    output = assert_same(kafka, "--remote-log-metadata-decoder", write_log(tmp_path, records))
+    assert output.count("state=COPY_SEGMENT_FINISHED") >= RUNS
+    assert "skipping" in output, "some are nonsense, by chance"
 
 
 def test_states_of_share_groups(kafka: OtherRecords, tmp_path: Path) -> None:
     dice = random.Random(7)
     records = []
-    for kind, (key, value) in share_records.KINDS.items():
+    for kind, module in enumerate(("share_snapshot", "share_update")):
+        key, value = specs_of(module)
         for number in range(3 * RUNS):
-            text = json.dumps(content_of(dice, value.fields, 0)) if number else "null"
-            key_text = json.dumps(content_of(dice, key.fields, 0))
-            words = (SHARE + value.name, "0", text, SHARE + key.name, str(kind), key_text)
+            text = json.dumps(content_of(dice, value, value.fields, 0)) if number else "null"
+            key_text = json.dumps(content_of(dice, key, key.fields, kind))
+            names = (SHARE + value.class_name, SHARE + key.class_name)
+            words = (names[0], "0", text, names[1], str(kind), key_text)
             records.append(kafka.record("keyed", *words))
-    shown = assert_same(kafka, "--share-group-state-decoder", write_log(tmp_path, records))
-    assert "payload: <DELETE>" in shown
-    assert '"stateBatches":[{"firstOffset":' in shown
+    output = assert_same(kafka, "--share-group-state-decoder", write_log(tmp_path, records))
+    assert "payload: <DELETE>" in output
+    assert '"stateBatches":[{"firstOffset":' in output
 
 
 def test_control_records_of_a_snapshot(kafka: OtherRecords, tmp_path: Path) -> None:
     dice = random.Random(7)
-    classes = {3: "SnapshotHeaderRecord", 4: "SnapshotFooterRecord", 5: "KRaftVersionRecord"}
-    classes[6] = "VotersRecord"
     records = []
-    for kind, schema in metadata_records.RAFT.items():
-        text = json.dumps(content_of(dice, schema.fields, 0))
-        records.append(kafka.record("control", str(kind), CONTROL + classes[kind], text))
+    for kind, spec in enumerate(specs_of("metadata_control"), start=3):
+        text = json.dumps(content_of(dice, spec, spec.fields, 0))
+        records.append(kafka.record("control", str(kind), CONTROL + spec.class_name, text))
     path = write_log(tmp_path, records, is_control=True)
-    shown = assert_same(kafka, "--deep-iteration", path)
-    assert 'SnapshotHeader {"version":' in shown
+    output = assert_same(kafka, "--deep-iteration", path)
+    assert 'SnapshotHeader {"version":' in output

@@ -31,7 +31,17 @@ KAFKA_CLASSES = {
         "org.apache.kafka.server.log.remote.metadata.storage.generated.ProducerSnapshot"
     ),
 }
-"""Stored messages whose Kafka class is not in a coordinator's package."""
+"""Stored messages whose Kafka class is not in the package of their module."""
+
+KAFKA_PACKAGES = {
+    "stored.cluster_metadata": "org.apache.kafka.common.metadata",
+    "stored.metadata_control": MESSAGES,
+    "stored.remote_log_metadata": "org.apache.kafka.server.log.remote.metadata.storage.generated",
+    "stored.share_snapshot": "org.apache.kafka.coordinator.share.generated",
+    "stored.share_update": "org.apache.kafka.coordinator.share.generated",
+    "stored.transaction_log": "org.apache.kafka.coordinator.transaction.generated",
+}
+"""Module → package of Kafka's classes; the others are in that of the group coordinator."""
 
 
 class Question(NamedTuple):
@@ -142,8 +152,8 @@ def _kafka_class(spec: MessageSpec, *, before_4: bool) -> str:
         return f"{MESSAGES}.{name}Data"
     if name in KAFKA_CLASSES:
         return KAFKA_CLASSES[name]
-    home = "transaction" if name.startswith("Transaction") else "group"
-    return f"org.apache.kafka.coordinator.{home}.generated.{name}"
+    package = KAFKA_PACKAGES.get(spec.module, "org.apache.kafka.coordinator.group.generated")
+    return f"{package}.{name}"
 
 
 def _kafka_version(question: Question, *, before_4: bool) -> int:

@@ -72,6 +72,10 @@ def load_specs() -> list[MessageSpec]:
             if side in whole:
                 name = whole[side]["class"]
                 found.append(MessageSpec(f"stored.{whole['name']}", name, whole[side], whole))
+        found += [
+            MessageSpec(f"stored.{whole['name']}", record["class"], record, whole)
+            for record in whole.get("records", [])
+        ]
     return found
 
 

@@ -15,10 +15,16 @@ _SECRET = frozenset({"auth_bytes", "hmac", "salted_password"})
 """Names of fields that hold passwords or keys; a printed message may come into a log."""
 
 
+JsonFields = tuple[tuple[str, str, int, int, bool], ...]
+"""Name, type, first and last version of each field of a class, and whether the field is tagged."""
+
+
 class Message:
     """Base class of every generated message and struct: comparison and a printed form only."""
 
     __slots__: tuple[str, ...] = ()
+    JSON_FIELDS: JsonFields = ()
+    """The fields of a stored record or of a struct in one; other messages have no JSON."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

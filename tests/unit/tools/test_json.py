@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from minibroker.kafka.protocol.stored.offset_commit import OffsetCommitValue
-from minibroker.tools.stored_json import to_json, to_line
+from minibroker.tools.stored_json import RawNumber, to_json, to_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,3 +64,5 @@ def test_text_as_jackson_writes_it() -> None:
     assert to_line({"a": 'é"\\\n\x1f', "b": [True, None]}) == (
         '{"a":"é\\"\\\\\\n\\u001F","b":[true,null]}'
     )
+    content = {"a": [1, True, None, RawNumber("1.0E7")], "b": {"ü": "\x1f"}}
+    assert to_line(content) == '{"a":[1,true,null,1.0E7],"b":{"ü":"\\u001F"}}'

@@ -7,12 +7,14 @@ import pytest
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.protocol.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
 from minibroker.kafka.protocol.stored.transaction_log import TransactionLogKey, TransactionLogValue
-from minibroker.tools.group_records import decode_group_record
+from minibroker.tools.coordinator_records import (
+    decode_group_record,
+    decode_share_record,
+    decode_transaction_record,
+)
 from minibroker.tools.log_records import ControlRecord, LogRecord
 from minibroker.tools.metadata_records import decode_metadata_record, raft_content
 from minibroker.tools.remote_records import decode_remote_record
-from minibroker.tools.share_records import decode_share_record
-from minibroker.tools.transaction_records import decode_transaction_record
 
 
 def record(key: bytes | None, value: bytes | None = None) -> LogRecord:
@@ -59,11 +61,38 @@ def test_transactions() -> None:
 def test_metadata_of_a_controller() -> None:
     decoded = decode_metadata_record(record(None, b"\x01\x14\x00\x00"))
     assert decoded == (None, '{"type":"NO_OP_RECORD","version":0,"data":{}}')
-    for torn in (None, b"\x01\x02\x00\x05a", b"\x01\x63\x00"):
+    for torn, reason in (
+        (None, "no value"),
+        (b"", "does not fit"),
+        (b"\x00\x03\x01\x09\x00", "frame has version 0"),
+        (b"\x01\x63\x00", "type 99"),
+        (b"\x01\x14\x01\x00", "NoOpRecord has versions 0 to 0, found 1"),
+        (b"\x01\x14\x00\x00\x00", "1 bytes behind a NoOpRecord"),
+        (b"\x01\x02\x00\x05a", ""),
+    ):
         decoded = decode_metadata_record(record(None, torn))
         assert decoded.key is None
-        assert decoded.value is not None
-        assert decoded.value.startswith("Error at 3, skipping. ")
+        assert str(decoded.value).startswith("Error at 3, skipping. ")
+        assert reason in str(decoded.value)
+
+
+def test_tagged_fields_of_a_changed_partition() -> None:
+    """They stand in their place, and only if they do not have their default."""
+    topic = bytes(16)
+    head = b"\x01\x05\x02" + b"\x00\x00\x00\x01" + topic
+    plain = decode_metadata_record(record(None, head + b"\x00"))
+    data = '{"partitionId":1,"topicId":"' + "A" * 22 + '"'
+    assert str(plain.value).endswith(f'"data":{data}}}}}')
+    tags = (
+        b"\x03"
+        + b"\x00\x05\x02"
+        + bytes(3)
+        + b"\x07"
+        + b"\x01\x04\xff\xff\xff\xfe"
+        + b"\x63\x01\x00"
+    )
+    changed = decode_metadata_record(record(None, head + tags))
+    assert str(changed.value).endswith(f'"data":{data},"isr":[7]}}}}')
 
 
 def test_control_records_of_a_controller() -> None:

@@ -7,6 +7,7 @@ Generated from protocol_specs/stored/aborted_txn.json by `python -m protocol_spe
 
 from struct import Struct
 
+from minibroker.kafka.protocol.message import JsonFields
 from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.kafka.protocol.versioned import VersionedMessage
 
@@ -19,6 +20,12 @@ class AbortedTxn(VersionedMessage):
     __slots__ = ("producer_id", "first_offset", "last_offset", "last_stable_offset")
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("producer_id", "int64", 0, 0, False),
+        ("first_offset", "int64", 0, 0, False),
+        ("last_offset", "int64", 0, 0, False),
+        ("last_stable_offset", "int64", 0, 0, False),
+    )
 
     def __init__(
         self,

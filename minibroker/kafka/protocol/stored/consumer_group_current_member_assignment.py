@@ -7,7 +7,7 @@ Generated from protocol_specs/stored/consumer_group_current_member_assignment.js
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 from minibroker.kafka.protocol.versioned import VersionedMessage
 
@@ -20,6 +20,10 @@ class ConsumerGroupCurrentMemberAssignmentKey(VersionedMessage):
     __slots__ = ("group_id", "member_id")
     VERSIONS = (8, 8)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 8, 8, False),
+        ("member_id", "string", 8, 8, False),
+    )
 
     def __init__(
         self,
@@ -48,6 +52,11 @@ class TopicPartitions(Message):
     """Partitions the member holds, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions", "assignment_epochs")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 0, False),
+        ("partitions", "int32", 0, 0, False),
+        ("assignment_epochs", "int32", 0, 0, True),
+    )
 
     def __init__(
         self,
@@ -103,6 +112,13 @@ class ConsumerGroupCurrentMemberAssignmentValue(VersionedMessage):
     __slots__ = ("member_epoch", "previous_member_epoch", "state", "assigned_partitions", "partitions_pending_revocation")
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("member_epoch", "int32", 0, 0, False),
+        ("previous_member_epoch", "int32", 0, 0, False),
+        ("state", "int8", 0, 0, False),
+        ("assigned_partitions", "TopicPartitions", 0, 0, False),
+        ("partitions_pending_revocation", "TopicPartitions", 0, 0, False),
+    )
 
     def __init__(
         self,

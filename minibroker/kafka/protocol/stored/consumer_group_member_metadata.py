@@ -5,7 +5,7 @@
 Generated from protocol_specs/stored/consumer_group_member_metadata.json by `python -m protocol_specs.codegen`; do not edit.
 """
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.kafka.protocol.versioned import VersionedMessage
 
@@ -16,6 +16,10 @@ class ConsumerGroupMemberMetadataKey(VersionedMessage):
     __slots__ = ("group_id", "member_id")
     VERSIONS = (5, 5)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 5, 5, False),
+        ("member_id", "string", 5, 5, False),
+    )
 
     def __init__(
         self,
@@ -44,6 +48,10 @@ class ClassicProtocol(Message):
     """Assignors the classic member joined with, favourite first."""
 
     __slots__ = ("name", "metadata")
+    JSON_FIELDS: JsonFields = (
+        ("name", "string", 0, 0, False),
+        ("metadata", "bytes", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -74,6 +82,10 @@ class ClassicMemberMetadata(Message):
     """Tagged: facts of a member that speaks the classic protocol; null for others, and that is written."""
 
     __slots__ = ("session_timeout_ms", "supported_protocols")
+    JSON_FIELDS: JsonFields = (
+        ("session_timeout_ms", "int32", 0, 0, False),
+        ("supported_protocols", "ClassicProtocol", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -112,6 +124,17 @@ class ConsumerGroupMemberMetadataValue(VersionedMessage):
     __slots__ = ("instance_id", "rack_id", "client_id", "client_host", "subscribed_topic_names", "subscribed_topic_regex", "rebalance_timeout_ms", "server_assignor", "classic_member_metadata")
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("instance_id", "string", 0, 0, False),
+        ("rack_id", "string", 0, 0, False),
+        ("client_id", "string", 0, 0, False),
+        ("client_host", "string", 0, 0, False),
+        ("subscribed_topic_names", "string", 0, 0, False),
+        ("subscribed_topic_regex", "string", 0, 0, False),
+        ("rebalance_timeout_ms", "int32", 0, 0, False),
+        ("server_assignor", "string", 0, 0, False),
+        ("classic_member_metadata", "ClassicMemberMetadata", 0, 0, True),
+    )
 
     def __init__(
         self,

@@ -5,6 +5,7 @@
 Generated from protocol_specs/stored/consumer_group_metadata.json by `python -m protocol_specs.codegen`; do not edit.
 """
 
+from minibroker.kafka.protocol.message import JsonFields
 from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.kafka.protocol.versioned import VersionedMessage
 
@@ -15,6 +16,9 @@ class ConsumerGroupMetadataKey(VersionedMessage):
     __slots__ = ("group_id",)
     VERSIONS = (3, 3)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 3, 3, False),
+    )
 
     def __init__(
         self,
@@ -40,6 +44,10 @@ class ConsumerGroupMetadataValue(VersionedMessage):
     __slots__ = ("epoch", "metadata_hash")
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("epoch", "int32", 0, 0, False),
+        ("metadata_hash", "int64", 0, 0, True),
+    )
 
     def __init__(
         self,

@@ -5,7 +5,7 @@
 Generated from protocol_specs/stored/consumer_group_partition_metadata.json by `python -m protocol_specs.codegen`; do not edit.
 """
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 from minibroker.kafka.protocol.versioned import VersionedMessage
 
@@ -16,6 +16,9 @@ class ConsumerGroupPartitionMetadataKey(VersionedMessage):
     __slots__ = ("group_id",)
     VERSIONS = (4, 4)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 4, 4, False),
+    )
 
     def __init__(
         self,
@@ -39,6 +42,10 @@ class PartitionMetadata(Message):
     """Racks of the replicas, per partition; empty when no racks are known. Unused after 4.0."""
 
     __slots__ = ("partition", "racks")
+    JSON_FIELDS: JsonFields = (
+        ("partition", "int32", 0, 0, False),
+        ("racks", "string", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -75,6 +82,12 @@ class TopicMetadata(Message):
     """Subscribed topics as last seen."""
 
     __slots__ = ("topic_id", "topic_name", "num_partitions", "partition_metadata")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 0, False),
+        ("topic_name", "string", 0, 0, False),
+        ("num_partitions", "int32", 0, 0, False),
+        ("partition_metadata", "PartitionMetadata", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -123,6 +136,9 @@ class ConsumerGroupPartitionMetadataValue(VersionedMessage):
     __slots__ = ("topics",)
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("topics", "TopicMetadata", 0, 0, False),
+    )
 
     def __init__(
         self,

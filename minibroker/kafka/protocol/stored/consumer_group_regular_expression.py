@@ -7,6 +7,7 @@ Generated from protocol_specs/stored/consumer_group_regular_expression.json by `
 
 from struct import Struct
 
+from minibroker.kafka.protocol.message import JsonFields
 from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.kafka.protocol.versioned import VersionedMessage
 
@@ -19,6 +20,10 @@ class ConsumerGroupRegularExpressionKey(VersionedMessage):
     __slots__ = ("group_id", "regular_expression")
     VERSIONS = (16, 16)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 16, 16, False),
+        ("regular_expression", "string", 16, 16, False),
+    )
 
     def __init__(
         self,
@@ -49,6 +54,11 @@ class ConsumerGroupRegularExpressionValue(VersionedMessage):
     __slots__ = ("topics", "version", "timestamp")
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("topics", "string", 0, 0, False),
+        ("version", "int64", 0, 0, False),
+        ("timestamp", "int64", 0, 0, False),
+    )
 
     def __init__(
         self,

@@ -5,7 +5,7 @@
 Generated from protocol_specs/stored/consumer_group_target_assignment_member.json by `python -m protocol_specs.codegen`; do not edit.
 """
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 from minibroker.kafka.protocol.versioned import VersionedMessage
 
@@ -16,6 +16,10 @@ class ConsumerGroupTargetAssignmentMemberKey(VersionedMessage):
     __slots__ = ("group_id", "member_id")
     VERSIONS = (7, 7)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 7, 7, False),
+        ("member_id", "string", 7, 7, False),
+    )
 
     def __init__(
         self,
@@ -44,6 +48,10 @@ class TopicPartition(Message):
     """Partitions to hold, grouped by topic."""
 
     __slots__ = ("topic_id", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic_id", "uuid", 0, 0, False),
+        ("partitions", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -78,6 +86,9 @@ class ConsumerGroupTargetAssignmentMemberValue(VersionedMessage):
     __slots__ = ("topic_partitions",)
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("topic_partitions", "TopicPartition", 0, 0, False),
+    )
 
     def __init__(
         self,

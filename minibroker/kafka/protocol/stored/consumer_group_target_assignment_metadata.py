@@ -5,6 +5,7 @@
 Generated from protocol_specs/stored/consumer_group_target_assignment_metadata.json by `python -m protocol_specs.codegen`; do not edit.
 """
 
+from minibroker.kafka.protocol.message import JsonFields
 from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.kafka.protocol.versioned import VersionedMessage
 
@@ -15,6 +16,9 @@ class ConsumerGroupTargetAssignmentMetadataKey(VersionedMessage):
     __slots__ = ("group_id",)
     VERSIONS = (6, 6)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("group_id", "string", 6, 6, False),
+    )
 
     def __init__(
         self,
@@ -40,6 +44,10 @@ class ConsumerGroupTargetAssignmentMetadataValue(VersionedMessage):
     __slots__ = ("assignment_epoch", "assignment_timestamp")
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = 0
+    JSON_FIELDS: JsonFields = (
+        ("assignment_epoch", "int32", 0, 0, False),
+        ("assignment_timestamp", "int64", 0, 0, True),
+    )
 
     def __init__(
         self,

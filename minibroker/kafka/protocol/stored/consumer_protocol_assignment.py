@@ -11,7 +11,7 @@ Versions:
 Generated from protocol_specs/stored/consumer_protocol_assignment.json by `python -m protocol_specs.codegen`; do not edit.
 """
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.kafka.protocol.versioned import VersionedMessage
 
@@ -20,6 +20,10 @@ class TopicPartition(Message):
     """Partitions the member shall read, grouped by topic."""
 
     __slots__ = ("topic", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic", "string", 0, 3, False),
+        ("partitions", "int32", 0, 3, False),
+    )
 
     def __init__(
         self,
@@ -52,6 +56,10 @@ class ConsumerProtocolAssignment(VersionedMessage):
     __slots__ = ("assigned_partitions", "user_data")
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("assigned_partitions", "TopicPartition", 0, 3, False),
+        ("user_data", "bytes", 0, 3, False),
+    )
 
     def __init__(
         self,

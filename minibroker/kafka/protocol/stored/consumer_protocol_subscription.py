@@ -11,7 +11,7 @@ Versions:
 Generated from protocol_specs/stored/consumer_protocol_subscription.json by `python -m protocol_specs.codegen`; do not edit.
 """
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.kafka.protocol.versioned import VersionedMessage
 
@@ -20,6 +20,10 @@ class TopicPartition(Message):
     """Partitions the member holds while it joins again, grouped by topic."""
 
     __slots__ = ("topic", "partitions")
+    JSON_FIELDS: JsonFields = (
+        ("topic", "string", 1, 3, False),
+        ("partitions", "int32", 1, 3, False),
+    )
 
     def __init__(
         self,
@@ -52,6 +56,13 @@ class ConsumerProtocolSubscription(VersionedMessage):
     __slots__ = ("topics", "user_data", "owned_partitions", "generation_id", "rack_id")
     VERSIONS = (0, 3)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("topics", "string", 0, 3, False),
+        ("user_data", "bytes", 0, 3, False),
+        ("owned_partitions", "TopicPartition", 1, 3, False),
+        ("generation_id", "int32", 2, 3, False),
+        ("rack_id", "string", 3, 3, False),
+    )
 
     def __init__(
         self,

@@ -5,6 +5,7 @@
 Generated from protocol_specs/stored/control_record.json by `python -m protocol_specs.codegen`; do not edit.
 """
 
+from minibroker.kafka.protocol.message import JsonFields
 from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.kafka.protocol.versioned import VersionedMessage
 
@@ -15,6 +16,9 @@ class ControlRecordKey(VersionedMessage):
     __slots__ = ("type",)
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("type", "int16", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -40,6 +44,9 @@ class EndTxnMarker(VersionedMessage):
     __slots__ = ("coordinator_epoch",)
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("coordinator_epoch", "int32", 0, 0, False),
+    )
 
     def __init__(
         self,

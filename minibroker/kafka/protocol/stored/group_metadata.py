@@ -14,7 +14,7 @@ Generated from protocol_specs/stored/group_metadata.json by `python -m protocol_
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.kafka.protocol.versioned import VersionedMessage
 
@@ -27,6 +27,9 @@ class GroupMetadataKey(VersionedMessage):
     __slots__ = ("group",)
     VERSIONS = (2, 2)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("group", "string", 2, 2, False),
+    )
 
     def __init__(
         self,
@@ -50,6 +53,16 @@ class MemberMetadata(Message):
     """Members of the generation."""
 
     __slots__ = ("member_id", "group_instance_id", "client_id", "client_host", "rebalance_timeout", "session_timeout", "subscription", "assignment")
+    JSON_FIELDS: JsonFields = (
+        ("member_id", "string", 0, 4, False),
+        ("group_instance_id", "string", 3, 4, False),
+        ("client_id", "string", 0, 4, False),
+        ("client_host", "string", 0, 4, False),
+        ("rebalance_timeout", "int32", 1, 4, False),
+        ("session_timeout", "int32", 0, 4, False),
+        ("subscription", "bytes", 0, 4, False),
+        ("assignment", "bytes", 0, 4, False),
+    )
 
     def __init__(
         self,
@@ -157,6 +170,14 @@ class GroupMetadataValue(VersionedMessage):
     __slots__ = ("protocol_type", "generation", "protocol", "leader", "current_state_timestamp", "members")
     VERSIONS = (0, 4)
     FLEXIBLE_FROM: int | None = 4
+    JSON_FIELDS: JsonFields = (
+        ("protocol_type", "string", 0, 4, False),
+        ("generation", "int32", 0, 4, False),
+        ("protocol", "string", 0, 4, False),
+        ("leader", "string", 0, 4, False),
+        ("current_state_timestamp", "int64", 2, 4, False),
+        ("members", "MemberMetadata", 0, 4, False),
+    )
 
     def __init__(
         self,

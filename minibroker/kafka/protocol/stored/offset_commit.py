@@ -14,6 +14,7 @@ Generated from protocol_specs/stored/offset_commit.json by `python -m protocol_s
 
 from struct import Struct
 
+from minibroker.kafka.protocol.message import JsonFields
 from minibroker.kafka.protocol.primitives import ZERO_UUID, Reader, Writer
 from minibroker.kafka.protocol.versioned import VersionedMessage
 
@@ -27,6 +28,11 @@ class OffsetCommitKey(VersionedMessage):
     __slots__ = ("group", "topic", "partition")
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("group", "string", 0, 1, False),
+        ("topic", "string", 0, 1, False),
+        ("partition", "int32", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -62,6 +68,14 @@ class OffsetCommitValue(VersionedMessage):
     __slots__ = ("offset", "leader_epoch", "metadata", "commit_timestamp", "expire_timestamp", "topic_id")
     VERSIONS = (0, 4)
     FLEXIBLE_FROM: int | None = 4
+    JSON_FIELDS: JsonFields = (
+        ("offset", "int64", 0, 4, False),
+        ("leader_epoch", "int32", 3, 4, False),
+        ("metadata", "string", 0, 4, False),
+        ("commit_timestamp", "int64", 0, 4, False),
+        ("expire_timestamp", "int64", 1, 1, False),
+        ("topic_id", "uuid", 4, 4, True),
+    )
 
     def __init__(
         self,

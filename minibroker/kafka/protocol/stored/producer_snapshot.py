@@ -11,7 +11,7 @@ Generated from protocol_specs/stored/producer_snapshot.json by `python -m protoc
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message
+from minibroker.kafka.protocol.message import JsonFields, Message
 from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.kafka.protocol.versioned import VersionedMessage
 
@@ -22,6 +22,16 @@ class ProducerEntry(Message):
     """Producers that wrote lately, in no particular order."""
 
     __slots__ = ("producer_id", "epoch", "last_sequence", "last_offset", "offset_delta", "timestamp", "coordinator_epoch", "current_txn_first_offset")
+    JSON_FIELDS: JsonFields = (
+        ("producer_id", "int64", 1, 1, False),
+        ("epoch", "int16", 1, 1, False),
+        ("last_sequence", "int32", 1, 1, False),
+        ("last_offset", "int64", 1, 1, False),
+        ("offset_delta", "int32", 1, 1, False),
+        ("timestamp", "int64", 1, 1, False),
+        ("coordinator_epoch", "int32", 1, 1, False),
+        ("current_txn_first_offset", "int64", 1, 1, False),
+    )
 
     def __init__(
         self,
@@ -86,6 +96,10 @@ class ProducerSnapshot(VersionedMessage):
     __slots__ = ("crc", "producer_entries")
     VERSIONS = (1, 1)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("crc", "uint32", 1, 1, False),
+        ("producer_entries", "ProducerEntry", 1, 1, False),
+    )
 
     def __init__(
         self,

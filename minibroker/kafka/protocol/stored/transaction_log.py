@@ -11,7 +11,7 @@ Generated from protocol_specs/stored/transaction_log.json by `python -m protocol
 
 from struct import Struct
 
-from minibroker.kafka.protocol.message import Message, not_carried
+from minibroker.kafka.protocol.message import JsonFields, Message, not_carried
 from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.kafka.protocol.versioned import VersionedMessage
 
@@ -25,6 +25,9 @@ class TransactionLogKey(VersionedMessage):
     __slots__ = ("transactional_id",)
     VERSIONS = (0, 0)
     FLEXIBLE_FROM: int | None = None
+    JSON_FIELDS: JsonFields = (
+        ("transactional_id", "string", 0, 0, False),
+    )
 
     def __init__(
         self,
@@ -48,6 +51,10 @@ class PartitionsSchema(Message):
     """Partitions in the transaction, grouped by topic; null when it is Empty."""
 
     __slots__ = ("topic", "partition_ids")
+    JSON_FIELDS: JsonFields = (
+        ("topic", "string", 0, 1, False),
+        ("partition_ids", "int32", 0, 1, False),
+    )
 
     def __init__(
         self,
@@ -96,6 +103,19 @@ class TransactionLogValue(VersionedMessage):
     __slots__ = ("producer_id", "previous_producer_id", "next_producer_id", "producer_epoch", "next_producer_epoch", "transaction_timeout_ms", "transaction_status", "transaction_partitions", "transaction_last_update_timestamp_ms", "transaction_start_timestamp_ms", "client_transaction_version")
     VERSIONS = (0, 1)
     FLEXIBLE_FROM: int | None = 1
+    JSON_FIELDS: JsonFields = (
+        ("producer_id", "int64", 0, 1, False),
+        ("previous_producer_id", "int64", 1, 1, True),
+        ("next_producer_id", "int64", 1, 1, True),
+        ("producer_epoch", "int16", 0, 1, False),
+        ("next_producer_epoch", "int16", 1, 1, True),
+        ("transaction_timeout_ms", "int32", 0, 1, False),
+        ("transaction_status", "int8", 0, 1, False),
+        ("transaction_partitions", "PartitionsSchema", 0, 1, False),
+        ("transaction_last_update_timestamp_ms", "int64", 0, 1, False),
+        ("transaction_start_timestamp_ms", "int64", 0, 1, False),
+        ("client_transaction_version", "int16", 1, 1, True),
+    )
 
     def __init__(
         self,
