@@ -52,8 +52,8 @@ from benchmarks.peers import KafkaWithZooKeeper, Minibroker, Peer
 from benchmarks.single_process import read_alone, write_alone
 from minibroker import pipeline
 from minibroker.pipeline import archive as archive_job
-from minibroker.pipeline.session import session
-from minibroker.pipeline.source.frames import read_topics, stream_topics
+from minibroker.pipeline.kafka.source.frames import read_topics, stream_topics
+from minibroker.pipeline.spark.session import session
 from tests.support import java
 from tests.support.made import ROOT, required
 

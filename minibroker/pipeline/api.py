@@ -12,22 +12,22 @@ import inspect as signatures
 import textwrap
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from minibroker.pipeline import launch
-from minibroker.pipeline.jobs import compare as comparing
-from minibroker.pipeline.jobs import inspect as inspecting
-from minibroker.pipeline.verbs.declaration import InPython, built, option_of, options_of, plan_of
-from minibroker.pipeline.verbs.help_text import argument_lines
-from minibroker.pipeline.verbs.kinds import near
-from minibroker.pipeline.verbs.shared import Engine
+from minibroker.pipeline.options.declaration import InPython, built, option_of, options_of, plan_of
+from minibroker.pipeline.options.help_text import argument_lines
+from minibroker.pipeline.options.kinds import near
+from minibroker.pipeline.options.shared import Engine
+from minibroker.pipeline.spark import launch
+from minibroker.pipeline.verbs.compare import job as comparing
+from minibroker.pipeline.verbs.inspect import job as inspecting
 from minibroker.pipeline.verbs.table import VERBS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from minibroker.pipeline.comparisons.facts import Comparison
-    from minibroker.pipeline.outcome import Outcome
-    from minibroker.pipeline.reports.facts import Inspection
-    from minibroker.pipeline.verbs.declaration import PlanField, Verb
+    from minibroker.pipeline.options.declaration import PlanField, Verb
+    from minibroker.pipeline.spark.outcome import Outcome
+    from minibroker.pipeline.verbs.compare.facts import Comparison
+    from minibroker.pipeline.verbs.inspect.facts import Inspection
 
     Function = TypeVar("Function", bound=Callable[..., Any])
 

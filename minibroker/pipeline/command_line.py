@@ -1,6 +1,6 @@
 """`minibroker pipeline VERB …`: words in, exit code out.
 
-    words ─► verbs.parser ─► plan ─► commands/<kind> ─► jobs/<verb>, progress, one last sentence
+    words ─► cli.parser ─► plan ─► commands/<kind> ─► jobs/<verb>, progress, one last sentence
                                ├──► --dry-run: preview
                                └──► else, before that: commands/starting
 
@@ -14,23 +14,23 @@ import importlib.util
 import sys
 from typing import TYPE_CHECKING, Final, TextIO
 
-from minibroker.pipeline.commands.exits import (
+from minibroker.pipeline.cli.exits import (
     EXIT_BAD_RECORD,
     EXIT_FAILED,
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_USAGE,
 )
-from minibroker.pipeline.commands.starting import announce
+from minibroker.pipeline.cli.parser import help_of, overview, parse
+from minibroker.pipeline.cli.starting import announce
 from minibroker.pipeline.errors import BadRecordError, JobUsageError, PipelineError
-from minibroker.pipeline.verbs.kinds import near
-from minibroker.pipeline.verbs.parser import help_of, overview, parse
+from minibroker.pipeline.options.kinds import near
 from minibroker.pipeline.verbs.table import VERBS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minibroker.pipeline.verbs.parser import Arguments
+    from minibroker.pipeline.cli.parser import Arguments
 
 _NEEDED: Final = {"pyspark": "pyspark", "pyarrow": "pyarrow", "confluent_kafka": "confluent-kafka"}
 """Module → the package that has it."""

@@ -1,4 +1,4 @@
-"""The errors that a person can mend; `minibroker pipeline` prints them (`commands.exits`)."""
+"""The errors that a person can mend; `minibroker pipeline` prints them (`cli.exits`)."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import re
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.pipeline.client_settings import read_file, writer_settings
+from minibroker.pipeline.kafka.client_settings import read_file, writer_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,34 +8,36 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.pipeline import places, preflight, quantities
-from minibroker.pipeline.files import files_of
+from minibroker.pipeline import quantities
+from minibroker.pipeline.checkpoints import job_directory
+from minibroker.pipeline.files.file_system import files_of
+from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.operations import rows as row_operations
 from minibroker.pipeline.operations.rows import NONE
+from minibroker.pipeline.options.declaration import given_lines
+from minibroker.pipeline.options.shared import DEFAULT_BATCH_BYTES
 from minibroker.pipeline.plan import SOURCES, TABLE_FORMATS, join
 from minibroker.pipeline.quantities import duration
-from minibroker.pipeline.state import job_directory
+from minibroker.pipeline.spark import places
 from minibroker.pipeline.tables import archived_files
 from minibroker.pipeline.tables.choice import open_archive
-from minibroker.pipeline.verbs.archive import ArchivePlan
-from minibroker.pipeline.verbs.compare import ComparePlan
-from minibroker.pipeline.verbs.copy import CopyPlan
-from minibroker.pipeline.verbs.declaration import given_lines
-from minibroker.pipeline.verbs.inspect import InspectPlan
-from minibroker.pipeline.verbs.lag import LagPlan
-from minibroker.pipeline.verbs.maintain import MaintainPlan
-from minibroker.pipeline.verbs.replay import ReplayPlan
-from minibroker.pipeline.verbs.rollup import RollupPlan
-from minibroker.pipeline.verbs.shared import DEFAULT_BATCH_BYTES
+from minibroker.pipeline.verbs.archive.plan import ArchivePlan
+from minibroker.pipeline.verbs.compare.plan import ComparePlan
+from minibroker.pipeline.verbs.copy.plan import CopyPlan
+from minibroker.pipeline.verbs.inspect.plan import InspectPlan
+from minibroker.pipeline.verbs.lag.plan import LagPlan
+from minibroker.pipeline.verbs.maintain.plan import MaintainPlan
+from minibroker.pipeline.verbs.replay.plan import ReplayPlan
+from minibroker.pipeline.verbs.rollup.plan import RollupPlan
 from minibroker.pipeline.verbs.table import verb_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from minibroker.pipeline.operations.rows import RowOperations
+    from minibroker.pipeline.options.shared import Engine
     from minibroker.pipeline.plan import Kafka
-    from minibroker.pipeline.replays.target import ReplayTarget
-    from minibroker.pipeline.verbs.shared import Engine
+    from minibroker.pipeline.verbs.replay.target import ReplayTarget
 
 _SEEN_LATER: Final = "is seen when Spark runs"
 """Text for a file at a URL, which is not read here."""
@@ -74,7 +76,7 @@ def _aligned(lines: Lines) -> list[str]:
 
 
 def _maintain(plan: MaintainPlan) -> Lines:
-    from minibroker.pipeline.archives import maintenance  # noqa: PLC0415
+    from minibroker.pipeline.verbs.maintain import maintenance  # noqa: PLC0415
 
     place = maintenance.place(plan)
     file_format = maintenance.check(plan, place)
@@ -96,7 +98,7 @@ def _maintain(plan: MaintainPlan) -> Lines:
 
 
 def _archive(plan: ArchivePlan) -> Lines:
-    from minibroker.pipeline.jobs import archive  # noqa: PLC0415
+    from minibroker.pipeline.verbs.archive import job as archive  # noqa: PLC0415
 
     topics = archive.check(plan)
     ending = "and goes on with what comes" if plan.follow else "and ends"
@@ -139,7 +141,7 @@ def _pace(plan: ArchivePlan) -> str:
 
 
 def _replay(plan: ReplayPlan) -> Lines:
-    from minibroker.pipeline.jobs import replay  # noqa: PLC0415
+    from minibroker.pipeline.verbs.replay import job as replay  # noqa: PLC0415
 
     target = replay.check(plan)
     files = files_of(plan.archive, None)
@@ -179,7 +181,7 @@ def _target(target: ReplayTarget) -> str:
 
 
 def _rollup(plan: RollupPlan) -> Lines:
-    from minibroker.pipeline.jobs import rollup  # noqa: PLC0415
+    from minibroker.pipeline.verbs.rollup import job as rollup  # noqa: PLC0415
 
     rollup.check(plan)
     slide = f", one every {duration(plan.slide_ms)}" if plan.slide_ms else ""
@@ -207,7 +209,7 @@ def _open_windows(plan: RollupPlan) -> str:
 
 
 def _inspect(plan: InspectPlan) -> Lines:
-    from minibroker.pipeline.jobs import inspect  # noqa: PLC0415
+    from minibroker.pipeline.verbs.inspect import job as inspect  # noqa: PLC0415
 
     inspect.check(plan)
     if plan.log_dir is None:
@@ -219,7 +221,7 @@ def _inspect(plan: InspectPlan) -> Lines:
 
 
 def _compare(plan: ComparePlan) -> Lines:
-    from minibroker.pipeline.jobs import compare  # noqa: PLC0415
+    from minibroker.pipeline.verbs.compare import job as compare  # noqa: PLC0415
 
     compare.check(plan)
     a, b = plan.sides
@@ -235,7 +237,7 @@ def _compare(plan: ComparePlan) -> Lines:
 
 
 def _lag(plan: LagPlan) -> Lines:
-    from minibroker.pipeline.lag.readers import LagReader  # noqa: PLC0415
+    from minibroker.pipeline.verbs.lag.readers import LagReader  # noqa: PLC0415
 
     readers = LagReader(
         plan.kafka,
@@ -252,7 +254,7 @@ def _lag(plan: LagPlan) -> Lines:
 
 
 def _copy(plan: CopyPlan) -> Lines:
-    from minibroker.pipeline.jobs import copy  # noqa: PLC0415
+    from minibroker.pipeline.verbs.copy import job as copy  # noqa: PLC0415
 
     topics = copy.check(plan)
     there = preflight.ask(plan.target).partitions

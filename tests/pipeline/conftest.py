@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.pipeline.session import session
+from minibroker.pipeline.spark.session import session
 from minibroker.testing import Broker
 from tests.pipeline.spark_classes import INSTALLED, spark_options
 from tests.support.java import SPARK_CONNECTOR, SPARK_OPTIONS_VARIABLE

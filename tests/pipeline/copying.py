@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from minibroker.pipeline.session import session
-from minibroker.pipeline.sink.frames import stream_to_topic
-from minibroker.pipeline.source.frames import stream_topics
+from minibroker.pipeline.kafka.sink.frames import stream_to_topic
+from minibroker.pipeline.kafka.source.frames import stream_topics
+from minibroker.pipeline.spark.session import session
 from tests.pipeline.killing import BATCH_ROWS, MASTER, SPARK_SETTINGS
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import json
 import sys
 
 from minibroker.pipeline import PipelineError, archive, compare, inspect
-from minibroker.pipeline.session import session
+from minibroker.pipeline.spark.session import session
 
 MOUNT = "spark.hadoop.fs.viewfs.mounttable.mount.link./lake"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import fastavro
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 
-from minibroker.pipeline.archives.schema_registry import descriptors
+from minibroker.pipeline.values.schema_registry import descriptors
 from minibroker.pipeline.values.wire_format import header_of
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import minibroker
 from minibroker.pipeline import archive, inspect, replay, rollup
-from minibroker.pipeline.session import session
-from minibroker.pipeline.source.frames import read_topics
+from minibroker.pipeline.kafka.source.frames import read_topics
+from minibroker.pipeline.spark.session import session
 from tests.pipeline.spark_classes import spark_options
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from minibroker.kafka.java_formats.properties import escaped
-from minibroker.pipeline import preflight
-from minibroker.pipeline.lag.readers import LagReader
-from minibroker.pipeline.options import parse
-from minibroker.pipeline.sink.marker import Position
-from minibroker.pipeline.sink.options import parse_options
-from minibroker.pipeline.sink.writers import write_rows
-from minibroker.pipeline.source.batch import plan as ranges_of
-from minibroker.pipeline.source.reader import read_range
+from minibroker.pipeline.kafka import preflight
+from minibroker.pipeline.kafka.options import parse
+from minibroker.pipeline.kafka.sink.marker import Position
+from minibroker.pipeline.kafka.sink.options import parse_options
+from minibroker.pipeline.kafka.sink.writers import write_rows
+from minibroker.pipeline.kafka.source.batch import plan as ranges_of
+from minibroker.pipeline.kafka.source.reader import read_range
+from minibroker.pipeline.verbs.lag.readers import LagReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

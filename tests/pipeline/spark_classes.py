@@ -19,7 +19,7 @@ import pyspark
 from pyspark import SparkContext
 
 from minibroker.pipeline import archive, rollup
-from minibroker.pipeline.session import session
+from minibroker.pipeline.spark.session import session
 from minibroker.testing import Broker
 from tests.pipeline import topics
 from tests.support.java import SPARK_OPTIONS, SPARK_OPTIONS_VARIABLE

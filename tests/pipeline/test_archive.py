@@ -17,17 +17,18 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from minibroker.pipeline import PipelineError, archive, preflight, replay, schemas
-from minibroker.pipeline.files import LocalFiles
-from minibroker.pipeline.jobs.archive import job_of, reader_options
+from minibroker.pipeline import PipelineError, archive, replay
+from minibroker.pipeline.checkpoints.job_directory import write_job
+from minibroker.pipeline.files.file_system import LocalFiles
+from minibroker.pipeline.kafka import preflight, schemas
+from minibroker.pipeline.kafka.sink.frames import stream_to_files
+from minibroker.pipeline.kafka.source import frames as sources
+from minibroker.pipeline.kafka.source.frames import stream_topics
 from minibroker.pipeline.plan import JOB_DIRECTORY, Kafka
-from minibroker.pipeline.sink.frames import stream_to_files
-from minibroker.pipeline.source import frames as sources
-from minibroker.pipeline.source.frames import stream_topics
-from minibroker.pipeline.state.job_directory import write_job
 from minibroker.pipeline.tables.archived_files import all_rows
-from minibroker.pipeline.transforms.archived import from_text, to_archive
-from minibroker.pipeline.verbs.archive import ArchivePlan
+from minibroker.pipeline.tables.archived_rows import from_text, to_archive
+from minibroker.pipeline.verbs.archive.job import job_of, reader_options
+from minibroker.pipeline.verbs.archive.plan import ArchivePlan
 from tests.pipeline import topics
 from tests.pipeline.committed import records
 from tests.pipeline.queries import run
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, Row, SparkSession
 
-    from minibroker.pipeline.progress import Batch
+    from minibroker.pipeline.spark.progress import Batch
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.pipeline import PipelineError, archive, copy, preflight, replay, rollup
+from minibroker.pipeline import PipelineError, archive, copy, replay, rollup
 from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.plan import Kafka
 from tests.pipeline import topics
 from tests.pipeline.committed import records

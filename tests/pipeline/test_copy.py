@@ -11,9 +11,9 @@ from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from minibroker.pipeline import PipelineError, compare, copy
+from minibroker.pipeline.kafka.preflight import ask
 from minibroker.pipeline.plan import Kafka
-from minibroker.pipeline.preflight import ask
-from minibroker.pipeline.replays.target import create, grow
+from minibroker.pipeline.verbs.replay.target import create, grow
 from tests.pipeline import topics
 from tests.pipeline.committed import commit, offsets, records, rest, values
 from tests.pipeline.made_records import PARTITIONS, RECORDS, copy_in_transactions, made, write
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from minibroker.pipeline.progress import Note
+    from minibroker.pipeline.spark.progress import Note
     from minibroker.testing import Broker
 
 MORE_THAN_TASKS = 20

@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
-from minibroker.pipeline.files import FileSystem, HadoopFiles, LocalFiles
+from minibroker.pipeline.files.file_system import FileSystem, HadoopFiles, LocalFiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.groups import LibrdkafkaGroups, WireGroups, groups_of
+from minibroker.pipeline.kafka.groups import LibrdkafkaGroups, WireGroups, groups_of
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.plan import Kafka
 from tests.pipeline import topics
@@ -17,7 +17,7 @@ from tests.pipeline import topics
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minibroker.pipeline.groups import Groups
+    from minibroker.pipeline.kafka.groups import Groups
     from minibroker.testing import Broker
 
 pytestmark = [pytest.mark.timeout(300)]

@@ -14,11 +14,11 @@ from minibroker.kafka.records.record import Record
 from minibroker.pipeline import inspect
 from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.jobs.inspect import run
 from minibroker.pipeline.plan import Kafka
-from minibroker.pipeline.reports.facts import FrequentKey, GroupLag
-from minibroker.pipeline.reports.words import findings
-from minibroker.pipeline.verbs.inspect import InspectPlan
+from minibroker.pipeline.verbs.inspect.facts import FrequentKey, GroupLag
+from minibroker.pipeline.verbs.inspect.job import run
+from minibroker.pipeline.verbs.inspect.plan import InspectPlan
+from minibroker.pipeline.verbs.inspect.words import findings
 from tests.pipeline import topics
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.pipeline.archives import maintenance
-from minibroker.pipeline.files import LocalFiles
+from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.tables.archived_files import all_rows
 from minibroker.pipeline.tables.data_files import MERGED, write_files
 from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.tables.parquet_directory import ParquetDirectory
 from minibroker.pipeline.tables.table import BatchId
-from minibroker.pipeline.verbs.maintain import MaintainPlan
+from minibroker.pipeline.verbs.maintain import maintenance
+from minibroker.pipeline.verbs.maintain.plan import MaintainPlan
 from tests.pipeline.batch_moments import BEGUN, COMMITTED, WRITTEN, paths_now
 from tests.pipeline.killing import GLANCE_S, KILLS, LOG, ROOT, SEED, TIMEOUT
 from tests.support.processes import ManagedProcess
@@ -39,8 +39,8 @@ CHANGES_A_RUN = 4 * DAYS * BATCHES_A_RUN
 
 COMMAND = """
 import sys
-from minibroker.pipeline.archives import maintenance
-from minibroker.pipeline.verbs.maintain import MaintainPlan
+from minibroker.pipeline.verbs.maintain import maintenance
+from minibroker.pipeline.verbs.maintain.plan import MaintainPlan
 maintenance.run(MaintainPlan(sys.argv[1], keep_ms=0))
 """
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.storage import names
-from minibroker.pipeline import PipelineError, archive, places
-from minibroker.pipeline.session import beside
+from minibroker.pipeline import PipelineError, archive
+from minibroker.pipeline.spark import places
+from minibroker.pipeline.spark.session import beside
 from tests.pipeline import topics
 from tests.support.batches import batch
 

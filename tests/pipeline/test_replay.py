@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.pipeline import PipelineError, archive, preflight, replay, schemas
-from minibroker.pipeline.jobs.replay import check, run
+from minibroker.pipeline import PipelineError, archive, replay
+from minibroker.pipeline.kafka import preflight, schemas
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.plan import Kafka
-from minibroker.pipeline.replays import target
-from minibroker.pipeline.replays.target import ReplayTarget
-from minibroker.pipeline.transforms import replayed
-from minibroker.pipeline.verbs.replay import ReplayPlan
+from minibroker.pipeline.verbs.replay import rows as replayed
+from minibroker.pipeline.verbs.replay import target
+from minibroker.pipeline.verbs.replay.job import check, run
+from minibroker.pipeline.verbs.replay.plan import ReplayPlan
+from minibroker.pipeline.verbs.replay.target import ReplayTarget
 from tests.pipeline import topics
 from tests.pipeline.committed import Record, records
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from minibroker.pipeline.progress import Batch, Note
+    from minibroker.pipeline.spark.progress import Batch, Note
     from minibroker.testing import Broker
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]

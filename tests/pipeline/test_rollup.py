@@ -11,7 +11,7 @@ import pytest
 from pyarrow import dataset
 
 from minibroker.pipeline import PipelineError, rollup
-from minibroker.pipeline.outcome import Outcome
+from minibroker.pipeline.spark.outcome import Outcome
 from minibroker.pipeline.tables.file_archive import FileArchive
 from tests.pipeline import topics
 from tests.pipeline.committed import records
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from minibroker.pipeline.progress import Batch
+    from minibroker.pipeline.spark.progress import Batch
     from minibroker.pipeline.tables.table import BatchId
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]

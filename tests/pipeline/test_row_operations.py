@@ -11,24 +11,28 @@ import pytest
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from minibroker.pipeline import PipelineError, compare, copy, preflight, schemas
-from minibroker.pipeline.files import LocalFiles
-from minibroker.pipeline.jobs import archive, inspect, replay, rollup
+from minibroker.pipeline import PipelineError, compare, copy
+from minibroker.pipeline.checkpoints import job_directory
+from minibroker.pipeline.files.file_system import LocalFiles
+from minibroker.pipeline.kafka import preflight, schemas
+from minibroker.pipeline.kafka.python_rows import without_null_headers
 from minibroker.pipeline.offsets import TopicPartition
+from minibroker.pipeline.operations.frames import operated
 from minibroker.pipeline.operations.mask_secret import VARIABLE
 from minibroker.pipeline.operations.moments import moment_of
 from minibroker.pipeline.operations.rows import RowOperations, missed, share_of
+from minibroker.pipeline.options.declaration import InPython, built
+from minibroker.pipeline.options.row_options import RowOptions
 from minibroker.pipeline.plan import Kafka
-from minibroker.pipeline.state import job_directory
 from minibroker.pipeline.tables.archived_files import all_rows
-from minibroker.pipeline.transforms.handed_over import without_null_headers
-from minibroker.pipeline.transforms.operated import operated
-from minibroker.pipeline.verbs.archive import ArchivePlan
-from minibroker.pipeline.verbs.declaration import InPython, built
-from minibroker.pipeline.verbs.inspect import InspectPlan
-from minibroker.pipeline.verbs.replay import ReplayPlan
-from minibroker.pipeline.verbs.rollup import RollupPlan
-from minibroker.pipeline.verbs.row_options import RowOptions
+from minibroker.pipeline.verbs.archive import job as archive
+from minibroker.pipeline.verbs.archive.plan import ArchivePlan
+from minibroker.pipeline.verbs.inspect import job as inspect
+from minibroker.pipeline.verbs.inspect.plan import InspectPlan
+from minibroker.pipeline.verbs.replay import job as replay
+from minibroker.pipeline.verbs.replay.plan import ReplayPlan
+from minibroker.pipeline.verbs.rollup import job as rollup
+from minibroker.pipeline.verbs.rollup.plan import RollupPlan
 from tests.pipeline import topics
 from tests.pipeline.committed import records
 

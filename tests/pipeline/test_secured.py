@@ -18,15 +18,16 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import (
 )
 from cryptography.x509 import load_pem_x509_certificate, load_pem_x509_certificates
 
-from minibroker.pipeline import PipelineError, archive, inspect, preflight, replay, rollup
+from minibroker.pipeline import PipelineError, archive, inspect, replay, rollup
+from minibroker.pipeline.kafka import preflight
+from minibroker.pipeline.kafka.options import parse
+from minibroker.pipeline.kafka.sink import wire_transaction
+from minibroker.pipeline.kafka.sink.marker import Position
+from minibroker.pipeline.kafka.sink.options import parse_options
+from minibroker.pipeline.kafka.sink.writers import write_rows
+from minibroker.pipeline.kafka.source.reader import read_range
 from minibroker.pipeline.offsets import OffsetRange
-from minibroker.pipeline.options import parse
 from minibroker.pipeline.plan import kafka_of
-from minibroker.pipeline.sink import wire_transaction
-from minibroker.pipeline.sink.marker import Position
-from minibroker.pipeline.sink.options import parse_options
-from minibroker.pipeline.sink.writers import write_rows
-from minibroker.pipeline.source.reader import read_range
 from minibroker.pipeline.wire import connection as wire_connection
 from minibroker.pipeline.wire import reader as record_reader
 from minibroker.pipeline.wire.client import close_idle
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from minibroker.pipeline.options import SourceOptions
+    from minibroker.pipeline.kafka.options import SourceOptions
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 

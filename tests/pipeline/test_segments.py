@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 
 from minibroker.broker.storage import names
 from minibroker.pipeline.explain import explained
-from minibroker.pipeline.source.frames import read_topics
+from minibroker.pipeline.kafka.source.frames import read_topics
 from tests.pipeline import topics
 from tests.support.broker import Minibroker
 from tests.support.peers import ONE_NODE, KafkaPeer

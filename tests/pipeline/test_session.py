@@ -29,7 +29,7 @@ def test_spark_on_this_machine_imports_pyspark_as_it_is_installed(tmp_path: Path
         "def told(_):\n"
         "    import os, pyspark\n"
         "    return pyspark.__file__, os.environ['SPARK_HOME']\n"
-        "from minibroker.pipeline.session import session\n"
+        "from minibroker.pipeline.spark.session import session\n"
         "context = session(master='local[1]').sparkContext\n"
         "[(file, home)] = context.parallelize([0], 1).map(told).collect()\n"
         "print(file == pyspark.__file__, 'SPARK_HOME' in os.environ)\n"

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812  Spark's own alias
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.sink import frames as sinks
+from minibroker.pipeline.kafka.sink import frames as sinks
 from tests.pipeline import topics
 from tests.pipeline.committed import offsets, records, values
 from tests.pipeline.queries import SECONDS, run

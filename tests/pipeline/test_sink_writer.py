@@ -12,15 +12,15 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.files import LocalFiles
-from minibroker.pipeline.sink import task_markers, transaction, wire_transaction
-from minibroker.pipeline.sink.begun_batches import check_not_older
-from minibroker.pipeline.sink.columns import arguments
-from minibroker.pipeline.sink.marker import Position
-from minibroker.pipeline.sink.options import SinkOptions, parse_options
-from minibroker.pipeline.sink.transaction import Transaction
-from minibroker.pipeline.sink.wire_transaction import open_transaction
-from minibroker.pipeline.sink.writers import StreamWriter, Written, write_rows
+from minibroker.pipeline.files.file_system import LocalFiles
+from minibroker.pipeline.kafka.sink import task_markers, transaction, wire_transaction
+from minibroker.pipeline.kafka.sink.begun_batches import check_not_older
+from minibroker.pipeline.kafka.sink.columns import arguments
+from minibroker.pipeline.kafka.sink.marker import Position
+from minibroker.pipeline.kafka.sink.options import SinkOptions, parse_options
+from minibroker.pipeline.kafka.sink.transaction import Transaction
+from minibroker.pipeline.kafka.sink.wire_transaction import open_transaction
+from minibroker.pipeline.kafka.sink.writers import StreamWriter, Written, write_rows
 from minibroker.testing import Broker
 from tests.pipeline import topics
 from tests.pipeline.committed import offsets, records, values

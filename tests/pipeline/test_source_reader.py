@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.pipeline import options, preflight
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.kafka import options, preflight
+from minibroker.pipeline.kafka.source import reader
+from minibroker.pipeline.kafka.source.batch import plan
+from minibroker.pipeline.kafka.source.reader import read_range
+from minibroker.pipeline.kafka.source.reader_columns import ColumnBuilder
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.plan import Kafka
-from minibroker.pipeline.source import reader
-from minibroker.pipeline.source.batch import plan
-from minibroker.pipeline.source.reader import read_range
-from minibroker.pipeline.source.reader_columns import ColumnBuilder
 from minibroker.pipeline.wire import client as wire_client
 from minibroker.pipeline.wire import reader as wire_reader
 from minibroker.pipeline.wire.connection import WireConnection
@@ -244,7 +244,7 @@ def test_why_librdkafka_reads_is_told(
     topics.create(minibroker_address, topic)
     topics.send(minibroker_address, topic, 3)
     given = {"fetchWith": "auto", "kafka.reconnect.backoff.ms": "77"}
-    with caplog.at_level("INFO", logger="minibroker.pipeline.source.reader"):
+    with caplog.at_level("INFO", logger="minibroker.pipeline.kafka.source.reader"):
         assert offsets_read(
             parsed(minibroker_address, topic, **given), OffsetRange(topic, 0, 0, 3)
         ) == [0, 1, 2]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.source.frames import PUSH_DOWN, read_topics
+from minibroker.pipeline.kafka.source.frames import PUSH_DOWN, read_topics
 from tests.pipeline import topics
 
 if TYPE_CHECKING:

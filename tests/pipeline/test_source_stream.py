@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from minibroker.pipeline.checkpoints.checkpoint_files import start_query
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.source.frames import stream_topics
-from minibroker.pipeline.source.stream import StreamReader
-from minibroker.pipeline.state.checkpoint_files import start_query
+from minibroker.pipeline.kafka.source.frames import stream_topics
+from minibroker.pipeline.kafka.source.stream import StreamReader
 from tests.pipeline import topics
 from tests.pipeline.queries import run
 

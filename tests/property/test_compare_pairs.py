@@ -11,13 +11,13 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minibroker.pipeline import schemas
-from minibroker.pipeline.comparisons.digests import Digester, RunDigest, by_partition
-from minibroker.pipeline.comparisons.pairs import digest_pair
-from minibroker.pipeline.comparisons.ranges import TaskRanges, paired
-from minibroker.pipeline.jobs.compare import differing
+from minibroker.pipeline.kafka import schemas
 from minibroker.pipeline.offsets import OffsetRange, group_ranges
-from minibroker.pipeline.verbs.compare_rules import CompareRules
+from minibroker.pipeline.verbs.compare.digests import Digester, RunDigest, by_partition
+from minibroker.pipeline.verbs.compare.job import differing
+from minibroker.pipeline.verbs.compare.pairs import digest_pair
+from minibroker.pipeline.verbs.compare.ranges import TaskRanges, paired
+from minibroker.pipeline.verbs.compare.rules import CompareRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyarrow.fs import S3FileSystem
 
-from minibroker.pipeline.object_stores import ObjectStore
+from minibroker.pipeline.files.object_stores import ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -5,8 +5,8 @@ record in the year 58879, and such a date may neither end a job nor move a water
 like a value that cannot be decoded, and goes where such records go (`--dead-letters`). A date
 before the year 1 is bad, too: no table knows it.
 
-`now` is the time of the batch in Spark's checkpoint (`state.job_directory.batch_time_ms`), so that
-a batch that is repeated has the same bad records. `transforms.dated_ahead` has the same bound for
+`now` is the time of the batch in Spark's checkpoint (`job_directory.batch_time_ms`), so that a
+batch that is repeated has the same bad records. `operations.dated_columns` has the same bound for
 Spark's columns.
 """
 

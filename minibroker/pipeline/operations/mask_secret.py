@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.files import local
+from minibroker.pipeline.files.file_system import local
 from minibroker.pipeline.plan import JOB_DIRECTORY, is_remote, join
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.files.file_system import FileSystem
     from minibroker.pipeline.operations.rows import RowOperations
 
 VARIABLE: Final = "MINIBROKER_MASK_SECRET"

@@ -2,7 +2,7 @@
 
     columns of bytes ─► masking.Masker, row by row ─► the same columns, found, reason
 
-Spark calls it for rows of JSON (`transforms.operated`), and `masked_columns` for what stays bytes
+Spark calls it for rows of JSON (`operations.frames`), and `masked_columns` for what stays bytes
 beside decoded columns.
 """
 

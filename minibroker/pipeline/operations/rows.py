@@ -6,7 +6,7 @@
 part of the job's identity: a second run goes on with the same ones, or is refused. A relative
 moment (`-2h`) is the one of the first run: a batch that is repeated must have the same rows.
 
-    verbs.row_options ─► RowOperations ─► settled (moments of the first run) ─► transforms.operated
+    options.row_options ─► RowOperations ─► settled (moments of the first run) ─► operations.frames
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RowOperations(NamedTuple):
     until: Moment | None = None
     """Records before this moment."""
     where: str | None = None
-    """SQL condition over the columns of `transforms.operated.CONDITION_COLUMNS`."""
+    """SQL condition over the columns of `operations.frames.CONDITION_COLUMNS`."""
     value_schema: str | None = None
     """Fields of a value for `where`; None: the value is text there."""
     sample: float | None = None

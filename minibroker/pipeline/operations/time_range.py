@@ -1,6 +1,6 @@
-"""A range of time as a station of a task (`archives.task`): the rows of a batch that are in it.
+"""A range of time as a station of a task (`archive.task`): the rows of a batch that are in it.
 
-The same rows as `transforms.operated.in_time` chooses where Spark has the records.
+The same rows as `operations.frames.in_time` chooses where Spark has the records.
 """
 
 from __future__ import annotations

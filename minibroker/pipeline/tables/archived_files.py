@@ -11,22 +11,22 @@ from urllib.parse import unquote
 
 from pyspark.sql.types import StructField, StructType
 
-from minibroker.pipeline import schemas
+from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.files import files_with
-from minibroker.pipeline.object_stores import is_object_store, store_of_session
+from minibroker.pipeline.files.file_system import files_with
+from minibroker.pipeline.files.object_stores import is_object_store, store_of_session
+from minibroker.pipeline.kafka import schemas
 from minibroker.pipeline.plan import TABLE_FORMATS, absolute, join
-from minibroker.pipeline.state import job_directory
 from minibroker.pipeline.tables import choice as tables
+from minibroker.pipeline.tables.archived_rows import CSV, from_text
 from minibroker.pipeline.tables.file_archive import FileArchive
-from minibroker.pipeline.transforms.archived import CSV, from_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-    from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.files.file_system import FileSystem
 
 _OPTIONS: Final = {"header": "true"}
 """Options of CSV files, as the sink writes them."""

@@ -6,17 +6,17 @@ import importlib.util
 from typing import TYPE_CHECKING, Final
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.files import LocalFiles
-from minibroker.pipeline.object_stores import is_object_store
+from minibroker.pipeline.files.file_system import LocalFiles
+from minibroker.pipeline.files.object_stores import is_object_store
 from minibroker.pipeline.plan import absolute, is_remote
 from minibroker.pipeline.tables.table import TablePlace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from minibroker.pipeline.object_stores import ObjectStore
+    from minibroker.pipeline.files.object_stores import ObjectStore
     from minibroker.pipeline.tables.table import Table
-    from minibroker.pipeline.verbs.archive import ArchivePlan
+    from minibroker.pipeline.verbs.archive.plan import ArchivePlan
 
 _LIBRARIES: Final = {"iceberg": "pyiceberg", "delta": "deltalake"}
 
@@ -54,7 +54,7 @@ def place_of(directory: str, store: ObjectStore | None) -> TablePlace:
     """Return the place of a table; `store` has the settings for a URL of a store."""
     if store is None:
         return TablePlace(absolute(directory), LocalFiles())
-    from minibroker.pipeline.store_files import MixedFiles  # noqa: PLC0415  an extra
+    from minibroker.pipeline.files.store_files import MixedFiles  # noqa: PLC0415  an extra
 
     return TablePlace(directory.rstrip("/"), MixedFiles(store), store)
 

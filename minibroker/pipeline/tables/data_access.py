@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pyarrow as pa
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.object_stores import ObjectStore, bucket_and_key
+from minibroker.pipeline.files.object_stores import ObjectStore, bucket_and_key
 
 if TYPE_CHECKING:
     from pyarrow.fs import S3FileSystem

@@ -26,7 +26,7 @@ from minibroker.pipeline.tables.data_access import end_output, open_output
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from minibroker.pipeline.object_stores import ObjectStore
+    from minibroker.pipeline.files.object_stores import ObjectStore
 
 OPEN_FILES_MAX: Final = 64
 """Open files of a task: a task with more topics and dates closes the one it wrote least lately."""

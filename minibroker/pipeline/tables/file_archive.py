@@ -26,7 +26,7 @@ from minibroker.pipeline.tables.merges import Merges
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.files.file_system import FileSystem
     from minibroker.pipeline.tables.table import BatchId
 
 _BATCHES: Final = "batches"

@@ -31,7 +31,7 @@ from minibroker.pipeline.plan import join
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.files.file_system import FileSystem
 
 IDENTIFIER: Final = ("directory", "archive")
 """PyIceberg wants a name for every table; the directory is the name here."""

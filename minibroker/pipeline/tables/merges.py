@@ -14,7 +14,7 @@ old directory just before the exchange. It is found there afterwards, and moved 
 whoever comes first: this run, the next one, or a reader of the lists. A kill leaves either the old
 directory or the new one.
 
-One upkeep at a time makes merges (`archives.maintenance`). Paths are of this machine.
+One upkeep at a time makes merges (`maintain.maintenance`). Paths are of this machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from minibroker.pipeline.tables.exchange import exchange
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from minibroker.pipeline.files import FileSystem
+    from minibroker.pipeline.files.file_system import FileSystem
 
 _MERGES: Final = "merges"
 _MERGING: Final = ".merging"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.tables.iceberg import IcebergTable
     from minibroker.pipeline.tables.parquet_directory import ParquetDirectory
     from minibroker.pipeline.tables.table import BatchId, TablePlace
-    from minibroker.pipeline.verbs.archive import ArchivePlan
+    from minibroker.pipeline.verbs.archive.plan import ArchivePlan
 
 
 class MirrorTable:

@@ -21,8 +21,8 @@ from minibroker.pipeline.tables.data_files import PARTITION_COLUMNS, RECORD, Lay
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from minibroker.pipeline.files import FileSystem
-    from minibroker.pipeline.object_stores import ObjectStore
+    from minibroker.pipeline.files.file_system import FileSystem
+    from minibroker.pipeline.files.object_stores import ObjectStore
     from minibroker.pipeline.tables.data_files import DataFile
     from minibroker.pipeline.tables.file_archive import FileArchive
     from minibroker.pipeline.tables.table import BatchId

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from minibroker.pipeline.files import FileSystem
-    from minibroker.pipeline.object_stores import ObjectStore
+    from minibroker.pipeline.files.file_system import FileSystem
+    from minibroker.pipeline.files.object_stores import ObjectStore
     from minibroker.pipeline.tables.data_files import DataFile, Layout
 
 Result = TypeVar("Result")

@@ -1,5 +1,4 @@
-"""The verbs of the pipeline, one module each: options, plan, checks and help from one declaration.
+"""The verbs of `minibroker pipeline`, one room each: plan, job, tasks, and what it prints.
 
-`declaration` says how an option or a verb is added. Nothing here needs Spark or a broker, so that
-`--help`, wrong usage and `--dry-run` answer at once.
+A verb stands on the shared rooms beside this one; none of them names a verb.
 """

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.pipeline.verbs import archive, compare, copy, inspect, lag, maintain, replay, rollup
-from minibroker.pipeline.verbs.archive import ArchivePlan
-from minibroker.pipeline.verbs.copy import CopyPlan
-from minibroker.pipeline.verbs.replay import ReplayPlan
-from minibroker.pipeline.verbs.rollup import RollupPlan
+from minibroker.pipeline.verbs.archive import plan as archive
+from minibroker.pipeline.verbs.archive.plan import ArchivePlan
+from minibroker.pipeline.verbs.compare import plan as compare
+from minibroker.pipeline.verbs.copy import plan as copy
+from minibroker.pipeline.verbs.copy.plan import CopyPlan
+from minibroker.pipeline.verbs.inspect import plan as inspect
+from minibroker.pipeline.verbs.lag import plan as lag
+from minibroker.pipeline.verbs.maintain import plan as maintain
+from minibroker.pipeline.verbs.replay import plan as replay
+from minibroker.pipeline.verbs.replay.plan import ReplayPlan
+from minibroker.pipeline.verbs.rollup import plan as rollup
+from minibroker.pipeline.verbs.rollup.plan import RollupPlan
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.verbs.declaration import Verb
+    from minibroker.pipeline.options.declaration import Verb
 
 VERBS: Final[dict[str, Verb]] = {
     verb.name: verb

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from minibroker.kafka.protocol.messages.fetch import PartitionData
+    from minibroker.pipeline.kafka.options import SourceOptions
     from minibroker.pipeline.offsets import OffsetRange
-    from minibroker.pipeline.options import SourceOptions
     from minibroker.pipeline.wire.client import PartitionLeader, WireClient
     from minibroker.pipeline.wire.settings import WireSettings
 

@@ -30,10 +30,10 @@ from minibroker.kafka.protocol.messages.fetch import (
     FetchTopic,
 )
 from minibroker.kafka.protocol.primitives import ZERO_UUID
-from minibroker.pipeline import schemas
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.kafka import schemas
+from minibroker.pipeline.kafka.segments.record_columns import Chunk, LegacyChunk, rows_within
 from minibroker.pipeline.offsets import TopicPartition
-from minibroker.pipeline.segments.record_columns import Chunk, LegacyChunk, rows_within
 from minibroker.pipeline.wire import range_losses
 from minibroker.pipeline.wire.batches import read_batches
 
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
     from minibroker.kafka.protocol.messages.fetch import PartitionData
     from minibroker.kafka.records.batch import BatchHeader
+    from minibroker.pipeline.kafka.options import SourceOptions
+    from minibroker.pipeline.kafka.segments.file import StoredBatch
     from minibroker.pipeline.offsets import OffsetRange
-    from minibroker.pipeline.options import SourceOptions
-    from minibroker.pipeline.segments.file import StoredBatch
     from minibroker.pipeline.wire.client import PartitionLeader, WireClient
     from minibroker.pipeline.wire.connection import WireConnection
     from minibroker.pipeline.wire.settings import WireSettings

@@ -14,7 +14,7 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minibroker.pipeline import token_logins
+from minibroker.pipeline.kafka import token_logins
 
 if TYPE_CHECKING:
     import ssl

@@ -15,12 +15,12 @@ from types import SimpleNamespace
 import pytest
 
 from minibroker import cli
-from minibroker.pipeline import launch, session
+from minibroker.pipeline.cli.exits import EXIT_FAILED, EXIT_OK, EXIT_USAGE
+from minibroker.pipeline.cli.parser import help_of, overview
 from minibroker.pipeline.command_line import run_words
-from minibroker.pipeline.commands.exits import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.jobs import inspect
-from minibroker.pipeline.verbs.parser import help_of, overview
+from minibroker.pipeline.spark import launch, session
+from minibroker.pipeline.verbs.inspect import job as inspect
 from minibroker.pipeline.verbs.table import VERBS
 
 OVERVIEW = overview(list(VERBS.values()))

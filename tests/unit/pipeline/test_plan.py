@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.pipeline.options.kinds import is_path
 from minibroker.pipeline.plan import Kafka, absolute, is_remote, join
-from minibroker.pipeline.verbs.kinds import (
-    is_path,
-)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.files import LocalFiles
+from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.operations import mask_secret
 from minibroker.pipeline.operations.mask_rules import rules_of
 from minibroker.pipeline.operations.rows import RowOperations

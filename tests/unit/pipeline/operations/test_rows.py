@@ -20,8 +20,8 @@ from minibroker.pipeline.operations.rows import (
     source_options,
     told,
 )
-from minibroker.pipeline.verbs.declaration import InPython, built
-from minibroker.pipeline.verbs.row_options import RowOptions
+from minibroker.pipeline.options.declaration import InPython, built
+from minibroker.pipeline.options.row_options import RowOptions
 
 NOW_MS = 1_795_500_000_000
 DAY_MS = 86_400_000

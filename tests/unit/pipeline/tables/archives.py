@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from minibroker.pipeline.files import LocalFiles
+from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.tables import data_files
 from minibroker.pipeline.tables import delta as delta_table
 from minibroker.pipeline.tables import iceberg as iceberg_table

@@ -10,7 +10,6 @@ from deltalake import DeltaTable
 from pyiceberg.table import StaticTable
 
 from minibroker.clock import SystemClock
-from minibroker.pipeline.archives import maintenance, table_sink
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.tables.choice import open_archive, place_of
@@ -21,8 +20,10 @@ from minibroker.pipeline.tables.mirror import MirrorTable
 from minibroker.pipeline.tables.parquet_directory import ParquetDirectory
 from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.values.json_events import event_type
-from minibroker.pipeline.verbs.archive import ArchivePlan
-from minibroker.pipeline.verbs.maintain import MaintainPlan
+from minibroker.pipeline.verbs.archive import table_sink
+from minibroker.pipeline.verbs.archive.plan import ArchivePlan
+from minibroker.pipeline.verbs.maintain import maintenance
+from minibroker.pipeline.verbs.maintain.plan import MaintainPlan
 from tests.support.object_store import BUCKET, LOST, REFUSED, Fault, s3_server
 from tests.unit.pipeline.tables.archives import QUERY, rows
 

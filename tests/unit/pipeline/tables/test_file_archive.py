@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.files import LocalFiles
+from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.tables.table import BatchId
 from tests.unit.pipeline.tables.archives import DAY, QUERY, staged

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from minibroker.pipeline.archives import maintenance
+from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.files import LocalFiles
-from minibroker.pipeline.state import job_directory
+from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.tables import delta as delta_table
 from minibroker.pipeline.tables import iceberg as iceberg_table
 from minibroker.pipeline.tables.choice import place_of
 from minibroker.pipeline.tables.data_files import write_files
 from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.values.arrow_types import plain
-from minibroker.pipeline.verbs.maintain import MaintainPlan
+from minibroker.pipeline.verbs.maintain import maintenance
+from minibroker.pipeline.verbs.maintain.plan import MaintainPlan
 from tests.pipeline.table_readers import TABLES
 from tests.unit.pipeline.tables.archives import QUERY, TOPIC, opened, rows, seen, written
 

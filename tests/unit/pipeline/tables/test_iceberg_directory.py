@@ -8,7 +8,7 @@ import pytest
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
 from pyiceberg.table import StaticTable
 
-from minibroker.pipeline.files import LocalFiles
+from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.tables.iceberg import SCHEMA
 from minibroker.pipeline.tables.iceberg_directory import IDENTIFIER, DirectoryCatalog
 

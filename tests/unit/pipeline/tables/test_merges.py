@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from minibroker.pipeline.archives import maintenance
-from minibroker.pipeline.archives.maintenance import Maintained
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.files import LocalFiles
+from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.tables import merges
 from minibroker.pipeline.tables.data_files import write_files
 from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.tables.parquet_directory import ParquetDirectory
 from minibroker.pipeline.tables.table import BatchId
-from minibroker.pipeline.verbs.maintain import MaintainPlan
+from minibroker.pipeline.verbs.maintain import maintenance
+from minibroker.pipeline.verbs.maintain.maintenance import Maintained
+from minibroker.pipeline.verbs.maintain.plan import MaintainPlan
 from tests.pipeline.table_readers import READERS
 from tests.unit.pipeline.tables.archives import QUERY, rows, seen
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.files import LocalFiles
+from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.tables.choice import place_of
 from minibroker.pipeline.tables.data_files import write_files
@@ -17,7 +17,7 @@ from minibroker.pipeline.tables.mirror import MirrorTable
 from minibroker.pipeline.tables.parquet_directory import ParquetDirectory
 from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.values.json_events import event_type
-from minibroker.pipeline.verbs.archive import ArchivePlan
+from minibroker.pipeline.verbs.archive.plan import ArchivePlan
 from tests.pipeline.table_readers import TABLES
 from tests.unit.pipeline.tables.archives import QUERY, rows
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.files import LocalFiles
+from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.tables.data_files import write_files
 from minibroker.pipeline.tables.file_archive import FileArchive
 from minibroker.pipeline.tables.parquet_directory import ParquetDirectory

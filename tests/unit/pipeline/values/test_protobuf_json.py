@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 
-from minibroker.pipeline.archives.schema_registry import descriptors
 from minibroker.pipeline.values.protobuf_values import ProtobufReader
+from minibroker.pipeline.values.schema_registry import descriptors
 
 FIELDS = """
   int64 id = 1; {optional}google.protobuf.Struct s = 2; repeated google.protobuf.Value many = 3;

@@ -13,8 +13,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minibroker.pipeline.archives.schema_registry import descriptors
 from minibroker.pipeline.values.protobuf_values import ProtobufReader
+from minibroker.pipeline.values.schema_registry import descriptors
 
 FILE = """
 syntax = "proto3";

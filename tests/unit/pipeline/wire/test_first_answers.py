@@ -13,7 +13,7 @@ from minibroker.kafka.protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from minibroker.pipeline import options
+from minibroker.pipeline.kafka import options
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.wire.client import PartitionLeader
 from minibroker.pipeline.wire.first_answers import SMALL_MAX, first_answers

@@ -18,8 +18,8 @@ from minibroker.kafka.protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
-from minibroker.pipeline import options
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.kafka import options
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.wire import reader as wire_reader
 from minibroker.pipeline.wire.client import PartitionLeader

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.pipeline.client_settings import for_reader
+from minibroker.pipeline.kafka.client_settings import for_reader
 from minibroker.pipeline.wire.settings import UnservedError, wire_settings
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""Archives: tasks and writers make a batch of records one commit of a table."""

@@ -1,1 +1,0 @@
-"""Comparisons of two sides, topics or archives: digests in the tasks, then a text and a page."""

@@ -1,1 +1,0 @@
-"""Copies of topics into another cluster: tasks read and write, and consumer groups follow."""

@@ -1,0 +1,1 @@
+"""Small files of a job, in directories, in file systems of Hadoop and in object stores."""

@@ -1,0 +1,1 @@
+"""Topics as Spark reads and writes them: source, sink, raw segments, groups and settings."""

@@ -1,0 +1,405 @@
+"""One transaction of one task of the sink, with the tasks' own client: no librdkafka.
+
+It does what `transaction.Transaction` does, under the same names, and hands whole batches to
+the brokers in place of single records:
+
+    Arrow batch ─► encoding ─► record batches with sequence numbers ─► wire.produce_queue
+                                                marker ─► wire.transactions
+
+Where it cannot be, because of a setting or a login, librdkafka writes (`open_transaction`).
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from confluent_kafka import KafkaError as LibrdkafkaError
+
+from minibroker.clock import SystemClock
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import ConfigError, KafkaError, ProtocolError
+from minibroker.kafka.protocol.dialogue import BrokerRefusedError
+from minibroker.kafka.records.batch import SEQUENCE_MAX, TRANSACTIONAL_FLAG
+from minibroker.kafka.records.builder import seal_batch
+from minibroker.kafka.records.compression import NONE, compress
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.kafka.sink import transaction
+from minibroker.pipeline.kafka.sink.columns import BY_KEY
+from minibroker.pipeline.kafka.sink.encoding import RowsToSend, encode, encode_headers
+from minibroker.pipeline.kafka.sink.marker import parse_marker
+from minibroker.pipeline.kafka.sink.partitions import partitions_of
+from minibroker.pipeline.kafka.sink.transaction import (
+    ANSWER_TIMEOUT_S,
+    CARRIER_PARTITION,
+    Transaction,
+    explain,
+    newest_marker,
+    no_topic,
+)
+from minibroker.pipeline.kafka.sink.wire_settings import producer_settings
+from minibroker.pipeline.offsets import TopicPartition
+from minibroker.pipeline.wire.client import CLIENT_ERRORS, WireClient
+from minibroker.pipeline.wire.outgoing_batch import OutgoingBatch
+from minibroker.pipeline.wire.produce_queue import ProduceQueue
+from minibroker.pipeline.wire.settings import UnservedError
+from minibroker.pipeline.wire.transactions import ProducerSession
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+
+    from minibroker.pipeline.kafka.sink.columns import Columns
+    from minibroker.pipeline.kafka.sink.delivered_places import DeliveredPlaces
+    from minibroker.pipeline.kafka.sink.encoding import EncodedRecords
+    from minibroker.pipeline.kafka.sink.marker import Marker, Position
+    from minibroker.pipeline.kafka.sink.options import SinkOptions
+    from minibroker.pipeline.kafka.sink.wire_settings import ProducerSettings
+    from minibroker.pipeline.wire.groups import GroupOffset
+
+BLOCK_BYTES: Final = 16 << 20
+"""Bytes of rows that are encoded at once, at least one row: Spark's Arrow batches have 10,000 rows,
+too few for a hundred partitions.
+"""
+TOPIC_PAUSE_S: Final = 0.05
+_END: Final = "\0"
+"""librdkafka ends metadata so, and confluent-kafka reads beyond metadata that do not end so."""
+
+logger = logging.getLogger(__name__)
+_told: set[str] = set()
+"""Reasons for librdkafka that this process has logged."""
+
+
+def open_transaction(options: SinkOptions, position: Position) -> Transaction | WireTransaction:
+    """Return a transaction of a task, to be entered. Raises PipelineError for wrong settings."""
+    try:
+        settings = producer_settings(options.settings)
+    except UnservedError as reason:
+        if str(reason) not in _told:
+            _told.add(str(reason))
+            logger.info("records are written with librdkafka: %s", reason)
+        return Transaction(options, position)
+    return WireTransaction(options, position, settings)
+
+
+class _WaitingRows(NamedTuple):
+    """An Arrow batch that is not encoded yet."""
+
+    batch: pa.RecordBatch
+    headers: object
+    """The last of `columns.columns`."""
+
+
+class WireTransaction:
+    """A producer of a task; used once, as `with WireTransaction(…) as transaction`."""
+
+    def __init__(
+        self, options: SinkOptions, position: Position, settings: ProducerSettings
+    ) -> None:
+        self._options = options
+        self._position = position
+        self._settings = settings
+        self._client = WireClient(settings.connection, creates_topics=True)
+        self._session = ProducerSession(
+            self._client, position.name, settings.transaction_timeout_ms
+        )
+        self._queue = ProduceQueue(self._client, position.name, settings.limits, self._on_written)
+        self._places: DeliveredPlaces | None = None
+        self._sequences: dict[TopicPartition, int] = {}
+        """The next sequence number of each partition that the transaction has."""
+        self._added: set[TopicPartition] = set()
+        self._seen: set[str] = set()
+        """Topics whose partitions were asked for."""
+        self._waiting: list[_WaitingRows] = []
+        self._waiting_bytes = 0
+        """Size of the rows in `_waiting`; above `BLOCK_BYTES` only if they came in one batch."""
+        self._is_begun = False
+
+    def __enter__(self) -> Self:
+        """Become the only writer of this task.
+
+        Raises:
+            PipelineError: no broker answers, or the topic is missing.
+        """
+        with self._explained():
+            self._check_topic()
+            self._session.initialise(time.monotonic() + ANSWER_TIMEOUT_S)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _check_topic(self) -> None:
+        """Wait for the topic of all rows, which may be in the making. Raises PipelineError."""
+        topic = self._options.topic
+        if topic is None:
+            return
+        try:
+            self._count(topic)
+        except KafkaError as error:
+            raise no_topic(self._options, error.code.meaning) from error
+
+    def read_marker(self, topic: str) -> Marker | None:
+        """Return the last marker of this task; `topic` as of `transaction.read_marker`.
+
+        Raises PipelineError.
+        """
+        carrier = TopicPartition(topic, CARRIER_PARTITION)
+        with self._explained():
+            return newest_of(self._session.committed(carrier, time.monotonic() + ANSWER_TIMEOUT_S))
+
+    def write_marker(self, marker: Marker) -> None:
+        """Write a marker without rows, in a transaction of its own. Raises PipelineError."""
+        self.begin()
+        self.commit(marker)
+
+    def begin(self) -> None:
+        """Begin the transaction for `send_batch`."""
+        self._is_begun = True
+        self._added.clear()
+        self._waiting, self._waiting_bytes = [], 0
+
+    def send_batch(
+        self, batch: pa.RecordBatch, found: Columns, places: DeliveredPlaces | None
+    ) -> None:
+        """Send the rows of an Arrow batch, or keep them until there are `BLOCK_BYTES`, or `flush`.
+
+        Waits while enough of them are on their way.
+
+        Args:
+            batch: with the columns of `columns`.
+            found: `columns.columns` of it, whose headers are used.
+            places: takes the offsets that the rows get.
+
+        Raises:
+            PipelineError: a row cannot be sent.
+        """
+        if not batch.num_rows:
+            return
+        self._places = places
+        if self._waiting_bytes + batch.nbytes > BLOCK_BYTES:
+            self._send_waiting()
+        self._waiting.append(_WaitingRows(batch, found[-1]))
+        self._waiting_bytes += batch.nbytes
+
+    def flush(self) -> None:
+        """Send what is left and wait until every record is acknowledged. Raises PipelineError."""
+        self._send_waiting()
+        with self._explained():
+            self._queue.flush()
+
+    def commit(self, marker: Marker) -> None:
+        """Make everything that was sent visible together with `marker`.
+
+        Raises:
+            PipelineError: the commit failed; no row is visible.
+        """
+        deadline = time.monotonic() + self._settings.transaction_timeout_ms / 1000
+        self.flush()
+        with self._explained():
+            carrier = TopicPartition(marker.topic, CARRIER_PARTITION)
+            self._session.commit_offset(
+                self._position.name, carrier, marker.next_batch, marker.metadata + _END, deadline
+            )
+            self._session.commit(deadline)
+        self._is_begun = False
+
+    def close(self) -> None:
+        """Abort an open transaction and give the connections back.
+
+        A broker that does not answer, or a fenced producer, cannot abort: then the transaction
+        ends when this task runs again, or by its time-out.
+        """
+        self._queue.close()
+        if not self._is_begun:
+            return
+        self._is_begun = False
+        try:
+            self._session.abort(time.monotonic() + ANSWER_TIMEOUT_S)
+        except CLIENT_ERRORS as error:
+            logger.warning("%s is not aborted: %s", self._position, error)
+
+    # Rows.
+
+    def _send_waiting(self) -> None:
+        """Send the rows that wait. Raises PipelineError."""
+        if not self._waiting:
+            return
+        headers = _headers(self._waiting)
+        table = pa.Table.from_batches([waiting.batch for waiting in self._waiting])
+        (batch,) = table.combine_chunks().to_batches()
+        size_bytes = self._waiting_bytes
+        self._waiting, self._waiting_bytes = [], 0
+        with self._explained():
+            rows = self._rows(batch, headers)
+            step = max(1, batch.num_rows * BLOCK_BYTES // max(1, size_bytes))
+            for start in range(0, batch.num_rows, step):
+                self._send(rows.part(start, step))
+
+    def _rows(self, batch: pa.RecordBatch, headers: pa.Array | None) -> RowsToSend:
+        """Return the rows with their partitions. Raises KafkaError as `_count`."""
+        names = batch.schema.names
+        keys = _binary(batch["key"]) if "key" in names else None
+        topics: Any = self._options.topic
+        if topics is None:
+            topics = batch["topic"].cast(pa.string())
+        return RowsToSend(
+            topics=topics,
+            partitions=self._partitions(batch, topics, keys),
+            keys=keys,
+            values=_binary(batch["value"]),
+            times=_times(batch),
+            headers=headers,
+        )
+
+    def _partitions(self, batch: pa.RecordBatch, topics: Any, keys: pa.Array | None) -> pa.Array:
+        """Return the partition of each row: its own, or the one of its key."""
+        own = pa.nulls(batch.num_rows, pa.int32())
+        if "partition" in batch.schema.names:
+            own = batch["partition"].cast(pa.int32())
+            own = pc.if_else(pc.equal(own, BY_KEY), pa.scalar(None, pa.int32()), own)
+        if isinstance(topics, str):
+            return self._of_topic(topics, own, keys)
+        found = pa.nulls(batch.num_rows, pa.int32())
+        for topic in topics.unique().to_pylist():
+            is_there = pc.equal(topics, topic)
+            some = None if keys is None else keys.filter(is_there)
+            placed = self._of_topic(topic, own.filter(is_there), some)
+            found = pc.replace_with_mask(found, is_there, placed)
+        return found
+
+    def _of_topic(self, topic: str, own: pa.Array, keys: pa.Array | None) -> pa.Array:
+        count = self._count(topic)
+        bounds = pc.min_max(own)
+        low, high = bounds["min"].as_py(), bounds["max"].as_py()
+        if high is not None and (low < 0 or high >= count):
+            wrong = low if low < 0 else high
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{wrong}"
+            )
+        if own.null_count == 0:
+            return own
+        if keys is not None:
+            own = pc.coalesce(own, partitions_of(keys, count))
+        if own.null_count:
+            # Rows without a key go together, as with a producer's sticky partition.
+            own = pc.fill_null(own, random.choice(self._client.led_partitions(topic)))
+        return own
+
+    def _count(self, topic: str) -> int:
+        """Return how many partitions a topic has; wait for one that is being made.
+
+        Raises:
+            KafkaError: nobody makes it.
+            OSError, ProtocolError, ConfigError: as `WireClient.leader`.
+        """
+        if topic in self._seen:
+            return self._client.partition_count(topic)
+        deadline = time.monotonic() + transaction.TOPIC_WAIT_S
+        self._client.forget(topic)
+        while True:
+            try:
+                count = self._client.partition_count(topic)
+            except KafkaError as error:
+                if not error.code.retriable or time.monotonic() >= deadline:
+                    raise
+            else:
+                self._seen.add(topic)
+                return count
+            threading.Event().wait(TOPIC_PAUSE_S)
+
+    def _send(self, rows: RowsToSend) -> None:
+        size_bytes_max = min(self._settings.batch_bytes, self._queue.accepted_bytes)
+        encoded = list(encode(rows, size_bytes_max, self._settings.batch_records))
+        new = {records.where for records in encoded} - self._added
+        if new:
+            deadline = time.monotonic() + self._settings.limits.patience_s
+            self._session.add_partitions(sorted(new), deadline)
+            self._added |= new
+        self._queue.send([self._sealed(records) for records in encoded])
+
+    def _sealed(self, records: EncodedRecords) -> OutgoingBatch:
+        """Return a batch with the next sequence number of its partition."""
+        if len(records.payload) > self._settings.record_bytes:
+            raise KafkaError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"{len(records.payload)} bytes, at most {self._settings.record_bytes}",
+            )
+        payload: bytes | memoryview = records.payload
+        if self._settings.codec != NONE:
+            payload = compress(self._settings.codec, payload, self._settings.level)
+        sequence = self._sequences.get(records.where, 0)
+        self._sequences[records.where] = (sequence + records.rows) % (SEQUENCE_MAX + 1)
+        sealed = seal_batch(
+            payload,
+            attributes=self._settings.codec | TRANSACTIONAL_FLAG,
+            base_offset=0,
+            leader_epoch=-1,
+            last_delta=records.rows - 1,
+            timestamps=(records.base_time_ms, records.max_time_ms),
+            producer=(self._session.producer_id, self._session.epoch, sequence),
+            count=records.rows,
+        )
+        return OutgoingBatch(records.where, sealed, records.rows)
+
+    def _on_written(self, batch: OutgoingBatch, first: int) -> None:
+        if self._places is not None:
+            self._places.note_batch(batch.where, first, batch.rows)
+
+    # Errors.
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raise PipelineError for what the client raises."""
+        try:
+            yield
+        except KafkaError as error:
+            told = LibrdkafkaError(int(error.code), error.detail or error.code.meaning)
+            raise PipelineError(explain(told, self._position, self._options, "")) from error
+        except (BrokerRefusedError, ConfigError) as error:
+            raise PipelineError(f"{self._position} is not written: {error}") from error
+        except (OSError, ProtocolError) as error:
+            told = LibrdkafkaError(LibrdkafkaError._ALL_BROKERS_DOWN)
+            raise PipelineError(explain(told, self._position, self._options, str(error))) from error
+
+
+def newest_of(offsets: Iterable[GroupOffset]) -> Marker | None:
+    """Return the newest marker among the committed offsets of a task's group."""
+    return newest_marker(
+        parse_marker(place.topic, place.offset, place.metadata.rstrip(_END)) for place in offsets
+    )
+
+
+def _headers(waiting: list[_WaitingRows]) -> pa.Array | None:
+    """Return the encoded headers of all rows, None if no row has one."""
+    rows: list[list[tuple[str, bytes | None]] | None] = []
+    for batch, headers in waiting:
+        rows += headers if isinstance(headers, list) else [None] * batch.num_rows
+    return pa.array(map(encode_headers, rows), pa.binary()) if any(rows) else None
+
+
+def _binary(column: pa.Array) -> pa.Array:
+    if pa.types.is_string(column.type):
+        return column.cast(pa.binary())
+    return column.cast(pa.large_binary()) if pa.types.is_large_string(column.type) else column
+
+
+def _times(batch: pa.RecordBatch) -> pa.Array | int:
+    """Return the times of the rows, in ms: of writing where a row has none, as in `columns`."""
+    now_ms = SystemClock().now_ms()
+    if "timestamp" not in batch.schema.names:
+        return now_ms
+    column = batch["timestamp"]
+    times = column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(pa.int64())
+    return pc.if_else(pc.greater(pc.fill_null(times, 0), 0), times, now_ms)

@@ -1,0 +1,58 @@
+"""Ranges of offsets of topics as a frame that is the same each time that it is read."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from minibroker.pipeline import offsets
+from minibroker.pipeline.kafka import schemas
+from minibroker.pipeline.kafka.source import frames as sources
+from minibroker.pipeline.offsets import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from minibroker.pipeline.offsets import OffsetRange
+
+_BOUNDS: Final = (
+    "subscribe",
+    "subscribePattern",
+    "startingTimestamp",
+    "startingOffsetsByTimestampStrategy",
+    "endingTimestamp",
+)
+
+
+def read_fixed(
+    spark: SparkSession, given: Mapping[str, str], ranges: Sequence[OffsetRange], source: str
+) -> DataFrame:
+    """Return the records of ranges, with headers if `given` includes them.
+
+    Args:
+        spark: of the job.
+        given: options of the source; bounds and names of topics do not count.
+        ranges: several of one partition are read from the first to the last.
+        source: as of `frames.read_topics`.
+
+    Raises PipelineError.
+    """
+    starts: dict[TopicPartition, int] = {}
+    ends: dict[TopicPartition, int] = {}
+    for topic, partition, start, end in ranges:
+        where = TopicPartition(topic, partition)
+        starts[where] = min(start, starts.get(where, start))
+        ends[where] = max(end, ends.get(where, end))
+    if not starts:
+        return spark.createDataFrame([], schemas.RECORD_WITH_HEADERS)
+    assigned: dict[str, list[int]] = {}
+    for where in sorted(starts):
+        assigned.setdefault(where.topic, []).append(where.partition)
+    fixed = {name: value for name, value in given.items() if name not in _BOUNDS} | {
+        "assign": json.dumps(assigned),
+        "startingOffsets": offsets.to_json(starts),
+        "endingOffsets": offsets.to_json(ends),
+    }
+    return sources.read_topics(spark, fixed, source=source)

@@ -1,0 +1,195 @@
+"""Topics as DataFrames, by our own source or by Spark's connector: the same rows from both.
+
+The jobs read with these functions. They check the options and ask whether the topics exist, in the
+driver and before Spark plans anything: so a mistake is one sentence and not a failed task.
+
+    options ──► read_topics, stream_topics ──► DataFrame of `schemas.RECORD`
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.kafka import options as source_options
+from minibroker.pipeline.kafka import schemas
+from minibroker.pipeline.kafka.client_settings import for_connector, reader_settings
+from minibroker.pipeline.kafka.options import KAFKA_PREFIX
+from minibroker.pipeline.kafka.source.topics import TopicOffsets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from minibroker.pipeline.kafka.options import SourceOptions
+
+_OURS_ALONE: Final = (
+    "minRecordsPerPartition",
+    "batchPause",
+    "maxPartitions",
+    "joinPartitions",
+    "maxBytesPerTrigger",
+    "maxBytesPerSecond",
+    "topicIds",
+    "emit",
+    "fetchWith",
+    "pushFilters",
+)
+"""Options that the connector does not have."""
+TASK_ROWS_MIN: Final = 100_000
+"""Offsets of a task, at least: a smaller one costs more than it brings, a consumer and a file."""
+
+TASK_ROWS_MAX: Final = 5_000_000
+RATED_BATCH_S: Final = 60
+"""Seconds of a batch at a limited rate, at most."""
+
+PUSH_DOWN: Final = "spark.sql.python.filterPushdown.enabled"
+"""Spark's setting, without which it refuses a source that takes filters."""
+_FORMATS: Final = {"minibroker": "minibroker", "connector": "kafka"}
+_NO_CONNECTOR: Final = ("Failed to find data source", "DATA_SOURCE_NOT_FOUND", "NoClassDefFound")
+
+
+def in_parallel(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options, with a task for each core: of large ranges a part, of small ones many.
+
+    A task has TASK_ROWS_MAX offsets at most, so that a failed one does not begin far back.
+    """
+    cores = str(spark.sparkContext.defaultParallelism)
+    return {
+        "minPartitions": cores,
+        "maxPartitions": cores,
+        "minRecordsPerPartition": str(TASK_ROWS_MIN),
+        "maxRecordsPerPartition": str(TASK_ROWS_MAX),
+        **options,
+    }
+
+
+def limits(batch_rows: int, batch_bytes: int, max_rate: int | None) -> dict[str, str]:
+    """Return the options of a stream for its batches and its speed.
+
+    Args:
+        batch_rows: offsets of a batch, at most.
+        batch_bytes: bytes of a batch, at most, about.
+        max_rate: bytes of a second, at most; None: no limit. A batch lasts a minute at most then:
+            what a killed run had done of its batch is done again.
+    """
+    if max_rate is not None:
+        batch_bytes = min(batch_bytes, max_rate * RATED_BATCH_S)
+    return {
+        "maxOffsetsPerTrigger": str(batch_rows),
+        "maxBytesPerTrigger": str(batch_bytes),
+        **({} if max_rate is None else {"maxBytesPerSecond": str(max_rate)}),
+    }
+
+
+def read_topics(
+    spark: SparkSession, options: Mapping[str, str], *, source: str = "minibroker"
+) -> DataFrame:
+    """Return the records between two bounds of topics, as a frame that ends.
+
+    A partition is in one task, and small ones share a task while there are enough for all cores,
+    unless an option says how many tasks there are.
+
+    Args:
+        spark: of `session`.
+        options: see `minibroker.pipeline.kafka.options`.
+        source: `minibroker`, or `connector` for Spark's own, whose jars the session must have.
+
+    Raises:
+        PipelineError: wrong options, no such topic, no broker, no connector.
+    """
+    parsed = source_options.parse(options, streaming=False)
+    if not _existing(parsed):
+        raise PipelineError(
+            f"{parsed.what} matches no topic on {parsed.client['bootstrap.servers']}: correct the "
+            "pattern, or create a topic"
+        )
+    options = {
+        "pushFilters": str(spark.conf.get(PUSH_DOWN, "false")),
+        **_joining(spark, options),
+        **options,
+    }
+    reader = spark.read.format(_format(source)).options(**_given(options, source))
+    try:
+        return _in_order(reader.load(), parsed)
+    except Exception as error:
+        raise _without_connector(error, source) from error
+
+
+def stream_topics(
+    spark: SparkSession, options: Mapping[str, str], *, source: str = "minibroker"
+) -> DataFrame:
+    """Return the records in topics, present and future, as a stream; see `read_topics`.
+
+    A pattern may match nothing yet.
+    """
+    parsed = source_options.parse(options, streaming=True)
+    _existing(parsed)
+    reader = spark.readStream.format(_format(source)).options(**_given(options, source))
+    try:
+        return _in_order(reader.load(), parsed)
+    except Exception as error:
+        raise _without_connector(error, source) from error
+
+
+def stream_ranges(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
+    """Return the offsets of topics, present and future, as a stream of `schemas.RANGE`.
+
+    A batch has the same offsets as one of `stream_topics`, of our source, in one task for each core
+    unless `maxPartitions` says otherwise. Who gets the rows reads them (`archive.task`). Raises
+    PipelineError.
+    """
+    given = {**in_parallel(spark, options), "emit": "ranges"}
+    _existing(source_options.parse(given, streaming=True))
+    return spark.readStream.format(_FORMATS["minibroker"]).options(**given).load()
+
+
+def _joining(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the option by which small partitions share tasks, unless others are given."""
+    if {name.lower() for name in options} & {name.lower() for name in source_options.TASK_OPTIONS}:
+        return {}
+    return {"joinPartitions": str(spark.sparkContext.defaultParallelism)}
+
+
+def _existing(parsed: SourceOptions) -> bool:
+    """Return whether there is anything to read. Raises PipelineError for a missing name."""
+    return bool(TopicOffsets(parsed).partitions())
+
+
+def _given(options: Mapping[str, str], source: str) -> dict[str, str]:
+    """Return the options of a source; the connector gets none that only ours knows."""
+    if source == "minibroker":
+        return dict(options)
+    client = {
+        name.removeprefix(KAFKA_PREFIX): value
+        for name, value in options.items()
+        if name.startswith(KAFKA_PREFIX)
+    }
+    others = {
+        name: value
+        for name, value in options.items()
+        if not name.startswith(KAFKA_PREFIX) and name not in _OURS_ALONE
+    }
+    of_java = for_connector(reader_settings(client))
+    return others | {f"{KAFKA_PREFIX}{name}": value for name, value in of_java.items()}
+
+
+def _format(source: str) -> str:
+    if source not in _FORMATS:
+        raise PipelineError(f"source is {source!r}, expected minibroker or connector")
+    return _FORMATS[source]
+
+
+def _in_order(frame: DataFrame, parsed: SourceOptions) -> DataFrame:
+    return frame.select(*schemas.record_schema(include_headers=parsed.include_headers).names)
+
+
+def _without_connector(error: Exception, source: str) -> Exception:
+    if source != "connector" or not any(sign in str(error) for sign in _NO_CONNECTOR):
+        return error
+    return PipelineError(
+        "Spark's Kafka connector is not loaded: start with --packages "
+        "org.apache.spark:spark-sql-kafka-0-10_2.13:<your Spark's version>, or with its jars by "
+        "--jars"
+    )

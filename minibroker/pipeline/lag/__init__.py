@@ -1,1 +1,0 @@
-"""The lag of readers behind the ends of topics: as values, as text and for Prometheus."""

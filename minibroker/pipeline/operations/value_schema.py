@@ -1,0 +1,94 @@
+"""The fields of JSON values: from a schema that a person wrote, or from example values."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.operations.json_columns import clashes, parsed_schema
+from minibroker.pipeline.values.schema_text import read_text, schema_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+    from minibroker.pipeline.values.decoding import ValueSchema
+    from minibroker.pipeline.verbs.rollup.plan import RollupPlan
+
+EXAMPLES_MAX: Final = 10_000
+
+
+def check(plan: RollupPlan) -> None:
+    """Check everything that needs no Spark. Raises PipelineError."""
+    if plan.example is not None:
+        examples(plan.example)
+    else:
+        schema_text(plan.schema or "")
+
+
+def schema_of(spark: SparkSession, plan: RollupPlan) -> StructType:
+    """Return the fields of the topic's values. Raises PipelineError."""
+    if plan.example is not None:
+        lines = [json.dumps(example) for example in examples(plan.example)]
+        schema = spark.read.json(spark.sparkContext.parallelize(lines, 1)).schema
+    else:
+        schema = parsed_schema(schema_text(plan.schema or ""), plan.schema or "")
+    if not schema.names:
+        raise PipelineError(f"{plan.example or plan.schema} has no fields: give at least one")
+    if taken := clashes(schema):
+        raise PipelineError(
+            f"a value's field cannot be named {taken[0]!r}: that is the name of the record itself; "
+            "leave it out of the schema"
+        )
+    return schema
+
+
+def of_json(given: str, *, is_event: bool = False) -> ValueSchema:
+    """Return the schema of JSON values for the tasks of an archive.
+
+    Args:
+        given: DDL or Spark's JSON, or a file with it.
+        is_event: whether the values may be events of Debezium with such rows, too.
+
+    Raises PipelineError: it is no schema, or has types that JSON values do not have.
+    """
+    from pyspark.sql.pandas.types import to_arrow_type  # noqa: PLC0415  slow to import
+
+    from minibroker.pipeline.values.decoding import of_type  # noqa: PLC0415  PyArrow
+    from minibroker.pipeline.values.json_values import table_type  # noqa: PLC0415  PyArrow
+
+    found = parsed_schema(schema_text(given), given)
+    if not found.names:
+        raise PipelineError(f"{given} has no fields: give at least one")
+    try:
+        return of_type(table_type(to_arrow_type(found, timezone="UTC")), is_event=is_event)
+    except ValueError as error:
+        raise PipelineError(f"{given}: {error}") from error
+
+
+def examples(path: str) -> list[object]:
+    """Return the values in a file: one JSON object, an array of them, or one for each line.
+
+    Raises:
+        PipelineError: no such file, or no JSON objects.
+    """
+    text = read_text(path, "--example")
+    try:
+        whole = json.loads(text)
+        found = whole if isinstance(whole, list) else [whole]
+    except json.JSONDecodeError:
+        found = [_line(path, number, line) for number, line in enumerate(text.splitlines(), 1)]
+        found = [value for value in found if value is not None]
+    if not found or not all(isinstance(value, dict) for value in found):
+        raise PipelineError(f"{path} is no example: expected JSON objects, one a line")
+    return found[:EXAMPLES_MAX]
+
+
+def _line(path: str, number: int, line: str) -> object:
+    if not line.strip():
+        return None
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise PipelineError(f"{path} line {number} is no JSON: {error}") from error

@@ -1,1 +1,0 @@
-"""Replays of an archive into topics: ranges in order, then records, one transaction a task."""

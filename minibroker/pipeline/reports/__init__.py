@@ -1,1 +1,0 @@
-"""Reports of an inspection: its facts, in words, as text and as a page with plots."""

@@ -1,0 +1,237 @@
+"""From a plan to its job: check everything that needs no Spark, then start the session.
+
+Both ways in, the command line and the functions of `minibroker.pipeline`, come through here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.explain import start_sentence
+from minibroker.pipeline.files.object_stores import is_object_store, store_of
+from minibroker.pipeline.plan import is_on_this_machine
+from minibroker.pipeline.spark import places
+from minibroker.pipeline.spark.progress import Note, operation_notes
+from minibroker.pipeline.verbs.archive.plan import ArchivePlan
+from minibroker.pipeline.verbs.table import verb_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from minibroker.pipeline.options.shared import Engine
+    from minibroker.pipeline.spark.outcome import Outcome
+    from minibroker.pipeline.spark.places import Plan
+    from minibroker.pipeline.spark.progress import Progress
+    from minibroker.pipeline.verbs.table import StreamPlan
+
+SHUFFLE_PARTITIONS: Final = "8"
+"""Partitions of a rollup's windows, in the checkpoint from the first batch on.
+
+Spark's default of 200 costs seconds of every batch on one machine.
+"""
+
+_STDERR: Final = 2
+
+
+class Job(Protocol):
+    """The interface of a module in `jobs`."""
+
+    def check(self, plan: StreamPlan, spark: SparkSession | None = None) -> object:
+        """Check the brokers and the directories. Raises PipelineError."""
+
+    def run(
+        self,
+        spark: SparkSession,
+        plan: StreamPlan,
+        *,
+        progress: Progress | None = None,
+        note: Callable[[Note], None] | None = None,
+        stop: threading.Event | None = None,
+    ) -> Outcome:
+        """Run the job. Raises PipelineError."""
+
+
+def run(
+    plan: StreamPlan,
+    engine: Engine,
+    *,
+    spark: SparkSession | None = None,
+    progress: Progress | None = None,
+    note: Callable[[Note], None] | None = None,
+    stop: threading.Event | None = None,
+    tell: Callable[[str], None] | None = None,
+    is_quiet: bool = False,
+) -> Outcome:
+    """Run the job of a plan.
+
+    Args:
+        plan: what to do.
+        engine: the Spark to start, unless there is one.
+        spark: a session that runs already, and stays.
+        progress: is told of every batch.
+        note: is told what there is to know beside the batches.
+        stop: set by somebody who wants it to end after the running batch.
+        tell: is told what goes on until the first batch is done, a few words each time.
+        is_quiet: what Java and Spark's workers print is kept back.
+
+    Raises:
+        PipelineError: it cannot be done.
+    """
+    job = job_of(plan)
+    engine = with_store(plan, engine, os.environ)
+    if spark is None:
+        if tell is not None:
+            tell("asking the brokers")
+        job.check(placed(plan, engine))
+    with started(engine, spark=spark, tell=tell, note=note, is_quiet=is_quiet) as own:
+        if spark is None and stop is not None and stop.is_set():
+            raise KeyboardInterrupt
+        plan = places.placed(plan, places.default_of_session(own))
+        if not is_on_this_machine(own.sparkContext.master or ""):
+            places.check_shared(own, plan.shared_paths)
+        if tell is not None:
+            tell("first batch")
+        outcome = job.run(own, plan, progress=progress, note=note, stop=stop)
+    if note is not None:
+        for found in operation_notes(outcome):
+            note(found)
+    return outcome
+
+
+def placed(plan: Plan, engine: Engine, spark: SparkSession | None = None) -> Plan:
+    """Return the plan with its directories where the session has them, or will have them.
+
+    Args:
+        plan: of any verb with a session.
+        engine: the Spark to start, unless there is one.
+        spark: the caller's session.
+
+    Raises PipelineError as `places.placed`.
+    """
+    from minibroker.pipeline.spark.session import running  # noqa: PLC0415  --dry-run
+
+    if (there := spark or running()) is not None:
+        return places.placed(plan, places.default_of_session(there))
+    return places.placed(plan, places.default_of(engine.conf, os.environ))
+
+
+def with_store(plan: StreamPlan, engine: Engine, environment: Mapping[str, str]) -> Engine:
+    """Return the engine with settings of S3A for an archive in a store; given settings win."""
+    if not isinstance(plan, ArchivePlan) or not is_object_store(plan.to):
+        return engine
+    hadoop = {
+        name.removeprefix("spark.hadoop."): text
+        for name, text in engine.conf.items()
+        if name.startswith("spark.hadoop.")
+    }
+    store = store_of(plan.to, environment, hadoop, plan.storage)
+    return engine._replace(conf={**store.for_spark(), **engine.conf})
+
+
+def job_of(plan: StreamPlan) -> Job:
+    """Return the module of the plan's job; this imports Spark."""
+    return cast("Job", importlib.import_module(verb_of(plan).job))
+
+
+@contextmanager
+def started(
+    engine: Engine,
+    *,
+    spark: SparkSession | None = None,
+    tell: Callable[[str], None] | None = None,
+    note: Callable[[Note], None] | None = None,
+    is_quiet: bool = False,
+) -> Iterator[SparkSession]:
+    """Return a session for one job; a Spark that runs already is used and not stopped.
+
+    Args:
+        engine: the Spark to start; of one that runs, only the settings of a session count.
+        spark: the caller's session, which stays as it is (`session.beside`).
+        tell: is told what goes on.
+        note: is told where Spark's pages are, if they are served.
+        is_quiet: what Java prints is kept back.
+
+    Raises PipelineError.
+    """
+    from minibroker.pipeline.spark.session import beside, running, session  # noqa: PLC0415  --dry-run
+
+    if (there := spark or running()) is not None:
+        if engine.ui and there.sparkContext.uiWebUrl is None:
+            raise PipelineError(
+                "Spark runs already in this process, without its pages: leave out --ui, or make "
+                "the session with spark.ui.enabled=true"
+            )
+        with beside(there, engine.conf if spark is None else {}) as own:
+            yield own
+        return
+    if tell is not None:
+        tell("starting Spark")
+    conf = {"spark.sql.shuffle.partitions": SHUFFLE_PARTITIONS, **engine.conf}
+    with _ctrl_c_as_it_is(), _errors_kept_back(is_quiet=is_quiet):
+        own = session(
+            master=engine.master,
+            app_name="minibroker pipeline",
+            jars=engine.jars,
+            packages=engine.packages,
+            conf=conf,
+            ui=engine.ui,
+        )
+    if note is not None and engine.ui:
+        url = own.sparkContext.uiWebUrl
+        note(Note(f"Spark's pages are at {url}", {"ui": url}))
+    try:
+        yield own
+    finally:
+        own.stop()
+
+
+@contextmanager
+def _ctrl_c_as_it_is() -> Iterator[None]:
+    """Keep Ctrl-C as it is:
+
+    Spark's start would make it cancel jobs and raise in the middle of a call.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _errors_kept_back(*, is_quiet: bool) -> Iterator[None]:
+    """Send stderr of Java, and of Spark's Python workers, to a file while the block runs.
+
+    Spark prints a dozen lines before it begins and logs every task that is stopped. Errors that a
+    person can mend come as PipelineError. The file has no name: it is gone with the last process
+    that writes to it.
+    """
+    if not is_quiet:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="minibroker-spark-") as directory:
+        log = Path(directory) / "log"
+        before = os.dup(_STDERR)
+        with log.open("wb") as kept:
+            os.dup2(kept.fileno(), _STDERR)
+        try:
+            yield
+        except PipelineError as error:
+            said = log.read_text(encoding="utf-8", errors="replace")
+            raise PipelineError(start_sentence(error, said)) from error
+        finally:
+            os.dup2(before, _STDERR)
+            os.close(before)

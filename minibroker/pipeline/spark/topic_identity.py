@@ -1,0 +1,181 @@
+"""The ids of the topics that a checkpoint is about: a topic made anew has the same name only.
+
+A checkpoint has offsets. When a topic is deleted and made again, and grows past these offsets, they
+look right, and the first records of the new topic would be skipped in silence. So a job keeps the
+id of every topic that it reads (KIP-516) beside its checkpoint, and compares them later:
+
+    DIR/_minibroker/topics.json   topic → id
+
+With `--on-recreated read` the new topic is read from its start: the offsets of the last committed
+batch are replaced by the topic's first ones, and then the id. A kill in between repeats both.
+Clusters before 2.8 have no ids: nothing is compared.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.pipeline import offsets
+from minibroker.pipeline.checkpoints import job_directory
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.kafka import preflight
+from minibroker.pipeline.offsets import TopicPartition
+from minibroker.pipeline.options.shared import READ
+from minibroker.pipeline.plan import JOB_DIRECTORY, join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from minibroker.pipeline.files.file_system import FileSystem
+    from minibroker.pipeline.kafka.preflight import ClusterTopics
+    from minibroker.pipeline.spark.progress import Batch, Progress
+    from minibroker.pipeline.verbs.archive.plan import ArchivePlan
+    from minibroker.pipeline.verbs.copy.plan import CopyPlan
+    from minibroker.pipeline.verbs.rollup.plan import RollupPlan
+
+_FILE: Final = "topics.json"
+
+
+class Place(NamedTuple):
+    """A directory with the identity and the progress of a query."""
+
+    files: FileSystem
+    directory: str
+    checkpoint: str
+
+
+def read_ids(files: FileSystem, directory: str) -> dict[str, str]:
+    """Return topic → id of the topics that the job in `directory` has read.
+
+    Raises PipelineError for a damaged file.
+    """
+    path = join(directory, JOB_DIRECTORY, _FILE)
+    text = files.read(path)
+    if text is None:
+        return {}
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise PipelineError(
+            f"{path} is damaged ({error}): begin anew in another directory"
+        ) from error
+    return {str(topic): str(found[topic]) for topic in found}
+
+
+def write_ids(files: FileSystem, directory: str, ids: Mapping[str, str]) -> None:
+    """Add topics and ids to those of the job in `directory`; write nothing that is known."""
+    known = read_ids(files, directory)
+    if all(known.get(topic) == topic_id for topic, topic_id in ids.items()):
+        return
+    text = json.dumps({**known, **ids}, indent=2, sort_keys=True) + "\n"
+    files.write(join(directory, JOB_DIRECTORY, _FILE), text)
+
+
+def recreated(known: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Return the topics that have another id now; a topic without an id is left out."""
+    return sorted(
+        topic
+        for topic, topic_id in now.items()
+        if topic_id and known.get(topic, topic_id) != topic_id
+    )
+
+
+def check(
+    plan: ArchivePlan | RollupPlan | CopyPlan,
+    place: Place,
+    there: ClusterTopics,
+    topics: Iterable[str],
+) -> None:
+    """Check that a query can go on from the progress in `place`.
+
+    Args:
+        plan: of the job. `--on-data-loss continue` is about records that were removed: it lets no
+            topic pass that was made anew.
+        place: of the query.
+        there: the topics of the cluster.
+        topics: that the query reads.
+
+    Raises:
+        PipelineError: the progress is about other topics, or a topic was made anew.
+    """
+    files, directory, checkpoint = place
+    reached = job_directory.progress_of(files, checkpoint)
+    if reached is None:
+        return
+    names = list(topics)
+    ids = preflight.topic_ids(plan.kafka, names)
+    anew = recreated(read_ids(files, directory), ids)
+    if anew and plan.on_recreated == READ and not job_directory.is_committed(files, checkpoint):
+        raise PipelineError(
+            f"topic {anew[0]!r} was made anew, and the last batch of {directory} is not done: its "
+            "records are gone; give another directory"
+        )
+    if anew and plan.on_recreated != READ:
+        raise PipelineError(
+            f"topic {anew[0]!r} was made anew since the last run into {directory}, which has "
+            "offsets of the old one: give another directory, or --on-recreated read to read the "
+            "new one from its start"
+        )
+    if not plan.fail_on_data_loss:
+        return
+    job_directory.check_topics(directory, reached, names)
+    known = {partition: end for partition, end in reached.items() if partition.topic not in anew}
+    ends = preflight.end_offsets(plan.kafka, there, names)
+    job_directory.check_not_ahead(directory, known, ends)
+
+
+def begin(plan: ArchivePlan | RollupPlan | CopyPlan, place: Place, ids: Mapping[str, str]) -> None:
+    """Let topics that were made anew begin at their start, if the plan says so; note all ids.
+
+    Args:
+        plan: of the job, checked by `check`.
+        place: of a query that does not run yet.
+        ids: topic → id now, empty for a cluster without ids.
+
+    Raises PipelineError.
+    """
+    anew = recreated(read_ids(place.files, place.directory), ids)
+    if anew and plan.on_recreated == READ:
+        there = preflight.ask(plan.kafka)
+        starts = preflight.start_offsets(plan.kafka, there, anew)
+        start_over(place.files, place.checkpoint, starts)
+    write_ids(place.files, place.directory, {name: ids[name] for name in ids if ids[name]})
+
+
+def start_over(files: FileSystem, checkpoint: str, starts: Mapping[str, Mapping[int, int]]) -> None:
+    """Replace the offsets of topics in the last batch of a checkpoint, which is committed.
+
+    Args:
+        files: of the checkpoint.
+        checkpoint: of a query that does not run.
+        starts: topic → partition → the offset to go on from.
+
+    Raises PipelineError.
+    """
+    reached = job_directory.progress_of(files, checkpoint)
+    if reached is None:
+        return
+    kept = {partition: end for partition, end in reached.items() if partition.topic not in starts}
+    for topic, partitions in starts.items():
+        kept |= {TopicPartition(topic, number): start for number, start in partitions.items()}
+    job_directory.replace_progress(files, checkpoint, offsets.to_json(kept))
+
+
+def noting(
+    plan: ArchivePlan | CopyPlan, place: Place, ids: Mapping[str, str], progress: Progress | None
+) -> Progress:
+    """Return a `Progress` that also notes the ids of topics that a pattern finds meanwhile."""
+    known = set(ids)
+
+    def note(batch: Batch) -> None:
+        reached = job_directory.progress_of(place.files, place.checkpoint) or {}
+        new = {partition.topic for partition in reached} - known
+        if new:
+            found = preflight.topic_ids(plan.kafka, new)
+            write_ids(place.files, place.directory, found)
+            known.update(new)
+        if progress is not None:
+            progress(batch)
+
+    return note

@@ -1,1 +1,0 @@
-"""State that a job keeps beside its results: identity, progress, settings of its checkpoint."""

@@ -1,0 +1,200 @@
+"""A schema registry with Confluent's API, as the driver asks it; tasks ask none.
+
+confluent-kafka's client speaks to it: logins, TLS, repeats and its cache are the library's. The
+settings have Java's names or the library's, behind `schema.registry.`:
+
+| setting                                  |                                                    |
+|------------------------------------------|----------------------------------------------------|
+| `url`                                    | `http://host:8081`, several with commas between    |
+| `basic.auth.user.info`                   | `user:password`                                    |
+| `bearer.auth.*`                          | a token, or an OAuth server that gives one         |
+| `ssl.truststore.*`, `ssl.keystore.*`     | PEM, PKCS12 or JKS, as for a broker                |
+| `ssl.ca.location`, `ssl.key.location`, … | PEM files                                          |
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from base64 import b64encode
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.kafka.client_settings import stores_as_pem
+from minibroker.pipeline.plan import REGISTRY_PREFIX, without_password
+from minibroker.pipeline.values.decoding import AVRO, KINDS, PROTOBUF, ValueSchema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from minibroker.pipeline.values.wire_format import SchemaId
+
+URL: Final = "url"
+_NOT_THERE: Final = 404
+_OF_CREDENTIALS: Final = "basic.auth.credentials.source"
+_REFERENCES_MAX: Final = 100
+_TEXT_MAX: Final = 4 << 20
+"""Characters of a schema with all that it refers to, at most."""
+_PROTOC_SECONDS: Final = 60
+
+
+class SchemaRegistry:
+    """One registry; used by the driver's thread alone."""
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        """Take `settings` without the prefix. Raises PipelineError for wrong ones."""
+        given = dict(settings)
+        self._url = given.get(URL, "")
+        if given.pop(_OF_CREDENTIALS, "USER_INFO") not in ("USER_INFO", "URL"):
+            raise PipelineError(f"{REGISTRY_PREFIX}{_OF_CREDENTIALS}: expected USER_INFO or URL")
+        self._told: dict[int, Any] = {}
+        """Id → schema that came with its number, until it is asked for."""
+        self._directory = tempfile.TemporaryDirectory(prefix="minibroker-registry-")
+        try:
+            given |= _pem_files(given, Path(self._directory.name))
+            self._client = SchemaRegistryClient(given)
+        except Exception as error:
+            self._directory.cleanup()
+            raise PipelineError(f"the settings of the schema registry are wrong: {error}") from (
+                error
+            )
+
+    def close(self) -> None:
+        """Remove the files with certificates, and end the connections."""
+        self._client.__exit__()
+        self._directory.cleanup()
+
+    def ids(self, subject: str) -> list[int]:
+        """Return the ids of a subject's schemas, the oldest first; empty if it has none.
+
+        Raises PipelineError: the registry does not answer.
+        """
+        try:
+            ids = []
+            for number in self._client.get_versions(subject):
+                found = self._client.get_version(subject, number)
+                self._told[found.schema_id] = found.schema
+                ids.append(found.schema_id)
+            return ids
+        except SchemaRegistryError as error:
+            if error.http_status_code == _NOT_THERE:
+                return []
+            raise self._no_answer(error) from error
+        except Exception as error:
+            raise self._no_answer(error) from error
+
+    def schema(self, id_: SchemaId) -> ValueSchema | None:
+        """Return the schema with a number or a GUID, None if there is none.
+
+        A schema that nothing can be done with has a reason. Raises PipelineError: the registry
+        does not answer.
+        """
+        try:
+            found = self._asked(id_)
+            named = self._named(found)
+        except SchemaRegistryError as error:
+            if error.http_status_code == _NOT_THERE:
+                return None
+            raise self._no_answer(error) from error
+        except ValueError as error:
+            return ValueSchema(AVRO, "", reason=str(error))
+        except Exception as error:
+            raise self._no_answer(error) from error
+        kind, text = found.schema_type or AVRO, found.schema_str or ""
+        if kind not in KINDS:
+            return ValueSchema(AVRO, "", reason=f"its type {kind} is none of {', '.join(KINDS)}")
+        if kind != PROTOBUF:
+            return ValueSchema(kind, text, named)
+        try:
+            return ValueSchema(kind, descriptors(text, dict(named)))
+        except ValueError as error:
+            return ValueSchema(AVRO, "", reason=str(error))
+
+    def _asked(self, id_: SchemaId) -> Any:
+        if isinstance(id_, str):
+            return self._client.get_schema_by_guid(id_)
+        return self._told.pop(id_, None) or self._client.get_schema(id_)
+
+    def _named(self, schema: Any) -> tuple[tuple[str, str], ...]:
+        """Return the schemas that one refers to, each after those that it needs itself."""
+        found: dict[str, str] = {}
+
+        def add(references: Iterable[Any], depth: int) -> None:
+            for reference in references:
+                if depth > _REFERENCES_MAX or len(found) > _REFERENCES_MAX:
+                    raise ValueError("it refers to too many other schemas")
+                if reference.name in found:
+                    continue
+                there = self._client.get_version(reference.subject, reference.version).schema
+                add(there.references or (), depth + 1)
+                found[reference.name] = there.schema_str or ""
+
+        add(schema.references or (), 1)
+        if len(schema.schema_str or "") + sum(map(len, found.values())) > _TEXT_MAX:
+            raise ValueError("it is too long")
+        return tuple(found.items())
+
+    def _no_answer(self, error: Exception) -> PipelineError:
+        return PipelineError(
+            f"the schema registry at {without_password(self._url)} does not answer: {error}; check "
+            "--schema-registry, its login and its certificates"
+        )
+
+
+def descriptors(text: str, imported: Mapping[str, str]) -> str:
+    """Return a .proto file and those that it imports as a FileDescriptorSet in base64.
+
+    Args:
+        text: of the file.
+        imported: path of an import → its text; Google's own are known.
+
+    Raises ValueError: protoc, in a process of its own, does not take it.
+    """
+    with tempfile.TemporaryDirectory(prefix="minibroker-proto-") as directory:
+        root = Path(directory, "files")
+        for name, content in {**imported, "minibroker_value.proto": text}.items():
+            path = PurePosixPath(name)
+            if path.is_absolute() or ".." in path.parts:
+                raise ValueError(f"it imports {name!r}, which is no path of an import")
+            Path(root, path).parent.mkdir(parents=True, exist_ok=True)
+            Path(root, path).write_text(content, encoding="utf-8")
+        result = Path(directory, "result")
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "grpc_tools.protoc", f"-I{root}", f"-I{_google()}"),
+                *("--include_imports", f"--descriptor_set_out={result}", "minibroker_value.proto"),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=_PROTOC_SECONDS,
+            check=False,
+        )
+        if done.returncode:
+            raise ValueError(f"it is no .proto file ({done.stderr.strip()[:500]})")
+        return b64encode(result.read_bytes()).decode()
+
+
+def _pem_files(given: dict[str, str], directory: Path) -> dict[str, str]:
+    """Take Java's stores out of the settings; return the PEM files that hold the same."""
+    found = {}
+    for name, text in stores_as_pem(given).items():
+        if not name.endswith(".pem"):
+            found[name] = text
+            continue
+        path = directory / name
+        path.touch(mode=0o600)
+        path.write_text(text, encoding="ascii")
+        found[f"{name.removesuffix('.pem')}.location"] = str(path)
+    return found
+
+
+def _google() -> Path:
+    """Return the directory of Google's .proto files."""
+    import grpc_tools  # noqa: PLC0415  only for Protobuf
+
+    return Path(grpc_tools.__file__).parent / "_proto"

@@ -1,0 +1,1 @@
+"""`pipeline archive`: topics into files and tables, each record exactly once."""

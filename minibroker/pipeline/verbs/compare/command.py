@@ -1,0 +1,30 @@
+"""A comparison: a line on stderr while it runs, and its table, or JSON if no person reads it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, TextIO
+
+from minibroker.pipeline.cli.exits import EXIT_DIFFERENT, EXIT_OK
+from minibroker.pipeline.cli.one_answer import answer_of
+from minibroker.pipeline.spark import launch
+from minibroker.pipeline.verbs.compare import job as compare
+from minibroker.pipeline.verbs.compare import text as compare_text
+
+if TYPE_CHECKING:
+    from minibroker.pipeline.options.shared import Engine
+    from minibroker.pipeline.verbs.compare.plan import ComparePlan
+
+
+def run(plan: ComparePlan, engine: Engine, out: TextIO, errors: TextIO) -> int:
+    """Compare, write the result to `out`, and return the exit code.
+
+    Raises KeyboardInterrupt after Ctrl-C.
+    """
+    compare.check(launch.placed(plan, engine))
+    found = answer_of(lambda spark, tell: compare.run(spark, plan, tell=tell), engine, errors)
+    if out.isatty():
+        out.write(compare_text.text(found))
+    else:
+        out.write(json.dumps(found.as_json()) + "\n")
+    return EXIT_OK if found.is_same else EXIT_DIFFERENT

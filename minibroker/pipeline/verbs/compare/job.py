@@ -1,0 +1,241 @@
+"""`compare`: are two topics, or a topic and its archive, the same?
+
+    ranges, files ─ tasks: digests ─► buckets that differ? ─ none ──────────────────► Comparison
+                                                           └ some: read again, ─► one shuffle ┘
+                                                             only their records
+Equal sides are read once, and no record leaves its task. Of sides that differ, the partitions with
+differences are read once more, and the hashes of the records in the buckets that differ are
+shuffled once, by key.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minibroker.clock import SystemClock
+from minibroker.pipeline.cli import page_file
+from minibroker.pipeline.explain import READ_AGAIN, explained
+from minibroker.pipeline.files.file_system import files_of
+from minibroker.pipeline.kafka import preflight
+from minibroker.pipeline.operations import mask_secret
+from minibroker.pipeline.spark import places
+from minibroker.pipeline.tables import archived_files
+from minibroker.pipeline.verbs.compare import differences as compared
+from minibroker.pipeline.verbs.compare import digests as compare_digests
+from minibroker.pipeline.verbs.compare import sides as compare_sides
+from minibroker.pipeline.verbs.compare import source as compare_source
+from minibroker.pipeline.verbs.compare.digests import BucketDigest
+from minibroker.pipeline.verbs.compare.facts import (
+    DIFFERENCES,
+    Comparison,
+    Example,
+    PartitionComparison,
+    SideFacts,
+)
+from minibroker.pipeline.verbs.compare.page import page
+from minibroker.pipeline.verbs.compare.source import EVERYWHERE, KEY_BYTES_SHOWN, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from minibroker.pipeline.verbs.compare.digests import RunDigest
+    from minibroker.pipeline.verbs.compare.plan import ComparePlan
+    from minibroker.pipeline.verbs.compare.rules import CompareRules
+    from minibroker.pipeline.verbs.compare.sides import OpenSide
+    from minibroker.pipeline.verbs.compare.source import Wanted
+
+_TASKS_A_CORE = 2
+"""Tasks of the shuffle for each core."""
+
+Runs = dict[int, "RunDigest"]
+"""Partition → the digest of its records."""
+
+
+def check(plan: ComparePlan) -> None:
+    """Check that both sides are there and that the page can be written.
+
+    Args:
+        plan: with its directories where the session has them (`launch.placed`).
+
+    Raises:
+        PipelineError: no broker, no such topic, no such archive.
+    """
+    page_file.check(plan.report)
+    for side in plan.sides:
+        if side.archive is None:
+            preflight.chosen_topics(preflight.ask(side.kafka), [str(side.topic)], None)
+        elif (files := files_of(side.archive, None)) is not None:
+            archived_files.format_of(files, side.archive)
+
+
+def run(
+    spark: SparkSession, plan: ComparePlan, *, tell: Callable[[str], None] | None = None
+) -> Comparison:
+    """Compare the sides; write the page if `plan` names one.
+
+    Args:
+        spark: of `session`.
+        plan: both sides, and what counts.
+        tell: called with a few words about the current step.
+
+    Raises:
+        PipelineError: it cannot be done.
+    """
+    plan = places.placed(plan, places.default_of_session(spark))
+    try:
+        found = _compare(spark, plan, tell or (lambda _: None))
+    except Exception as error:
+        raise explained(error, READ_AGAIN) from error
+    if plan.report is not None:
+        page_file.write(plan.report, page(found))
+    return found
+
+
+def _compare(spark: SparkSession, plan: ComparePlan, tell: Callable[[str], None]) -> Comparison:
+    clock = SystemClock()
+    begun_s = clock.monotonic_s()
+    a, b = plan.sides
+    secret = mask_secret.secret_of_job(plan.operations, os.environ, None)
+    wanted_rows = compare_sides.Rows(plan.rules, plan.operations, secret)
+    sides = [
+        compare_sides.opened(spark, a, 0, wanted_rows, b.topic),
+        compare_sides.opened(spark, b, 1, wanted_rows, a.topic),
+    ]
+    partitions = max(side.partitions for side in sides)
+    task = Task(plan.rules, secrets.randbits(64), compare_digests.buckets_for(partitions))
+    tell("reading both")
+    digests = compare_sides.digests(spark, sides, task)
+    runs_of_a, runs_of_b = (
+        compare_digests.by_partition(run for run in digests if run.side == number)
+        for number in (0, 1)
+    )
+    wanted = differing(runs_of_a, runs_of_b, plan.rules)
+    told: Mapping[str, Any] = {"counts": [], "fields": {}, "examples": []}
+    if wanted:
+        tell("reading what differs")
+        told = _differences(spark, sides, task, wanted, plan.examples)
+    return Comparison(
+        a.where,
+        b.where,
+        plan.rules.ignored,
+        _partitions(sides, runs_of_a, runs_of_b, told["counts"]),
+        dict(told["fields"]),
+        tuple(map(_example, told["examples"])),
+        clock.monotonic_s() - begun_s,
+    )
+
+
+def differing(a: Runs, b: Runs, rules: CompareRules) -> Wanted:
+    """Return the buckets whose digests differ, or whose order the digests do not tell.
+
+    Args:
+        a: of the one side.
+        b: of the other one.
+        rules: what counts.
+    """
+    by_place = {
+        partition: _differ(a.get(partition), b.get(partition), with_order=rules.order)
+        for partition in sorted(a.keys() | b.keys())
+    }
+    if rules.partition:
+        return {place: buckets for place, buckets in by_place.items() if buckets}
+    if not any(by_place.values()):
+        return {}
+    all_of_a, all_of_b = compare_digests.total(a.values()), compare_digests.total(b.values())
+    numbers = sorted(all_of_a.keys() | all_of_b.keys())
+    nothing = BucketDigest()
+    found = [
+        number
+        for number in numbers
+        if all_of_a.get(number, nothing)._replace(order=(0, 0))
+        != all_of_b.get(number, nothing)._replace(order=(0, 0))
+    ]
+    if rules.order:
+        found = sorted({*found, *(number for buckets in by_place.values() for number in buckets)})
+    return {EVERYWHERE: found} if found else {}
+
+
+def _differ(a: RunDigest | None, b: RunDigest | None, *, with_order: bool) -> list[int]:
+    """Return the buckets in which two runs of a partition differ."""
+    of_a, of_b = (({} if run is None else run.buckets) for run in (a, b))
+    is_ordered = all(run is None or run.is_ordered for run in (a, b))
+    nothing = BucketDigest()
+    found = []
+    for number in sorted(of_a.keys() | of_b.keys()):
+        first, second = of_a.get(number, nothing), of_b.get(number, nothing)
+        if not with_order:
+            first, second = first._replace(order=(0, 0)), second._replace(order=(0, 0))
+        if first != second or (with_order and not is_ordered):
+            found.append(number)
+    return found
+
+
+def _differences(
+    spark: SparkSession, sides: Sequence[OpenSide], task: Task, wanted: Wanted, examples: int
+) -> Mapping[str, Any]:
+    rows = compare_sides.rows(spark, sides, task, wanted)
+    found = compared.differences(
+        rows,
+        with_order=task.rules.order,
+        compared=task.rules.columns,
+        tasks=_TASKS_A_CORE * spark.sparkContext.defaultParallelism,
+    )
+    with tempfile.TemporaryDirectory(prefix="minibroker-compare-") as directory:
+        result = Path(directory, "differences.json")
+        writer = found.write.format(compare_source.FORMAT).options(
+            work=compare_source.DIFFERENCES, examples=str(examples), result=str(result)
+        )
+        writer.mode("append").save()
+        told: Mapping[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+    return told
+
+
+def _partitions(
+    sides: Sequence[OpenSide], a: Runs, b: Runs, counts: Sequence[Sequence[Any]]
+) -> tuple[PartitionComparison, ...]:
+    numbers = {(kind, partition): number for kind, partition, number in counts}
+    there = {*a, *b, *range(max(side.partitions for side in sides))}
+    return tuple(
+        PartitionComparison(
+            partition,
+            _facts(sides[0], a.get(partition), partition),
+            _facts(sides[1], b.get(partition), partition),
+            **{kind.field: numbers.get((kind.name, partition), 0) for kind in DIFFERENCES},
+        )
+        for partition in sorted(there)
+    )
+
+
+def _facts(side: OpenSide, run: RunDigest | None, partition: int) -> SideFacts | None:
+    if run is None:
+        # An archive has no word about partitions without records.
+        return SideFacts() if side.archived is not None or partition < side.partitions else None
+    times = (run.first_ms, run.last_ms) if run.first_ms >= 0 else (None, None)
+    return SideFacts(run.records, run.first_offset, run.last_offset, *times)
+
+
+def _example(row: Sequence[Any]) -> Example:
+    kind, partition_a, offset_a, partition_b, offset_b, fields, key = row
+    return Example(
+        kind,
+        None if partition_a < 0 else (partition_a, offset_a),
+        None if partition_b < 0 else (partition_b, offset_b),
+        None if key == "null" else key_text(bytes.fromhex(key)),
+        tuple(fields.split(",")) if fields else (),
+    )
+
+
+def key_text(key: bytes) -> str:
+    """Return a key for people: its text, or its bytes in hexadecimal; cut if it goes on."""
+    shown = key[:KEY_BYTES_SHOWN]
+    text = shown.decode("utf-8", "backslashreplace")
+    if not text.isprintable():
+        text = f"0x{shown.hex()}"
+    return f"{text}…" if len(key) > KEY_BYTES_SHOWN else text

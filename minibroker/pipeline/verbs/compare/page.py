@@ -1,0 +1,92 @@
+"""A comparison as one HTML page, in the manner of `inspect.page`: it loads nothing."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from minibroker.pipeline.cli.svg import Bar, bars
+from minibroker.pipeline.quantities import number
+from minibroker.pipeline.verbs.compare.facts import EQUAL, KINDS
+from minibroker.pipeline.verbs.compare.text import shown_partitions
+from minibroker.pipeline.verbs.compare.words import example, findings, offsets, times, verdict
+from minibroker.pipeline.verbs.inspect.page import figure, head_of, html_table
+
+if TYPE_CHECKING:
+    from minibroker.pipeline.verbs.compare.facts import Comparison, RecordKind
+
+
+def page(found: Comparison) -> str:
+    """Return the whole page."""
+    ignored = f" {' and '.join(found.ignored).capitalize()} did not count." if found.ignored else ""
+    said = [verdict(found), *findings(found)]
+    items = "".join(
+        f"<li>{escape(sentence)}</li>"
+        if found.is_same
+        else f'<li class="warn">{escape(sentence)}</li>'
+        for sentence in said
+    )
+    parts = [
+        head_of("Two sides compared"),
+        f'<p class="soft">A is {escape(found.a)}, B is {escape(found.b)}.{ignored} '
+        "All times are UTC.</p></header><main><section>",
+        _figures(found),
+        f'<ul class="said">{items}</ul>',
+        _plot(found),
+        _partitions(found),
+        html_table(
+            "Examples, as partition@offset",
+            ["Difference", "In A", "In B", "Key", "Differs in"],
+            [example(shown) for shown in found.examples],
+            words=["Key", "Differs in"],
+        ),
+        "</section></main></body></html>\n",
+    ]
+    return "\n".join(parts)
+
+
+def _figures(found: Comparison) -> str:
+    told = [
+        ("Records of A", found.records("a")),
+        ("Records of B", found.records("b")),
+        *((_title(kind), found.total(kind.field)) for kind in KINDS),
+    ]
+    cells = "".join(f"<div><dt>{name}</dt><dd>{number(value)}</dd></div>" for name, value in told)
+    return f'<dl class="facts">{cells}</dl>'
+
+
+def _title(kind: RecordKind) -> str:
+    return kind.words[0].upper() + kind.words[1:]
+
+
+def _plot(found: Comparison) -> str:
+    values = [
+        Bar(
+            found.total(kind.field),
+            kind.words,
+            number(found.total(kind.field)),
+            is_marked=kind != EQUAL,
+        )
+        for kind in KINDS
+    ]
+    drawing = bars(values, description="Records that are equal, and those that differ")
+    return f'<div class="grid2">{figure("Records", drawing)}</div>'
+
+
+def _partitions(found: Comparison) -> str:
+    head = ["Partition", "A", "B", *map(_title, KINDS)]
+    head += ["Offsets of A", "Offsets of B", "Times of A", "Times of B"]
+    rows = [
+        [
+            str(part.partition),
+            number(part.a.records) if part.a else "–",
+            number(part.b.records) if part.b else "–",
+            *(number(getattr(part, kind.field)) for kind in KINDS),
+            offsets(part.a),
+            offsets(part.b),
+            times(part.a),
+            times(part.b),
+        ]
+        for part in shown_partitions(found)
+    ]
+    return html_table("Partitions", head, rows)

@@ -1,0 +1,1 @@
+"""`pipeline copy`: topics into topics, with their groups."""

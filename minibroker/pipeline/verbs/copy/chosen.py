@@ -1,0 +1,105 @@
+"""A batch of a copy with operations on its records (`operations.rows`): Spark's rows, not a task's.
+
+The ranges of a batch are read as a frame, chosen and changed, and written like a batch of a replay:
+the same ranges give the same rows in the same tasks, so a repeated batch is written once. Records
+are left out, so no offset is translated.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Observation
+from pyspark.sql import functions as f
+
+from minibroker.pipeline.kafka import schemas
+from minibroker.pipeline.kafka.source.fixed_ranges import read_fixed
+from minibroker.pipeline.offsets import OffsetRange
+from minibroker.pipeline.operations import frames as operated
+from minibroker.pipeline.tables.table import BatchId
+from minibroker.pipeline.verbs.copy.task import whole_ranges
+from minibroker.pipeline.verbs.replay import rows as replayed
+from minibroker.pipeline.verbs.replay.source import ReplaySource
+from minibroker.pipeline.verbs.replay.writer import aside_metrics, write_once
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+
+    from minibroker.pipeline.spark.dead_letters import BadDates
+    from minibroker.pipeline.verbs.copy.plan import CopyPlan
+    from minibroker.pipeline.verbs.copy.targets import CopyTargets
+
+
+class ChosenBatchWriter:
+    """The function that Spark calls with each batch of ranges."""
+
+    def __init__(
+        self,
+        plan: CopyPlan,
+        targets: CopyTargets,
+        name: str,
+        *,
+        secret: bytes,
+        bad_dates: BadDates | None,
+    ) -> None:
+        """Args:
+        plan: of the job, with the operations of its first run.
+        targets: the topics to write to.
+        name: of this copy, the same after a restart: the sink's markers are under it.
+        secret: of the hashes of masks.
+        bad_dates: of `dead_letters.bad_dates`; None: records are copied, whatever their date.
+        """
+        self._bad_dates = bad_dates
+        self._plan = plan
+        self._sink = plan.target.writer_options()
+        self._targets = targets
+        self._name = name
+        self._secret = secret
+        self._run = str(uuid.uuid4())
+        self.metrics: dict[int, Mapping[str, int]] = {}
+        """Number of a batch → its metrics of `operations.rows`, until the caller removes them."""
+
+    def write(self, batch: DataFrame, number: int) -> None:
+        """Copy the ranges in `batch`. Raises PipelineError, in the text of Spark's exception."""
+        plan = self._plan
+        ranges = whole_ranges(OffsetRange(*row) for row in batch.collect())
+        if not ranges:
+            return
+        names = {span.topic: plan.target_of(span.topic) for span in ranges}
+        self._targets.ensure(names)
+        spark = batch.sparkSession
+        spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would choose the tasks anew
+        spark.dataSource.register(ReplaySource)
+        given = {
+            **plan.kafka.options(),
+            "includeHeaders": "true",
+            "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
+        }
+        read = read_fixed(spark, given, ranges, plan.kafka.source)
+        counted = Observation()
+        wanted = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
+        writers = replayed.writers_of(ranges)
+        bad_dates, set_aside = self._bad_dates, 0
+        now = None if bad_dates is None else f.timestamp_millis(f.lit(bad_dates.now_ms(number)))
+        chosen = operated.chosen(read, plan.operations, now=now)
+        placed = replayed.within(chosen, wanted, writers)
+        if bad_dates is not None:
+            good = bad_dates.without(placed, BatchId(self._name, number))
+            placed, set_aside = good.rows, good.bad
+        rows = operated.changed(placed, plan.operations, self._secret, counted)
+        written = replayed.to_write(
+            rows, keep_timestamps=True, keep_partitions=plan.keeps_partitions, renamed=names
+        )
+        options = {**self._sink, "tasks": str(writers)}
+        write_once(
+            written,
+            options,
+            name=self._name,
+            run=self._run,
+            number=number,
+            max_rate=plan.max_rate,
+        )
+        self.metrics[number] = {**counted.get, **aside_metrics(bad_dates, set_aside)}

@@ -1,0 +1,109 @@
+"""Consumer groups follow a copy: their committed offsets, translated, in the target cluster.
+
+As MirrorMaker 2 does it (`MirrorCheckpointTask`): only a group that is not active in the target
+gets offsets, they are never ahead of what is copied, and none ever goes back.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.kafka import options as source_options
+from minibroker.pipeline.kafka.groups import DEAD, groups_of
+from minibroker.pipeline.kafka.sink.marker import is_marker_group
+from minibroker.pipeline.kafka.source.reader import read_range
+from minibroker.pipeline.offsets import OffsetRange, TopicPartition
+from minibroker.pipeline.quantities import counted
+from minibroker.pipeline.spark.progress import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from minibroker.pipeline.kafka.groups import Groups
+    from minibroker.pipeline.offsets import Offsets
+    from minibroker.pipeline.plan import Kafka
+    from minibroker.pipeline.verbs.copy.offset_map import TranslatedOffsets
+    from minibroker.pipeline.verbs.copy.plan import CopyPlan
+
+_IDLE: Final = ("empty", DEAD)
+
+
+def let_follow(plan: CopyPlan, to: Kafka, known: TranslatedOffsets) -> list[Note]:
+    """Write the offsets of the plan's groups into the target, and return a note for each group.
+
+    `to` is the plan's target, whose file is read only once in a job.
+
+    Raises:
+        PipelineError: a cluster does not answer or refuses.
+    """
+    try:
+        source, target = groups_of(plan.kafka), groups_of(to)
+        return [_moved(plan, known, source, target, group) for group in chosen(plan, source)]
+    except PipelineError as error:
+        raise PipelineError(f"groups cannot be copied: {error}") from error
+
+
+def chosen(plan: CopyPlan, source: Groups) -> list[str]:
+    """Return the groups that are named, and those of the source that match, without markers."""
+    if plan.groups_pattern is None:
+        return list(plan.groups)
+    wanted = re.compile(plan.groups_pattern)
+    found = {name for name in source.states() if not is_marker_group(name)}
+    return sorted({*plan.groups, *(name for name in found if wanted.fullmatch(name))})
+
+
+def _moved(
+    plan: CopyPlan, known: TranslatedOffsets, source: Groups, target: Groups, group: str
+) -> Note:
+    if (busy := _busy(target, group)) is not None:
+        return busy  # before the offsets are looked for, which may read records
+    moves: Offsets = {}
+    for where, offset in source.offsets_of(group).items():
+        translated = known.translated(where, offset, _counter(plan, where))
+        if translated is not None:
+            moves[TopicPartition(plan.target_of(where.topic), where.partition)] = translated
+    moves = forward(moves, target.offsets_of(group))
+    if moves:
+        if (busy := _busy(target, group)) is not None:
+            return busy
+        target.commit(group, moves)
+    return Note(
+        f"group {group} has {counted(len(moves), 'new offset')} in the target",
+        {"group": group, "moved_offsets": len(moves)},
+    )
+
+
+def _busy(target: Groups, group: str) -> Note | None:
+    """Return what is told of a group with members in the target, None without. Raises
+    PipelineError.
+    """
+    state = target.state_of(group)
+    if state in _IDLE:
+        return None
+    return Note(
+        f"group {group} is {state} in the target: its offsets stay",
+        {"group": group, "moved_offsets": 0, "state": state},
+    )
+
+
+def forward(moves: Offsets, there: Offsets) -> Offsets:
+    """Return the moves without those that would bring a group back, or leave it where it is."""
+    return {where: offset for where, offset in moves.items() if there.get(where, -1) < offset}
+
+
+def _counter(plan: CopyPlan, where: TopicPartition) -> Callable[[int, int], int]:
+    """Return a function that counts the records of the source between two offsets."""
+
+    def count(start: int, end: int) -> int:
+        given = {**plan.kafka.options(), "subscribe": where.topic, "failOnDataLoss": "false"}
+        options = source_options.parse(given, streaming=False)
+        return rows_in(read_range(options, OffsetRange(*where, start, end)))
+
+    return count
+
+
+def rows_in(batches: Iterable[object]) -> int:
+    """Return the number of rows of Arrow batches."""
+    return sum(getattr(batch, "num_rows", 0) for batch in batches)

@@ -1,0 +1,301 @@
+"""`copy`: topics → topics of this or another cluster, each record exactly once.
+
+The source is a stream of ranges of offsets, so that Spark's checkpoint has a range before it is
+copied. Each batch is copied by tasks that read and write (`copy.writer`). Consumer groups follow
+behind the records (`copy.groups`).
+
+    ranges ─► checkpoint ─► tasks: read, write in a transaction ─► offset map ─► groups
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import uuid
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from minibroker.pipeline.checkpoints import job_directory
+from minibroker.pipeline.checkpoints.checkpoint_files import start_query, timed
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.explain import explained
+from minibroker.pipeline.files.file_system import files_of, files_with
+from minibroker.pipeline.kafka import preflight
+from minibroker.pipeline.kafka.sink.begun_batches import check_not_older
+from minibroker.pipeline.kafka.source import frames as sources
+from minibroker.pipeline.kafka.source.frames import RATED_BATCH_S
+from minibroker.pipeline.operations.frames import check_condition, chosen
+from minibroker.pipeline.operations.rows import source_options
+from minibroker.pipeline.options.shared import pause_option, trigger_of
+from minibroker.pipeline.plan import join
+from minibroker.pipeline.spark import dead_letters, topic_identity
+from minibroker.pipeline.spark.checked_places import CheckedPlaces
+from minibroker.pipeline.spark.first_records import records_ahead
+from minibroker.pipeline.spark.job_operations import begin_operations, check_operations
+from minibroker.pipeline.spark.outcome import Outcome
+from minibroker.pipeline.spark.progress import Note
+from minibroker.pipeline.spark.repeating import repeated
+from minibroker.pipeline.spark.running import Watch, run_started
+from minibroker.pipeline.spark.skipped_offsets import SkippedOffsets, noting_skips
+from minibroker.pipeline.spark.topic_identity import Place
+from minibroker.pipeline.verbs.copy.chosen import ChosenBatchWriter
+from minibroker.pipeline.verbs.copy.groups import let_follow
+from minibroker.pipeline.verbs.copy.offset_map import OffsetMapFiles
+from minibroker.pipeline.verbs.copy.targets import CopyTargets, too_few
+from minibroker.pipeline.verbs.copy.writer import CopyBatchWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from minibroker.pipeline.files.file_system import FileSystem
+    from minibroker.pipeline.kafka.preflight import ClusterTopics
+    from minibroker.pipeline.plan import Kafka
+    from minibroker.pipeline.spark.dead_letters import BadDates
+    from minibroker.pipeline.spark.progress import Progress
+    from minibroker.pipeline.verbs.copy.offset_map import TranslatedOffsets
+    from minibroker.pipeline.verbs.copy.plan import CopyPlan
+
+GROUPS_EVERY_S: Final = 60.0
+"""Time between two looks at the groups (MirrorMaker 2's `sync.group.offsets.interval.seconds`)."""
+_OF_TARGETS: Final = "targets"
+"""Directory of the ids of the target's topics, beside those of the source's."""
+
+
+def check(plan: CopyPlan, spark: SparkSession | None = None) -> list[str]:
+    """Return the topics to copy now.
+
+    Args:
+        plan: what was asked for.
+        spark: needed for a checkpoint that is a URL; without it such a directory is not checked.
+
+    Raises:
+        PipelineError: no broker, a missing topic, a copy onto itself, the checkpoint of another
+            job, a target with fewer partitions.
+    """
+    here, there = preflight.ask(plan.kafka), preflight.ask(plan.target)
+    topics = preflight.chosen_topics(here, plan.topics, plan.pattern)
+    _check_names(plan, here, there, topics)
+    if plan.keeps_partitions:
+        for topic in topics:
+            target, wanted = plan.target_of(topic), here.partitions[topic]
+            if there.partitions.get(target, wanted) < wanted:
+                raise PipelineError(too_few(topic, wanted, target, there.partitions[target]))
+    files = files_of(plan.checkpoint_directory, spark)
+    if files is not None:
+        found = _claim_of(plan, files)
+        job_directory.check_job(plan.checkpoint_directory, found, job_of(plan, here, there))
+        check_operations(plan.operations, plan.checkpoint_directory, found, in_result=False)
+        topic_identity.check(plan, _place(plan, files), here, topics)
+        _check_targets(plan, files, there, topics)
+    dead_letters.check(plan.dead_letters, there, spark)
+    return topics
+
+
+def _check_names(
+    plan: CopyPlan, here: ClusterTopics, there: ClusterTopics, topics: Sequence[str]
+) -> None:
+    """Raise PipelineError for a copy that would read what it writes."""
+    if here.cluster_id != there.cluster_id:
+        return
+    for topic in topics:
+        target = plan.target_of(topic)
+        if target in topics:
+            raise PipelineError(
+                f"topic {topic!r} would be copied into {target!r}, which is read, in the same "
+                "cluster: give --to-topic or --prefix, or another cluster with --to-bootstrap"
+            )
+        if plan.pattern is not None and re.fullmatch(plan.pattern, target):
+            raise PipelineError(
+                f"the copy {target!r} matches --pattern {plan.pattern} in the same cluster, so "
+                "copies would be copied again: change the pattern or the prefix"
+            )
+
+
+def _check_targets(
+    plan: CopyPlan, files: FileSystem, there: ClusterTopics, topics: Iterable[str]
+) -> None:
+    known = topic_identity.read_ids(files, join(plan.checkpoint_directory, _OF_TARGETS))
+    targets = [plan.target_of(topic) for topic in topics]
+    gone = sorted(
+        target for target in targets if target in known and target not in there.partitions
+    )
+    now = preflight.topic_ids(plan.target, [name for name in targets if name in there.partitions])
+    if anew := [*gone, *topic_identity.recreated(known, now)]:
+        raise PipelineError(
+            f"{plan.checkpoint_directory} belongs to a copy into a topic {anew[0]!r} that is gone: "
+            "give another directory with --checkpoint to copy into a new one"
+        )
+
+
+def _claim_of(plan: CopyPlan, files: FileSystem) -> Mapping[str, str]:
+    last = job_directory.last_begun(files, plan.checkpoint)
+    return job_directory.claim_of(files, plan.checkpoint_directory, last, in_result=False)
+
+
+def job_of(plan: CopyPlan, here: ClusterTopics, there: ClusterTopics) -> Mapping[str, str]:
+    """Return the settings that must be the same in every run with one checkpoint."""
+    return {
+        "job": "copy",
+        "source": here.cluster_id,
+        "target": there.cluster_id,
+        "copies": plan.target_of("TOPIC"),
+        "partitions": "kept" if plan.keeps_partitions else "by key",
+    }
+
+
+def _place(plan: CopyPlan, files: FileSystem) -> Place:
+    return Place(files, plan.checkpoint_directory, plan.checkpoint)
+
+
+def run(
+    spark: SparkSession,
+    plan: CopyPlan,
+    *,
+    progress: Progress | None = None,
+    note: Callable[[Note], None] | None = None,
+    stop: threading.Event | None = None,
+) -> Outcome:
+    """Copy all records that exist now, or with `follow` go on until `stop` is set.
+
+    Raises:
+        PipelineError: it cannot be done.
+    """
+    files = files_with(spark, plan.checkpoint_directory)
+    topics = check(plan, spark)
+    tell = note or (lambda _: None)
+    try:
+        ids, target = preflight.topic_ids(plan.kafka, topics), plan.target
+        directory, place = plan.checkpoint_directory, _place(plan, files)
+        claim = _claim_of(plan, files)
+        settled = begin_operations(plan.operations, files, directory, claim, in_result=False)
+        plan = plan._replace(operations=settled.operations)
+        check_condition(spark, plan.operations)
+
+        def chosen_ahead() -> DataFrame:
+            ahead = records_ahead(spark, plan.kafka, reader_options(plan), place)
+            return chosen(ahead, plan.operations)
+
+        places_met = CheckedPlaces(plan.operations, settled.secret, files, directory)
+        if not places_met.begin(chosen_ahead, plan.batch_rows, stop=stop, waits=plan.follow):
+            return Outcome(was_stopped=stop is not None and stop.is_set())
+        whole = {
+            **job_of(plan, preflight.ask(plan.kafka), preflight.ask(target)),
+            **settled.identity,
+        }
+        named = {**whole, "name": f"copy-{uuid.uuid4()}"}
+        job_directory.write_job(files, directory, named, claim)
+        topic_identity.begin(plan, place, ids)
+        targets = CopyTargets(plan.kafka, target, note, keeps_partitions=plan.keeps_partitions)
+        targets.ensure({topic: plan.target_of(topic) for topic in topics})
+        _keep_targets(plan, files, topics)
+        name = job_directory.read_job(files, directory)["name"]
+        places = OffsetMapFiles(files, directory)
+        options = {**reader_options(plan), "topicIds": json.dumps(ids)}
+        writer: CopyBatchWriter | ChosenBatchWriter
+        if plan.chooses:
+            bad_dates = _bad_dates(spark, plan, files)
+            writer = ChosenBatchWriter(
+                plan, targets, name, secret=settled.secret, bad_dates=bad_dates
+            )
+        else:
+            writer = CopyBatchWriter(plan, options, targets, places, name)
+        skipped = SkippedOffsets()
+        if not plan.fail_on_data_loss:
+            progress = noting_skips(plan.kafka, place, skipped, note, progress)
+        if plan.pattern is not None:
+            progress = topic_identity.noting(plan, place, ids, progress)
+        with _groups_meanwhile(plan, target, places.map, tell):
+            check_not_older(plan.target.writer_options(), name, files, plan.checkpoint)
+            outcome = run_started(lambda: _start(spark, plan, options, writer, progress), stop)
+        for told in let_follow(plan, target, places.map) if plan.has_groups else ():
+            tell(told)
+        return settled.told(outcome._replace(skipped_offsets=skipped.offsets))
+    except Exception as error:
+        raise explained(error) from error
+
+
+def _bad_dates(spark: SparkSession, plan: CopyPlan, files: FileSystem) -> BadDates | None:
+    return dead_letters.bad_dates(
+        spark,
+        plan.dead_letters,
+        plan.target,
+        files=files,
+        checkpoint=plan.checkpoint,
+        hides=plan.operations.changes,
+    )
+
+
+def _keep_targets(plan: CopyPlan, files: FileSystem, topics: Iterable[str]) -> None:
+    ids = preflight.topic_ids(plan.target, [plan.target_of(topic) for topic in topics])
+    known = {name: found for name, found in ids.items() if found}
+    topic_identity.write_ids(files, join(plan.checkpoint_directory, _OF_TARGETS), known)
+
+
+def _start(
+    spark: SparkSession,
+    plan: CopyPlan,
+    options: Mapping[str, str],
+    writer: CopyBatchWriter | ChosenBatchWriter,
+    progress: Progress | None,
+) -> Watch:
+    stream = timed(
+        sources.stream_ranges(spark, options).writeStream.foreachBatch(writer.write),
+        available_now=not plan.follow,
+        trigger=trigger_of(plan.every_ms, plan.kafka.source),
+    )
+    query = start_query(spark, stream, plan.checkpoint)
+    if isinstance(writer, ChosenBatchWriter):
+        metrics = writer.metrics
+        return Watch(
+            query,
+            progress,
+            rows_of=lambda found: 0,
+            metrics_of=lambda found: metrics.pop(found["batchId"], {}),
+        )
+    rows = writer.rows
+    return Watch(query, progress, rows_of=lambda found: rows.pop(found["batchId"], 0))
+
+
+def reader_options(plan: CopyPlan) -> dict[str, str]:
+    """Return the options of the source: every record from the first on.
+
+    At a limited rate a batch lasts about RATED_BATCH_S: brokers abort transactions that last long.
+    """
+    chosen = {"subscribePattern": plan.pattern} if plan.pattern else {}
+    rated = {}
+    if plan.max_rate is not None:
+        rated["maxBytesPerTrigger"] = str(plan.max_rate * RATED_BATCH_S)
+    return {
+        **plan.kafka.options(),
+        **(chosen or {"subscribe": ",".join(plan.topics)}),
+        "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": str(plan.batch_rows),
+        **rated,
+        **pause_option(plan.every_ms),
+        "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
+        **source_options(plan.operations),
+    }
+
+
+@contextmanager
+def _groups_meanwhile(
+    plan: CopyPlan, target: Kafka, known: TranslatedOffsets, tell: Callable[[Note], None]
+) -> Iterator[None]:
+    """Let groups follow once a minute while a copy goes on; a failure is told and tried again."""
+    if not (plan.follow and plan.has_groups):
+        yield
+        return
+
+    def follow() -> None:
+        try:
+            for told in let_follow(plan, target, known):
+                if told.fields["moved_offsets"]:
+                    tell(told)
+        except PipelineError as error:
+            tell(Note(f"{error}; tried again in a minute", {"warning": str(error)}))
+
+    with repeated(GROUPS_EVERY_S, follow):
+        yield

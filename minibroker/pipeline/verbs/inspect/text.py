@@ -1,0 +1,154 @@
+"""An inspection as text for a terminal: a table for each topic, with sentences below."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import TYPE_CHECKING, Final
+
+from minibroker.pipeline.quantities import counted, duration, moment, number, percent, size
+from minibroker.pipeline.verbs.inspect.words import findings, ratio, share
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minibroker.pipeline.verbs.inspect.facts import Inspection, TopicFacts
+
+
+WIDTH: Final = 100
+"""Most characters of a line; only a table of large numbers is wider."""
+
+
+def text(inspection: Inspection) -> str:
+    """Return the whole text, with a newline at the end."""
+    parts = [_topic(topic) for topic in inspection.topics]
+    if not parts:
+        return f"{inspection.subject} holds no topics.\n"
+    return "\n\n".join(parts) + "\n"
+
+
+def _topic(topic: TopicFacts) -> str:
+    lines = [*_wrapped(summary(topic)), ""]
+    rows = [
+        (
+            "partition",
+            "records",
+            "share",
+            "bytes",
+            "offsets",
+            "keys",
+            "out of order",
+            "last record, UTC",
+        )
+    ]
+    rows += [
+        (
+            str(partition.partition),
+            number(partition.records),
+            f"{share(partition, topic):.2f}x",
+            size(partition.size_bytes),
+            f"{partition.first_offset}..{partition.last_offset}" if partition.records else "-",
+            number(partition.keys),
+            number(partition.out_of_order),
+            "-" if partition.last_ms is None else moment(partition.last_ms),
+        )
+        for partition in topic.partitions
+    ]
+    lines += table(rows)
+    if topic.codecs:
+        lines += ["", *table(_codecs(topic))]
+    if topic.groups:
+        lines += ["", *table(_groups(topic))]
+    lines.append("")
+    for finding in findings(topic):
+        lines += _wrapped(f"{'!' if finding.is_warning else '-'} {finding.text}")
+    return "\n".join(lines)
+
+
+def _wrapped(sentence: str) -> list[str]:
+    """Return a sentence wrapped at words; its later lines are indented."""
+    return wrap(sentence, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def summary(topic: TopicFacts) -> str:
+    """Return one line about a topic: its name, its size, its first and last time."""
+    said = [
+        f"{topic.topic}: {counted(topic.records, 'record')}",
+        f"{size(topic.size_bytes)} of keys and values",
+        counted(len(topic.partitions), "partition"),
+    ]
+    if topic.smallest_bytes == topic.largest_bytes:
+        said += [f"each of {size(topic.largest_bytes)}"] if topic.records > 1 else []
+    elif topic.records:
+        said.append(
+            f"sizes {number(topic.smallest_bytes)} to {number(topic.largest_bytes)} bytes, "
+            f"half of them up to {number(topic.median_bytes)}"
+        )
+    if topic.first_ms is not None and topic.last_ms is not None:
+        span_ms = topic.last_ms - topic.first_ms
+        said.append(f"{duration(span_ms)} from " if span_ms else "of ")
+        said[-1] += f"{moment(topic.first_ms)} UTC"
+    return ", ".join(said)
+
+
+def _codecs(topic: TopicFacts) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [("codec", "format", "batches", "records", "stored", "unfolded")]
+    rows += [
+        (
+            codec.codec,
+            f"v{codec.magic}",
+            number(codec.batches),
+            number(codec.records),
+            size(codec.size_bytes),
+            size(codec.record_bytes),
+        )
+        for codec in topic.codecs
+    ]
+    if len(topic.codecs) > 1:
+        rows.append(
+            (
+                "all",
+                "",
+                "",
+                "",
+                size(topic.stored_bytes),
+                f"{size(topic.unfolded_bytes)} ({ratio(topic)}x)",
+            )
+        )
+    return rows
+
+
+def _groups(topic: TopicFacts) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [
+        ("group", "state", "lag", "of the topic", "partitions never read")
+    ]
+    rows += [
+        (
+            group.group,
+            group.state,
+            number(group.lag),
+            percent(group.lag, topic.records) if group.lag <= topic.records else "-",
+            number(group.without_offset),
+        )
+        for group in topic.groups
+    ]
+    return rows
+
+
+def table(rows: Sequence[Sequence[str]], *, left: int = 1, words: Sequence[str] = ()) -> list[str]:
+    """Return lines with columns as wide as their widest cell, right-aligned but for texts.
+
+    Args:
+        rows: cells, first those of the head.
+        left: so many columns from the left hold text and not numbers.
+        words: titles of further columns that hold text.
+    """
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if column < left or rows[0][column] in words else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  " + "  ".join(cells).rstrip())
+    lines.insert(1, "  " + "  ".join("-" * width for width in widths))
+    return lines

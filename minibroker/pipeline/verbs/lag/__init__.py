@@ -1,0 +1,1 @@
+"""`pipeline lag`: how far groups and jobs are behind, and since when."""

@@ -1,0 +1,1 @@
+"""`pipeline maintain`: small files of an archive merged, old versions dropped."""

@@ -1,0 +1,1 @@
+"""`pipeline replay`: archived records into a topic, in their order and at their pace."""

@@ -1,0 +1,297 @@
+"""`replay`: an archive's files → topic, each record exactly once, in order within a partition.
+
+The streaming source (`replay.source`) returns ranges of offsets of the archived topics. Spark
+writes the ranges of a batch into the checkpoint before the batch runs. This job reads these ranges
+from the files and writes them with the exactly-once sink, whose transactions carry the number of
+the batch. After a kill the next run gets the same ranges under the same number again, and the sink
+skips the parts that it has written.
+
+    index of the files ─► ranges due ─► checkpoint ─► rows of the ranges, sorted ─► transactions
+"""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minibroker.pipeline import offsets
+from minibroker.pipeline.checkpoints import job_directory
+from minibroker.pipeline.checkpoints.checkpoint_files import start_query, timed
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.explain import explained
+from minibroker.pipeline.files.file_system import files_of, files_with
+from minibroker.pipeline.kafka import preflight
+from minibroker.pipeline.kafka.sink.begun_batches import check_not_older
+from minibroker.pipeline.kafka.source.frames import RATED_BATCH_S
+from minibroker.pipeline.operations.frames import check_condition
+from minibroker.pipeline.plan import join
+from minibroker.pipeline.quantities import counted
+from minibroker.pipeline.spark import dead_letters
+from minibroker.pipeline.spark.checked_places import CheckedPlaces
+from minibroker.pipeline.spark.job_operations import begin_operations, check_operations
+from minibroker.pipeline.spark.outcome import Outcome
+from minibroker.pipeline.spark.progress import Note
+from minibroker.pipeline.spark.running import Watch, run_started
+from minibroker.pipeline.spark.topic_identity import read_ids, recreated, write_ids
+from minibroker.pipeline.tables import archived_files
+from minibroker.pipeline.verbs.replay.indexed_archive import indexed
+from minibroker.pipeline.verbs.replay.plan import ReplayPlan
+from minibroker.pipeline.verbs.replay.source import ReplaySource
+from minibroker.pipeline.verbs.replay.target import (
+    KEPT_FOR_EVER,
+    ReplayTarget,
+    archived_partitions,
+    create,
+    expiry_note,
+)
+from minibroker.pipeline.verbs.replay.writer import FORMAT, ReplayBatchWriter
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from minibroker.pipeline.files.file_system import FileSystem
+    from minibroker.pipeline.spark.progress import Progress
+    from minibroker.pipeline.verbs.replay.index import ReplayIndex
+    from minibroker.pipeline.verbs.replay.indexed_archive import IndexedArchive
+
+_PACED_TRIGGER = "1 second"
+
+
+def check(plan: ReplayPlan, spark: SparkSession | None = None) -> ReplayTarget:
+    """Return the topic to write to, as it is or as it will be made.
+
+    Raises:
+        PipelineError: no broker, no archive; the checkpoint of another replay, or of records of
+            another topic of that name.
+    """
+    cluster = preflight.ask(plan.kafka)
+    there = cluster.partitions.get(plan.to_topic)
+    dead_letters.check(plan.dead_letters, cluster, spark)
+    files, checkpoints = files_of(plan.archive, spark), files_of(plan.checkpoint, spark)
+    if files is not None:
+        archived_files.format_of(files, plan.archive)
+        archived_files.kept_bytes(files, plan.archive)
+    if checkpoints is not None:
+        _check_checkpoint(plan, checkpoints, is_there=there is not None)
+        found = _claim_of(plan, checkpoints)
+        check_operations(plan.operations, plan.checkpoint, found, in_result=False)
+    if files is not None and checkpoints is not None:
+        _check_same_topics(plan, files, checkpoints)
+    if there is not None:
+        return ReplayTarget(there, is_there=True)
+    known = 0 if files is None else archived_partitions(files, plan.archive, plan.topics)
+    return ReplayTarget(known, is_there=False)
+
+
+def _claim_of(plan: ReplayPlan, checkpoints: FileSystem) -> Mapping[str, str]:
+    last = job_directory.last_begun(checkpoints, join(plan.checkpoint, "checkpoint"))
+    return job_directory.claim_of(checkpoints, plan.checkpoint, last, in_result=False)
+
+
+def job_of(plan: ReplayPlan) -> Mapping[str, str]:
+    """Return the settings that must be the same in every run with one checkpoint."""
+    return {
+        "job": "replay",
+        "topic": plan.to_topic,
+        "topic id": preflight.topic_id(plan.kafka, plan.to_topic),
+    }
+
+
+def run(
+    spark: SparkSession,
+    plan: ReplayPlan,
+    *,
+    progress: Progress | None = None,
+    note: Callable[[Note], None] | None = None,
+    stop: threading.Event | None = None,
+) -> Outcome:
+    """Replay the records that are in the archive and not in the checkpoint, until `stop` is set.
+
+    Raises:
+        PipelineError: it cannot be done.
+    """
+    files, checkpoints = files_with(spark, plan.archive), files_with(spark, plan.checkpoint)
+    target = check(plan, spark)
+    settled = begin_operations(
+        plan.operations,
+        checkpoints,
+        plan.checkpoint,
+        _claim_of(plan, checkpoints),
+        in_result=False,
+    )
+    plan = plan._replace(operations=settled.operations)
+    check_condition(spark, plan.operations)
+    try:
+        archive = indexed(spark, plan, files)
+        if target.is_there:
+            _check_fits(plan, archive.replay_index, target.partitions)
+        if _is_complete(plan, checkpoints, archive.replay_index):
+            return Outcome()
+        places = CheckedPlaces(plan.operations, settled.secret, checkpoints, plan.checkpoint)
+        rows = lambda: archive.chosen_rows(spark, plan)  # noqa: E731
+        if not places.begin(rows, plan.batch_rows, stop=stop, waits=False):
+            return Outcome()
+        tell = note or (lambda _: None)
+        if not target.is_there:
+            tell(_make_target(plan, files, archive.replay_index))
+        elif plan.keep_timestamps and (expiry := _expiry_note(plan)) is not None:
+            tell(expiry)
+        name = _begin(plan, files, checkpoints, settled.identity)
+        check_not_older(
+            plan.kafka.writer_options(), name, checkpoints, join(plan.checkpoint, "checkpoint")
+        )
+        bad_dates = dead_letters.bad_dates(
+            spark,
+            plan.dead_letters,
+            plan.kafka,
+            files=checkpoints,
+            checkpoint=join(plan.checkpoint, "checkpoint"),
+            hides=plan.operations.changes,
+        )
+        writer = archive.writer(plan, name, settled.secret, bad_dates)
+        with tempfile.TemporaryDirectory(prefix="minibroker-replay-") as directory:
+            index_file = Path(directory, "index.json")
+            index_file.write_text(archive.replay_index.to_json(), encoding="utf-8")
+            outcome = run_started(
+                lambda: _start(spark, plan, archive, index_file, writer, progress=progress), stop
+            )
+        return settled.told(outcome)
+    except Exception as error:
+        raise explained(error) from error
+
+
+def _begin(
+    plan: ReplayPlan, files: FileSystem, checkpoints: FileSystem, identity: Mapping[str, str]
+) -> str:
+    """Write beside the checkpoint what it belongs to, and return the name of the replay.
+
+    The name is the same after a restart. `identity` is that of the operations.
+    """
+    wanted = {**job_of(plan), **identity, "name": f"replay-{uuid.uuid4()}"}
+    claim = _claim_of(plan, checkpoints)
+    job_directory.write_job(checkpoints, plan.checkpoint, wanted, claim)
+    write_ids(checkpoints, plan.checkpoint, read_ids(files, plan.archive))
+    return job_directory.read_job(checkpoints, plan.checkpoint)["name"]
+
+
+def batch_rows(plan: ReplayPlan, mean_bytes: float) -> int:
+    """Return how many records a batch has, at most: within its limits of records and of bytes.
+
+    At a limited rate a batch lasts about RATED_BATCH_S: brokers abort transactions that last long.
+    """
+    size = plan.batch_bytes
+    if plan.max_rate is not None:
+        size = min(size, plan.max_rate * RATED_BATCH_S)
+    return max(1, min(plan.batch_rows, int(size / max(1.0, mean_bytes))))
+
+
+def _start(
+    spark: SparkSession,
+    plan: ReplayPlan,
+    archive: IndexedArchive,
+    index_file: Path,
+    writer: ReplayBatchWriter,
+    *,
+    progress: Progress | None,
+) -> Watch:
+    index = archive.replay_index
+    spark.dataSource.register(ReplaySource)
+    ranges = (
+        spark.readStream.format(FORMAT)
+        .option("index", str(index_file))
+        .option("rows", str(batch_rows(plan, archive.found.mean_bytes)))
+        .option("speed", "" if plan.speed is None else str(plan.speed))
+        .load()
+    )
+    stream = timed(
+        ranges.writeStream.foreachBatch(writer.write),
+        available_now=plan.speed is None,
+        trigger=_PACED_TRIGGER,
+    )
+    return Watch(
+        start_query(spark, stream, join(plan.checkpoint, "checkpoint")),
+        progress,
+        rows_of=lambda found: 0,
+        metrics_of=lambda found: writer.metrics.pop(found["batchId"], {}),
+        is_done=None if plan.speed is None else lambda found: _is_at_end(found, index),
+    )
+
+
+def _check_checkpoint(plan: ReplayPlan, checkpoints: FileSystem, *, is_there: bool) -> None:
+    found = _claim_of(plan, checkpoints)
+    if not is_there:
+        if found:
+            raise PipelineError(
+                f"{plan.checkpoint} belongs to a replay into a topic {plan.to_topic!r} that is "
+                "gone: give another directory with --checkpoint to replay into a new one"
+            )
+        return
+    job_directory.check_job(plan.checkpoint, found, job_of(plan))
+
+
+def _check_same_topics(plan: ReplayPlan, files: FileSystem, checkpoints: FileSystem) -> None:
+    """Raise PipelineError if a topic of the archive was made anew since the replay began."""
+    anew = recreated(read_ids(checkpoints, plan.checkpoint), read_ids(files, plan.archive))
+    if chosen := [topic for topic in anew if not plan.topics or topic in plan.topics]:
+        raise PipelineError(
+            f"topic {chosen[0]!r} was made anew since the replay of {plan.checkpoint} began, and "
+            f"{plan.archive} has records of both: those of the new one would be left out up to the "
+            "offset that is reached; give another directory with --checkpoint to replay all"
+        )
+
+
+def _make_target(plan: ReplayPlan, files: FileSystem, index: ReplayIndex) -> Note:
+    """Make the topic and return a note about it. Raises PipelineError."""
+    topics = {where.topic for where in index.partitions}
+    partitions = max(archived_partitions(files, plan.archive, topics), _needed_partitions(index))
+    config = KEPT_FOR_EVER if plan.keep_timestamps else {}
+    create(plan.kafka, plan.to_topic, partitions, config, any_time=plan.keep_timestamps)
+    kept = ", and keeps records of any age (retention.ms=-1)" if plan.keep_timestamps else ""
+    return Note(
+        f"topic {plan.to_topic} is made, with {counted(partitions, 'partition')}{kept}",
+        {"created_topic": plan.to_topic, "partitions": partitions, **config},
+    )
+
+
+def _expiry_note(plan: ReplayPlan) -> Note | None:
+    """Return a note if the topic, which exists, deletes old records. Raises PipelineError."""
+    entries = preflight.topic_settings(plan.kafka, plan.to_topic)
+    return expiry_note(plan.to_topic, {entry.name: entry.value for entry in entries})
+
+
+def _needed_partitions(index: ReplayIndex) -> int:
+    return max(where.partition for where in index.partitions) + 1
+
+
+def _check_fits(plan: ReplayPlan, index: ReplayIndex, partitions: int) -> None:
+    if not plan.keep_partitions:
+        return
+    needed = _needed_partitions(index)
+    if needed > partitions:
+        raise PipelineError(
+            f"topic {plan.to_topic!r} has {counted(partitions, 'partition')} and the archive "
+            f"{needed}: add partitions, or leave out --keep-partitions"
+        )
+
+
+def _is_complete(plan: ReplayPlan, checkpoints: FileSystem, index: ReplayIndex) -> bool:
+    """Return whether the last batch that was begun is done and no record follows it."""
+    checkpoint = join(plan.checkpoint, "checkpoint")
+    reached = job_directory.progress_of(checkpoints, checkpoint)
+    if reached is None or not job_directory.is_committed(checkpoints, checkpoint):
+        return False
+    return all(reached.get(where, -1) >= end for where, end in index.ends().items())
+
+
+def _is_at_end(progress: Mapping[str, Any], index: ReplayIndex) -> bool:
+    """Return whether a batch was the last one; a replay at a speed does not end by itself."""
+    (source,) = progress["sources"]
+    found, where = source["endOffset"], "the replay's progress"
+    parse = offsets.from_json if isinstance(found, str) else offsets.from_plain
+    reached = parse(found, where=where)
+    return all(reached.get(partition, -1) >= end for partition, end in index.ends().items())

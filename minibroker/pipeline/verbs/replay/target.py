@@ -1,0 +1,182 @@
+"""The topic that a replay writes to: it exists, or the replay makes it.
+
+A new topic has as many partitions as the archived topic had, partitions without records included.
+So `--keep-partitions` works, and the hash of a key chooses the same partition as before. The
+replication factor and all settings are the cluster's defaults. With `--keep-timestamps` it keeps
+records of any age: a retention of a week would delete an older archive soon after its replay.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import NewPartitions, NewTopic
+
+from minibroker.pipeline.checkpoints import job_directory
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.kafka import preflight
+from minibroker.pipeline.plan import JOB_DIRECTORY, join
+from minibroker.pipeline.quantities import duration
+from minibroker.pipeline.spark.progress import Note
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from minibroker.pipeline.files.file_system import FileSystem
+    from minibroker.pipeline.plan import Kafka
+
+DEFAULT_REPLICATION: Final = -1
+"""Replication factor of a new topic: the cluster's `default.replication.factor` (KIP-464)."""
+PARTITIONS_AT_ONCE: Final = 1_000
+"""Partitions that one request makes. Kafka makes 9,999 at most, and a slow broker has to make these
+before the request times out."""
+RETENTION: Final = "retention.ms"
+KEPT_FOR_EVER: Final = {RETENTION: "-1"}
+"""Setting of a new topic for records with timestamps of their own: retention counts by these."""
+_NO_LIMIT_MS: Final = str(2**63 - 1)
+ANY_TIME: Final = {
+    "message.timestamp.before.max.ms": _NO_LIMIT_MS,
+    "message.timestamp.after.max.ms": _NO_LIMIT_MS,
+}
+"""Settings of a topic that takes records of any timestamp; Kafka 4 refuses an hour ahead."""
+_LOOK_S: Final = 0.1
+
+
+class ReplayTarget(NamedTuple):
+    """A topic as it is, or as it will be made."""
+
+    partitions: int
+    """Number of partitions, 0 if not known yet."""
+    is_there: bool
+
+
+def archived_partitions(files: FileSystem, archive: str, topics: Collection[str]) -> int:
+    """Return how many partitions the archived topics had, by the archive's checkpoint.
+
+    Args:
+        files: of the archive.
+        archive: its directory.
+        topics: those that are replayed, the largest one counts; empty: all that have records.
+
+    Raises:
+        PipelineError: the checkpoint cannot be read.
+    """
+    checkpoint = join(archive, JOB_DIRECTORY, "checkpoint")
+    reached = job_directory.progress_of(files, checkpoint) or {}
+    chosen = topics or {where.topic for where, end in reached.items() if end > 0}
+    return max((where.partition + 1 for where in reached if where.topic in chosen), default=0)
+
+
+def create(
+    kafka: Kafka,
+    topic: str,
+    partitions: int,
+    config: Mapping[str, str] | None = None,
+    *,
+    any_time: bool = False,
+) -> None:
+    """Make the topic, and return when the cluster's metadata has it.
+
+    Args:
+        kafka: the cluster.
+        topic: its name.
+        partitions: how many it gets, in several requests if they are many.
+        config: its settings; the cluster's defaults for all others.
+        any_time: whether it takes records of any timestamp (`ANY_TIME`).
+
+    Raises:
+        PipelineError: the cluster does not make it, or does not show it in time.
+    """
+    admin = preflight.admin_of(kafka)
+    first = min(partitions, PARTITIONS_AT_ONCE)
+    given = dict(config or {})
+    try:
+        try:
+            _make(admin, topic, first, {**given, **ANY_TIME} if any_time else given)
+        except KafkaException as error:
+            # A cluster before Kafka 3.6 does not know these settings, and has no such limits.
+            if not any_time or error.args[0].code() != KafkaError.INVALID_CONFIG:
+                raise
+            _make(admin, topic, first, given)
+    except KafkaException as error:
+        raise PipelineError(
+            f"there is no topic {topic!r}, and the cluster does not make it "
+            f"({error.args[0].str()}): create it with {partitions} partitions, or take a topic "
+            "that is there"
+        ) from error
+    _wait_for(kafka, topic, first, admin)
+    grow(kafka, topic, first, partitions)
+
+
+def _make(admin: preflight.Admin, topic: str, partitions: int, config: Mapping[str, str]) -> None:
+    wanted = NewTopic(topic, partitions, DEFAULT_REPLICATION, config=dict(config))
+    timeout_s = preflight.ANSWER_TIMEOUT_S
+    made = admin.create_topics([wanted], operation_timeout=timeout_s, request_timeout=timeout_s)
+    made[topic].result(2 * timeout_s)
+
+
+def expiry_note(topic: str, settings: Mapping[str, str | None]) -> Note | None:
+    """Return a note about a topic that deletes old records by their timestamps, None for others.
+
+    Args:
+        topic: that exists, and gets records with timestamps of their own.
+        settings: of the topic.
+    """
+    kept_ms = int(settings.get(RETENTION) or -1)
+    if kept_ms < 0 or "delete" not in str(settings.get("cleanup.policy")):
+        return None
+    return Note(
+        f"topic {topic} deletes records that are dated more than {duration(kept_ms)} ago "
+        f"({RETENTION}={kept_ms}), also those of this replay: set {RETENTION}=-1 to keep them",
+        {"topic": topic, RETENTION: kept_ms},
+    )
+
+
+def grow(kafka: Kafka, topic: str, present: int, wanted: int) -> None:
+    """Add partitions to a topic, and return when the cluster's metadata has them.
+
+    Args:
+        kafka: the cluster.
+        topic: its name.
+        present: how many it has.
+        wanted: how many it gets; nothing is done if it has them.
+
+    Raises:
+        PipelineError: the cluster does not add them, or does not show them in time.
+    """
+    if present >= wanted:
+        return
+    admin = preflight.admin_of(kafka)
+    timeout_s = preflight.ANSWER_TIMEOUT_S
+    while present < wanted:
+        following = min(wanted, present + PARTITIONS_AT_ONCE)
+        asked = admin.create_partitions(
+            [NewPartitions(topic, following)],
+            operation_timeout=timeout_s,
+            request_timeout=timeout_s,
+        )
+        try:
+            asked[topic].result(2 * timeout_s)
+        except KafkaException as error:
+            raise PipelineError(
+                f"topic {topic!r} has {present} partitions and gets no more "
+                f"({error.args[0].str()}): raise their number to {wanted}, and run the same "
+                "command again"
+            ) from error
+        _wait_for(kafka, topic, following, admin)
+        present = following
+
+
+def _wait_for(kafka: Kafka, topic: str, partitions: int, admin: preflight.Admin) -> None:
+    """Return when the cluster shows the topic with so many partitions. Raises PipelineError."""
+    deadline = time.monotonic() + preflight.ANSWER_TIMEOUT_S
+    while preflight.ask(kafka, admin).partitions.get(topic) != partitions:
+        if time.monotonic() > deadline:
+            raise PipelineError(
+                f"topic {topic!r} gets {partitions} partitions, but the cluster does not show them "
+                f"after {preflight.ANSWER_TIMEOUT_S} s: run the same command again"
+            )
+        threading.Event().wait(_LOOK_S)

@@ -1,0 +1,1 @@
+"""`pipeline rollup`: aggregates of JSON values over windows of time."""

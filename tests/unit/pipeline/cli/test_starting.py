@@ -1,0 +1,65 @@
+"""The first line of a command: what it starts, and no secret."""
+
+from __future__ import annotations
+
+import io
+import json
+
+from minibroker.pipeline.cli.parser import Arguments, parse
+from minibroker.pipeline.cli.starting import announce
+from minibroker.pipeline.verbs.table import VERBS
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def of(words: str) -> Arguments:
+    name, *rest = words.split()
+    return parse(VERBS[name], rest)
+
+
+ARCHIVE = "archive --topic a --to x --bootstrap h:1 --kafka sasl.password=secret --catalog a=b"
+ARCHIVE += " --table n.t --format iceberg --master local[2]"
+
+
+def test_a_script_gets_a_line_of_json() -> None:
+    out, errors = io.StringIO(), io.StringIO()
+    announce(of(ARCHIVE), out, errors)
+    assert json.loads(out.getvalue()) == {
+        "starting": "archive",
+        "options": ["--to x", "--topic a", "--format iceberg", "--catalog a=…", "--table n.t"],
+        "brokers": "h:1",
+        "master": "local[2]",
+    }
+    assert errors.getvalue() == ""
+
+
+def test_a_person_gets_a_sentence() -> None:
+    out, errors = Terminal(), Terminal()
+    announce(of("replay --from x --to-topic a"), out, errors)
+    assert out.getvalue() == (
+        "replay --from x --to-topic a: asking 127.0.0.1:9092, then starting Spark (local[*])\n"
+    )
+    assert errors.getvalue() == ""
+
+
+def test_the_one_answer_of_a_verb_stays_alone_on_stdout() -> None:
+    out, errors = io.StringIO(), io.StringIO()
+    announce(of("compare orders ./archive"), out, errors)
+    assert out.getvalue() == ""
+    assert errors.getvalue().startswith("compare orders ./archive: asking 127.0.0.1:9092, then ")
+
+
+def test_files_of_a_broker_are_read_without_one() -> None:
+    out, errors = io.StringIO(), io.StringIO()
+    announce(of("inspect --log-dir x --bootstrap h:1"), out, errors)
+    assert errors.getvalue() == "inspect --log-dir x: starting Spark (local[*])\n"
+
+
+def test_a_verb_without_spark_starts_nothing() -> None:
+    out, errors = io.StringIO(), io.StringIO()
+    announce(of("lag --once"), out, errors)
+    announce(of("maintain --to x"), out, errors)
+    assert out.getvalue() + errors.getvalue() == ""

@@ -1,0 +1,138 @@
+"""Columns of a frame as a producer's arguments, in the order of the rows."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.kafka.schemas import ARCHIVE, RECORD, RECORD_WITH_HEADERS
+from minibroker.pipeline.kafka.sink.columns import arguments, check_columns
+
+UTC = datetime.UTC
+
+
+def made(**columns: pa.Array) -> pa.RecordBatch:
+    return pa.record_batch(columns)
+
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+def test_a_value_is_enough() -> None:
+    rows = list(arguments(made(value=pa.array([b"a", None])), "orders"))
+
+    assert rows == [
+        ("orders", b"a", None, -1, None, None, 0, None),
+        ("orders", None, None, -1, None, None, 0, None),
+    ]
+
+
+def test_every_column_has_its_place() -> None:
+    headers = pa.array([[{"key": "h", "value": b"x"}, {"key": "h", "value": None}], []])
+    times = [datetime.datetime(1970, 1, 1, 0, 0, 1, 999, tzinfo=UTC), None]
+    batch = made(
+        headers=headers,
+        timestamp=pa.array(times, pa.timestamp("us", "UTC")),
+        partition=pa.array([3, None], pa.int32()),
+        topic=pa.array(["a", "b"]),
+        key=pa.array(["k", None]),
+        value=pa.array(["vä", "w"]),
+        offset=pa.array([1, 2]),
+    )
+
+    assert list(arguments(batch, None)) == [
+        ("a", "vä".encode(), b"k", 3, None, None, 1000, [("h", b"x"), ("h", None)]),
+        ("b", b"w", None, -1, None, None, 0, None),
+    ]
+
+
+def test_the_option_wins_over_the_column() -> None:
+    batch = made(value=pa.array([b"a"]), topic=pa.array(["a"]))
+
+    assert next(iter(arguments(batch, "orders")))[0] == "orders"
+
+
+def test_large_columns_are_columns() -> None:
+    batch = made(value=pa.array([b"a"], pa.large_binary()), key=pa.array(["k"], pa.large_string()))
+
+    assert list(arguments(batch, "t")) == [("t", b"a", b"k", -1, None, None, 0, None)]
+
+
+def test_no_time_is_the_time_of_writing() -> None:
+    """-1 ms is what the sources say of records of format v0."""
+    batch = made(
+        value=pa.array([b"a", b"b"]), timestamp=pa.array([-1000, 5000], pa.timestamp("us"))
+    )
+
+    assert [row[6] for row in arguments(batch, "t")] == [0, 5]
+
+
+@pytest.mark.parametrize(
+    ("column", "sentence"),
+    [
+        ({"topic": pa.array([None], pa.string())}, "null in the column 'topic'"),
+        ({"timestamp": pa.array([-2000], pa.timestamp("us"))}, "-2 ms in the column 'timestamp'"),
+        (
+            {"headers": pa.array([[{"key": None, "value": b"x"}]], HEADERS)},
+            "a header without a key",
+        ),
+        (
+            {"headers": pa.array([[None]], HEADERS)},
+            "a header without a key in the column 'headers'",
+        ),
+    ],
+)
+def test_rows_that_cannot_be_written_are_told(column: dict[str, Any], sentence: str) -> None:
+    batch = made(value=pa.array([b"a"]), **column)
+
+    with pytest.raises(PipelineError, match=sentence):
+        list(arguments(batch, None if "topic" in column else "t"))
+
+
+@pytest.mark.parametrize("schema", [RECORD, RECORD_WITH_HEADERS, ARCHIVE])
+def test_rows_of_the_sources_can_be_written(schema: StructType) -> None:
+    check_columns(schema, None)
+
+
+VALUE = {"value": StringType()}
+MAP = MapType(StringType(), BinaryType())
+PAIRS = ArrayType(StructType([StructField("k", StringType()), StructField("v", BinaryType())]))
+
+
+@pytest.mark.parametrize(
+    ("columns", "topic", "sentence"),
+    [
+        ({"id": LongType()}, "t", "needs a column 'value' and the frame has id"),
+        (VALUE, None, "needs the option 'topic' or a column 'topic'"),
+        ({"value": LongType()}, "t", "'value' is of type bigint and .* binary or string: cast"),
+        ({**VALUE, "partition": LongType()}, "t", "'partition' is of type bigint .* integer"),
+        ({**VALUE, "timestamp": LongType()}, "t", "'timestamp' is of type bigint .* timestamp"),
+        (
+            {**VALUE, "headers": MAP},
+            "t",
+            r"'headers' is of type map<string,binary> .* array<struct<key:string,value:binary>>",
+        ),
+        ({**VALUE, "headers": PAIRS}, "t", "'headers' is of type array"),
+    ],
+)
+def test_a_frame_that_does_not_fit_is_refused(
+    columns: dict[str, DataType], topic: str | None, sentence: str
+) -> None:
+    schema = StructType([StructField(name, kind) for name, kind in columns.items()])
+
+    with pytest.raises(PipelineError, match=sentence):
+        check_columns(schema, topic)

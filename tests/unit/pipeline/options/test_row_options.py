@@ -1,0 +1,98 @@
+"""The options of operations on records: both ways in, and what has no effect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from minibroker.pipeline.cli.parser import parse
+from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.operations.rows import NONE
+from minibroker.pipeline.options.declaration import InPython, plan_of
+from minibroker.pipeline.verbs.archive import plan as archive
+from minibroker.pipeline.verbs.archive.plan import ArchivePlan
+from minibroker.pipeline.verbs.replay import plan as replay
+
+WORDS = "--topic orders --to archive"
+SHARES = {
+    "mask": [",".join(f"a{n}=drop" for n in range(40))],
+    "select": [",".join("bcdefghijklmnopqrstuvwxyz")],
+}
+
+
+def in_words(words: str, **more: str) -> ArchivePlan:
+    given = [f"--{name.replace('_', '-')}={value}" for name, value in more.items()]
+    plan = parse(archive.VERB, [*words.split(), *given]).plan
+    assert isinstance(plan, ArchivePlan)
+    return plan
+
+
+def in_python(**given: Any) -> ArchivePlan:
+    plan = plan_of(archive.VERB, InPython({"topics": "orders", "to": "archive", **given}))
+    assert isinstance(plan, ArchivePlan)
+    return plan
+
+
+def test_without_options_there_are_no_operations() -> None:
+    assert in_words(WORDS).operations == in_python().operations == NONE
+    assert replay.ReplayPlan._field_defaults["operations"] == NONE
+
+
+def test_both_ways_in_give_the_same() -> None:
+    given = {
+        "since": "2026-11-24",
+        "until": "2026-11-25T00:00+01:00",
+        "where": "value.a > 1",
+        "where_schema": "a INT",
+        "sample": "1%",
+        "sample_by": "key",
+        "select": "a, b.c",
+        "on_unmaskable": "skip",
+    }
+    found = in_words(f"{WORDS} --mask a=hash --mask b.c=drop,key=hash", **given).operations
+    assert found == in_python(mask=["a=hash", "b.c=drop,key=hash"], **given).operations
+    assert [str(rule) for rule in found.rules] == ["a=hash", "b.c=drop", "key=hash"]
+    assert (found.sample, found.sample_by) == (0.01, "key")
+    assert found.skips
+
+
+def test_a_moment_before_now_stands_behind_its_flag() -> None:
+    since = in_words(f"{WORDS} --since -2h").operations.since
+    assert since is not None
+    assert since.text == "-2h"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"since": "x"}, "since 'x' is no moment"),
+        ({"sample": "0"}, "sample '0' is no part"),
+        ({"mask": "a=b"}, "mask a: 'b' is no method"),
+        ({"select": "key"}, "select 'key': expected fields"),
+        ({"mask": ""}, "mask '' is empty: give a value, or leave the option out"),
+        ({"select": " , "}, "select ' , ' is empty"),
+        ({"since": "now", "until": "-1h"}, "since now is not before until -1h"),
+        ({"where_schema": "a INT"}, "where_schema has no effect without where"),
+        ({"sample_by": "key"}, "sample_by has no effect without sample"),
+        ({"sample": "1%", "sample_by": "topic"}, "sample_by 'topic': expected record or key"),
+        ({"on_unmaskable": "skip"}, "on_unmaskable has no effect without mask"),
+        ({"on_unmaskable": "keep", "select": "a"}, "expected fail or skip"),
+        ({"mask_secret_file": "x"}, "mask_secret_file has no effect: mask has neither hash nor"),
+        ({"mask_secret_file": "x", "mask": "a=drop"}, "mask_secret_file has no effect"),
+        ({"until": "now", "follow": True}, "until is an end, and follow has none"),
+        (
+            {"mask": "a=drop", "schema_registry": "http://x", "keep_bytes": True},
+            "keep_bytes keeps bytes as they came, and mask hides a part of them",
+        ),
+        (SHARES, "mask and select have more than 60 places together"),
+    ],
+)
+def test_a_setting_without_effect_is_refused(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(JobUsageError, match=sentence):
+        in_python(**given)
+
+
+def test_the_command_line_names_its_flags() -> None:
+    with pytest.raises(JobUsageError, match="--sample-by has no effect without --sample"):
+        in_words(WORDS, sample_by="key")

@@ -1,0 +1,61 @@
+"""`compare`: two sides by their places, and what has to be the same in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.pipeline.cli.parser import parse
+from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.verbs.compare.rules import CompareRules
+from minibroker.pipeline.verbs.table import VERBS
+
+if TYPE_CHECKING:
+    from minibroker.pipeline.verbs.compare.plan import ComparePlan
+
+
+def plan(words: str) -> ComparePlan:
+    found: ComparePlan = parse(VERBS["compare"], words.split()).plan
+    return found
+
+
+def test_two_sides_stand_by_their_places() -> None:
+    found = plan("orders --ignore timestamp,order copy@there:9093 --bootstrap here:9092")
+    a, b = found.sides
+    assert (a.topic, a.kafka.bootstrap) == ("orders", "here:9092")
+    assert (b.topic, b.kafka.bootstrap) == ("copy", "there:9093")
+    assert found.rules == CompareRules(timestamp=False, order=False)
+    assert found.rules.ignored == ("timestamp", "order")
+    assert found.rules.columns == ("value", "headers")
+
+
+def test_b_has_the_cluster_of_a_unless_something_is_said() -> None:
+    settings = "--kafka security.protocol=SSL --bootstrap here:9092"
+    assert plan(f"x y {settings}").sides[1].kafka.settings == {"security.protocol": "SSL"}
+    moved = plan(f"x y {settings} --with-bootstrap there:9092").sides[1].kafka
+    assert (moved.bootstrap, moved.settings) == ("there:9092", {"security.protocol": "SSL"})
+    other = plan(f"x y {settings} --with-bootstrap t:1 --with-kafka client.id=c").sides[1].kafka
+    assert (other.bootstrap, other.settings) == ("t:1", {"client.id": "c"})
+    same = plan(f"x y {settings} --with-kafka client.id=c").sides[1].kafka
+    assert same.bootstrap == "here:9092"
+    assert same.settings == {"security.protocol": "SSL", "client.id": "c"}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("", "A is missing: for instance orders"),
+        ("orders", "B is missing: for instance orders-copy"),
+        ("orders copy more", "unknown argument 'more'"),
+        ("orders ./lake#a/b", "B 'a/b' cannot be a topic"),
+        ("x y --ignore key", "--ignore 'key': expected timestamp, partition, headers or order"),
+        ("x y --same-offsets --ignore partition", "offsets belong to partitions"),
+        ("x y --examples 10001", "--examples is 10,001: at most 10,000"),
+        ("x y --source connector", "unknown argument '--source'"),
+    ],
+)
+def test_wrong_usage(words: str, sentence: str) -> None:
+    with pytest.raises(JobUsageError) as caught:
+        plan(words)
+    assert sentence in str(caught.value)

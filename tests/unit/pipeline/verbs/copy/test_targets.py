@@ -1,0 +1,52 @@
+"""A copy gets the settings that the source's topic has of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka.admin import ConfigEntry, ConfigSource
+
+from minibroker.pipeline.kafka import preflight
+from minibroker.pipeline.kafka.preflight import ClusterTopics
+from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.verbs.copy.targets import LEFT_OUT, CopyTargets, copied_settings, too_few
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def entry(name: str, value: str | None, source: ConfigSource) -> ConfigEntry:
+    return ConfigEntry(name, value, source=source)
+
+
+def test_settings_of_the_topic_are_copied_and_no_others() -> None:
+    own = ConfigSource.DYNAMIC_TOPIC_CONFIG
+    entries = [
+        entry("retention.ms", "-1", own),
+        entry("cleanup.policy", "compact", own),
+        entry("segment.bytes", "1", ConfigSource.DEFAULT_CONFIG),
+        entry("max.message.bytes", "2", ConfigSource.STATIC_BROKER_CONFIG),
+        *(entry(name, "x", own) for name in LEFT_OUT),
+    ]
+    assert copied_settings(entries) == {"retention.ms": "-1", "cleanup.policy": "compact"}
+
+
+def test_a_small_target_is_named_with_its_numbers() -> None:
+    told = too_few("orders", 4, "copy", 2)
+    assert "'copy' has 2 partitions and 'orders' has 4" in told
+    assert "--by-key" in told
+
+
+def test_a_topic_that_is_gone_meanwhile_is_left_to_its_reader(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers: list[dict[str, int]] = [{"orders": 1}, {"copy": 1}, {"another": 1}]
+
+    def ask(*_: Any) -> ClusterTopics:
+        return ClusterTopics("cluster", answers.pop(0))
+
+    monkeypatch.setattr(preflight, "ask", ask)
+    targets = CopyTargets(Kafka("x:1"), Kafka("y:1"), None, keeps_partitions=True)
+    for _ in range(2):
+        targets.ensure({"orders": "copy"})
+    assert answers == []

@@ -1,0 +1,145 @@
+"""Tallies of records are the same, however the records come in batches and tasks."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minibroker.pipeline.verbs.inspect.tallies import FACTS, Tally, TopicTally, width_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Row = tuple[int, int, int | None, bytes | None, int | None]
+"""partition, offset, milliseconds, key, bytes of the value"""
+TYPES = (pa.string(), pa.int32(), pa.int64(), pa.int64(), pa.binary(), pa.int32())
+
+
+def batch(rows: Sequence[Row], topic: str = "t") -> pa.RecordBatch:
+    columns = zip(*((topic, *row) for row in rows), strict=True)
+    arrays = [pa.array(list(column), kind) for column, kind in zip(columns, TYPES, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, names=list(FACTS))
+
+
+def tally_of(*rows: Row, size: int = 1000) -> TopicTally:
+    tally = Tally()
+    for start in range(0, len(rows), size):
+        tally.add(batch(rows[start : start + size]))
+    return tally.topics["t"]
+
+
+def test_partitions_are_counted() -> None:
+    found = tally_of(
+        (0, 5, 1_000, b"a", 5),
+        (0, 7, 2_000, None, 0),
+        (1, 0, 9_000, None, None),
+        (0, 9, 3_000, b"b", None),
+    )
+    first, second = found.partitions[0].facts, found.partitions[1].facts
+    assert (first.records, first.size_bytes, first.first_offset, first.last_offset) == (3, 7, 5, 9)
+    assert (first.first_ms, first.last_ms, first.without_key, first.tombstones) == (
+        1000,
+        3000,
+        1,
+        1,
+    )
+    assert (first.keys, found.key_count()) == (2, 2)
+    assert (second.records, second.size_bytes, second.keys) == (1, 0, 0)
+
+
+def test_there_are_no_more_keys_than_records_with_one() -> None:
+    """The estimate of 20,000 keys is too large or too small by some."""
+    found = tally_of(*((0, at, 0, b"%d" % at, 0) for at in range(20_000)), (0, 20_000, 0, None, 0))
+    assert found.partitions[0].keys.estimate() != 20_000
+    assert found.partitions[0].facts.keys <= 20_000
+
+
+def test_sizes_are_exact_when_small_and_nearly_when_large() -> None:
+    sizes = (0, 1, 2, 3, 4, 1023, 1024, 1_000_001)
+    found = tally_of(*((0, n, 0, None, size) for n, size in enumerate(sizes)))
+    assert found.sizes_by_power() == [(-1, 1), (0, 1), (1, 2), (2, 1), (9, 1), (10, 1), (19, 1)]
+    assert (found.smallest, found.size_at(0.5), found.largest) == (0, 3, 1_000_001)
+    assert 0.999 * 1_000_001 < found.size_at(0.99) <= 1_000_001
+    assert found.sizes.total() == len(sizes)
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "late", "most"),
+    [
+        ((70, 100, 40, 100, 99), 2, 60),
+        ((10, 11, 11, 12), 0, 0),
+        ((-1, 50, -1, None, 60, 10), 1, 50),
+        ((-1, None), 0, 0),
+    ],
+)
+def test_order_is_looked_at_within_a_partition_and_a_record_without_a_time_has_none(
+    milliseconds: tuple[int | None, ...], late: int, most: int
+) -> None:
+    rows = [(0, n, ms, None, 0) for n, ms in enumerate(milliseconds)]
+    for size in (1, 2, 100):
+        found = tally_of(*rows, (1, 0, 5, None, 0), size=size).partitions[0].facts
+        assert (found.out_of_order, found.most_behind_ms) == (late, most)
+        times = [ms for ms in milliseconds if ms is not None and ms >= 0]
+        assert (found.first_ms, found.last_ms) == (
+            min(times, default=None),
+            max(times, default=None),
+        )
+
+
+@given(st.lists(st.integers(0, 2**62), min_size=1, max_size=40), st.integers(1, 7), st.data())
+def test_slices_are_those_of_all_times_however_they_come(
+    times: list[int], size: int, data: Any
+) -> None:
+    """Wide and narrow spans, in batches and in tasks: each slice has its records."""
+    in_other = data.draw(st.lists(st.booleans(), min_size=len(times), max_size=len(times)))
+    tallies = [Tally(), Tally()]
+    for number, tally in enumerate(tallies):
+        rows = [
+            (number, at, ms, None, 2) for at, ms in enumerate(times) if in_other[at] == bool(number)
+        ]
+        for start in range(0, len(rows), size):
+            tally.add(batch(rows[start : start + size]))
+    whole = Tally()
+    for tally in tallies:
+        tally.settle()
+        whole.merge(pickle.loads(pickle.dumps(tally)))
+    found = whole.topics["t"].times
+    width = width_of(max(times) - min(times))
+    exact = Counter(ms // width * width for ms in times)
+    assert found.slices(width) == [
+        (start, exact[start], 2 * exact[start]) for start in sorted(exact)
+    ]
+    assert len(exact) <= 62
+
+
+def test_a_partition_in_two_tasks_is_refused() -> None:
+    whole, other = Tally(), Tally()
+    for tally in (whole, other):
+        tally.add(batch([(3, 0, 0, None, 0)]))
+    with pytest.raises(ValueError, match="partition 3 was read in two tasks"):
+        whole.merge(other)
+
+
+@pytest.mark.parametrize(
+    ("span_ms", "width_ms"),
+    [
+        (0, 1),
+        (60, 1),
+        (61, 2),
+        (60_000, 1_000),
+        (3_600_000, 60_000),
+        (86_400_000, 1_800_000),
+        (365 * 86_400_000, 7 * 86_400_000),
+        (60 * 365 * 86_400_000 + 1, 2 * 365 * 86_400_000),
+        (140 * 365 * 86_400_000, 4 * 365 * 86_400_000),
+    ],
+)
+def test_time_is_cut_into_round_slices(span_ms: int, width_ms: int) -> None:
+    assert width_of(span_ms) == width_ms
+    assert span_ms / width_of(span_ms) <= 60

@@ -1,0 +1,49 @@
+"""A watch of lag: the line that is shown, and the metrics beside it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.verbs.lag import command as lag
+from minibroker.pipeline.verbs.lag.text import Look
+
+if TYPE_CHECKING:
+    from minibroker.pipeline.verbs.lag.metrics import LagMetrics
+
+
+class Metrics:
+    """The metrics that a scrape gets."""
+
+    look: Look | None = Look(1, (), {})
+
+
+class Watch:
+    """Looks that are answered, or not."""
+
+    def __init__(self, *answers: Look | PipelineError) -> None:
+        self._answers = list(answers)
+
+    def look(self) -> Look:
+        answer = self._answers.pop(0)
+        if isinstance(answer, PipelineError):
+            raise answer
+        return answer
+
+
+def test_the_metrics_are_new_before_the_line_is_shown() -> None:
+    """A reader of the line that scrapes at once finds the same numbers."""
+    metrics, seen = Metrics(), list[Any]()
+
+    class View:
+        def show(self, look: Look) -> None:
+            seen.append((look, metrics.look))
+
+        def tell(self, sentence: str) -> None:
+            seen.append((sentence, metrics.look))
+
+    second = Look(2, (), {})
+    watch = Watch(second, PipelineError("no broker answers"))
+    for _ in range(2):
+        lag._next(cast("Any", watch), cast("Any", View()), cast("LagMetrics", metrics))
+    assert seen == [(second, second), ("no broker answers", None)]

@@ -1,0 +1,42 @@
+"""Plans of a rollup, and options that do not go together."""
+
+from __future__ import annotations
+
+import pytest
+
+from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.options.declaration import InWords, options_of
+from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.verbs.rollup.plan import VERB, RollupPlan, check
+
+NAMES = {field.name: InWords({}).name_of(field) for field in options_of(VERB.plan)}
+PLAN = RollupPlan(
+    kafka=Kafka(),
+    topic="t",
+    window_ms=60_000,
+    aggregates=("count(*)",),
+    to="./d",
+    schema="a INT",
+)
+
+
+def test_its_progress_is_beside_its_output() -> None:
+    assert PLAN.checkpoint == "d/_minibroker/checkpoint"
+    assert PLAN._replace(to="t2", checkpoint_directory="c").checkpoint == "c"
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"to": "t2"}, "say which with --checkpoint"),
+        ({"to": "t2"}, "--to t2 is a topic, as it has no /: write ./t2 for a directory"),
+        ({"schema": None}, "either --schema or --example"),
+        ({"example": "e"}, "either --schema or --example"),
+        ({"slide_ms": 60_001}, "--slide is longer than --window"),
+        ({"every_ms": 5}, "--every is for a job with --follow"),
+    ],
+)
+def test_options_that_do_not_go_together(given: dict[str, object], text: str) -> None:
+    check(PLAN, NAMES)
+    with pytest.raises(JobUsageError, match=text):
+        check(PLAN._replace(**given), NAMES)  # type: ignore[arg-type]
