@@ -28,13 +28,11 @@ from minibroker.broker.coordinators import Coordinators
 from minibroker.broker.handlers.context import Services
 from minibroker.broker.handlers.registry import advertised_versions, supported_versions
 from minibroker.broker.metrics import Metrics
-from minibroker.broker.partitions.append_queue import fail_answer
+from minibroker.broker.partitions.append_queue import Flusher, fail_answer
 from minibroker.broker.partitions.checking import LONG_LANES, Checker
-from minibroker.broker.partitions.directories import FailedDirectories
 from minibroker.broker.partitions.fetch_session import FetchSessionCache
-from minibroker.broker.partitions.flushing import Flusher
 from minibroker.broker.partitions.housekeeping import Housekeeping
-from minibroker.broker.partitions.log_moves import LogMoves
+from minibroker.broker.partitions.log_directories import FailedDirectories, LogMoves
 from minibroker.broker.partitions.manager import PartitionManager
 from minibroker.broker.quotas.manager import QuotaManager
 from minibroker.broker.quotas.replication_quota import ReplicationQuotas

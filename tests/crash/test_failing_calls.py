@@ -20,7 +20,7 @@ import pytest
 from minibroker.broker.cluster.image import MetadataImage, TopicImage
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.dynamic import DynamicConfig
-from minibroker.broker.partitions.directories import FailedDirectories
+from minibroker.broker.partitions.log_directories import FailedDirectories
 from minibroker.broker.partitions.manager import PartitionManager
 from minibroker.broker.storage import log_reads, retention
 from minibroker.broker.storage.disk import Disk

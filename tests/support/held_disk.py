@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.broker.partitions.append_queue import fail_answer
-from minibroker.broker.partitions.flushing import Flusher
+from minibroker.broker.partitions.append_queue import Flusher, fail_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from minibroker.broker.handlers.produce_routes import ProduceRoutes
     from minibroker.broker.metrics import Metrics
     from minibroker.broker.partitions.fetch_session import FetchSessionCache
-    from minibroker.broker.partitions.log_moves import LogMoves
+    from minibroker.broker.partitions.log_directories import LogMoves
     from minibroker.broker.partitions.manager import PartitionManager
     from minibroker.broker.quotas.manager import Client, QuotaManager
     from minibroker.broker.quotas.replication_quota import ReplicationQuotas

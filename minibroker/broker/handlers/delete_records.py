@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.image import INTERNAL_TOPICS
 from minibroker.broker.handlers.permissions import Allowed
-from minibroker.broker.partitions.record_deletions import INVALID_LOW_WATERMARK
+from minibroker.broker.partitions.replicas import INVALID_LOW_WATERMARK
 from minibroker.broker.security.acls import Operation
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, as_answer

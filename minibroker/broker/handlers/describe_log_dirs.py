@@ -23,8 +23,8 @@ from minibroker.kafka.protocol.messages.describe_log_dirs import (
 
 if TYPE_CHECKING:
     from minibroker.broker.handlers.context import RequestContext
-    from minibroker.broker.partitions.log_directory_view import LogDirectoryView
-    from minibroker.broker.partitions.log_moves import LogMoves
+    from minibroker.broker.partitions.log_directories import LogMoves
+    from minibroker.broker.partitions.manager import LogDirectoryView
     from minibroker.broker.slices import Steps
 
 

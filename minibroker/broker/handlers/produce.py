@@ -57,9 +57,9 @@ if TYPE_CHECKING:
 
     from minibroker.broker.handlers.context import RequestContext
     from minibroker.broker.handlers.produce_checks import ReceivedTopic, Refusals
+    from minibroker.broker.partitions.append_queue import Flushing
     from minibroker.broker.partitions.checking import ReceivedBatch
     from minibroker.broker.partitions.cold_reads import ColdError
-    from minibroker.broker.partitions.flushing import Flushing
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.slices import Steps
 

@@ -23,7 +23,7 @@ from minibroker.kafka.records.produce_rules import LargeBatchError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minibroker.broker.partitions.flushing import RunThen
+    from minibroker.broker.partitions.append_queue import RunThen
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.storage.append_rules import AppendRules
     from minibroker.broker.storage.validator import CheckedRecords

@@ -5,25 +5,23 @@ Handlers ask here for a partition, and get those that this broker leads. Metadat
 
 A partition with a replica on this broker has a log here, as a leader's or a follower's. Fetchers
 bring a follower's log to where its leader's is (`replication.fetcher`). Logs of topics that are
-deleted, and of replicas that move away, leave by `pending_deletions`. Those of topics that are
-missing in the metadata are kept (`ownerless`).
+deleted, and of replicas that move away, leave, and those of topics that are missing in the metadata
+are kept (`leaving_logs`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.image import NO_LEADER
 from minibroker.broker.evidence import moved_replica
-from minibroker.broker.partitions.append_queue import AppendQueue
+from minibroker.broker.partitions.append_queue import AppendQueue, run_now, run_now_of
 from minibroker.broker.partitions.checking import Checker
-from minibroker.broker.partitions.flushing import run_now, run_now_of
-from minibroker.broker.partitions.log_directory_view import LogDirectoryView
-from minibroker.broker.partitions.ownerless import keep_missing, keep_ownerless
+from minibroker.broker.partitions.leaving_logs import PendingDeletions, keep_missing, keep_ownerless
 from minibroker.broker.partitions.partition import Partition
-from minibroker.broker.partitions.pending_deletions import PendingDeletions
 from minibroker.broker.partitions.replicas import FollowerId, ReplicaRules
 from minibroker.broker.partitions.role import (
     NO_EPOCH,
@@ -47,10 +45,45 @@ if TYPE_CHECKING:
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.config.dynamic import DynamicConfig
     from minibroker.broker.evidence import DeletionEvidence
-    from minibroker.broker.partitions.flushing import RunThen
+    from minibroker.broker.partitions.append_queue import RunThen
+    from minibroker.broker.storage.log_directory import LogDirectory
     from minibroker.broker.storage.log_manager import LogManager
     from minibroker.broker.storage.partition_log import PartitionLog
     from minibroker.kafka.errors import MinibrokerError
+
+
+class LogDirectoryView:
+    """One log directory as DescribeLogDirs shows it."""
+
+    __slots__ = ("_directory", "_logs")
+
+    def __init__(self, directory: LogDirectory, logs: LogManager) -> None:
+        self._directory = directory
+        self._logs = logs
+
+    @property
+    def path(self) -> str:
+        """Absolute path, as Kafka names it."""
+        return str(Path(self._directory.path).absolute())
+
+    @property
+    def configured_path(self) -> str:
+        """Return the path in `log.dirs`."""
+        return self._directory.path
+
+    @property
+    def is_offline(self) -> bool:
+        """Return whether the directory failed, and nothing in it is served."""
+        return self._directory.is_offline
+
+    def space(self) -> tuple[int, int]:
+        """Return total and usable bytes of its file system. Raises StorageError."""
+        return self._logs.space_of(self._directory)
+
+    def logs(self) -> list[PartitionLog]:
+        """Return the partitions' logs in it."""
+        return self._logs.logs_in(self._directory)
+
 
 logger = logging.getLogger(__name__)
 

@@ -56,7 +56,7 @@ from minibroker.kafka.protocol.header import parse_request_header
 
 if TYPE_CHECKING:
     from minibroker.broker.handlers.context import RequestContext, Services
-    from minibroker.broker.partitions.flushing import Flushing
+    from minibroker.broker.partitions.append_queue import Flushing
     from minibroker.broker.server.answers import AnyAnswer
     from minibroker.broker.server.connection import Connection
     from minibroker.broker.server.interceptor import Interceptor

@@ -170,7 +170,8 @@ class LogManager:
         """Directories that are no partition of ours; kept, and named in the log."""
         self.was_clean = True
         self.on_unsynced: OnUnsynced = _sync_never
-        """Told by every log that wants to be synced (`partitions/syncing.py`); set on the loop."""
+        """Every log that wants to be synced calls it (`partitions/housekeeping.py`). The loop sets
+        it."""
         self._checkpoints = Checkpoints(self.high_watermark_of)
         self._namesakes = Namesakes(self.disk.files)
         self._high_watermark_of: Callable[[TopicPartition], int | None] | None = None

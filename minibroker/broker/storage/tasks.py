@@ -6,7 +6,7 @@ loop goes on: a file that was removed needs no sync, and one that left service i
 
 A flush alone bounds what a power cut takes. Recovery after a kill also replays the producers, from
 the newest snapshot on. So `SyncTask` writes a snapshot for the offset where it ends: the next start
-looks at nothing below that offset. `partitions/syncing.py` decides when a log is synced. The
+looks at nothing below that offset. `partitions/housekeeping.py` decides when a log is synced. The
 snapshot before it is superseded, if it is not the one of a segment. It may go when the checkpoint
 names the new recovery point.
 

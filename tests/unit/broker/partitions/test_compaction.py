@@ -9,7 +9,7 @@ import pytest
 
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.dynamic import DynamicConfig
-from minibroker.broker.partitions.compaction import CompactionCheck
+from minibroker.broker.partitions.housekeeping import CompactionCheck
 from minibroker.broker.timers import Timers
 from tests.support.compaction import put
 from tests.support.in_process import ManualClock

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.partitions.directories import FailedDirectories
+from minibroker.broker.partitions.log_directories import FailedDirectories
 from minibroker.broker.partitions.partition import READ_UNCOMMITTED
 from minibroker.broker.partitions.waiters import DelayedFetch, FetchPosition
 from minibroker.kafka.error_codes import ErrorCode

@@ -10,9 +10,9 @@ import pytest
 
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.dynamic import DynamicConfig
-from minibroker.broker.partitions import flushing
-from minibroker.broker.partitions.append_queue import fail_answer
-from minibroker.broker.partitions.flushing import Flusher, Flushing, FlushSchedule
+from minibroker.broker.partitions import housekeeping
+from minibroker.broker.partitions.append_queue import Flusher, Flushing, fail_answer
+from minibroker.broker.partitions.housekeeping import FlushSchedule
 from minibroker.broker.partitions.waiters import FetchPosition
 from minibroker.broker.storage.durability import Durability
 from minibroker.broker.timers import Timers
@@ -334,7 +334,7 @@ async def rig(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[R
 async def test_flush_ms_syncs_records_of_that_age(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(flushing, "LOGS_AT_ONCE", 1)
+    monkeypatch.setattr(housekeeping, "LOGS_A_STEP", 1)
     soon = rig.logs.create_log("soon", 0, TOPIC_ID, config(flush_ms=100))
     late = rig.logs.create_log("late", 0, TOPIC_ID, config(flush_ms=250))
     for log in (soon, late):

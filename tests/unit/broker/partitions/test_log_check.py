@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from minibroker.broker.partitions.compaction import CompactionCheck
-from minibroker.broker.partitions.flushing import FlushSchedule
-from minibroker.broker.partitions.log_check import LogCheck
-from minibroker.broker.partitions.retention import RetentionCheck
+from minibroker.broker.partitions.housekeeping import (
+    CompactionCheck,
+    FlushSchedule,
+    LogCheck,
+    RetentionCheck,
+)
 
 
 @pytest.mark.parametrize("kind", [CompactionCheck, FlushSchedule, RetentionCheck])

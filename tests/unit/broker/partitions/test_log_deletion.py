@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.broker.partitions.flushing import run_now_of
-from minibroker.broker.partitions.log_deletion import REMOVED_AT_ONCE, LogDeletion
+from minibroker.broker.partitions.append_queue import run_now_of
+from minibroker.broker.partitions.leaving_logs import REMOVED_AT_ONCE, LogDeletion
 from minibroker.kafka.errors import StorageError
 from tests.support.evidence import MARKED
 from tests.unit.broker.partitions.conftest import partition_image

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.partitions.log_moves import LogMoves
+from minibroker.broker.partitions.log_directories import LogMoves
 from minibroker.broker.partitions.partition import Partition
 from minibroker.broker.timers import Timers
 from minibroker.broker.worker import Worker

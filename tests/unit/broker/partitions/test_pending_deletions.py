@@ -9,7 +9,7 @@ import pytest
 
 from minibroker.broker import slices
 from minibroker.broker.cluster.image import TopicImage
-from minibroker.broker.partitions.log_deletion import REMOVED_AT_ONCE
+from minibroker.broker.partitions.leaving_logs import REMOVED_AT_ONCE
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import StorageError
 from minibroker.kafka.ids import TopicId, TopicPartition

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minibroker.broker.partitions.record_deletions import INVALID_LOW_WATERMARK, RecordDeletions
+from minibroker.broker.partitions.replicas import INVALID_LOW_WATERMARK, RecordDeletions
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.delete_records import DeleteRecordsPartitionResult
 

@@ -9,8 +9,8 @@ import pytest
 
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.dynamic import DynamicConfig
-from minibroker.broker.partitions import retention
-from minibroker.broker.partitions.retention import RetentionCheck
+from minibroker.broker.partitions import housekeeping
+from minibroker.broker.partitions.housekeeping import RetentionCheck
 from minibroker.broker.timers import Timers
 from minibroker.kafka.errors import StorageError
 from minibroker.kafka.ids import TopicPartition
@@ -152,7 +152,7 @@ async def test_a_compacted_log_is_left_to_the_cleaner(rig: Rig) -> None:
 async def test_more_than_one_step_of_logs_and_of_segments(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "LOGS_AT_ONCE", 2)
+    monkeypatch.setattr(housekeeping, "LOGS_A_STEP", 2)
     logs = [rig.log(f"t{number}") for number in range(5)]
     for log in logs:
         fill(log, 20)
@@ -230,14 +230,14 @@ async def test_a_log_that_cannot_be_read_stops_no_other(
     rig.logs.close()
     rig.open()
     bad, good = (rig.logs.logs[TopicPartition(name, 0)] for name in ("a", "b"))
-    read = retention.survey
+    read = housekeeping.survey
 
     def fail_once(files: Any, segments: Any, oldest_ms: int) -> Any:
         if segments[0] is bad.segments.first and not rig.errors:
             raise OSError("bad block")
         return read(files, segments, oldest_ms)
 
-    monkeypatch.setattr(retention, "survey", fail_once)
+    monkeypatch.setattr(housekeeping, "survey", fail_once)
     rig.check.note_change()
     rig.clock.advance(KEPT_MS + 1)
     await rig.do_work()

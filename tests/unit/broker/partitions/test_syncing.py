@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.partitions import syncing
-from minibroker.broker.partitions.syncing import SyncSchedule
+from minibroker.broker.partitions import housekeeping
+from minibroker.broker.partitions.housekeeping import SyncSchedule
 from minibroker.broker.storage import durability
 from minibroker.broker.timers import Timers
 from minibroker.kafka.errors import StorageError
@@ -135,7 +135,7 @@ async def test_one_log_at_a_time_and_one_checkpoint_for_all(rig: Rig) -> None:
 async def test_a_long_round_writes_checkpoints_on_its_way(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(syncing, "LOGS_A_CHECKPOINT", 2)
+    monkeypatch.setattr(housekeeping, "LOGS_A_CHECKPOINT", 2)
     for topic in "abc":
         append(rig.create(topic), b"x")
     rig.clock.advance(INTERVAL_MS)

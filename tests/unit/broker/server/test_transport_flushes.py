@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.broker.partitions.append_queue import fail_answer
-from minibroker.broker.partitions.flushing import Flusher
+from minibroker.broker.partitions.append_queue import Flusher, fail_answer
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import StorageError
 from minibroker.kafka.protocol.api_keys import PRODUCE

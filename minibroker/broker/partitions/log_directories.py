@@ -8,6 +8,13 @@ when the partition goes, or when another directory is asked for.
 Any replica can move, a leader or a follower. A follower goes on fetching meanwhile; what its leader
 has it cut, is copied anew.
 
+Directories that fail: every part that is told of a `StorageError` (an append, a checkpoint on the
+worker) hands it to `FailedDirectories.note`. If the disk will refuse again, the directory goes
+offline: its partitions answer KAFKA_STORAGE_ERROR, the cluster is told that they have no replica
+here, and everything else is served on. Without a directory left, or without the one that holds the
+metadata, the broker ends, as Kafka's does (ReplicaManager.handleLogDirFailure,
+LogDirFailureChannel).
+
 Source: KIP-113, Kafka ReplicaManager.alterReplicaLogDirs.
 """
 
@@ -29,8 +36,58 @@ if TYPE_CHECKING:
     from minibroker.broker.storage.log_manager import LogManager
     from minibroker.broker.timers import Timers
     from minibroker.broker.worker import Worker
+    from minibroker.kafka.errors import StorageError
+
 
 logger = logging.getLogger(__name__)
+
+
+class FailedDirectories:
+    """Takes directories offline. Belongs to the loop's thread."""
+
+    __slots__ = ("_essential", "_logs", "_on_fatal", "_on_offline", "_partitions")
+
+    def __init__(
+        self,
+        *,
+        logs: LogManager,
+        partitions: PartitionManager,
+        on_offline: Callable[[list[TopicPartition]], None],
+        on_fatal: Callable[[str], None],
+        essential: str | None = None,
+    ) -> None:
+        """`on_offline` gets the partitions that were lost, `on_fatal` the reason to end.
+
+        `essential`: the directory without which there is no broker, None: any one will do.
+        """
+        self._logs = logs
+        self._partitions = partitions
+        self._on_offline = on_offline
+        self._on_fatal = on_fatal
+        self._essential = essential
+
+    def note(self, error: StorageError) -> None:
+        """Take note of what a disk refused; the caller has said so in the log already."""
+        path = error.log_directory
+        if path is None or not error.is_lasting:
+            return
+        lost = self._logs.fail_directory(path)
+        if lost is None:
+            return
+        self._partitions.take_offline(lost)
+        logger.error(
+            "the log directory %s failed and is offline with its %d partitions: %s",
+            path,
+            len(lost),
+            error,
+        )
+        if not self._logs.live_directories:
+            self._on_fatal(f"all log directories have failed; the last one is {path}: {error}")
+        elif path == self._essential:
+            self._on_fatal(f"the log directory {path}, which holds the metadata, failed: {error}")
+        elif lost:
+            self._on_offline(lost)
+
 
 TOPIC_NAME_MAX_WITH_PARTITION = 255 - len(".") - 32 - len("-future")
 """Kafka does not cut a long topic's name for the copy's directory; a longer one is refused."""

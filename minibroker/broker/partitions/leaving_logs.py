@@ -1,8 +1,22 @@
-"""The deletions of logs that are under way on this broker, and those that a disk refused.
+"""Logs that leave service: of a deleted topic, of a replica that was moved away, without an owner.
 
-The partition manager gives up the partitions of a topic that is deleted, or of a replica that was
-moved away. Then this module deletes their logs (`log_deletion`). A request that asked for
-it waits here until that is durable.
+The partition manager gives up the partitions. Then this module deletes their logs, or keeps them.
+
+`LogDeletion`: each log is taken out of service and its directory renamed. Then the workers make the
+new names durable. The files go after a delay. A topic may have 10,000 partitions, so each of these
+steps has a bound: the loop takes a few logs at a time, and so do the workers. `PendingDeletions`
+has the deletions that are under way on this broker, and those that a disk refused. A request that
+asked for one waits here until that is durable.
+
+`keep_ownerless`, `keep_missing`: logs that no topic of the metadata image owns. A start finds them,
+or their topic has gone missing. A topic was deleted while this broker was down, or the metadata are
+other ones than those that the logs were written with: ZooKeeper came back empty, say. Nobody here
+knows. So nothing is deleted, moved or shortened. The logs are named, not served, and kept whole:
+retention leaves them alone, though it does not know what their topics asked for. When the topic
+comes back they are served again. When another topic of that name is made, `LogManager.create_log`
+marks the old log as stray and keeps it. Kafka 3.9 with ZooKeeper leaves such logs where they are.
+Kafka 4 marks them all as stray (LogManager.isStrayReplica): a Kafka that starts later on the right
+metadata finds empty logs then.
 
 Source: Kafka ReplicaManager.stopReplicas, LogManager.asyncDelete.
 """
@@ -10,12 +24,15 @@ Source: Kafka ReplicaManager.stopReplicas, LogManager.asyncDelete.
 from __future__ import annotations
 
 import asyncio
+import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.image import TopicImage
-from minibroker.broker.partitions.log_deletion import LogDeletion
+from minibroker.broker.config.topic import topic_config
+from minibroker.broker.partitions.role import OfflineReason, go_offline
 from minibroker.broker.slices import TimeSlice
+from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import StorageError
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId
 
@@ -24,10 +41,145 @@ if TYPE_CHECKING:
 
     from minibroker.broker.cluster.image import MetadataImage
     from minibroker.broker.config.dynamic import DynamicConfig
+    from minibroker.broker.config.topic import TopicConfig
     from minibroker.broker.evidence import DeletionEvidence
-    from minibroker.broker.partitions.flushing import RunThen
+    from minibroker.broker.partitions.append_queue import RunThen
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.storage.log_manager import LogManager
+    from minibroker.kafka.errors import MinibrokerError
+    from minibroker.kafka.ids import TopicPartition
+
+    Task = Callable[[], None]
+
+REMOVED_AT_ONCE: Final = 100
+"""Logs whose files go in one task of a worker, by one timer: 100 timers for 10,000 logs."""
+
+
+class LogDeletion:
+    """The deletion of this broker's logs of one topic. Belongs to the loop."""
+
+    __slots__ = (
+        "_delay_ms",
+        "_evidence",
+        "_indexes",
+        "_left",
+        "_logs",
+        "_on_failed",
+        "_partitions",
+        "_tasks",
+        "_topic",
+        "_topic_id",
+        "failure",
+        "listeners",
+    )
+
+    def __init__(
+        self,
+        topic: TopicImage,
+        partitions: Mapping[int, Partition],
+        indexes: Sequence[int],
+        evidence: DeletionEvidence,
+        *,
+        logs: LogManager,
+        delay_ms: int,
+        on_failed: Callable[[str, StorageError], None],
+    ) -> None:
+        """`partitions`: those of the topic, which nobody finds any more. `indexes`: whose logs go.
+        `delay_ms`: how long the files stay. `on_failed` is told of everything that a disk refuses,
+        with the subject.
+        """
+        # Constant after construction.
+        self._topic = topic.name  # not the image, which a worker's last task would keep
+        self._topic_id = topic.topic_id
+        self._indexes = indexes
+        self._partitions = partitions
+        self._evidence = evidence
+        self._logs = logs
+        self._delay_ms = delay_ms
+        self._on_failed = on_failed
+        # Changed by the steps.
+        self._left: dict[str, list[TopicPartition]] = {}
+        """Log directory → the logs that have left it."""
+        self._tasks: dict[str, list[Task]] = {}
+        """Log directory → tasks that remove files, not handed over yet."""
+        self.failure: StorageError | None = None
+        """An error of a disk that refused, None while there was none."""
+        self.listeners: list[Callable[[], None]] = []
+        """Called when it is durable which logs have left."""
+
+    def steps(self) -> Iterator[None]:
+        """Take one log out of service with each step. Nothing may be staged for these logs."""
+        for index in self._indexes:
+            partition = self._partitions.get(index)
+            if partition is not None:
+                # An answer of its leader may be on its way: nothing is written to files that go.
+                give_up(partition, OfflineReason.DELETED)
+            self._take_out(index)
+            yield
+        for path in list(self._tasks):
+            self._remove_later(path)
+
+    def _take_out(self, index: int) -> None:
+        """Rename the log's directory if there is a log, and have its files removed later."""
+        try:
+            log = self._logs.get(self._topic, index)
+            if log is None or log.place.is_of_other_topic(self._topic_id):
+                return
+            task = self._logs.delete(self._topic, index, self._evidence)
+        except StorageError as error:
+            self._note_failure(f"partition {self._topic}-{index}", error)
+            return
+        if task is None:
+            return
+        path = log.log_directory
+        self._left.setdefault(path, []).append(log.name)
+        tasks = self._tasks.setdefault(path, [])
+        tasks.append(task)
+        if len(tasks) == REMOVED_AT_ONCE:
+            self._remove_later(path)
+
+    def _remove_later(self, path: str) -> None:
+        self._logs.disk.of(path).run_after(self._delay_ms, partial(_run_all, self._tasks.pop(path)))
+
+    def settle(self, run_then_of: Callable[[str], RunThen], done: Callable[[], None]) -> None:
+        """Have the workers make it durable which logs have left which log directory; call `done`
+        after the last one. `failure` is set where a disk refused.
+        """
+        unsettled = len(self._left)
+
+        def end(error: MinibrokerError | OSError | None) -> None:
+            nonlocal unsettled
+            if error is not None:
+                if not isinstance(error, StorageError):
+                    error = StorageError(str(error))
+                self._note_failure(f"names of deleted logs of topic {self._topic}", error)
+            unsettled -= 1
+            if unsettled == 0:
+                done()
+
+        for path, gone in self._left.items():
+            run_then_of(path)(partial(self._logs.settle_deletion, path, gone), end)
+        if not self._left:
+            done()
+
+    def _note_failure(self, subject: str, error: StorageError) -> None:
+        self.failure = self.failure or error
+        self._on_failed(subject, error)
+
+
+def give_up(partition: Partition, reason: OfflineReason) -> None:
+    """Serve a partition no more that nobody finds any more: those who wait hear that there is no
+    such partition.
+    """
+    partition.wake()
+    if partition.replicas is not None:
+        partition.replicas.refuse_waiting(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    partition.take_role(go_offline(partition.role, reason))
+
+
+def _run_all(tasks: list[Task]) -> None:
+    for task in tasks:
+        task()
 
 
 class PendingDeletions:
@@ -248,3 +400,64 @@ def _finish(future: asyncio.Future[None]) -> None:
     """End a wait, unless the task that waits has gone."""
     if not future.done():
         future.set_result(None)
+
+
+logger = logging.getLogger(__name__)
+
+NAMED_MAX: Final = 20
+"""So many of them are named in the one warning."""
+_KEEP_EVERYTHING: Final = {
+    "cleanup.policy": "delete",
+    "retention.bytes": "-1",
+    "retention.ms": "-1",
+}
+
+
+def keep_ownerless(
+    logs: LogManager, image: MetadataImage, broker_id: int, defaults: TopicConfig
+) -> None:
+    """Warn of the logs that no partition of the image has on this broker, and keep them whole."""
+    ownerless = [
+        log
+        for name, log in logs.logs.items()
+        if broker_id not in _replicas_of(image, name) and name.topic not in image.leaving
+    ]
+    if not ownerless:
+        return
+    config = topic_config(_KEEP_EVERYTHING, defaults)
+    for log in ownerless:
+        log.update_config(config, logs.rules_of(config))
+    named = [log.directory for log in ownerless[:NAMED_MAX]]
+    if len(ownerless) > NAMED_MAX:
+        named.append("…")
+    logger.warning(
+        "no topic of this cluster owns %d of the logs; they are kept and not served: %s. If their "
+        "topics were deleted, remove these directories while no broker runs. If not, the metadata "
+        "are not those that the logs were written with: check zookeeper.connect and log.dirs",
+        len(ownerless),
+        ", ".join(named),
+    )
+
+
+def keep_missing(
+    logs: LogManager, partitions: Collection[Partition], defaults: TopicConfig
+) -> Iterator[None]:
+    """Take the partitions of a missing topic out of service, one with each step, and keep their
+    logs whole. They have been given up: nobody finds them any more.
+    """
+    config = topic_config(_KEEP_EVERYTHING, defaults)
+    for partition in partitions:
+        log = logs.get(partition.topic, partition.index)
+        give_up(partition, OfflineReason.MISSING)
+        if log is not None:
+            logs.high_watermarks[log.name] = log.high_watermark
+            log.update_config(config, logs.rules_of(config))
+        yield
+
+
+def _replicas_of(image: MetadataImage, name: TopicPartition) -> list[int]:
+    """Return the brokers that have this partition, none where the image does not know it."""
+    topic = image.topics.get(name.topic)
+    if topic is None or name.partition >= len(topic.partitions):
+        return []
+    return topic.partitions[name.partition].replicas
