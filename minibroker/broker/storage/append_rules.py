@@ -4,6 +4,8 @@ Made once per configuration and shared by its logs; `validator` and `old_formats
 batch.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 from minibroker.kafka.records.compression import CODEC_IDS, NONE
@@ -27,7 +29,7 @@ class AppendRules:
         "segment_bytes",
     )
 
-    def __init__(self, config: "TopicConfig") -> None:
+    def __init__(self, config: TopicConfig) -> None:
         self.max_message_bytes = config.max_message_bytes
         self.segment_bytes = config.segment_bytes
         self.is_compacted = config.compact
@@ -47,7 +49,7 @@ def _codec_of(compression_type: str) -> int | None:
     return NONE if compression_type == "uncompressed" else CODEC_IDS[compression_type]
 
 
-def _level_of(config: "TopicConfig") -> int | None:
+def _level_of(config: TopicConfig) -> int | None:
     """Return the level for the topic's own codec; None where it has none."""
     if config.compression_type == "gzip":
         return config.compression_gzip_level

@@ -8,6 +8,8 @@ do the rest. The names of new partitions are in their log directory, which is sy
 Source: Kafka LogManager.shutdown (`num.recovery.threads.per.data.dir` threads for each directory).
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial

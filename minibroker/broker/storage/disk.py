@@ -4,6 +4,8 @@ Each log directory has a `Disk` of its own, with workers of its own. Handles and
 for all. Used by the loop's thread only; `run_later` gets tasks that may run on any thread.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -100,7 +102,7 @@ class Disk:
         reader_of: Callable[[str], Runner] | None = None,
         handles_max: int = HANDLES_MAX,
         mapped_bytes_max: int = MAPPED_BYTES_MAX,
-        shares: "Disk | None" = None,
+        shares: Disk | None = None,
     ) -> None:
         """`after`: timers of the loop. `worker_of`: who works for a log directory; None: the one
         that `run_later` and `run_then` stand for. `run_read` and `reader_of`: the same for reads
@@ -137,7 +139,7 @@ class Disk:
         self.epochs_lock = Lock()
         """Held by the workers while one writes `leader-epoch-checkpoint`."""
 
-    def of(self, path: str) -> "Disk":
+    def of(self, path: str) -> Disk:
         """Return the disk of the log directory `path`: its work waits for no other directory."""
         disk = self._directories.get(path)
         if disk is None:
@@ -176,8 +178,6 @@ class Disk:
     @on_producers_loaded.setter
     def on_producers_loaded(self, listener: Callable[[], None]) -> None:
         self._settings.on_producers_loaded = listener
-
-    # --- reading ----------------------------------------------------------------------------------
 
     @contextmanager
     def resident_only(self) -> Iterator[None]:
@@ -224,8 +224,6 @@ class Disk:
         what = f"{wanted.size} bytes at {wanted.position} of {wanted.path}"
         # It changes no name and no file, so it need not wait for what the worker has to do.
         return ColdError(f"{what}: not in memory", task, self._run_read)
-
-    # --- workers ----------------------------------------------------------------------------------
 
     def _run_after(self, delay_ms: int, task: Callable[[], None]) -> None:
         if self._after is None:

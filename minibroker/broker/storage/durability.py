@@ -10,6 +10,8 @@ Everything below `recovery_point` is durable. After a crash `recovery` trusts it
 Source: Kafka UnifiedLog.flush, LocalLog.markFlushed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Final, Protocol
 
@@ -77,8 +79,6 @@ class Durability:
         self._sync_above = 0
         # Appends that reach beyond this position of the active `.log` ask for a sync: the first
         # one after a sync, then every `SYNC_BYTES`.
-
-    # --- flush ------------------------------------------------------------------------------------
 
     def flush_task(
         self,
@@ -156,8 +156,6 @@ class Durability:
         if durable > self.recovery_point:
             self.recovery_point = durable
             self.last_flush_ms = self._clock.now_ms()
-
-    # --- when to sync -----------------------------------------------------------------------------
 
     def note_roll(self) -> None:
         """Note that positions count from the start of a new `.log` now."""

@@ -10,6 +10,8 @@ What the broker relies on after a crash: bytes are durable after `sync`; a creat
 removed name is durable after `sync_directory`; `replace` is atomic.
 """
 
+from __future__ import annotations
+
 # ruff: noqa: PTH102, PTH103, PTH105, PTH106, PTH108, PTH116, PTH208
 import errno
 import fcntl

@@ -18,6 +18,8 @@ Source: Kafka UnifiedLog.append, analyzeAndValidateRecords (3.9 and 4.4). Differ
 compares all of one fetch with `segment.bytes`: here each batch goes by itself, as on the leader.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 from minibroker.kafka.error_codes import ErrorCode

@@ -8,6 +8,8 @@ know. It happens where a truncation meets an answer that a slow consumer has not
 Source: none. Kafka sends from the file: what was cut is missing there.
 """
 
+from __future__ import annotations
+
 import ctypes
 import mmap
 from typing import Final

@@ -176,8 +176,6 @@ class LogManager:
         self._namesakes = Namesakes(self.disk.files)
         self._high_watermark_of: Callable[[TopicPartition], int | None] | None = None
 
-    # --- start ----------------------------------------------------------------------------------
-
     def open(self) -> None:
         """Lock every directory. Raises StorageError; then none is locked."""
         try:
@@ -425,8 +423,6 @@ class LogManager:
             found = self._rules[id(config)] = (config, AppendRules(config))
         return found[1]
 
-    # --- logs -----------------------------------------------------------------------------------
-
     def get(self, topic: str, partition: int) -> PartitionLog | None:
         return self.logs.get(TopicPartition(topic, partition))
 
@@ -527,8 +523,6 @@ class LogManager:
         self._preferred[name] = path
         if len(self._preferred) > PREFERRED_MAX:
             del self._preferred[next(iter(self._preferred))]
-
-    # --- moves ----------------------------------------------------------------------------------
 
     def take_futures(self) -> dict[TopicPartition, str]:
         """Return, once, the partitions whose move a stop interrupted → where to. The copies are
@@ -752,8 +746,6 @@ class LogManager:
         self.disk.close()
         for directory in self.directories:
             directory.release()
-
-    # --- checkpoints and stop -------------------------------------------------------------------
 
     def report_high_watermarks(self, of: Callable[[TopicPartition], int | None]) -> None:
         """`of` answers the high watermark of a partition when checkpoints are written; None: no

@@ -172,8 +172,6 @@ class LogMove:
                 return segment.base_offset
         return self.log.log_end_offset
 
-    # --- rounds ---------------------------------------------------------------------------------
-
     def next_round(self) -> Callable[[], None] | None:
         """Return the next copy, None if only `finish` is left.
 
@@ -297,8 +295,6 @@ class LogMove:
         mark = mark_path(self.directory)
         files.create(mark)
         files.sync_path(mark)
-
-    # --- the last step --------------------------------------------------------------------------
 
     def finish(self) -> int | None:
         """Copy the rest; the recovery point of the log in its new place.

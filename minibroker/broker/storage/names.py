@@ -9,6 +9,8 @@ way out, on its way in, or without an owner.
 Source: Kafka LogFileUtils, LocalLog; FORMAT.md section 1.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 from minibroker.kafka.ids import TopicPartition

@@ -23,6 +23,8 @@ keys and timestamps as for format 2; what the target cannot say, as headers in f
 Source: Kafka UnifiedLog.analyzeAndValidateRecords, LogValidator, MemoryRecordsBuilder.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.storage.record_checks import (
@@ -65,7 +67,7 @@ V2: Final = 2
 class Request(NamedTuple):
     """One call of `validate`, as handed on."""
 
-    rules: "AppendRules"
+    rules: AppendRules
     next_offset: int
     leader_epoch: int
     now_ms: int
@@ -186,9 +188,6 @@ def _check_records(found: list[Record], header: BatchHeader, request: Request) -
     check_records(facts_of(found), header, request.rules, request.now_ms, request.partition)
 
 
-# --- in place -----------------------------------------------------------------------------------
-
-
 def _number_plain(
     records: memoryview, headers: list[tuple[int, BatchHeader]], request: Request
 ) -> tuple[memoryview, BatchHeader]:
@@ -236,9 +235,6 @@ def _set_time(
 ) -> None:
     header.max_timestamp = timestamp
     set_timestamp(records, position, header.size_bytes, timestamp, is_append_time=is_append_time)
-
-
-# --- built anew ---------------------------------------------------------------------------------
 
 
 def build(decoded: list[Record], codec: int, request: Request) -> tuple[memoryview, BatchHeader]:

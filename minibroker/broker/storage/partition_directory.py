@@ -7,6 +7,8 @@ whether the log is still the one that it was begun for.
 Source: Kafka LocalLog (dir, parentDir, renameDir), UnifiedLog (partitionMetadataFile).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -114,8 +116,6 @@ class PartitionDirectory:
         except Exception as error:
             raise self.failed(what, error, HalfChangedError) from error
 
-    # --- whose it is ------------------------------------------------------------------------------
-
     @property
     def topic_id(self) -> TopicId:
         """Return the id in `partition.metadata`, sixteen zero bytes where there is none. Raises
@@ -166,8 +166,6 @@ class PartitionDirectory:
             if not self.is_deleted:
                 raise self.failed("write partition.metadata of", error) from error
 
-    # --- the names in it --------------------------------------------------------------------------
-
     def note_names_changed(self) -> None:
         """Note that the directory has to be synced: a file is new or renamed, or is about to be."""
         self.names_changed += 1
@@ -179,8 +177,6 @@ class PartitionDirectory:
         self.has_new_directory = False
         if names_changed is not None:
             self.names_synced = max(self.names_synced, names_changed)
-
-    # --- its name ---------------------------------------------------------------------------------
 
     def rename(self, path: str, abandon: Callable[[], None]) -> None:
         """Take the log out of service by `abandon`, then rename the directory. Raises StorageError:

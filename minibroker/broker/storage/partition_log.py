@@ -240,8 +240,6 @@ class PartitionLog:
         )
         return True
 
-    # --- whose it is ------------------------------------------------------------------------------
-
     @property
     def topic(self) -> str:
         return self.name.topic
@@ -284,8 +282,6 @@ class PartitionLog:
         that have none would have followers compare what cannot be compared.
         """
         return self.config.message_magic >= 2
-
-    # --- how far it goes --------------------------------------------------------------------------
 
     @property
     def is_empty(self) -> bool:
@@ -349,8 +345,6 @@ class PartitionLog:
             producers.on_high_watermark(offset)
         return True
 
-    # --- leader epochs ----------------------------------------------------------------------------
-
     def begin_leader_epoch(self, epoch: int) -> None:
         """Note that this broker leads from now on, in `epoch`, which begins at the log's end.
 
@@ -371,8 +365,6 @@ class PartitionLog:
         """
         self.write_staged()
         return self.epochs.history.end_offset_for(epoch, self.log_end_offset)
-
-    # --- append -----------------------------------------------------------------------------------
 
     def append_as_leader(
         self,
@@ -507,8 +499,6 @@ class PartitionLog:
                 self.place.note_names_changed()  # the index may be a new file
                 self.active_segment.txn_index.append(aborted_transaction(completed))
 
-    # --- append, of a follower --------------------------------------------------------------------
-
     def append_as_follower(self, records: memoryview, leader_epoch: int) -> AppendInfo | None:
         """Append what the leader's log has, as it is: offsets and leader epochs stay. It is written
         when this returns.
@@ -560,8 +550,6 @@ class PartitionLog:
             self.producers.loaded().append(header, "replication")
         if self._tail.stage(records, entry, last_offset, header.max_timestamp):
             self.write_staged()
-
-    # --- write ------------------------------------------------------------------------------------
 
     def write_staged(self) -> None:
         """Write everything staged in one call; from here on readers see it.
@@ -633,8 +621,6 @@ class PartitionLog:
         except OSError as error:
             # The records are written; entries stay in memory and are tried again.
             logger.warning("cannot write the index of %s: %s", segment.log_path, error)
-
-    # --- roll -------------------------------------------------------------------------------------
 
     def _make_room(self, header: BatchHeader, now_ms: int) -> None:
         """Roll if the batch of `header` does not belong into the active segment; count its room
@@ -733,8 +719,6 @@ class PartitionLog:
             roll_jitter_ms=roll_jitter_ms(self.config),
         )
 
-    # --- truncate ---------------------------------------------------------------------------------
-
     def truncate_to(self, offset: int) -> bool:
         """Remove everything from `offset` on; False: there was nothing. Raises HalfChangedError,
         ValueError below 0.
@@ -815,8 +799,6 @@ class PartitionLog:
         self.producers.truncate_to(offset, log_start_offset)
         assert self.check_invariant()
 
-    # --- segments that go -------------------------------------------------------------------------
-
     def remove_segments(self, segments: Sequence[Segment]) -> None:
         """Take closed segments out of service, their producer snapshots too: renamed now, removed
         after `file.delete.delay.ms`. The active one is none of them. Raises StorageError: those
@@ -857,8 +839,6 @@ class PartitionLog:
         segment_files.remove_later(self.disk, paths, self.config.file_delete_delay_ms)
         return refusal
 
-    # --- the start moves --------------------------------------------------------------------------
-
     def advance_log_start(self, offset: int, high_watermark: int | None = None) -> None:
         """Have readers begin at `offset`; `retention` takes the segments below it. Do nothing where
         the log starts there or behind it already.
@@ -890,15 +870,11 @@ class PartitionLog:
             assert self.check_invariant()
         self.on_start_moved()
 
-    # --- compaction -------------------------------------------------------------------------------
-
     def note_cleaned(self, offset: int) -> None:
         """Note that compaction came up to `offset`, at most the log's end: it may have been
         truncated meanwhile.
         """
         self.clean_offset = min(offset, self.log_end_offset)
-
-    # --- out of service ---------------------------------------------------------------------------
 
     def abandon(self) -> None:
         """Read and write nothing any more. Staged batches are lost, files stay as they are.

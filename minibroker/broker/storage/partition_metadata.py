@@ -13,6 +13,8 @@ changes such a file replaces it, Kafka too; nobody writes into it.
 Source: Kafka PartitionMetadataFile, PartitionMetadata; FORMAT.md section 5.
 """
 
+from __future__ import annotations
+
 from minibroker.broker.storage import names
 from minibroker.broker.storage.files import Files
 from minibroker.kafka.errors import CorruptionError

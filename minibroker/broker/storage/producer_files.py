@@ -8,6 +8,8 @@ behind it. A partition whose producers nobody asks for loads nothing.
 Source: Kafka ProducerStateManager, UnifiedLog.rebuildProducerState; FORMAT.md section 5.
 """
 
+from __future__ import annotations
+
 import logging
 from typing import Final
 

@@ -418,8 +418,6 @@ class LogProducers:
         self._unsynced: dict[int, ProducersAt] = {}
         """Snapshots that a flush has to write and to sync: offset → the producers there."""
 
-    # --- from the disk into memory ----------------------------------------------------------------
-
     @property
     def is_on_disk(self) -> bool:
         """Return whether they are on the disk only. A log that had no record when it was opened has
@@ -552,8 +550,6 @@ class LogProducers:
         if state is not None:
             state.on_high_watermark(self._extent.high_watermark)
 
-    # --- what is forgotten ------------------------------------------------------------------------
-
     def remove_expired(self, now_ms: int, expiration_ms: int) -> Iterator[int]:
         """Forget producers silent for `expiration_ms`, in short steps.
 
@@ -586,8 +582,6 @@ class LogProducers:
         self._unsynced = {
             found: producers for found, producers in self._unsynced.items() if found <= kept_to
         }
-
-    # --- snapshots --------------------------------------------------------------------------------
 
     def at_end(self) -> ProducersAt:
         """Return a function for the producers at the log's end, which a flush writes. Where they

@@ -19,6 +19,8 @@ Kafka leaves the offsets of plain records unread: its readers go by them, as our
 Source: Kafka LogValidator; KIP-467, KIP-937.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 

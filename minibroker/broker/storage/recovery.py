@@ -408,8 +408,6 @@ class _Loader:
             self.files.remove(path)
         self.segments.remove(segment.base_offset)
 
-    # --- recovery -------------------------------------------------------------------------------
-
     def _recover(self) -> int:
         """Return the log's end offset; 0 where there is no segment. Raises OSError,
         CorruptionError.
@@ -522,8 +520,6 @@ class _Loader:
         if not base_offset <= offset <= base_offset + last_delta:
             return nothing
         return WalkStart(position, base_offset, recovery_point)
-
-    # --- the files beside the segments ----------------------------------------------------------
 
     def _read_epochs(self) -> None:
         """Read the checkpoint of leader epochs; where it is damaged, the batches have them.

@@ -19,6 +19,8 @@ that would be thousands of small reads, so `survey`, on a worker, fetches them b
 Source: Kafka UnifiedLog.deleteOldSegments.
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -80,7 +82,7 @@ def delete_old_segments(
 
 def expired(
     segments: Sequence[Segment],
-    config: "TopicConfig",
+    config: TopicConfig,
     *,
     log_start_offset: int,
     log_end_offset: int,
@@ -129,11 +131,11 @@ def may_expire(log: PartitionLog) -> bool:
         raise log.place.failed("look for old segments of", error) from error
 
 
-def _has_limit(config: "TopicConfig") -> bool:
+def _has_limit(config: TopicConfig) -> bool:
     return config.delete and (config.retention_ms >= 0 or config.retention_bytes >= 0)
 
 
-def unsurveyed(segments: Sequence[Segment], config: "TopicConfig") -> list[Segment]:
+def unsurveyed(segments: Sequence[Segment], config: TopicConfig) -> list[Segment]:
     """Return the segments that `expired` would have to read files for."""
     if not _has_limit(config):
         return []

@@ -141,8 +141,6 @@ class Segment:
         self._first_timestamp = NO_TIMESTAMP
         self.index_rule = IndexRule(self.base_offset)
 
-    # --- files ------------------------------------------------------------------------------------
-
     def path(self, suffix: str) -> str:
         """Return the path of the file with this suffix."""
         return f"{self.directory}/{names.segment_file(self.base_offset, suffix)}"
@@ -165,8 +163,6 @@ class Segment:
                 if self._is_gone:
                     return
                 self._disk.files.create(path)
-
-    # --- what the segment holds -------------------------------------------------------------------
 
     @property
     def size_bytes(self) -> int:
@@ -238,8 +234,6 @@ class Segment:
     def max_offset(self) -> int:
         """Return the largest offset that the index's four bytes can say."""
         return self.base_offset + RELATIVE_OFFSET_MAX
-
-    # --- indexes ----------------------------------------------------------------------------------
 
     @property
     def indexes(self) -> SegmentIndexes:
@@ -325,8 +319,6 @@ class Segment:
         indexes = self._unchecked_indexes()
         return indexes.offset.lookup(offset)[1] if indexes.can_be_right(self.size_bytes) else 0
 
-    # --- read -------------------------------------------------------------------------------------
-
     def find_batch(
         self, offset: int, from_position: int | None = None
     ) -> tuple[int, int, int] | None:
@@ -394,8 +386,6 @@ class Segment:
         for _, header in self.headers(self.offset_index.last_entry()[1]):
             next_offset = header.last_offset + 1
         return next_offset
-
-    # --- append -----------------------------------------------------------------------------------
 
     def prepare_append(self) -> None:
         """Read what `note_append` goes by, where it is not in memory; then that touches no file.
@@ -474,8 +464,6 @@ class Segment:
         self._disk.handles.forget(self.log_path)
         return has_written
 
-    # --- cut --------------------------------------------------------------------------------------
-
     def cut(self, position: int) -> None:
         """Cut `.log` at `position`, where a batch ends; not the indexes. Raises OSError.
 
@@ -517,8 +505,6 @@ class Segment:
         self.index_rule.max_timestamp = best
         self.index_rule.offset_of_max_timestamp = best_offset
 
-    # --- recovery ---------------------------------------------------------------------------------
-
     def reset_indexes(self, offset: int) -> None:
         """Cut the indexes to the entries below `offset` (all go at the base offset): recovery fills
         them again. Raises OSError.
@@ -540,8 +526,6 @@ class Segment:
     def assume_size(self, size_bytes: int) -> None:
         """Start counting from `size_bytes`: recovery walks the file and notes each batch again."""
         self._size_bytes = size_bytes
-
-    # --- leave service ----------------------------------------------------------------------------
 
     def release(self) -> None:
         """Leave service, let go of handles and windows: the files are about to be renamed or

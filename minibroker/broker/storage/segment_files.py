@@ -17,6 +17,8 @@ Nothing here knows a log's list of segments: `PartitionLog.remove_segments` and
 Source: Kafka LocalLog (deleteSegmentFiles, replaceSegments), UnifiedLog (deleteProducerSnapshots).
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Iterable, Sequence
 

@@ -10,6 +10,8 @@ takes, and an append need not look at the segment.
 Source: none; Kafka writes each batch as it comes.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 STAGED_BYTES_MAX: Final = 1 << 20
@@ -86,8 +88,6 @@ class Tail:
         """One for each staged batch, and one for each repetition of a batch that is staged."""
         self.forget_room()
 
-    # --- what the active segment takes ------------------------------------------------------------
-
     def forget_room(self) -> None:
         """Make the next append look at the active segment again."""
         self._room_bytes = self._room_entries = 0
@@ -113,8 +113,6 @@ class Tail:
             and len(self.batches) < self._room_entries
             and last_offset <= self._max_offset
         )
-
-    # --- what is staged ---------------------------------------------------------------------------
 
     def stage(
         self,

@@ -16,6 +16,8 @@ by its marker's offset and reads on from there, until an entry says that no late
 Source: Kafka TransactionIndex, AbortedTxn; KIP-98; FORMAT.md section 4.
 """
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from struct import Struct

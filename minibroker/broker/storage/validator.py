@@ -33,6 +33,8 @@ read it.
 Source: Kafka UnifiedLog.analyzeAndValidateRecords, LogValidator (3.9 and 4.4); KIP-467, KIP-937.
 """
 
+from __future__ import annotations
+
 from typing import Literal
 
 from minibroker.broker.storage.append_rules import AppendRules

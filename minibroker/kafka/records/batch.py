@@ -32,6 +32,8 @@ all formats alike. `message_set` reads their contents.
 Source: Kafka DefaultRecordBatch, ByteBufferLogInputStream, LegacyRecord; KIP-98, KIP-101.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from struct import Struct
 from typing import Final

@@ -6,6 +6,8 @@ for another codec) and by tools and tests; what producers send is stored as it c
 Source: Kafka MemoryRecordsBuilder, DefaultRecord.writeTo.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from struct import Struct
 from typing import Final

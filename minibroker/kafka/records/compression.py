@@ -17,6 +17,8 @@ Source: Kafka CompressionType, Lz4BlockInputStream; xerial snappy-java's SnappyO
 8878.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from struct import Struct
 from typing import Final

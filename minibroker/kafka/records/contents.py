@@ -17,6 +17,8 @@ time:
 Source: Kafka DefaultRecord.readFrom and readPartiallyFrom, DefaultRecordBatch.RecordIterator.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 

@@ -8,6 +8,8 @@ behind these.
 Source: Kafka ControlRecordType, EndTransactionMarker; KIP-98.
 """
 
+from __future__ import annotations
+
 from struct import Struct
 from typing import Final, NamedTuple
 

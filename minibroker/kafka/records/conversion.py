@@ -15,6 +15,8 @@ that claims to be longer than the answer. Here the answer ends where the message
 Source: Kafka RecordsUtil, LazyDownConversionRecords, LazyDownConversionRecordsSend; KIP-283.
 """
 
+from __future__ import annotations
+
 import zlib
 from struct import Struct
 from typing import Final

@@ -8,6 +8,8 @@ a third of the time the broker has to start. So the extension module inside the 
 itself; a package that is laid out in another way is imported as usual.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from importlib.machinery import PathFinder
 from typing import Final, cast

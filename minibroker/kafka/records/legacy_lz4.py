@@ -12,6 +12,8 @@ Source: Kafka Lz4BlockInputStream, Lz4BlockOutputStream (KAFKA-3160); LZ4 frame 
 specification (XXH32 of fewer than 16 bytes, all that a frame header needs).
 """
 
+from __future__ import annotations
+
 from struct import Struct
 from typing import Final
 

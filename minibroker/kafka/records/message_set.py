@@ -24,6 +24,8 @@ lends it to its messages. LZ4 in format 0: see `legacy_lz4`.
 Source: Kafka LegacyRecord, AbstractLegacyRecordBatch, MemoryRecordsBuilder; KIP-31, KIP-32.
 """
 
+from __future__ import annotations
+
 import zlib
 from collections.abc import Sequence
 from struct import Struct
@@ -73,9 +75,6 @@ class MalformedSetError(CorruptionError):
 
 class UnreadableSetError(CorruptionError):
     """Compressed bytes that do not unfold, or lengths that lie (Kafka: UNKNOWN_SERVER_ERROR)."""
-
-
-# --- read ---------------------------------------------------------------------------------------
 
 
 def crc_is_valid(buffer: Data, position: int, size_bytes: int) -> bool:
@@ -227,9 +226,6 @@ def _with_absolute_offsets(records: list[Record], wrapper_offset: int) -> list[R
     return [Record(base + r.offset, r.timestamp, r.key, r.value) for r in records]
 
 
-# --- patch --------------------------------------------------------------------------------------
-
-
 def assign_offset(buffer: bytearray | memoryview, position: int, offset: int) -> None:
     """Number the message at `position`; a wrapper gets its last inner offset. No CRC covers it."""
     _INT64.pack_into(buffer, position, offset)
@@ -259,9 +255,6 @@ def set_timestamp(
     _INT64.pack_into(buffer, position + _TIMESTAMP_AT, timestamp)
     covered = memoryview(buffer)[position + COVERED_AT : position + size_bytes]
     _UINT32.pack_into(buffer, position + CRC_AT, zlib.crc32(covered))
-
-
-# --- write --------------------------------------------------------------------------------------
 
 
 def build_message_set(

@@ -7,6 +7,8 @@ of Produce v8 and later.
 Source: Kafka ProduceRequest.validateRecords, RecordValidationException; KIP-467.
 """
 
+from __future__ import annotations
+
 from typing import Final, NamedTuple
 
 from minibroker.kafka.error_codes import ErrorCode

@@ -22,6 +22,8 @@ disk that refuses is reported to who owns the directories; the round is tried ag
 Source: Kafka LogCleaner, LogCleanerManager.
 """
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
@@ -88,8 +90,6 @@ class LogCleaner:
         # Where a log ended when it was looked at, and when (monotonic seconds).
         self._seen: dict[TopicPartition, tuple[int, float]] = {}
         self.metrics = CleanerMetrics(clock.now_ms())
-
-    # --- when -----------------------------------------------------------------------------------
 
     def _arm(self, delay_ms: int) -> None:
         if self._timer is not None:
@@ -161,7 +161,7 @@ class LogCleaner:
             found[log.log_directory] = count + 1, dirty_bytes + sum(closed)
         return found
 
-    def _consider(self, log: PartitionLog, settings: CleanerSettings, look: "_Look") -> None:
+    def _consider(self, log: PartitionLog, settings: CleanerSettings, look: _Look) -> None:
         """Note in `look` whether this log is due, or when to ask again."""
         try:
             found = self._candidate(log, settings, look)
@@ -174,7 +174,7 @@ class LogCleaner:
             is_due = found.is_worth_it(log.config.min_cleanable_dirty_ratio)
             look.note(log, found.dirty_ratio, is_due=is_due)
 
-    def _candidate(self, log: PartitionLog, settings: CleanerSettings, look: "_Look") -> Candidate:
+    def _candidate(self, log: PartitionLog, settings: CleanerSettings, look: _Look) -> Candidate:
         """Return the round that is possible over this log. Raises ColdError, StorageError,
         OSError.
         """
@@ -245,8 +245,6 @@ class LogCleaner:
     def _set_aside(self, log: PartitionLog, error: Exception) -> None:
         logger.error("%s is not compacted any more before the next start: %s", log.name, error)
         self._uncleanable[log.name] = log
-
-    # --- a round --------------------------------------------------------------------------------
 
     def _begin(self, log: PartitionLog, settings: CleanerSettings, now_ms: int) -> bool:
         """Begin a round over this log, as it is now; False where it cannot be begun."""
@@ -336,8 +334,6 @@ class LogCleaner:
                 stats.invalid_count,
                 end.work.log.name,
             )
-
-    # --- stop -----------------------------------------------------------------------------------
 
     @property
     def is_running(self) -> bool:

@@ -3,6 +3,8 @@
 Source: Kafka CleanerConfig; metrics of LogCleaner and LogCleanerManager.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ class CleanerSettings(NamedTuple):
     retention_check_ms: int
 
 
-def cleaner_settings(broker: "BrokerConfig") -> CleanerSettings:
+def cleaner_settings(broker: BrokerConfig) -> CleanerSettings:
     """Return the settings of compaction from the broker's configuration."""
     return CleanerSettings(
         broker.log_cleaner_enable and broker.log_cleaner_threads > 0,

@@ -216,8 +216,6 @@ class Cleaning:
     def _modified_ms(self, segment: Segment) -> int:
         return self._files.modified_ms(segment.log_path)
 
-    # --- the first pass -------------------------------------------------------------------------
-
     def _fill_map(self) -> None:
         """Note the last offset of every key from the first dirty offset on."""
         work, offsets = self._work, self._offsets
@@ -264,8 +262,6 @@ class Cleaning:
                 breathe()
             self.stats.map_bytes_read += len(chunk)
         return True
-
-    # --- the second pass ------------------------------------------------------------------------
 
     def _groups(self, end_offset: int) -> list[list[Segment]]:
         work = self._work
@@ -360,8 +356,6 @@ class Cleaning:
             self.stats.bytes_read += len(chunk)
             if written:
                 self._pace.spent(written)
-
-    # --- reading --------------------------------------------------------------------------------
 
     def _chunks(
         self, segment: Segment, position: int

@@ -6,6 +6,8 @@ are not touched, and the bytes of a record are found again for whoever copies it
 Source: Kafka DefaultRecord; `records.record` reads the same fields whole.
 """
 
+from __future__ import annotations
+
 from typing import Final, NamedTuple
 
 from minibroker.kafka.errors import CorruptionError

@@ -178,8 +178,6 @@ class RoundThread:
     def join(self) -> None:
         self._thread.join()
 
-    # --- on the thread --------------------------------------------------------------------------
-
     def _run(self) -> None:
         started_s = self._clock.monotonic_s()
         end_offset: int | None = None

@@ -9,6 +9,8 @@ Differs from Kafka, which adds at most one index entry per buffer it writes: her
 compacted segment is as dense as that of any other.
 """
 
+from __future__ import annotations
+
 from typing import Final
 
 from minibroker.broker.storage import names

@@ -13,6 +13,8 @@ dirty record is older than `max.compaction.lag.ms`. The log with the largest dir
 Source: Kafka LogCleanerManager (cleanableOffsets, maxCompactionDelay, grabFilthiestCompactedLog).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 

@@ -349,8 +349,6 @@ class Survivors:
         """Return whether the batch's last offset says where the compacted part ends."""
         return header.last_offset + 1 == self._end_offset
 
-    # --- formats 0 and 1 ------------------------------------------------------------------------
-
     def _of_old(
         self, chunk: bytes, position: int, header: BatchHeader, keeps_tombstones: bool
     ) -> bytes | bytearray | None:
