@@ -109,7 +109,7 @@ class Host:
         return (
             not self.session.is_away
             and not self.session.is_waiting
-            and not self.broker.replication.isr._changing
+            and not self.broker.replication.isr._changing_partitions
             and registered == {id_: broker.epoch for id_, broker in cluster.image.brokers.items()}
             and registered.keys()
             == {host.broker_id for host in self.world.hosts if host.is_running}

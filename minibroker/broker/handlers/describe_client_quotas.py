@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.broker.quotas.entities import Component, matching, parts
+from minibroker.broker.quotas.entities import Component, matching_entities, parts
 from minibroker.kafka.protocol.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
@@ -40,7 +40,7 @@ def handle(
                 ],
                 values=[ValueData(key=key, value=value) for key, value in quotas.items()],
             )
-            for entity, quotas in matching(configs, components, strict=request.strict)
+            for entity, quotas in matching_entities(configs, components, strict=request.strict)
         ]
     )
 

@@ -49,8 +49,8 @@ class ConnectionRates:
         rate.record(1, now_ms, self._window_ms, self._count)
         if limit >= UNLIMITED:
             return 0
-        observed, span_ms = rate.measure(now_ms, self._window_ms, self._count)
-        return min(delay_ms(observed, limit, span_ms), self._window_ms)
+        rate_per_s, span_ms = rate.measure(now_ms, self._window_ms, self._count)
+        return min(delay_ms(rate_per_s, limit, span_ms), self._window_ms)
 
     def take_back(self, rate: Rate, now_ms: int) -> None:
         """Take back a connection from a rate that is not served."""

@@ -77,19 +77,19 @@ def node_of(entity: Entity) -> EntityNode:
                 "Invalid quota entity combination, IP entity should not be used with"
                 " user/client ID entity."
             )
-        return EntityNode("ips", _stored(entity[IP]), _IP_TYPES)
+        return EntityNode("ips", _entity_name(entity[IP]), _IP_TYPES)
     if USER not in entity:
-        return EntityNode("clients", _stored(entity[CLIENT_ID]), _CLIENT_TYPES)
-    user = _stored(entity[USER])
+        return EntityNode("clients", _entity_name(entity[CLIENT_ID]), _CLIENT_TYPES)
+    user = _entity_name(entity[USER])
     if CLIENT_ID not in entity:
         return EntityNode("users", user, _CLIENT_TYPES)
-    return EntityNode("users", f"{user}/clients/{_stored(entity[CLIENT_ID])}", _CLIENT_TYPES)
+    return EntityNode("users", f"{user}/clients/{_entity_name(entity[CLIENT_ID])}", _CLIENT_TYPES)
 
 
 def parts(entity: Entity) -> list[tuple[str, str | None]]:
     """Return type and name of each part, in the order of Kafka's answers."""
-    known = [(kind, entity[kind]) for kind in _TYPES if kind in entity]
-    return known + [(kind, name) for kind, name in entity.items() if kind not in _TYPES]
+    own_parts = [(kind, entity[kind]) for kind in _TYPES if kind in entity]
+    return own_parts + [(kind, name) for kind, name in entity.items() if kind not in _TYPES]
 
 
 def changes_of(
@@ -133,41 +133,41 @@ def java_double(value: float) -> str:
     return f"{digits if precision else digits + '.0'}E{int(exponent)}"
 
 
-def matching(
+def matching_entities(
     configs: Mapping[str, Mapping[str, Mapping[str, str]]],
     components: Sequence[Component],
     *,
     strict: bool,
 ) -> Iterator[tuple[Entity, dict[str, float]]]:
-    """Yield the entities of the tree (type → name → key → value) that the filter lets through,
-    with quotas.
+    """Yield the entities of the tree that match the filter, each with its quotas.
 
-    Without `strict`, entity types that the filter does not name may be there or not. Raises
-    KafkaError for a filter that cannot be.
+    `configs` is entity type → name → key → value. With `strict`, an entity has no type that the
+    filter does not name. Raises KafkaError(INVALID_REQUEST or UNSUPPORTED_VERSION) for a filter
+    that is not valid.
     """
-    asked = _asked(components)
-    if IP not in asked:
+    conditions = _components_by_type(components)
+    if IP not in conditions:
         for entity_type in ("clients", "users"):
             for name, config in configs.get(entity_type, {}).items():
                 user, client = split_entity(entity_type, name)
                 entity: Entity = {}
                 if user is not None:
-                    entity[USER] = _named(user)
+                    entity[USER] = _client_name(user)
                 if client is not None:
-                    entity[CLIENT_ID] = _named(client)
+                    entity[CLIENT_ID] = _client_name(client)
                 quotas = _quotas(config, CLIENT_KEYS)
-                if quotas and _matches(entity, asked, strict=strict):
+                if quotas and _matches(entity, conditions, strict=strict):
                     yield entity, quotas
-    if not asked.keys() & {USER, CLIENT_ID}:
+    if not conditions.keys() & {USER, CLIENT_ID}:
         for name, config in configs.get("ips", {}).items():
-            entity = {IP: _named(name)}
+            entity = {IP: _client_name(name)}
             quotas = _quotas(config, (CONNECTION_RATE,))
-            if quotas and _matches(entity, asked, strict=strict):
+            if quotas and _matches(entity, conditions, strict=strict):
                 yield entity, quotas
 
 
-def _asked(components: Sequence[Component]) -> dict[str, Component]:
-    asked: dict[str, Component] = {}
+def _components_by_type(components: Sequence[Component]) -> dict[str, Component]:
+    conditions: dict[str, Component] = {}
     for component in components:
         entity_type = component.entity_type
         if not entity_type:
@@ -176,56 +176,56 @@ def _asked(components: Sequence[Component]) -> dict[str, Component]:
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION, f"Custom entity type '{entity_type}' not supported"
             )
-        if entity_type in asked:
+        if entity_type in conditions:
             name = "client" if entity_type == CLIENT_ID else entity_type
             raise _invalid(f"Duplicate {name} filter component entity type")
         if not EXACT <= component.match_type <= ANY:
             raise _invalid(f"Unexpected match type: {component.match_type}")
-        asked[entity_type] = component
-    if IP in asked and len(asked) > 1:
+        conditions[entity_type] = component
+    if IP in conditions and len(conditions) > 1:
         raise _invalid(
             "Invalid entity filter component combination, IP filter component should not be used"
             " with user or clientId filter component."
         )
-    return asked
+    return conditions
 
 
-def _matches(entity: Entity, asked: Mapping[str, Component], *, strict: bool) -> bool:
-    if strict and entity.keys() - asked.keys():
+def _matches(entity: Entity, conditions: Mapping[str, Component], *, strict: bool) -> bool:
+    if strict and entity.keys() - conditions.keys():
         return False
-    for entity_type, component in asked.items():
+    for entity_type, component in conditions.items():
         if entity_type not in entity:
             return False
         if component.match_type == ANY:
             continue
-        wanted = component.name if component.match_type == EXACT else None
-        if entity[entity_type] != wanted:
+        expected_name = component.name if component.match_type == EXACT else None
+        if entity[entity_type] != expected_name:
             return False
     return True
 
 
 def _quotas(config: Mapping[str, str], keys: Iterable[str]) -> dict[str, float]:
     """Return the quotas among the values of a node. A user's node keeps SCRAM credentials too."""
-    found = {}
+    quotas = {}
     for key in keys:
         text = config.get(key)
         if text is not None:
             try:
-                found[key] = parse_double(text)
+                quotas[key] = parse_double(text)
             except ValueError:
                 raise KafkaError(
                     ErrorCode.UNKNOWN_SERVER_ERROR,
                     f"Unexpected client quota configuration value: {key} -> {text}",
                 ) from None
-    return found
+    return quotas
 
 
-def _stored(name: str | None) -> str:
+def _entity_name(name: str | None) -> str:
     return DEFAULT_ENTITY if name is None else sanitize(name)
 
 
-def _named(stored: str) -> str | None:
-    return None if stored == DEFAULT_ENTITY else desanitize(stored)
+def _client_name(entity_name: str) -> str | None:
+    return None if entity_name == DEFAULT_ENTITY else desanitize(entity_name)
 
 
 def _invalid(detail: str) -> KafkaError:

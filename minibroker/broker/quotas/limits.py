@@ -57,21 +57,21 @@ class Limits:
         """Return the tags of those with whom this client shares its limit; without a limit its
         client id.
         """
-        known = self._by_entity
-        if (user, client) in known or (user, DEFAULT_ENTITY) in known:
+        limits = self._by_entity
+        if (user, client) in limits or (user, DEFAULT_ENTITY) in limits:
             return user, client
-        if (user, None) in known:
+        if (user, None) in limits:
             return user, ""
-        if (DEFAULT_ENTITY, client) in known or (DEFAULT_ENTITY, DEFAULT_ENTITY) in known:
+        if (DEFAULT_ENTITY, client) in limits or (DEFAULT_ENTITY, DEFAULT_ENTITY) in limits:
             return user, client
-        if (DEFAULT_ENTITY, None) in known:
+        if (DEFAULT_ENTITY, None) in limits:
             return user, ""
         return "", client
 
     def limit(self, tags: Tags) -> float | None:
         """Return the limit of the clients that share `tags`, None for no limit."""
         user, client = tags
-        known = self._by_entity
+        limits = self._by_entity
         scopes: tuple[tuple[str | None, str | None], ...] = ()
         if user and client:
             scopes = (
@@ -85,7 +85,7 @@ class Limits:
         elif client:
             scopes = ((None, client), (None, DEFAULT_ENTITY))
         for scope in scopes:
-            limit = known.get(scope)
+            limit = limits.get(scope)
             if limit is not None:
                 return limit
         return None

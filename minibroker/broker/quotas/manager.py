@@ -80,7 +80,15 @@ class _Sensor:
 class _Quota:
     """One quota key: its limits and its sensors."""
 
-    __slots__ = ("_is_bucket", "_known", "_sensors", "_swept_ms", "count", "limits", "window_ms")
+    __slots__ = (
+        "_is_bucket",
+        "_sensor_of_client",
+        "_sensors",
+        "_swept_ms",
+        "count",
+        "limits",
+        "window_ms",
+    )
 
     def __init__(self, window_count: int, window_ms: int, *, is_bucket: bool = False) -> None:
         self.limits = Limits()
@@ -88,7 +96,7 @@ class _Quota:
         self.window_ms = window_ms
         self._is_bucket = is_bucket
         self._sensors: dict[Tags, _Sensor] = {}
-        self._known: dict[Client, _Sensor] = {}
+        self._sensor_of_client: dict[Client, _Sensor] = {}
         self._swept_ms = 0
 
     def __len__(self) -> int:
@@ -98,7 +106,7 @@ class _Quota:
         """Change a limit. Clients may then share with others; their use stays counted."""
         if not self.limits.set(user, client, limit):
             return
-        self._known.clear()
+        self._sensor_of_client.clear()
         if not self.limits:
             self._sensors.clear()
         for tags, sensor in self._sensors.items():
@@ -108,7 +116,7 @@ class _Quota:
         """Return the sensor of a client, made if it is new."""
         if now_ms - self._swept_ms >= SWEEP_MS:
             self._sweep(now_ms)
-        sensor = self._known.get(client)
+        sensor = self._sensor_of_client.get(client)
         if sensor is None:
             user = client[0].partition(":")[2]
             tags = self.limits.tags(sanitize(user), sanitize(client[1]))
@@ -117,9 +125,9 @@ class _Quota:
                 sensor = _Sensor(self.limits.limit(tags), is_bucket=self._is_bucket)
                 self._sensors[tags] = sensor
             if len(client[0]) + len(client[1]) <= _CLIENT_LENGTH_MAX:
-                if len(self._known) >= _CLIENTS_MAX:
-                    self._known.clear()
-                self._known[client] = sensor
+                if len(self._sensor_of_client) >= _CLIENTS_MAX:
+                    self._sensor_of_client.clear()
+                self._sensor_of_client[client] = sensor
         sensor.last_used_ms = now_ms
         return sensor
 
@@ -132,7 +140,7 @@ class _Quota:
         for tags in silent:
             del self._sensors[tags]
         if silent:
-            self._known.clear()
+            self._sensor_of_client.clear()
 
     def record(self, client: Client, value: float, now_ms: int) -> int:
         """Count `value`; return the delay in ms that is due now."""
@@ -142,8 +150,8 @@ class _Quota:
         rate.record(value, now_ms, self.window_ms, self.count)
         if sensor.limit is None:
             return 0
-        observed, span_ms = rate.measure(now_ms, self.window_ms, self.count)
-        return delay_ms(observed, sensor.limit, span_ms)
+        rate_per_s, span_ms = rate.measure(now_ms, self.window_ms, self.count)
+        return delay_ms(rate_per_s, sensor.limit, span_ms)
 
     def unrecord(self, client: Client, value: float, now_ms: int) -> None:
         """Take back the value that `record` counted."""
@@ -158,7 +166,7 @@ class QuotaManager:
     __slots__ = (
         "_clock",
         "_fetch",
-        "_limited",
+        "_is_limited",
         "_mutation",
         "_produce",
         "_quotas",
@@ -186,7 +194,7 @@ class QuotaManager:
             )
         )
         self.connection_rates = ConnectionRates(count, window_ms)
-        self._limited: dict[Client, bool] = {}
+        self._is_limited: dict[Client, bool] = {}
         self.is_active = False
         """Return whether any client has a limit. Without one nothing is charged."""
 
@@ -207,7 +215,7 @@ class QuotaManager:
             user, client = split_entity(entity_type, entity_name)
             for key, quota in self._quotas.items():
                 quota.set(user, client, _number(entity_name, key, config))
-            self._limited.clear()
+            self._is_limited.clear()
             self.is_active = any(quota.limits for quota in self._quotas.values())
 
     def charges(self, connection: _Connection) -> bool:
@@ -218,17 +226,17 @@ class QuotaManager:
         if connection.api_key < 0:
             return True
         client = connection.quota_client
-        limited = self._limited.get(client)
-        if limited is None:
-            if len(self._limited) >= _CLIENTS_MAX:
-                self._limited.clear()
+        is_limited = self._is_limited.get(client)
+        if is_limited is None:
+            if len(self._is_limited) >= _CLIENTS_MAX:
+                self._is_limited.clear()
             user, client_id = sanitize(client[0].partition(":")[2]), sanitize(client[1])
-            limited = any(
+            is_limited = any(
                 quota.limits.limit(quota.limits.tags(user, client_id)) is not None
                 for quota in self._quotas.values()
             )
-            self._limited[client] = limited
-        return limited
+            self._is_limited[client] = is_limited
+        return is_limited
 
     # Use.
 
@@ -306,14 +314,14 @@ class Mutations:
         now_ms = self._clock.now_ms()
         limit, burst = sensor.limit, sensor.limit * self._seconds
         if self._is_strict:
-            left = sensor.bucket.tokens(now_ms, limit, burst)
-            if left >= 0:
+            tokens_left = sensor.bucket.tokens(now_ms, limit, burst)
+            if tokens_left >= 0:
                 sensor.bucket.take(partition_count, now_ms, limit, burst)
         else:
-            left = sensor.bucket.take(partition_count, now_ms, limit, burst)
-        if left >= 0:
+            tokens_left = sensor.bucket.take(partition_count, now_ms, limit, burst)
+        if tokens_left >= 0:
             return
-        self._delay_ms, self._recorded_ms = refill_ms(left, limit), now_ms
+        self._delay_ms, self._recorded_ms = refill_ms(tokens_left, limit), now_ms
         if self._is_strict:
             raise KafkaError(
                 ErrorCode.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded."

@@ -55,9 +55,9 @@ class Rate:
     def measure(self, now_ms: int, window_ms: int, count: int) -> tuple[float, int]:
         """Return the rate per second, and the time (ms) that it was measured over."""
         total, span_ms = self._total(now_ms, window_ms, count)
-        missing = count - 1 - span_ms // window_ms
-        if missing > 0:
-            span_ms += missing * window_ms
+        missing_windows = count - 1 - span_ms // window_ms
+        if missing_windows > 0:
+            span_ms += missing_windows * window_ms
         span_ms = max(span_ms, 1)
         return total * 1000 / span_ms, span_ms
 

@@ -25,8 +25,8 @@ class TokenBucket:
 
     def tokens(self, now_ms: int, rate: float, burst: float) -> float:
         """Return the tokens in the bucket now; a clock that was set back changes nothing."""
-        filled = self._tokens + rate * max(0, now_ms - self._filled_ms) / 1000
-        self._tokens = min(burst, filled)
+        tokens = self._tokens + rate * max(0, now_ms - self._filled_ms) / 1000
+        self._tokens = min(burst, tokens)
         self._filled_ms = now_ms
         return self._tokens
 

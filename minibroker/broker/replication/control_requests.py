@@ -125,15 +125,17 @@ def update_metadata(
     address: Address,
     names: Iterable[TopicPartition],
     *,
-    leaving: Collection[int] = (),
+    stopping_brokers: Collection[int] = (),
 ) -> UpdateMetadataRequest:
     """Return the brokers, and the state of these partitions now.
 
-    `leaving`: brokers that shut down; they are told as offline replicas.
+    `stopping_brokers`: brokers that shut down; they are sent as offline replicas.
     """
     topics = [
-        _topic_state(topic, [(name.partition, partition) for name, partition in found], leaving)
-        for topic, found in _by_topic(image, names)
+        _topic_state(
+            topic, [(name.partition, partition) for name, partition in partitions], stopping_brokers
+        )
+        for topic, partitions in _by_topic(image, names)
     ]
     return _with_brokers(image, address, topics)
 
@@ -178,7 +180,9 @@ def _with_brokers(
 
 
 def _topic_state(
-    topic: TopicImage, partitions: list[tuple[int, PartitionImage]], leaving: Collection[int]
+    topic: TopicImage,
+    partitions: list[tuple[int, PartitionImage]],
+    stopping_brokers: Collection[int],
 ) -> UpdateMetadataTopicState:
     return UpdateMetadataTopicState(
         topic_name=topic.name,
@@ -195,7 +199,7 @@ def _topic_state(
                 offline_replicas=[
                     broker_id
                     for broker_id in partition.replicas
-                    if broker_id in partition.offline or broker_id in leaving
+                    if broker_id in partition.offline or broker_id in stopping_brokers
                 ],
             )
             for index, partition in partitions
@@ -226,19 +230,19 @@ def stop_replica(address: Address, stops: Mapping[TopicPartition, Stop]) -> Stop
 def _by_topic(
     image: MetadataImage, names: Iterable[TopicPartition]
 ) -> Iterator[tuple[TopicImage, list[tuple[TopicPartition, PartitionImage]]]]:
-    """Yield the topics of these partitions, with those of them that are there and have a state."""
-    grouped: dict[str, list[TopicPartition]] = {}
+    """Yield the topics of these partitions, with the partitions that exist and have a state."""
+    names_of_topic: dict[str, list[TopicPartition]] = {}
     for name in names:
-        grouped.setdefault(name.topic, []).append(name)
-    for topic_name, of_topic in grouped.items():
+        names_of_topic.setdefault(name.topic, []).append(name)
+    for topic_name, topic_names in names_of_topic.items():
         topic = image.topics.get(topic_name)
         if topic is None or topic.topic_id == ZERO_TOPIC_ID:
             continue
-        found = [
+        partitions = [
             (name, partition)
-            for name in of_topic
+            for name in topic_names
             if name.partition < len(topic.partitions)
             and (partition := topic.partitions[name.partition]).partition_epoch >= 0
         ]
-        if found:
-            yield topic, found
+        if partitions:
+            yield topic, partitions

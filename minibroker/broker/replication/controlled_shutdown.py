@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 class ControlledShutdown:
     """The preparation of one stop. Belongs to the loop's thread."""
 
-    __slots__ = ("_changed", "_cluster", "_config", "_sleep")
+    __slots__ = ("_brokers_changed", "_cluster", "_config", "_sleep")
 
     def __init__(
         self,
@@ -48,25 +48,25 @@ class ControlledShutdown:
         self._cluster = cluster
         self._config = config
         self._sleep = sleep
-        self._changed = asyncio.Event()
+        self._brokers_changed = asyncio.Event()
         """Set when brokers come or go."""
 
     async def run(self) -> bool:
         """Hand over; return whether no partition with other replicas is led here any more."""
-        self._cluster.when_brokers_change(self._changed.set)
+        self._cluster.when_brokers_change(self._brokers_changed.set)
         for attempt in range(self._config.controlled_shutdown_max_retries):
             if attempt and self._has_others:
                 await self._pause()
             if not self._has_others:
                 return False
             try:
-                remaining = await self._ask()
+                partition_count = await self._ask()
             except (CoordinationError, KafkaError, OSError, ProtocolError) as error:
                 logger.info("the controller did not prepare the stop of this broker: %s", error)
                 continue
-            if not remaining:
+            if not partition_count:
                 return True
-            logger.info("%d partitions have no other replica that can lead them", remaining)
+            logger.info("%d partitions have no other replica that can lead them", partition_count)
         logger.warning("this broker stops without having handed over all its partitions")
         return False
 
@@ -75,22 +75,23 @@ class ControlledShutdown:
         return bool(self._cluster.image.brokers.keys() - {self._cluster.broker_id})
 
     async def _pause(self) -> None:
-        """Wait for `controlled.shutdown.retry.backoff.ms`, or until nobody else is left."""
+        """Wait for `controlled.shutdown.retry.backoff.ms`, or until no other broker is left."""
         pause = asyncio.ensure_future(
             self._sleep(self._config.controlled_shutdown_retry_backoff_ms / 1000)
         )
         try:
             while not pause.done() and self._has_others:
-                self._changed.clear()
-                news = asyncio.ensure_future(self._changed.wait())
+                self._brokers_changed.clear()
+                news = asyncio.ensure_future(self._brokers_changed.wait())
                 await asyncio.wait({pause, news}, return_when=asyncio.FIRST_COMPLETED)
                 news.cancel()
         finally:
             pause.cancel()
 
     async def _ask(self) -> int:
-        """Return the number of partitions that are left. Raises as `PeerClient.call`, KafkaError,
-        CoordinationError.
+        """Return the number of partitions that this broker still leads.
+
+        Raises KafkaError, CoordinationError, OSError, ProtocolError.
         """
         cluster = self._cluster
         broker_id, epoch = cluster.broker_id, cluster.this_broker.epoch

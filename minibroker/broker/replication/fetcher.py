@@ -1,11 +1,11 @@
 """The fetcher: takes from one leader what this broker follows of it.
 
 One task, one request in flight. A request names the partitions that changed since the last one, and
-asks for each from the end of its log on; the leader remembers the others (`leader_session`). What
-comes is appended. A partition that the leader refuses, or that cannot be appended to, is left out
-for `replica.fetch.backoff.ms`; the others go on.
+asks for each from the end of its log on; the leader remembers the others (`leader_session`). The
+fetcher appends the records of the answer. A partition that the leader refuses, or that cannot be
+appended to, is left out for `replica.fetch.backoff.ms`; the others go on.
 
-Many partitions are told in several requests, so that none of them holds the loop.
+Many partitions are named in several requests, so that none of them holds the loop.
 
 Source: Kafka AbstractFetcherThread, ReplicaFetcherThread, RemoteLeaderEndPoint.
 """
@@ -18,8 +18,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.partitions.role import NO_EPOCH, Follower
-from minibroker.broker.replication.asked import asked_of
-from minibroker.broker.replication.leader_session import SESSION_ERRORS, LeaderSession
+from minibroker.broker.replication.leader_session import SESSION_ERRORS, LeaderSession, position_of
 from minibroker.broker.replication.truncation import diverged_at, out_of_range
 from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.error_codes import ErrorCode
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.peers.client import PeerClient
     from minibroker.broker.quotas.replication_quota import ReplicationQuota
-    from minibroker.broker.replication.asked import Asked
+    from minibroker.broker.replication.leader_session import FollowerPosition
     from minibroker.kafka.protocol.messages.fetch import PartitionData
 
 logger = logging.getLogger(__name__)
@@ -61,25 +60,25 @@ WITH_BROKER_EPOCH: Final = 15
 """The first version that names the follower's broker epoch (KIP-903)."""
 OLDEST_LIST_OFFSETS: Final = 4
 """The first version with the leader epoch that the follower knows."""
-TOLD_MAX: Final = 32
+NAMED_MAX: Final = 32
 """Partitions that one request names, where the leader remembers them: less than 1 ms of work."""
 LOOKED_AT_MAX: Final = 1000
 """Changed partitions that are looked at before a request leaves."""
 
 
-class Followed:
-    """A partition that is fetched. It tells its fetcher when the leader has to be told of a change:
+class FollowedPartition:
+    """A partition that is fetched. It tells its fetcher of each change that the leader has to know:
     the role, or the start of the log (`Waiter`).
     """
 
-    __slots__ = ("_changed", "_name", "epoch", "is_behind", "partition")
+    __slots__ = ("_changed_names", "_name", "epoch", "is_behind", "partition")
 
     def __init__(
-        self, name: TopicPartition, partition: Partition, changed: dict[TopicPartition, None]
+        self, name: TopicPartition, partition: Partition, changed_names: dict[TopicPartition, None]
     ) -> None:
-        """`changed`: the fetcher's; the name of the partition goes in."""
+        """Take the fetcher's `changed_names`: the partition's name goes in there."""
         self._name = name
-        self._changed = changed
+        self._changed_names = changed_names
         self.partition = partition
         self.epoch = NO_EPOCH
         """The leader epoch in which it was last asked for."""
@@ -88,27 +87,27 @@ class Followed:
 
     def on_progress(self) -> None:
         """Have the fetcher look at it before its next request."""
-        self._changed[self._name] = None
+        self._changed_names[self._name] = None
 
     def complete(self) -> None:
         """Do as `on_progress`: the partition goes away, or has another role."""
-        self._changed[self._name] = None
+        self._changed_names[self._name] = None
 
 
 class Fetcher:
     """Fetches from one leader. Owned by the loop; `close` ends it."""
 
     __slots__ = (
-        "_changed",
+        "_changed_names",
         "_config",
-        "_followed",
+        "_followed_partitions",
         "_image",
         "_is_failing",
         "_leader",
         "_partitions",
         "_peers",
         "_quota",
-        "_resting",
+        "_rest_ends_s",
         "_rests_until_s",
         "_session",
         "_task",
@@ -133,11 +132,11 @@ class Fetcher:
         self._config = config
         self._image = image
         self._quota = quota
-        self._changed: dict[TopicPartition, None] = {}
+        self._changed_names: dict[TopicPartition, None] = {}
         """Partitions to look at before the next request; itself constant, the followed share it."""
-        self._followed: dict[TopicPartition, Followed] = {}
+        self._followed_partitions: dict[TopicPartition, FollowedPartition] = {}
         self._session = LeaderSession()
-        self._resting: dict[TopicPartition, float] = {}
+        self._rest_ends_s: dict[TopicPartition, float] = {}
         """Partition → time of the loop's clock before which it is not asked for, the soonest first.
         """
         self._rests_until_s = 0.0
@@ -149,28 +148,30 @@ class Fetcher:
 
     @property
     def is_idle(self) -> bool:
-        return not self._followed
+        return not self._followed_partitions
 
     def add(self, name: TopicPartition, partition: Partition) -> None:
         """Fetch this partition from now on. It is asked for at once, even if it rests or the leader
         did not answer.
         """
-        followed = self._followed.get(name)
-        if followed is None or followed.partition is not partition:
+        followed_partition = self._followed_partitions.get(name)
+        if followed_partition is None or followed_partition.partition is not partition:
             self.remove(name)
-            self._followed[name] = Followed(name, partition, self._changed)
-        self._followed[name].is_behind = True
-        self._resting.pop(name, None)
+            self._followed_partitions[name] = FollowedPartition(
+                name, partition, self._changed_names
+            )
+        self._followed_partitions[name].is_behind = True
+        self._rest_ends_s.pop(name, None)
         self._rests_until_s = 0.0
-        self._changed[name] = None
+        self._changed_names[name] = None
         self._wake.set()
 
     def remove(self, name: TopicPartition) -> None:
-        """Fetch it no more. What is on its way for it is dropped."""
-        followed = self._followed.pop(name, None)
+        """Stop to fetch this partition; drop an answer that is on its way for it."""
+        followed = self._followed_partitions.pop(name, None)
         if followed is not None:
             followed.partition.unwatch(followed)
-        self._resting.pop(name, None)
+        self._rest_ends_s.pop(name, None)
         self._session.forget(name)
 
     async def close(self) -> None:
@@ -187,57 +188,57 @@ class Fetcher:
                 if asyncio.get_running_loop().time() < self._rests_until_s:
                     await self._wait(self._rests_until_s)
                     continue
-                told = await self._look()
+                positions = await self._look()
                 if self._session.has_a_request:
-                    await self._fetch(told)
+                    await self._fetch(positions)
                 else:
-                    await self._wait(next(iter(self._resting.values()), None))
+                    await self._wait(next(iter(self._rest_ends_s.values()), None))
             except Exception:  # a bug of ours must not end the replication of other partitions
                 logger.exception("cannot fetch from broker %d", self._leader)
                 self._give_up()
 
-    async def _look(self) -> dict[TopicPartition, Asked]:
+    async def _look(self) -> dict[TopicPartition, FollowerPosition]:
         """Look at the partitions that changed; return those that the next request names.
 
         The others stay for the request behind it.
         """
-        session, changed = self._session, self._changed
+        session, changed_names = self._session, self._changed_names
         now_s = asyncio.get_running_loop().time()
-        for name, _ in list(takewhile(lambda rest: rest[1] <= now_s, self._resting.items())):
-            del self._resting[name]
-            changed[name] = None
-        told_max = TOLD_MAX if session.has_room else len(self._followed)
-        told: dict[TopicPartition, Asked] = {}
+        for name, _ in list(takewhile(lambda rest: rest[1] <= now_s, self._rest_ends_s.items())):
+            del self._rest_ends_s[name]
+            changed_names[name] = None
+        positions_max = NAMED_MAX if session.has_room else len(self._followed_partitions)
+        positions: dict[TopicPartition, FollowerPosition] = {}
         turn = TimeSlice()
-        for name in list(islice(changed, max(told_max, LOOKED_AT_MAX))):
-            if len(told) >= told_max:
+        for name in list(islice(changed_names, max(positions_max, LOOKED_AT_MAX))):
+            if len(positions) >= positions_max:
                 break
-            changed.pop(name, None)
-            asked = await self._next_of(name)
-            if asked is None:
+            changed_names.pop(name, None)
+            position = await self._next_position(name)
+            if position is None:
                 session.forget(name)
-            elif session.tell(name, asked):
-                told[name] = asked
+            elif session.tell(name, position):
+                positions[name] = position
             if turn.is_over:
                 await turn.pause()
-        return told
+        return positions
 
-    async def _next_of(self, name: TopicPartition) -> Asked | None:
-        """Return as `_asked`, once the log may be appended to."""
+    async def _next_position(self, name: TopicPartition) -> FollowerPosition | None:
+        """Return `_position` once the log may be appended to; None where there is nothing."""
         try:
-            asked = self._asked(name)
-            if asked is not None and asked.partition.log.unsaved_cut is not None:
-                await self._partitions.cut_saved(asked.partition)
-                asked = self._asked(name)
+            position = self._position(name)
+            if position is not None and position.partition.log.unsaved_cut is not None:
+                await self._partitions.cut_saved(position.partition)
+                position = self._position(name)
         except Exception:  # a bug of ours costs this partition, the others go on
             logger.exception("%s cannot be fetched from broker %d", name, self._leader)
             self._rest(name)
             return None
-        return asked
+        return position
 
-    def _asked(self, name: TopicPartition) -> Asked | None:
-        """Return what to ask of a partition now, None: nothing."""
-        followed = self._followed.get(name)
+    def _position(self, name: TopicPartition) -> FollowerPosition | None:
+        """Return the position to ask a partition from now, None for nothing."""
+        followed = self._followed_partitions.get(name)
         if followed is None:
             return None
         partition = followed.partition
@@ -252,11 +253,11 @@ class Fetcher:
         if followed.epoch != role.epoch and not self._enter_epoch(name, followed, role.epoch):
             return None
         partition.watch(followed)
-        if self._is_held(name, followed):
-            self._resting.setdefault(name, self._rest_over_s())
-        return asked_of(partition, role) if name not in self._resting else None
+        if self._is_throttled(name, followed):
+            self._rest_ends_s.setdefault(name, self._rest_over_s())
+        return position_of(partition, role) if name not in self._rest_ends_s else None
 
-    def _enter_epoch(self, name: TopicPartition, followed: Followed, epoch: int) -> bool:
+    def _enter_epoch(self, name: TopicPartition, followed: FollowedPartition, epoch: int) -> bool:
         """Prepare a log for another leader epoch; return whether it may be asked for.
 
         Without epochs in its records (formats 0 and 1) the leader cannot say where the logs part.
@@ -276,7 +277,7 @@ class Fetcher:
         followed.epoch = epoch
         return True
 
-    def _is_held(self, name: TopicPartition, followed: Followed) -> bool:
+    def _is_throttled(self, name: TopicPartition, followed: FollowedPartition) -> bool:
         """Return whether a partition waits, because this broker fetched too much of those that are
         throttled. Source: Kafka ReplicaManager.shouldFollowerThrottle.
         """
@@ -293,11 +294,11 @@ class Fetcher:
 
     def _rest(self, name: TopicPartition) -> None:
         """Ask for this partition again after a pause, if it is still fetched from here."""
-        if name not in self._followed:
+        if name not in self._followed_partitions:
             return  # nobody would end the rest
-        self._resting.pop(name, None)  # the last one ends last
-        self._resting[name] = self._rest_over_s()
-        self._changed[name] = None
+        self._rest_ends_s.pop(name, None)  # the last one ends last
+        self._rest_ends_s[name] = self._rest_over_s()
+        self._changed_names[name] = None
 
     def _rest_over_s(self) -> float:
         pause_s = self._config.replica_fetch_backoff_ms / 1000
@@ -308,15 +309,15 @@ class Fetcher:
         self._begin_session(self._session.on_lost(code))
         self._rests_until_s = self._rest_over_s()
 
-    def _begin_session(self, asked: Iterable[TopicPartition]) -> None:
-        """Tell the leader again what it was asked for, in requests that begin anew."""
-        self._changed.update(dict.fromkeys(asked))
+    def _begin_session(self, names: Iterable[TopicPartition]) -> None:
+        """Name these partitions to the leader again, in requests that begin anew."""
+        self._changed_names.update(dict.fromkeys(names))
 
-    async def _fetch(self, told: dict[TopicPartition, Asked]) -> None:
+    async def _fetch(self, new_positions: dict[TopicPartition, FollowerPosition]) -> None:
         """Send one request, and take its answer."""
         session = self._session
-        request = self._request(told)
-        asked = session.asked
+        request = self._request(new_positions)
+        positions = session.positions
         try:
             newest = self._config.inter_broker_protocol.fetch
             answer = await self._peers.call(
@@ -340,53 +341,53 @@ class Fetcher:
             return
         self._is_failing = False
         if not session.on_answer(answer.session_id):
-            self._begin_session(asked)
+            self._begin_session(positions)
         image = self._image()
         turn = TimeSlice()
         for topic in answer.responses:
             topic_name = topic.topic
             if topic.topic_id != ZERO_TOPIC_ID:
-                known = image.topic_by_id.get(topic.topic_id)
-                if known is None:
+                topic_image = image.topic_by_id.get(topic.topic_id)
+                if topic_image is None:
                     continue
-                topic_name = known.name
+                topic_name = topic_image.name
             for data in topic.partitions:
                 name = TopicPartition(topic_name, data.partition_index)
-                if name in asked:
-                    self._changed[name] = None
-                    await self._take(name, asked[name], data)
+                if name in positions:
+                    self._changed_names[name] = None
+                    await self._take(name, positions[name], data)
                 if turn.is_over:
                     await turn.pause()
 
-    def _request(self, told: dict[TopicPartition, Asked]) -> FetchRequest:
-        """Return the request that names `told`, and takes back what is asked for no more."""
+    def _request(self, new_positions: dict[TopicPartition, FollowerPosition]) -> FetchRequest:
+        """Return the request that names `new_positions` and removes partitions not fetched."""
         config = self._config
         session = self._session
         topics: dict[bytes, FetchTopic] = {}
-        for name, asked in told.items():
-            if session.asked.get(name) is not asked:  # removed meanwhile
+        for name, position in new_positions.items():
+            if session.positions.get(name) is not position:  # removed meanwhile
                 continue
-            topic = topics.get(asked.topic_id)
+            topic = topics.get(position.topic_id)
             if topic is None:
-                topic = topics[asked.topic_id] = FetchTopic(
-                    topic=name.topic, topic_id=asked.topic_id
+                topic = topics[position.topic_id] = FetchTopic(
+                    topic=name.topic, topic_id=position.topic_id
                 )
             topic.partitions.append(
-                asked.to_message(name.partition, config.replica_fetch_max_bytes)
+                position.to_message(name.partition, config.replica_fetch_max_bytes)
             )
-        forgotten: dict[bytes, ForgottenTopic] = {}
-        for topic_id, name in session.take_forgotten():
-            if topic_id not in forgotten:
-                forgotten[topic_id] = ForgottenTopic(topic=name.topic, topic_id=topic_id)
-            forgotten[topic_id].partitions.append(name.partition)
+        removals: dict[bytes, ForgottenTopic] = {}
+        for topic_id, name in session.take_removals():
+            if topic_id not in removals:
+                removals[topic_id] = ForgottenTopic(topic=name.topic, topic_id=topic_id)
+            removals[topic_id].partitions.append(name.partition)
         request = FetchRequest(
-            max_wait_ms=0 if self._changed else config.replica_fetch_wait_max_ms,
+            max_wait_ms=0 if self._changed_names else config.replica_fetch_wait_max_ms,
             min_bytes=config.replica_fetch_min_bytes,
             max_bytes=config.replica_fetch_response_max_bytes,
             session_id=session.id,
             session_epoch=session.epoch,
             topics=list(topics.values()),
-            forgotten_topics_data=list(forgotten.values()),
+            forgotten_topics_data=list(removals.values()),
         )
         if config.inter_broker_protocol.fetch < WITH_BROKER_EPOCH:
             request.replica_id = config.broker_id
@@ -398,17 +399,19 @@ class Fetcher:
 
     # One partition's part of an answer.
 
-    async def _take(self, name: TopicPartition, asked: Asked, data: PartitionData) -> None:
-        """Append what came, or cut the log; nothing if the role or the log changed meanwhile."""
-        partition = asked.partition
-        followed = self._followed.get(name)
-        if followed is None or followed.partition is not partition or not asked.is_as_before:
+    async def _take(
+        self, name: TopicPartition, position: FollowerPosition, data: PartitionData
+    ) -> None:
+        """Append the records, or cut the log; do nothing if role or log changed meanwhile."""
+        partition = position.partition
+        followed = self._followed_partitions.get(name)
+        if followed is None or followed.partition is not partition or not position.is_unchanged:
             return
         try:
             if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                await self._restart(name, asked)
+                await self._restart(name, position)
             elif data.error_code:
-                self._refused(name, data.error_code)
+                self._take_refusal(name, data.error_code)
             elif data.diverging_epoch is not None:
                 self._cut(name, partition, data)
             else:
@@ -429,17 +432,17 @@ class Fetcher:
             logger.exception("%s, followed from broker %d", name, self._leader)
             self._rest(name)
 
-    def _refused(self, name: TopicPartition, code: int) -> None:
-        """Ask again later: the leader is none any more, is none yet, or has another epoch."""
+    def _take_refusal(self, name: TopicPartition, code: int) -> None:
+        """Ask again later: the broker no longer leads it, or not yet, or in another epoch."""
         logger.info("broker %d does not serve %s: error %d", self._leader, name, code)
         self._rest(name)
 
     def _cut(self, name: TopicPartition, partition: Partition, data: PartitionData) -> None:
         """Cut the log to where it agrees with the leader's, and ask again from there.
 
-        Where the leader has deleted all up to there, nothing says that they agree. This log begins
-        anew then. Kafka keeps what is below, and a crash that brings an older log start back would
-        show it.
+        Where the leader has deleted all up to there, nothing shows that they agree. This log begins
+        anew then. Kafka keeps the records below, and a crash that brings an older log start back
+        would show them.
         """
         leader_has = data.diverging_epoch
         assert leader_has is not None
@@ -463,18 +466,18 @@ class Fetcher:
         else:
             self._partitions.truncate(partition, offset)
 
-    async def _restart(self, name: TopicPartition, asked: Asked) -> None:
+    async def _restart(self, name: TopicPartition, position: FollowerPosition) -> None:
         """Find out where to go on, as the end of this log is outside of the leader's log."""
-        leader_end_offset = await self._offset_of(name, asked.leader_epoch, LATEST_TIMESTAMP)
-        leader_start_offset = await self._offset_of(name, asked.leader_epoch, EARLIEST_TIMESTAMP)
-        if not asked.is_as_before:
+        leader_end_offset = await self._offset_of(name, position.leader_epoch, LATEST_TIMESTAMP)
+        leader_start_offset = await self._offset_of(name, position.leader_epoch, EARLIEST_TIMESTAMP)
+        if not position.is_unchanged:
             return
-        restart = out_of_range(asked.offset, leader_start_offset, leader_end_offset)
+        restart = out_of_range(position.offset, leader_start_offset, leader_end_offset)
         logger.warning("%s goes on at offset %d of broker %d", name, restart.offset, self._leader)
         if restart.is_cut:
-            self._partitions.truncate(asked.partition, restart.offset)
+            self._partitions.truncate(position.partition, restart.offset)
         elif restart.begins_anew:
-            self._partitions.begin_anew(asked.partition, restart.offset)
+            self._partitions.begin_anew(position.partition, restart.offset)
         else:
             self._rest(name)  # nothing has changed: the next answer would be the same
 
@@ -494,8 +497,8 @@ class Fetcher:
             oldest=OLDEST_LIST_OFFSETS,
             newest=self._config.inter_broker_protocol.list_offsets,
         )
-        found = part_of(by_partition(answer.topics), name)
-        if found.error_code:
-            raise KafkaError(ErrorCode(found.error_code))
-        offset: int = found.offset
+        answer_part = part_of(by_partition(answer.topics), name)
+        if answer_part.error_code:
+            raise KafkaError(ErrorCode(answer_part.error_code))
+        offset: int = answer_part.offset
         return offset

@@ -14,7 +14,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.replication.isr_change import NO_BROKER_EPOCH, WantedIsr
+from minibroker.broker.replication.isr_change import NO_BROKER_EPOCH, IsrProposal
 from minibroker.broker.slices import run_in_slices
 from minibroker.kafka.errors import CoordinationError, KafkaError
 from minibroker.kafka.ids import TopicId, TopicPartition
@@ -36,14 +36,14 @@ logger = logging.getLogger(__name__)
 RETRY_DELAY_S: Final = 0.2
 """Pause before a change is tried again, because the tree could not be reached."""
 FAULT_DELAY_S: Final = 5.0
-"""The same after an error that nobody expected."""
+"""The same pause after an unexpected error."""
 
 
 class IsrKeeper:
     """Owned by the loop."""
 
     __slots__ = (
-        "_changing",
+        "_changing_partitions",
         "_cluster",
         "_dynamic",
         "_partitions",
@@ -64,7 +64,7 @@ class IsrKeeper:
         requests: Callable[[], IsrRequests | None],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`requests`: returns the way to the controller, None where the tree is written."""
+        """Take `requests`: it returns the way to the controller, None where the tree is written."""
         # Constant after construction.
         self._cluster = cluster
         self._partitions = partitions
@@ -74,7 +74,7 @@ class IsrKeeper:
         self._sleep = sleep
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: Timer | None = None
-        self._changing: set[Partition] = set()
+        self._changing_partitions: set[Partition] = set()
         """Partitions with a change under way: the next one waits until it is confirmed."""
 
     def note_leader(self) -> None:
@@ -90,7 +90,7 @@ class IsrKeeper:
         """
         replicas = partition.replicas
         broker_id = follower.broker_id
-        if replicas is None or broker_id in replicas.isr or partition in self._changing:
+        if replicas is None or broker_id in replicas.isr or partition in self._changing_partitions:
             return
         broker = self._cluster.image.brokers.get(broker_id)
         if broker is None or follower.broker_epoch not in (-1, broker.epoch):
@@ -126,23 +126,23 @@ class IsrKeeper:
 
     def _look_at(self, partition: Partition) -> None:
         replicas = partition.replicas
-        if replicas is not None and partition not in self._changing:
+        if replicas is not None and partition not in self._changing_partitions:
             isr = replicas.isr_without_slow(partition.log_end_offset)
             if isr is not None:
                 self._change(partition, isr, {})
 
     def _change(self, partition: Partition, isr: list[int], epochs: dict[int, int]) -> None:
         """Change the ISR in a task. `epochs`: broker epochs of those that join."""
-        self._changing.add(partition)
+        self._changing_partitions.add(partition)
         task = asyncio.get_running_loop().create_task(self._write(partition, isr, epochs))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _write(self, partition: Partition, isr: list[int], epochs: dict[int, int]) -> None:
-        """Write the ISR, again and again until it is known whether it is written.
+        """Write the ISR; repeat until the outcome is known.
 
-        Until then followers that are to join count for the high watermark: the tree may have them.
-        Where the state was another one, followers ask again and slow ones are seen again.
+        Until then joining followers count for the high watermark: the tree may have them. Where the
+        state has changed meanwhile, followers ask again and slow ones are noticed again.
         """
         role = partition.role
         try:
@@ -159,24 +159,25 @@ class IsrKeeper:
             if is_written:
                 logger.info("%s: the ISR is %s", partition, isr)
         finally:
-            self._changing.discard(partition)
+            self._changing_partitions.discard(partition)
         if partition.replicas is not None:
             partition.replicas.give_up_joining()
 
     async def _try(
         self, partition: Partition, role: Role, isr: list[int], epochs: dict[int, int]
     ) -> bool:
-        """Have the ISR changed that was decided in `role`; return whether it was. Raises
-        CoordinationError where that is not known.
+        """Change the ISR if the partition still has `role`; return whether it was changed.
+
+        Raises CoordinationError where the outcome is not known.
         """
-        now = partition.role
-        if (now.epoch, now.partition_epoch) != (role.epoch, role.partition_epoch):
+        current_role = partition.role
+        if (current_role.epoch, current_role.partition_epoch) != (role.epoch, role.partition_epoch):
             return False
         name = TopicPartition(partition.topic, partition.index)
         requests = self._requests()
         if requests is not None:
             own = self._cluster.this_broker
-            change = WantedIsr(
+            change = IsrProposal(
                 name,
                 TopicId(partition.topic_id),
                 role.epoch,

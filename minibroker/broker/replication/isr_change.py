@@ -1,4 +1,4 @@
-"""A change of an ISR that a leader wants, as the controller is asked for it. Pure."""
+"""A change of an ISR that a leader asks the controller for. Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 NO_BROKER_EPOCH: Final = -1
 
 
-class WantedIsr(NamedTuple):
-    """A wanted ISR, and the state that it was decided on."""
+class IsrProposal(NamedTuple):
+    """A new ISR, and the state that it was decided on."""
 
     name: TopicPartition
     topic_id: TopicId

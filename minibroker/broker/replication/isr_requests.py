@@ -1,8 +1,8 @@
 """Changes of the ISR as requests to the controller: AlterPartition (KIP-497).
 
-Between a leader's `IsrKeeper` and a controller of Apache Kafka. One request is in flight. What
-comes meanwhile goes together into the next one. When there is another controller, the answer of the
-one before is not waited for: it may be cut off.
+Stands between a leader's `IsrKeeper` and a controller of Apache Kafka. One request is in flight.
+The changes that come meanwhile go together into the next one. When another broker becomes the
+controller, the answer of the former one is not waited for: it may be cut off.
 
 Source: Kafka DefaultAlterPartitionManager, Partition.handleAlterPartitionError. Differs from Kafka,
 which waits for `controller.socket.timeout.ms`. For so long no replica could come or go.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.cluster.cluster import Cluster
     from minibroker.broker.peers.client import PeerClient
-    from minibroker.broker.replication.isr_change import WantedIsr
+    from minibroker.broker.replication.isr_change import IsrProposal
     from minibroker.kafka.protocol.messages.alter_partition import ResponsePartitionData
 
 logger = logging.getLogger(__name__)
@@ -54,29 +54,29 @@ STATE_IS_ANOTHER: Final = frozenset(
 """The controller has another state of the partition, or none: this broker has to see it first."""
 
 
-class _Unanswered(NamedTuple):
-    change: WantedIsr
+class _Request(NamedTuple):
+    change: IsrProposal
     answer: asyncio.Future[ResponsePartitionData]
 
 
 class IsrRequests:
     """Owned by the loop."""
 
-    __slots__ = ("_cluster", "_overtaken", "_peers", "_task", "_waiting")
+    __slots__ = ("_cluster", "_new_controller", "_peers", "_task", "_unsent")
 
     def __init__(self, cluster: Cluster, peers: PeerClient) -> None:
         # Constant after construction.
         self._cluster = cluster
         self._peers = peers
-        self._waiting: dict[TopicPartition, _Unanswered] = {}
+        self._unsent: dict[TopicPartition, _Request] = {}
         """Changes that are not sent yet; each partition has one at a time."""
         self._task: asyncio.Task[None] | None = None
         """Sends until nothing waits."""
-        self._overtaken: asyncio.Future[None] | None = None
+        self._new_controller: asyncio.Future[None] | None = None
         """Done when there is another controller than the one that is asked now."""
         cluster.when_controller_changes(self._ask_another)
 
-    async def change(self, change: WantedIsr) -> bool:
+    async def change(self, change: IsrProposal) -> bool:
         """Ask the controller for a change; return whether it was made.
 
         The answer is in the image when this returns. Where the controller has another state, the
@@ -86,11 +86,11 @@ class IsrRequests:
         UNSUPPORTED_VERSION where the controller has no AlterPartition.
         """
         answer: asyncio.Future[ResponsePartitionData] = asyncio.get_running_loop().create_future()
-        self._waiting[change.name] = _Unanswered(change, answer)
+        self._unsent[change.name] = _Request(change, answer)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._send_all())
-        found = await answer
-        code = ErrorCode(found.error_code)
+        data = await answer
+        code = ErrorCode(data.error_code)
         requests = self._cluster.requests
         if code in NOT_APPLIED:
             return False
@@ -103,14 +103,14 @@ class IsrRequests:
             raise CoordinationError(f"the controller answers {code.name}")
         await requests.take_isr(
             change.name,
-            leader=found.leader_id,
-            leader_epoch=found.leader_epoch,
-            isr=found.isr,
-            partition_epoch=found.partition_epoch,
+            leader=data.leader_id,
+            leader_epoch=data.leader_epoch,
+            isr=data.isr,
+            partition_epoch=data.partition_epoch,
         )
         return True
 
-    def _is_as_before(self, change: WantedIsr) -> bool:
+    def _is_as_before(self, change: IsrProposal) -> bool:
         """Return whether the image still has the state that the change was decided on."""
         topic = self._cluster.image.topics.get(change.name.topic)
         if topic is None or change.name.partition >= len(topic.partitions):
@@ -129,8 +129,8 @@ class IsrRequests:
 
     async def _send_all(self) -> None:
         try:
-            while self._waiting:
-                batch, self._waiting = self._waiting, {}
+            while self._unsent:
+                batch, self._unsent = self._unsent, {}
                 try:
                     await self._send(batch)
                 except KafkaError as error:
@@ -143,11 +143,11 @@ class IsrRequests:
         finally:
             self._task = None
 
-    async def _send(self, batch: dict[TopicPartition, _Unanswered]) -> None:
+    async def _send(self, batch: dict[TopicPartition, _Request]) -> None:
         """Send one request; give its parts of the answer to those who wait. Raises OSError,
         ProtocolError, KafkaError UNSUPPORTED_VERSION.
         """
-        changes = [waiting.change for waiting in batch.values()]
+        changes = [request.change for request in batch.values()]
         has_ids = all(change.topic_id != ZERO_TOPIC_ID for change in changes)
         answer = await self._ask(changes, newest=None if has_ids else NEWEST_BY_NAME)
         if answer.error_code:
@@ -158,16 +158,18 @@ class IsrRequests:
         for topic in answer.topics:
             topic_name = topic.topic_name or names.get(TopicId(topic.topic_id), "")
             for data in topic.partitions:
-                waiting = batch.get(TopicPartition(topic_name, data.partition_index))
-                if waiting is not None and not waiting.answer.done():
-                    waiting.answer.set_result(data)
+                request = batch.get(TopicPartition(topic_name, data.partition_index))
+                if request is not None and not request.answer.done():
+                    request.answer.set_result(data)
         _fail(batch.values(), CoordinationError("the controller's answer leaves it out"))
 
     async def _ask(
-        self, changes: Collection[WantedIsr], *, newest: int | None
+        self, changes: Collection[IsrProposal], *, newest: int | None
     ) -> AlterPartitionResponse:
-        """Return the controller's answer. Raises as `_send`; ConnectionError where there is another
-        controller meanwhile.
+        """Return the controller's answer.
+
+        Raises OSError, ProtocolError, KafkaError UNSUPPORTED_VERSION; ConnectionError where there
+        is another controller meanwhile.
         """
         loop = asyncio.get_running_loop()
         call = loop.create_task(
@@ -179,26 +181,26 @@ class IsrRequests:
                 newest=newest,
             )
         )
-        overtaken: asyncio.Future[None] = loop.create_future()
-        self._overtaken = overtaken
+        new_controller: asyncio.Future[None] = loop.create_future()
+        self._new_controller = new_controller
         try:
-            await asyncio.wait({call, overtaken}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({call, new_controller}, return_when=asyncio.FIRST_COMPLETED)
             if not call.done():
                 raise ConnectionError("another controller came before the answer")
             answer: AlterPartitionResponse = call.result()
             return answer
         finally:
-            self._overtaken = None
-            overtaken.cancel()
+            self._new_controller = None
+            new_controller.cancel()
             call.cancel()
             await asyncio.gather(call, return_exceptions=True)
 
     def _ask_another(self) -> None:
-        """Wait no more for the answer of a controller that is none any more, maybe."""
-        if self._overtaken is not None and not self._overtaken.done():
-            self._overtaken.set_result(None)
+        """Stop to wait for the answer of the former controller."""
+        if self._new_controller is not None and not self._new_controller.done():
+            self._new_controller.set_result(None)
 
-    def _request(self, changes: Iterable[WantedIsr], version: int) -> AlterPartitionRequest:
+    def _request(self, changes: Iterable[IsrProposal], version: int) -> AlterPartitionRequest:
         broker = self._cluster.this_broker
         topics: dict[str, RequestTopicData] = {}
         for change in changes:
@@ -224,8 +226,8 @@ class IsrRequests:
         )
 
 
-def _fail(batch: Iterable[_Unanswered], error: Exception) -> None:
-    """Give the error to those who have no answer yet."""
-    for waiting in batch:
-        if not waiting.answer.done():
-            waiting.answer.set_exception(error)
+def _fail(batch: Iterable[_Request], error: Exception) -> None:
+    """Give the error to the requests that have no answer yet."""
+    for request in batch:
+        if not request.answer.done():
+            request.answer.set_exception(error)

@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 RETRY_DELAY_S: Final = 0.1
-FAULT_DELAY_S: Final = 5.0
-"""Pause before a parcel is sent again, after an error that nobody expected."""
 """Pause before a request is sent again, as in Kafka."""
+FAULT_DELAY_S: Final = 5.0
+"""Pause before a parcel is sent again, after an unexpected error."""
 
 
 class _Parcel:
     """Decisions that may leave together."""
 
-    __slots__ = ("deleted", "done", "greets", "metadata", "roles", "stops")
+    __slots__ = ("deleted_topic", "done", "greets", "metadata", "roles", "stops")
 
     def __init__(self) -> None:
         self.greets = False
@@ -61,7 +61,7 @@ class _Parcel:
         """Partition → whether the replica is new."""
         self.metadata: dict[TopicPartition, None] = {}
         self.stops: dict[TopicPartition, Stop] = {}
-        self.deleted: TopicImage | None = None
+        self.deleted_topic: TopicImage | None = None
         self.done: asyncio.Future[bool] | None = None
         """The outcome of a deletion: True if the broker has deleted every replica."""
 
@@ -72,13 +72,13 @@ class Outbox:
     __slots__ = (
         "_address",
         "_image",
-        "_leaving",
         "_listener",
         "_on_offline",
         "_parcels",
         "_peers",
         "_protocol",
         "_sleep",
+        "_stopping_brokers",
         "_task",
         "_wake",
         "broker_id",
@@ -91,13 +91,15 @@ class Outbox:
         *,
         peers: PeerClient,
         image: Callable[[], MetadataImage],
-        leaving: Callable[[], Collection[int]],
+        stopping_brokers: Callable[[], Collection[int]],
         listener: str,
         protocol: InterBrokerProtocol,
         on_offline: Callable[[int, list[TopicPartition]], None],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`leaving`: returns the brokers that shut down. `listener`: name of the one between
+        """Begin to send.
+
+        `stopping_brokers`: returns the brokers that shut down. `listener`: name of the one between
         brokers. `protocol`: no newer requests are sent. `on_offline`: (broker, replicas of it whose
         log directory failed).
         """
@@ -106,7 +108,7 @@ class Outbox:
         self._address = address
         self._peers = peers
         self._image = image
-        self._leaving = leaving
+        self._stopping_brokers = stopping_brokers
         self._listener = listener
         self._protocol = protocol
         self._on_offline = on_offline
@@ -119,11 +121,11 @@ class Outbox:
     # Decisions.
 
     def greet(self) -> None:
-        """Tell the brokers that there are."""
+        """Tell the list of registered brokers."""
         self._parcel().greets = True
 
     def tell_role(self, name: TopicPartition, *, is_new: bool) -> None:
-        """Tell what the broker's replica of this partition is."""
+        """Tell the role of the broker's replica of this partition."""
         parcel = self._parcel_without_end_of(name)
         parcel.roles[name] = is_new or parcel.roles.get(name, False)
 
@@ -134,8 +136,8 @@ class Outbox:
     def stop(self, name: TopicPartition, stop: Stop) -> None:
         """End the broker's replica of this partition."""
         parcel = self._parcel()
-        before = parcel.stops.get(name)
-        deletes = stop.deletes or (before is not None and before.deletes)
+        old_stop = parcel.stops.get(name)
+        deletes = stop.deletes or (old_stop is not None and old_stop.deletes)
         parcel.stops[name] = Stop(stop.leader_epoch, deletes)
 
     def delete(self, topic: TopicImage) -> asyncio.Future[bool]:
@@ -144,7 +146,7 @@ class Outbox:
         Returns the future of whether the broker did it; it is cancelled when the broker is gone.
         """
         parcel = _Parcel()
-        parcel.deleted = topic
+        parcel.deleted_topic = topic
         parcel.done = asyncio.get_running_loop().create_future()
         self._parcels.append(parcel)
         self._parcels.append(_Parcel())  # what follows may be about another topic of this name
@@ -196,8 +198,8 @@ class Outbox:
                     parcel.done.cancel()  # does nothing where it has its result
 
     async def _send(self, parcel: _Parcel) -> None:
-        if parcel.deleted is not None:
-            is_done = await self._delete(parcel.deleted)
+        if parcel.deleted_topic is not None:
+            is_done = await self._delete(parcel.deleted_topic)
             if parcel.done is not None and not parcel.done.done():
                 parcel.done.set_result(is_done)
             return
@@ -274,7 +276,7 @@ class Outbox:
 
     def _metadata(self, part: Iterable[TopicPartition]) -> UpdateMetadataRequest:
         return control_requests.update_metadata(
-            self._image(), self._address, part, leaving=self._leaving()
+            self._image(), self._address, part, stopping_brokers=self._stopping_brokers()
         )
 
     def _note_offline(self, answer: Any) -> None:

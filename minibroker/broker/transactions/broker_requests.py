@@ -2,7 +2,7 @@
 
 WriteTxnMarkers goes from a coordinator to the leaders of a transaction's partitions,
 AddPartitionsToTxn from a leader to the coordinator of a batch (KIP-890), each in the newest version
-that both brokers know (`peers/`). Whatever goes wrong on the way is a code that says: come again.
+that both brokers know (`peers/`). Every failure on the way becomes a code that asks for a retry.
 
 Source: Kafka TransactionMarkerChannelManager, AddPartitionsToTxnManager.
 """
@@ -52,13 +52,13 @@ class BrokerRequests:
     async def send_markers(
         self, broker_id: int, marker: EndOfTransaction, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
-        """Return one code for each of `partitions`; never raises but for cancellation."""
+        """Return one code for each of `partitions`; raise only when cancelled."""
         codes = dict.fromkeys(partitions, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         try:
             answer = await self._client.call(
                 broker_id, _marker_request(marker, partitions), WriteTxnMarkersResponse
             )
-            return _asked_for(codes, _marker_codes(answer))
+            return _codes_in_order(codes, _marker_codes(answer))
         except _FAILURES as error:
             logger.warning("broker %d does not take markers: %r", broker_id, error)
             return codes
@@ -73,9 +73,7 @@ class BrokerRequests:
         *,
         verify_only: bool,
     ) -> dict[TopicPartition, ErrorCode]:
-        """Return the coordinator's code for each of `partitions`; never raises but for
-        cancellation.
-        """
+        """Return the coordinator's code for each of `partitions`; raise only when cancelled."""
         transaction = AddPartitionsToTxnTransaction(
             transactional_id=transactional_id,
             producer_id=producer_id,
@@ -96,7 +94,7 @@ class BrokerRequests:
             )
             if answer.error_code:
                 return dict.fromkeys(partitions, ErrorCode(answer.error_code))
-            return _asked_for(codes, _verified_codes(answer))
+            return _codes_in_order(codes, _verified_codes(answer))
         except _FAILURES as error:
             logger.warning("broker %d does not verify: %r", broker_id, error)
             if isinstance(error, KafkaError) and verify_only:
@@ -132,24 +130,26 @@ def _marker_request(
     )
 
 
-def _asked_for(codes: Codes, told: Codes) -> Codes:
-    """Return `codes` with those of the answer; what was not asked for is left out."""
-    return {name: told.get(name, code) for name, code in codes.items()}
+def _codes_in_order(codes: Codes, answered_codes: Codes) -> Codes:
+    """Return `codes` with those of the answer; other partitions of the answer are left out."""
+    return {name: answered_codes.get(name, code) for name, code in codes.items()}
 
 
 def _verified_codes(answer: AddPartitionsToTxnResponse) -> Codes:
     return {
-        TopicPartition(topic.name, found.partition_index): ErrorCode(found.partition_error_code)
+        TopicPartition(topic.name, result_of_partition.partition_index): ErrorCode(
+            result_of_partition.partition_error_code
+        )
         for result in answer.results_by_transaction
         for topic in result.topic_results
-        for found in topic.results_by_partition
+        for result_of_partition in topic.results_by_partition
     }
 
 
 def _marker_codes(answer: WriteTxnMarkersResponse) -> Codes:
     return {
-        TopicPartition(topic.name, found.partition_index): ErrorCode(found.error_code)
+        TopicPartition(topic.name, partition.partition_index): ErrorCode(partition.error_code)
         for marker in answer.markers
         for topic in marker.topics
-        for found in topic.partitions
+        for partition in topic.partitions
     }

@@ -62,7 +62,7 @@ class TransactionCoordinator:
         "_cluster",
         "_dynamic",
         "_expiration_timer",
-        "_fencing",
+        "_fence_tasks",
         "_sender",
         "_store",
         "_timers",
@@ -89,7 +89,7 @@ class TransactionCoordinator:
         self._dynamic = dynamic
         self._abort_timer: Timer | None = None
         self._expiration_timer: Timer | None = None
-        self._fencing: set[asyncio.Task[None]] = set()
+        self._fence_tasks: set[asyncio.Task[None]] = set()
         self.markers = markers
         """Writes the markers that other coordinators (and admin clients) ask for, too."""
         self.peers = peers
@@ -119,19 +119,19 @@ class TransactionCoordinator:
 
     async def close(self) -> None:
         """Bring no more markers; the journal has everything."""
-        for task in self._fencing:
+        for task in self._fence_tasks:
             task.cancel()
-        await asyncio.gather(*self._fencing, return_exceptions=True)
+        await asyncio.gather(*self._fence_tasks, return_exceptions=True)
         await self._sender.close()
 
     # InitProducerId.
 
     async def initialize(
-        self, transactional_id: str, timeout_ms: int, expected: tuple[int, int] | None
+        self, transactional_id: str, timeout_ms: int, client_identity: tuple[int, int] | None
     ) -> tuple[int, int]:
         """Return the producer id and epoch for a (new or recovering) session of a transactional id.
 
-        `expected`: producer id and epoch that the client has, None for a new session. Raises
+        `client_identity`: producer id and epoch that the client has, None for a new session. Raises
         KafkaError: INVALID_TRANSACTION_TIMEOUT, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
         CONCURRENT_TRANSACTIONS (also after aborting what an earlier session left open),
         PRODUCER_FENCED, and the journal's.
@@ -142,46 +142,49 @@ class TransactionCoordinator:
                 f"transaction.timeout.ms={timeout_ms}: expected 1 to transaction.max.timeout.ms="
                 f"{self._dynamic.broker.transaction_max_timeout_ms}",
             )
-        index, found = self._store.find(transactional_id)
-        if found is not None:
-            state.check_initializable(found, expected)
+        index, metadata = self._store.find(transactional_id)
+        if metadata is not None:
+            state.check_initializable(metadata, client_identity)
         new_producer_id = NO_PRODUCER_ID
-        if found is None or found.is_epoch_exhausted:
+        if metadata is None or metadata.is_epoch_exhausted:
             new_producer_id = await self._next_producer_id()
-            index, found = self._store.find(transactional_id)  # others went on meanwhile
-        if found is None:
-            found = TransactionMetadata(transactional_id, new_producer_id)
-        elif found.state == ONGOING:
-            state.check_initializable(found, expected)
-            self._fence(index, found, new_producer_id)
+            index, metadata = self._store.find(transactional_id)  # others went on meanwhile
+        if metadata is None:
+            metadata = TransactionMetadata(transactional_id, new_producer_id)
+        elif metadata.state == ONGOING:
+            state.check_initializable(metadata, client_identity)
+            self._fence(index, metadata, new_producer_id)
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
-        initialized = state.initialize(
-            found,
+        new_metadata = state.initialize(
+            metadata,
             timeout_ms=timeout_ms,
-            expected=expected,
+            client_identity=client_identity,
             new_producer_id=new_producer_id,
             now_ms=self._clock.now_ms(),
         )
-        self._store.write(index, initialized)
+        self._store.write(index, new_metadata)
         logger.info(
             "transactional id %s has producer id %d, epoch %d",
             transactional_id,
-            initialized.producer_id,
-            initialized.producer_epoch,
+            new_metadata.producer_id,
+            new_metadata.producer_epoch,
         )
-        return initialized.producer_id, initialized.producer_epoch
+        return new_metadata.producer_id, new_metadata.producer_epoch
 
     async def _next_producer_id(self) -> int:
-        """Raises KafkaError(COORDINATOR_LOAD_IN_PROGRESS) while ids cannot be had (Kafka's)."""
+        """Return a new producer id.
+
+        Raises KafkaError(COORDINATOR_LOAD_IN_PROGRESS), as Kafka does, while none can be had.
+        """
         producer_id = self._cluster.producer_ids.next()
         return producer_id if isinstance(producer_id, int) else await producer_id
 
-    def _fence(self, index: int, found: TransactionMetadata, new_producer_id: int) -> None:
-        """Abort an open transaction over its owner's head. Raises the journal's KafkaError."""
+    def _fence(self, index: int, metadata: TransactionMetadata, new_producer_id: int) -> None:
+        """Abort an open transaction without its owner. Raises the journal's KafkaError."""
         self._store.write(
             index,
             state.fence(
-                found,
+                metadata,
                 broker_version=self._store.transaction_version,
                 new_producer_id=new_producer_id,
                 now_ms=self._clock.now_ms(),
@@ -205,17 +208,17 @@ class TransactionCoordinator:
         INVALID_REQUEST, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, INVALID_PRODUCER_ID_MAPPING,
         PRODUCER_FENCED, CONCURRENT_TRANSACTIONS, and the journal's.
         """
-        index, found = self._store.get(transactional_id)
-        changed = state.add_partitions(
-            found,
+        index, metadata = self._store.get(transactional_id)
+        new_metadata = state.add_partitions(
+            metadata,
             producer_id,
             producer_epoch,
             partitions,
             client_version=client_version,
             now_ms=self._clock.now_ms(),
         )
-        if changed is not None:
-            self._store.write(index, changed)
+        if new_metadata is not None:
+            self._store.write(index, new_metadata)
 
     def partitions_not_added(
         self,
@@ -226,10 +229,11 @@ class TransactionCoordinator:
     ) -> list[TopicPartition]:
         """Return those of `partitions` that the transaction does not cover (KIP-890, verification).
 
-        Raises KafkaError as `add_partitions`.
+        Raises KafkaError: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, INVALID_REQUEST,
+        INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
         """
-        _, found = self._store.get(transactional_id)
-        return state.partitions_not_added(found, producer_id, producer_epoch, partitions)
+        _, metadata = self._store.get(transactional_id)
+        return state.partitions_not_added(metadata, producer_id, producer_epoch, partitions)
 
     def end(
         self,
@@ -240,15 +244,15 @@ class TransactionCoordinator:
         is_commit: bool,
         client_version: int,
     ) -> tuple[int, int] | Awaitable[tuple[int, int]]:
-        """EndTxn: decide the transaction; markers follow behind the answer.
+        """Decide the transaction (EndTxn); the markers follow behind the answer.
 
-        Gives the producer id and epoch of the next transaction in the second protocol, (-1, -1) in
-        the first; an awaitable where a new producer id has to be fetched. Raises KafkaError (so may
-        the awaitable): INVALID_REQUEST, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
+        Returns the producer id and epoch of the next transaction in the second protocol, (-1, -1)
+        in the first; an awaitable where a new producer id has to be fetched. Raises KafkaError (so
+        may the awaitable): INVALID_REQUEST, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS,
         INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS, INVALID_TXN_STATE,
         and the journal's.
         """
-        _, found = self._store.get(transactional_id)
+        _, metadata = self._store.get(transactional_id)
 
         def end_now(new_producer_id: int) -> tuple[int, int]:
             return self._end(
@@ -260,7 +264,7 @@ class TransactionCoordinator:
                 new_producer_id=new_producer_id,
             )
 
-        if client_version < VERSION_OF_EPOCH_BUMP or not found.is_epoch_exhausted:
+        if client_version < VERSION_OF_EPOCH_BUMP or not metadata.is_epoch_exhausted:
             return end_now(NO_PRODUCER_ID)
 
         async def end_with_new_producer_id() -> tuple[int, int]:
@@ -278,9 +282,9 @@ class TransactionCoordinator:
         client_version: int,
         new_producer_id: int,
     ) -> tuple[int, int]:
-        index, found = self._store.get(transactional_id)
-        prepared = state.end(
-            found,
+        index, metadata = self._store.get(transactional_id)
+        new_metadata = state.end(
+            metadata,
             producer_id,
             producer_epoch,
             is_commit=is_commit,
@@ -288,19 +292,19 @@ class TransactionCoordinator:
             new_producer_id=new_producer_id,
             now_ms=self._clock.now_ms(),
         )
-        if prepared is not None:
-            self._store.write(index, prepared)
+        if new_metadata is not None:
+            self._store.write(index, new_metadata)
         if client_version < VERSION_OF_EPOCH_BUMP:
             return NO_PRODUCER_ID, NO_PRODUCER_EPOCH
-        after = found if prepared is None else state.complete(prepared, 0)
-        return after.producer_id, after.producer_epoch
+        next_metadata = metadata if new_metadata is None else state.complete(new_metadata, 0)
+        return next_metadata.producer_id, next_metadata.producer_epoch
 
     def visible(self, transactional_id: str) -> Awaitable[None] | None:
-        """Return None if every record of the id is visible, else an awaitable that is done then.
+        """Return None if every record of the id is visible, else an awaitable that ends then.
 
-        No answer that tells of it leaves before, and no batch of a transaction that was just begun
-        is appended: a coordinator that forgot the transaction would never end it. Raises KafkaError
-        where this broker loses the id before, or followers do not have the records in time.
+        Before that no answer tells of the records, and no batch of a new transaction is appended:
+        a coordinator that forgot the transaction would never end it. Raises KafkaError if this
+        broker loses the id, or if followers do not have the records in time.
         """
         return self._store.visible(transactional_id)
 
@@ -314,10 +318,10 @@ class TransactionCoordinator:
         """
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
-        _, found = self._store.find(transactional_id)
-        if found is None:
+        _, metadata = self._store.find(transactional_id)
+        if metadata is None:
             raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
-        return found
+        return metadata
 
     def all(self) -> Iterator[TransactionMetadata]:
         """Return every id of this broker's.
@@ -326,10 +330,10 @@ class TransactionCoordinator:
         """
         return self._store.all()
 
-    # What follows from a new state.
+    # Consequences of a new state.
 
     def _follow_up(self, index: int, metadata: TransactionMetadata) -> None:
-        """Markers for a decided transaction, a time-out for an open one."""
+        """Send markers for a decided transaction; watch the time of an open one."""
         if metadata.state in PREPARED:
             self._bring_markers(index, metadata)
         elif metadata.state == ONGOING and self._abort_timer is None:
@@ -337,30 +341,30 @@ class TransactionCoordinator:
         if self._expiration_timer is None:
             self._arm_expiration_timer()
 
-    def _bring_markers(self, index: int, prepared: TransactionMetadata) -> None:
+    def _bring_markers(self, index: int, metadata: TransactionMetadata) -> None:
         marker = EndOfTransaction(
-            prepared.producer_id,
-            prepared.producer_epoch,
+            metadata.producer_id,
+            metadata.producer_epoch,
             self._store.journal.leader_epoch_of(index),
-            prepared.state == TransactionState.PREPARE_COMMIT,
-            prepared.client_version,
+            metadata.state == TransactionState.PREPARE_COMMIT,
+            metadata.client_version,
         )
         self._sender.add(
-            prepared.transactional_id,
+            metadata.transactional_id,
             marker,
-            prepared.partitions,
-            lambda: self._complete(index, prepared),
+            metadata.partitions,
+            lambda: self._complete(index, metadata),
         )
 
-    def _complete(self, index: int, prepared: TransactionMetadata) -> None:
+    def _complete(self, index: int, metadata: TransactionMetadata) -> None:
         """End a transaction whose every partition has its marker."""
-        if not self._store.is_current(index, prepared):
+        if not self._store.is_current(index, metadata):
             return  # not ours any more, whoever has it goes on
         try:
-            self._store.write(index, state.complete(prepared, self._clock.now_ms()))
+            self._store.write(index, state.complete(metadata, self._clock.now_ms()))
         except KafkaError as error:
-            logger.debug("the end of %s is written later: %s", prepared.transactional_id, error)
-            self._timers.after(RETRY_MS, lambda: self._complete(index, prepared))
+            logger.debug("the end of %s is written later: %s", metadata.transactional_id, error)
+            self._timers.after(RETRY_MS, lambda: self._complete(index, metadata))
 
     # Time.
 
@@ -371,52 +375,52 @@ class TransactionCoordinator:
         self._abort_timer = self._timers.after(interval_ms, self._abort_overdue)
 
     def _abort_overdue(self) -> None:
-        """Abort what is open for too long; look again later if anything is open still."""
+        """Abort transactions that are open for too long; look again later if any is open."""
         self._abort_timer = None
         run_in_slices(self._abort_steps(self._clock.now_ms()))
 
     def _abort_steps(self, now_ms: int) -> Iterator[None]:
-        for found in self._store.ongoing():
+        for metadata in self._store.ongoing_ids():
             try:
-                if found.is_overdue(now_ms):
-                    self._abort(found)
+                if metadata.is_overdue(now_ms):
+                    self._abort(metadata)
             except Exception:  # a bug of ours: others are aborted, and the next look tries again
-                logger.exception("the transaction of %s is not aborted", found.transactional_id)
+                logger.exception("the transaction of %s is not aborted", metadata.transactional_id)
             yield
         if self._store.has_ongoing and self._abort_timer is None:
             self._arm_abort_timer()
 
-    def _abort(self, found: TransactionMetadata) -> None:
+    def _abort(self, metadata: TransactionMetadata) -> None:
         logger.info(
             "the transaction of %s is aborted: open since %d, transaction.timeout.ms=%d",
-            found.transactional_id,
-            found.start_ms,
-            found.timeout_ms,
+            metadata.transactional_id,
+            metadata.start_ms,
+            metadata.timeout_ms,
         )
-        if found.is_epoch_exhausted:
-            task = asyncio.get_running_loop().create_task(self._fence_exhausted(found))
-            self._fencing.add(task)
-            task.add_done_callback(self._fencing.discard)
+        if metadata.is_epoch_exhausted:
+            task = asyncio.get_running_loop().create_task(self._fence_exhausted(metadata))
+            self._fence_tasks.add(task)
+            task.add_done_callback(self._fence_tasks.discard)
         else:
-            self._fence_overdue(found, NO_PRODUCER_ID)
+            self._fence_overdue(metadata, NO_PRODUCER_ID)
 
-    async def _fence_exhausted(self, found: TransactionMetadata) -> None:
+    async def _fence_exhausted(self, metadata: TransactionMetadata) -> None:
         try:
             new_producer_id = await self._next_producer_id()
         except KafkaError as error:
-            logger.warning("%s is not fenced yet: %s", found.transactional_id, error)
+            logger.warning("%s is not fenced yet: %s", metadata.transactional_id, error)
             return
-        self._fence_overdue(found, new_producer_id)
+        self._fence_overdue(metadata, new_producer_id)
 
-    def _fence_overdue(self, found: TransactionMetadata, new_producer_id: int) -> None:
+    def _fence_overdue(self, metadata: TransactionMetadata, new_producer_id: int) -> None:
         """Fence one overdue transaction; on an error the next check tries again."""
-        index = self._store.journal.partition_of(found.transactional_id)
-        if not self._store.is_current(index, found):
+        index = self._store.journal.partition_of(metadata.transactional_id)
+        if not self._store.is_current(index, metadata):
             return
         try:
-            self._fence(index, found, new_producer_id)
+            self._fence(index, metadata, new_producer_id)
         except KafkaError as error:
-            logger.warning("%s is not fenced yet: %s", found.transactional_id, error)
+            logger.warning("%s is not fenced yet: %s", metadata.transactional_id, error)
 
     def _arm_expiration_timer(self) -> None:
         interval_ms = (
@@ -425,7 +429,7 @@ class TransactionCoordinator:
         self._expiration_timer = self._timers.after(interval_ms, self._forget_expired)
 
     def _forget_expired(self) -> None:
-        """Tombstones for ids that nobody used; look again later if any are left."""
+        """Write tombstones for ids that nobody used; look again later if any id remains."""
         self._expiration_timer = None
         oldest_ms = self._clock.now_ms() - self._dynamic.broker.transactional_id_expiration_ms
         run_in_slices(self._expiration_steps(oldest_ms))

@@ -2,10 +2,10 @@
 
 A transaction comes here when PrepareCommit or PrepareAbort is visible in the journal, and leaves
 when the marker of the last partition is visible there. Partitions led here are written at once,
-those of other brokers through a `send_to_broker`; what cannot be written now is tried again, as the
-decision stands. A partition that does not exist any more needs no marker. A partition that knows a
-newer epoch of producer or coordinator has somebody else's word already: then the whole transaction
-is left to that one, as in Kafka.
+those of other brokers through a `send_to_broker`. A marker that cannot be written now is tried
+again, as the decision stands. A partition that does not exist any more needs no marker. A partition
+that knows a newer epoch of the producer or of the coordinator has a later decision: then this
+sender gives up the whole transaction, as in Kafka.
 
 Source: Kafka TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler.
 """
@@ -40,7 +40,7 @@ MARKERS_AT_ONCE: Final = 16
 RETRY_MS: Final = 100
 """Kafka's sender looks again as often."""
 
-_DONE: Final = frozenset(
+_FINAL_CODES: Final = frozenset(
     (
         ErrorCode.NONE,
         # Nothing was written there either: such a partition refuses transactional batches.
@@ -48,13 +48,13 @@ _DONE: Final = frozenset(
         ErrorCode.UNSUPPORTED_VERSION,
     )
 )
-_OVERTAKEN: Final = frozenset(
+_FENCED_CODES: Final = frozenset(
     (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 )
 
 
 class Ending(NamedTuple):
-    """One transaction on its way; `missing` are partitions without their marker."""
+    """A decided transaction; `missing` are its partitions that have no marker yet."""
 
     transactional_id: str
     marker: EndOfTransaction
@@ -97,8 +97,9 @@ class MarkerSender:
         partitions: Iterable[TopicPartition],
         on_done: Callable[[], None],
     ) -> None:
-        """Bring the marker to `partitions`, beginning when the answers in hand are on their way;
-        `on_done` is called on the loop behind the last one.
+        """Bring the marker to `partitions`; begin once the answers in hand are sent.
+
+        The loop calls `on_done` after the last one.
         """
         ending = Ending(transactional_id, marker, set(partitions), on_done)
         self._endings[transactional_id] = ending
@@ -111,7 +112,7 @@ class MarkerSender:
         self._endings.pop(transactional_id, None)
 
     async def close(self) -> None:
-        """Stop; what is not done is found in the journal at the next start."""
+        """Stop; the next start reads open transactions from the journal."""
         self._endings.clear()
         for task in self._requests:
             task.cancel()
@@ -130,25 +131,28 @@ class MarkerSender:
         """Bring the marker to the partitions that miss it, in short steps."""
         if self._endings.get(ending.transactional_id) is not ending:
             return  # it is no longer ours to bring
-        here, elsewhere = self._by_leader(ending)
-        parts = [here[at : at + MARKERS_AT_ONCE] for at in range(0, len(here), MARKERS_AT_ONCE)]
-        unanswered = len(elsewhere) + len(parts)
+        local_partitions, remote_partitions = self._by_leader(ending)
+        parts = [
+            local_partitions[at : at + MARKERS_AT_ONCE]
+            for at in range(0, len(local_partitions), MARKERS_AT_ONCE)
+        ]
+        open_answers = len(remote_partitions) + len(parts)
 
         def take(codes: Codes) -> None:
-            nonlocal unanswered
-            unanswered -= 1
+            nonlocal open_answers
+            open_answers -= 1
             self._take(ending, codes)
-            if not unanswered:
+            if not open_answers:
                 self._finish_or_retry(ending)
 
-        if not unanswered:
+        if not open_answers:
             self._finish_or_retry(ending)
         for part in parts:
             self._writer.write(ending.marker, part, take)
             yield
-            if self._endings.get(ending.transactional_id) is not ending and unanswered:
+            if self._endings.get(ending.transactional_id) is not ending and open_answers:
                 return  # another coordinator has it now
-        for broker_id, partitions in elsewhere.items():
+        for broker_id, partitions in remote_partitions.items():
             task = asyncio.get_running_loop().create_task(
                 self._send_to(broker_id, ending, partitions, take)
             )
@@ -167,10 +171,12 @@ class MarkerSender:
     def _by_leader(
         self, ending: Ending
     ) -> tuple[list[TopicPartition], dict[int, list[TopicPartition]]]:
-        """(partitions led here, broker id → partitions led there); those without a leader now are
-        in neither, those that are gone are struck off."""
-        here: list[TopicPartition] = []
-        elsewhere: dict[int, list[TopicPartition]] = {}
+        """Return the partitions led here, and broker id → partitions led by that broker.
+
+        A partition without a leader is in neither. A deleted one leaves `ending.missing`.
+        """
+        local_partitions: list[TopicPartition] = []
+        remote_partitions: dict[int, list[TopicPartition]] = {}
         for name in sorted(ending.missing):
             topic = self._cluster.image.topics.get(name.topic)
             if topic is None or name.partition >= len(topic.partitions):
@@ -183,17 +189,17 @@ class MarkerSender:
                 continue
             leader = topic.partitions[name.partition].leader
             if leader == self._cluster.broker_id:
-                here.append(name)
+                local_partitions.append(name)
             elif leader != NO_LEADER:
-                elsewhere.setdefault(leader, []).append(name)
-        return here, elsewhere
+                remote_partitions.setdefault(leader, []).append(name)
+        return local_partitions, remote_partitions
 
     def _take(self, ending: Ending, codes: Codes) -> None:
         for name, code in codes.items():
-            if code in _DONE:
+            if code in _FINAL_CODES:
                 ending.missing.discard(name)
                 continue
-            if code in _OVERTAKEN:
+            if code in _FENCED_CODES:
                 logger.info(
                     "%s refuses the marker of transactional id %s with %s, somebody else decides",
                     name,

@@ -43,7 +43,7 @@ def encode_value(metadata: TransactionMetadata, broker_version: int) -> bytes:
         producer_epoch=metadata.producer_epoch,
         transaction_timeout_ms=metadata.timeout_ms,
         transaction_status=int(metadata.state),
-        transaction_partitions=None if metadata.state == EMPTY else _grouped(metadata),
+        transaction_partitions=None if metadata.state == EMPTY else _partitions_by_topic(metadata),
         transaction_last_update_timestamp_ms=metadata.last_update_ms,
         transaction_start_timestamp_ms=metadata.start_ms,
     )
@@ -54,7 +54,7 @@ def encode_value(metadata: TransactionMetadata, broker_version: int) -> bytes:
     return value.to_bytes(version)
 
 
-def _grouped(metadata: TransactionMetadata) -> list[PartitionsSchema]:
+def _partitions_by_topic(metadata: TransactionMetadata) -> list[PartitionsSchema]:
     """Return the partitions by topic, both in order, so that the same state is the same bytes."""
     topics: dict[str, list[int]] = {}
     for topic, index in sorted(metadata.partitions):
@@ -65,8 +65,10 @@ def _grouped(metadata: TransactionMetadata) -> list[PartitionsSchema]:
 def decode(
     key: Buffer | None, value: Buffer | None
 ) -> tuple[str, TransactionMetadata | None] | None:
-    """(transactional id, its state or None for a tombstone); None: a record of a kind that no
-    release up to Kafka 4.4 writes, to be passed over (Kafka warns and does so).
+    """Return the transactional id and its state, which is None for a tombstone.
+
+    Returns None for a record of a kind that no release up to Kafka 4.4 writes: the caller passes
+    over it and warns, as Kafka does.
 
     Raises CorruptionError.
     """
@@ -80,25 +82,25 @@ def decode(
             return transactional_id, None
         if not 0 <= version_of(value) <= TransactionLogValue.VERSIONS[1]:
             return None
-        stored = TransactionLogValue.from_bytes(value)
-        state = TransactionState(stored.transaction_status)
+        log_value = TransactionLogValue.from_bytes(value)
+        state = TransactionState(log_value.transaction_status)
     except (ProtocolError, ValueError) as error:
         raise CorruptionError(f"record of __transaction_state: {error}") from error
     partitions = frozenset(
         TopicPartition(topic.topic, index)
-        for topic in stored.transaction_partitions or ()
+        for topic in log_value.transaction_partitions or ()
         for index in topic.partition_ids
     )
     return transactional_id, TransactionMetadata(
         transactional_id,
-        stored.producer_id,
-        stored.producer_epoch,
-        previous_producer_id=stored.previous_producer_id,
-        next_producer_id=stored.next_producer_id,
-        timeout_ms=stored.transaction_timeout_ms,
+        log_value.producer_id,
+        log_value.producer_epoch,
+        previous_producer_id=log_value.previous_producer_id,
+        next_producer_id=log_value.next_producer_id,
+        timeout_ms=log_value.transaction_timeout_ms,
         state=state,
         partitions=partitions,
-        start_ms=stored.transaction_start_timestamp_ms,
-        last_update_ms=stored.transaction_last_update_timestamp_ms,
-        client_version=stored.client_transaction_version,
+        start_ms=log_value.transaction_start_timestamp_ms,
+        last_update_ms=log_value.transaction_last_update_timestamp_ms,
+        client_version=log_value.client_transaction_version,
     )

@@ -118,8 +118,8 @@ class TransactionMetadata(NamedTuple):
         )
 
 
-def _moved(metadata: TransactionMetadata, **changes: Any) -> TransactionMetadata:
-    """Return the metadata after a step, which notes the producer id that it found."""
+def _next_metadata(metadata: TransactionMetadata, **changes: Any) -> TransactionMetadata:
+    """Return the metadata after a step, with the producer id before it."""
     return metadata._replace(previous_producer_id=metadata.producer_id, **changes)
 
 
@@ -130,20 +130,22 @@ def initialize(
     metadata: TransactionMetadata,
     *,
     timeout_ms: int,
-    expected: tuple[int, int] | None,
+    client_identity: tuple[int, int] | None,
     new_producer_id: int,
     now_ms: int,
 ) -> TransactionMetadata:
-    """InitProducerId of an id without an open transaction: a higher epoch, the old one is fenced.
+    """Raise the epoch of an id without an open transaction (InitProducerId); fence the old one.
 
-    `expected`: the producer id and epoch that the client believes in (KIP-360), None: a new
+    `client_identity`: the producer id and epoch that the client believes in (KIP-360), None: a new
     session. `new_producer_id` is used when the epochs are exhausted. Raises KafkaError:
     CONCURRENT_TRANSACTIONS, PRODUCER_FENCED, UNKNOWN_SERVER_ERROR.
     """
-    check_initializable(metadata, expected)
-    if metadata.is_epoch_exhausted and (expected is None or expected[1] == metadata.producer_epoch):
-        is_recovery = expected is not None
-        return _moved(
+    check_initializable(metadata, client_identity)
+    if metadata.is_epoch_exhausted and (
+        client_identity is None or client_identity[1] == metadata.producer_epoch
+    ):
+        is_recovery = client_identity is not None
+        return _next_metadata(
             metadata,
             producer_id=new_producer_id,
             producer_epoch=0,
@@ -154,8 +156,8 @@ def initialize(
             start_ms=NO_TIMESTAMP,
             last_update_ms=now_ms,
         )
-    epoch, last_epoch = _next_epoch(metadata, expected)
-    return _moved(
+    epoch, last_epoch = _next_epoch(metadata, client_identity)
+    return _next_metadata(
         metadata,
         producer_epoch=epoch,
         last_producer_epoch=last_epoch,
@@ -167,13 +169,15 @@ def initialize(
     )
 
 
-def check_initializable(metadata: TransactionMetadata, expected: tuple[int, int] | None) -> None:
-    """Raises KafkaError: CONCURRENT_TRANSACTIONS, PRODUCER_FENCED for another's producer id."""
+def check_initializable(
+    metadata: TransactionMetadata, client_identity: tuple[int, int] | None
+) -> None:
+    """Raise KafkaError: CONCURRENT_TRANSACTIONS, PRODUCER_FENCED for another's producer id."""
     if metadata.state in PREPARED:
         raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
-    if expected is None or metadata.producer_epoch == NO_PRODUCER_EPOCH:
+    if client_identity is None or metadata.producer_epoch == NO_PRODUCER_EPOCH:
         return
-    producer_id, epoch = expected
+    producer_id, epoch = client_identity
     if producer_id == metadata.producer_id:
         return
     # A repetition of a call that went to a new producer id, whose answer was lost.
@@ -182,19 +186,21 @@ def check_initializable(metadata: TransactionMetadata, expected: tuple[int, int]
     raise KafkaError(ErrorCode.PRODUCER_FENCED)
 
 
-def _next_epoch(metadata: TransactionMetadata, expected: tuple[int, int] | None) -> tuple[int, int]:
-    """(epoch to give, epoch to remember as the last) of an InitProducerId."""
+def _next_epoch(
+    metadata: TransactionMetadata, client_identity: tuple[int, int] | None
+) -> tuple[int, int]:
+    """Return the epoch to give and the epoch to remember as the last, for an InitProducerId."""
     current = metadata.producer_epoch
     if metadata.is_epoch_exhausted:
         raise KafkaError(
             ErrorCode.UNKNOWN_SERVER_ERROR,
             f"epochs of producer id {metadata.producer_id} are exhausted at {current}",
         )
-    if expected is None:
+    if client_identity is None:
         return current + 1, NO_PRODUCER_EPOCH
-    if current in {NO_PRODUCER_EPOCH, expected[1]}:
+    if current in {NO_PRODUCER_EPOCH, client_identity[1]}:
         return current + 1, current
-    if expected[1] == metadata.last_producer_epoch:
+    if client_identity[1] == metadata.last_producer_epoch:
         return current, metadata.last_producer_epoch  # a repetition: nobody came between
     raise KafkaError(ErrorCode.PRODUCER_FENCED)
 
@@ -203,7 +209,7 @@ def _next_epoch(metadata: TransactionMetadata, expected: tuple[int, int] | None)
 
 
 def check_owner(metadata: TransactionMetadata, producer_id: int, producer_epoch: int) -> None:
-    """Raises KafkaError: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED."""
+    """Raise KafkaError: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED."""
     if metadata.producer_id != producer_id:
         raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     if metadata.producer_epoch != producer_epoch:
@@ -230,7 +236,7 @@ def add_partitions(
     is_open = metadata.state == ONGOING
     if is_open and metadata.partitions.issuperset(partitions):
         return None
-    return _moved(
+    return _next_metadata(
         metadata,
         state=ONGOING,
         partitions=metadata.partitions.union(partitions),
@@ -269,7 +275,7 @@ def end(
     new_producer_id: int,
     now_ms: int,
 ) -> TransactionMetadata | None:
-    """EndTxn: the outcome is decided; None: this very transaction was ended so before.
+    """Decide the outcome (EndTxn); return None if the transaction was ended the same way before.
 
     `new_producer_id` is for the next transaction when the epochs are exhausted and this end raises
     the epoch. Raises KafkaError: INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED,
@@ -320,7 +326,7 @@ def _end_of_session_epoch(
         return None
     if metadata.state != ONGOING:
         raise KafkaError(ErrorCode.INVALID_TXN_STATE)
-    return _moved(
+    return _next_metadata(
         metadata,
         state=_prepare_state(is_commit),
         next_producer_id=NO_PRODUCER_ID,
@@ -332,7 +338,7 @@ def _end_of_session_epoch(
 def fence(
     metadata: TransactionMetadata, *, broker_version: int, new_producer_id: int, now_ms: int
 ) -> TransactionMetadata:
-    """Abort the open transaction from the broker's side, with an epoch that nobody was given.
+    """Abort the open transaction from the broker's side, with an epoch that no client has.
 
     For InitProducerId of a new session and for transactions that are overdue. `broker_version` is
     the cluster's `transaction.version`.
@@ -342,7 +348,7 @@ def fence(
         return _prepared_with_bump(
             metadata, False, broker_version, new_producer_id=new_producer_id, now_ms=now_ms
         )
-    return _moved(
+    return _next_metadata(
         metadata,
         producer_epoch=min(metadata.producer_epoch + 1, PRODUCER_EPOCH_MAX),
         last_producer_epoch=NO_PRODUCER_EPOCH,
@@ -362,7 +368,7 @@ def _prepared_with_bump(
     now_ms: int,
 ) -> TransactionMetadata:
     is_open = metadata.state == ONGOING
-    return _moved(
+    return _next_metadata(
         metadata,
         producer_epoch=min(metadata.producer_epoch + 1, PRODUCER_EPOCH_MAX),
         last_producer_epoch=metadata.producer_epoch,
@@ -378,7 +384,7 @@ def complete(metadata: TransactionMetadata, now_ms: int) -> TransactionMetadata:
     """Return the metadata of a transaction that is over: every partition has its marker."""
     assert metadata.state in PREPARED, metadata
     is_commit = metadata.state == TransactionState.PREPARE_COMMIT
-    done = _moved(
+    completed_metadata = _next_metadata(
         metadata,
         state=_complete_state(is_commit),
         next_producer_id=NO_PRODUCER_ID,
@@ -387,8 +393,8 @@ def complete(metadata: TransactionMetadata, now_ms: int) -> TransactionMetadata:
     )
     has_next = metadata.next_producer_id != NO_PRODUCER_ID
     if has_next and metadata.client_version >= VERSION_OF_EPOCH_BUMP:
-        return done._replace(producer_id=metadata.next_producer_id, producer_epoch=0)
-    return done
+        return completed_metadata._replace(producer_id=metadata.next_producer_id, producer_epoch=0)
+    return completed_metadata
 
 
 def _prepare_state(is_commit: bool) -> TransactionState:

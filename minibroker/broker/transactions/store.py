@@ -1,8 +1,8 @@
 """The transactional ids of this broker: their journal and its image in memory.
 
 `write` is the one way to change anything: a record in `__transaction_state` first, then the value
-in memory, through the function that replays records when a partition of the journal is loaded; what
-follows from it begins when the record is visible (`partitions/coordinator_runtime`). `coordinator`
+in memory, through the function that replays records when a partition of the journal is loaded. The
+consequences begin when the record is visible (`partitions/coordinator_runtime`). `coordinator`
 decides, this module remembers.
 
 Source: Kafka TransactionStateManager.
@@ -43,58 +43,58 @@ IDS_AT_ONCE: Final = 32
 class TransactionShard:
     """The transactional ids of one partition of `__transaction_state`."""
 
-    __slots__ = ("_store", "decided", "ids", "index", "ongoing")
+    __slots__ = ("_store", "decided_ids", "ids", "index", "ongoing_ids")
 
     def __init__(self, index: int, store: TransactionStore) -> None:
         self.index = index
         self._store = store
         self.ids: dict[str, TransactionMetadata] = {}
-        self.ongoing: set[str] = set()
-        """Those with an open transaction."""
-        self.decided: set[str] = set()
-        """Those with a decided transaction whose markers are not all visible."""
+        self.ongoing_ids: set[str] = set()
+        """Ids with an open transaction."""
+        self.decided_ids: set[str] = set()
+        """Ids with a decided transaction whose markers are not all visible."""
 
     def replay(self, transactional_id: str, metadata: TransactionMetadata | None) -> None:
-        """Do what one record says, just written or read again; None: it has expired."""
+        """Apply one record, just written or read again; None: the id has expired."""
         if metadata is None:
             self.ids.pop(transactional_id, None)
         else:
             self.ids[transactional_id] = metadata
         state = None if metadata is None else metadata.state
         if state == ONGOING:
-            self.ongoing.add(transactional_id)
+            self.ongoing_ids.add(transactional_id)
         else:
-            self.ongoing.discard(transactional_id)
+            self.ongoing_ids.discard(transactional_id)
         if state in PREPARED:
-            self.decided.add(transactional_id)
+            self.decided_ids.add(transactional_id)
         else:
-            self.decided.discard(transactional_id)
+            self.decided_ids.discard(transactional_id)
 
     # `CoordinatorShard`.
 
     def replay_batch(self, header: BatchHeader, records: Sequence[Any]) -> None:
-        """Do what a batch of the journal says."""
+        """Apply a batch of the journal."""
         if not header.is_control:
             for transactional_id, metadata in records:
                 self.replay(transactional_id, metadata)
 
     def on_loaded(self) -> None:
         """Go on where the last coordinator of these ids stopped, in slices."""
-        names = [*self.decided, *self.ongoing]
+        names = [*self.decided_ids, *self.ongoing_ids]
         if not names:
             names = list(islice(self.ids, 1))  # enough to have ids expire
         run_in_slices(self._go_on([self.ids[name] for name in names]))
 
-    def _go_on(self, found: list[TransactionMetadata]) -> Iterator[None]:
-        """Tell of these states, but for those that have changed meanwhile."""
-        for metadata in found:
+    def _go_on(self, metadata_list: list[TransactionMetadata]) -> Iterator[None]:
+        """Give these states to `on_change`, except those that have changed meanwhile."""
+        for metadata in metadata_list:
             if self._store.is_current(self.index, metadata):
                 self._store.on_change(self.index, metadata)
             yield
 
     def on_unloaded(self) -> None:
         """Tell of each decided transaction: another broker goes on with it."""
-        for transactional_id in self.decided:
+        for transactional_id in self.decided_ids:
             self._store.on_unloaded(transactional_id)
 
 
@@ -115,11 +115,11 @@ class TransactionStore:
         on_change: Callable[[int, TransactionMetadata], None],
         on_unloaded: Callable[[str], None],
     ) -> None:
-        """An answer waits for followers for `request.timeout.ms`, as Kafka's append does.
+        """Let an answer wait for followers for `request.timeout.ms`, as Kafka's append does.
 
-        `on_change` is told of every state once it is visible, with its partition, and when a
-        partition was loaded of what is open or decided there, at least of one state. `on_unloaded`
-        is told of every decided transaction that this broker has no more.
+        `on_change` gets every state once it is visible, with its partition. When a partition is
+        loaded, it gets the open and decided states, or at least one state. `on_unloaded` gets every
+        decided transaction that this broker no longer coordinates.
         """
         self._cluster = cluster
         self.on_change = on_change
@@ -143,7 +143,7 @@ class TransactionStore:
         return self._cluster.features.level(TRANSACTION_VERSION)
 
     def find(self, transactional_id: str) -> tuple[int, TransactionMetadata | None]:
-        """(partition of the journal, what is known of the id).
+        """Return the partition of the journal, and the state of the id if there is one.
 
         Raises KafkaError: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
         """
@@ -151,17 +151,17 @@ class TransactionStore:
         return index, self._runtime.get(index).ids.get(transactional_id)
 
     def get(self, transactional_id: str) -> tuple[int, TransactionMetadata]:
-        """Return the partition and the state, like `find`, of an id that has to be known.
+        """Return the partition and the state, like `find`, of an id that must exist.
 
-        Raises KafkaError as `find`, INVALID_REQUEST for an empty id, INVALID_PRODUCER_ID_MAPPING
-        for one that is not known.
+        Raises KafkaError: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, INVALID_REQUEST for an
+        empty id, INVALID_PRODUCER_ID_MAPPING for an unknown one.
         """
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
-        index, found = self.find(transactional_id)
-        if found is None:
+        index, metadata = self.find(transactional_id)
+        if metadata is None:
             raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-        return index, found
+        return index, metadata
 
     def is_current(self, index: int, metadata: TransactionMetadata) -> bool:
         """Return whether this is still the state of the id, and this broker its coordinator."""
@@ -178,13 +178,13 @@ class TransactionStore:
     @property
     def has_ongoing(self) -> bool:
         """Return whether any transaction is open."""
-        return any(shard.ongoing for shard in self._runtime.active())
+        return any(shard.ongoing_ids for shard in self._runtime.active())
 
-    def ongoing(self) -> Iterator[TransactionMetadata]:
+    def ongoing_ids(self) -> Iterator[TransactionMetadata]:
         """Yield every open transaction. They may change, come and go meanwhile."""
         for shard in self._runtime.active():
-            for name in list(shard.ongoing):
-                if name in shard.ongoing:
+            for name in list(shard.ongoing_ids):
+                if name in shard.ongoing_ids:
                     yield shard.ids[name]
 
     @property
@@ -193,9 +193,9 @@ class TransactionStore:
         return any(shard.ids for shard in self._runtime.active())
 
     def write(self, index: int, metadata: TransactionMetadata) -> None:
-        """Journal first, then memory; `on_change` is told when the record is visible.
+        """Write to the journal, then to memory; call `on_change` when the record is visible.
 
-        Raises KafkaError as `CoordinatorRuntime.write`; nothing changed then.
+        Raises KafkaError with the journal's code; nothing changed then.
         """
         transactional_id = metadata.transactional_id
         shard = self._runtime.get(index)
@@ -226,29 +226,29 @@ class TransactionStore:
                 logger.warning("transactional ids are not expired yet: %s", error)
 
     def _forget_unused(self, shard: TransactionShard, oldest_ms: int) -> Iterator[None]:
-        """Raises KafkaError as `CoordinatorRuntime.write`."""
+        """Yield after each step. Raises KafkaError with the journal's code."""
         names = list(shard.ids)
         for start in range(0, len(names), IDS_AT_ONCE):
             if self._runtime.find(shard.index) is not shard:
                 return
-            expired = []
+            expired_ids = []
             for name in names[start : start + IDS_AT_ONCE]:
                 metadata = shard.ids.get(name)
                 if metadata is not None and metadata.expires_before(oldest_ms):
-                    expired.append(name)
-            if expired:
-                self._forget(shard, expired)
+                    expired_ids.append(name)
+            if expired_ids:
+                self._forget(shard, expired_ids)
             yield
 
     def _forget(self, shard: TransactionShard, names: Sequence[str]) -> None:
-        """Raises KafkaError as `CoordinatorRuntime.write`."""
+        """Write tombstones for `names`. Raises KafkaError with the journal's code."""
 
         def replay(_offset: int) -> None:
             for name in names:
                 shard.replay(name, None)
 
         tombstones = [(encode_key(name), None) for name in names]
-        self._runtime.write(shard.index, tombstones, replay=replay, then=_nothing)
+        self._runtime.write(shard.index, tombstones, replay=replay, then=_do_nothing)
         for name in names:
             logger.info("transactional id %r is deleted: %s", name, _UNUSED)
 
@@ -257,25 +257,25 @@ _UNUSED: Final = "nobody used it for transactional.id.expiration.ms"
 """The evidence for the deletion of a transactional id's state, for the log."""
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Do nothing: nobody waits for it."""
 
 
 def _decode_batch(
     header: BatchHeader, records: list[Record]
 ) -> list[tuple[str, TransactionMetadata | None]]:
-    """Return what the records say, on the worker. A broken one is logged and passed over."""
+    """Return the decoded records, on the worker. A broken one is logged and passed over."""
     if header.is_control:
         return []
-    decoded = []
+    entries = []
     for record in records:
         try:
-            found = decode(record.key, record.value)
+            entry = decode(record.key, record.value)
         except CorruptionError as error:
             logger.error("offset %d: %s", record.offset, error)
             continue
-        if found is None:
+        if entry is None:
             logger.warning("offset %d: a record of a later version is passed over", record.offset)
             continue
-        decoded.append(found)
-    return decoded
+        entries.append(entry)
+    return entries

@@ -15,7 +15,7 @@ from minibroker.broker.quotas.entities import (
     Entity,
     changes_of,
     java_double,
-    matching,
+    matching_entities,
     node_of,
 )
 from minibroker.kafka.error_codes import ErrorCode
@@ -115,7 +115,7 @@ CONFIGS = {
 def found(*components: Component, strict: bool) -> list[int]:
     return sorted(
         int(value)
-        for _, quotas in matching(CONFIGS, components, strict=strict)
+        for _, quotas in matching_entities(CONFIGS, components, strict=strict)
         for value in quotas.values()
     )
 
@@ -144,7 +144,7 @@ def test_filters(components: list[Component], strict: bool, values: list[int]) -
 
 
 def test_default_entities_have_no_name() -> None:
-    ((entity, quotas),) = matching(CONFIGS, [Component(USER, DEFAULT, None)], strict=True)
+    ((entity, quotas),) = matching_entities(CONFIGS, [Component(USER, DEFAULT, None)], strict=True)
     assert entity == {USER: None}
     assert quotas == {"producer_byte_rate": 2.0}
 
@@ -168,4 +168,4 @@ def test_filters_that_cannot_be(components: list[Component], code: ErrorCode) ->
 def test_a_value_in_the_tree_that_is_no_number_is_said() -> None:
     broken = {"clients": {"c": {"producer_byte_rate": "much"}}}
     with pytest.raises(KafkaError, match="producer_byte_rate -> much"):
-        list(matching(broken, [], strict=False))
+        list(matching_entities(broken, [], strict=False))

@@ -201,10 +201,10 @@ def test_client_ids_that_share_a_limit_are_forgotten_beyond_a_number(
     for number in range(250):
         assert quotas.record_produce(("User:me", f"client-{number}"), 40) == 0
     assert len(quotas) == 1
-    assert len(quotas._produce._known) <= 100
+    assert len(quotas._produce._sensor_of_client) <= 100
     assert quotas.record_produce(("User:me", "one more"), 40) > 0
     quotas.record_produce(("User:me", "x" * 32_000), 40)
-    assert all(len(client) < 100 for _, client in quotas._produce._known)
+    assert all(len(client) < 100 for _, client in quotas._produce._sensor_of_client)
 
 
 def test_clients_without_a_limit_are_not_charged(quotas: QuotaManager) -> None:

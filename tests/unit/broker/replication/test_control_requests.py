@@ -99,7 +99,7 @@ def test_nothing_is_said_of_partitions_that_are_gone(image: MetadataImage) -> No
 
 @pytest.mark.parametrize("version", range(UPDATE_METADATA_FROM, 9))
 def test_metadata(image: MetadataImage, version: int) -> None:
-    request = update_metadata(image, ADDRESS, [T0], leaving={2})
+    request = update_metadata(image, ADDRESS, [T0], stopping_brokers={2})
     writer = Writer()
     request.write(writer, version)
     read = type(request).read(Reader(memoryview(writer.to_bytes()), 0), version)

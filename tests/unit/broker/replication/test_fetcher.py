@@ -271,7 +271,7 @@ async def test_a_partition_that_leaves_during_a_failed_request_does_not_rest(pai
     fetcher.remove(TopicPartition("t", 0))
     may_fail.set()
     await eventually(lambda: fetcher._is_failing)
-    assert fetcher._resting == {}
+    assert fetcher._rest_ends_s == {}
 
 
 async def test_a_follower_of_an_old_protocol_names_topics_and_goes_on(pair: Pair) -> None:
@@ -375,7 +375,7 @@ async def test_a_session_that_the_leader_forgot_is_begun_anew_at_once(pair: Pair
     lost = codes.index(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     anew = wire.requests[lost + 1]
     assert (anew.session_id, anew.session_epoch) == (0, 0)
-    assert wire.fetcher._resting == {}
+    assert wire.fetcher._rest_ends_s == {}
 
 
 async def test_a_session_in_another_epoch_is_ended_and_begun_anew(pair: Pair) -> None:
@@ -411,7 +411,7 @@ async def test_a_leader_without_room_for_sessions_is_asked_for_everything(pair: 
 async def test_many_partitions_are_told_in_several_requests(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("minibroker.broker.replication.fetcher.TOLD_MAX", 2)
+    monkeypatch.setattr("minibroker.broker.replication.fetcher.NAMED_MAX", 2)
     await pair.by_id[0].broker.cluster.create_topic("t", assignment={n: [0, 1] for n in range(5)})
     other = pair.by_id[1].partitions
     await eventually(lambda: all(other.replica("t", n) is not None for n in range(5)))
@@ -423,7 +423,9 @@ async def test_many_partitions_are_told_in_several_requests(
     leading.commit()
     await eventually(lambda: all(other.replica("t", n).log_end_offset == 1 for n in range(5)))  # type: ignore[union-attr]
     assert {len(r.topics[0].partitions) for r in wire.requests if r.topics} <= {1, 2}
-    await eventually(lambda: set(wire.fetcher._session.asked) == set(wire.fetcher._followed))
+    await eventually(
+        lambda: set(wire.fetcher._session.positions) == set(wire.fetcher._followed_partitions)
+    )
 
 
 async def test_a_partition_that_rests_or_is_gone_is_taken_back(pair: Pair) -> None:
@@ -434,7 +436,7 @@ async def test_a_partition_that_rests_or_is_gone_is_taken_back(pair: Pair) -> No
     await wire.more()
     name = TopicPartition("t", 0)
     wire.fetcher._rest(name)
-    wire.fetcher._resting[name] += 3600  # longer than the test
+    wire.fetcher._rest_ends_s[name] += 3600  # longer than the test
     await eventually(lambda: wire.named()[-1:] == [("forgotten", 0)])
     wire.fetcher.add(name, pair.on(1))
     await eventually(lambda: wire.named()[-1] == ("asked", 0))

@@ -15,7 +15,7 @@ from tests.support.waiting import eventually
 from tests.unit.broker.replication.records import append, until_equal
 
 if TYPE_CHECKING:
-    from minibroker.broker.replication.isr_change import WantedIsr
+    from minibroker.broker.replication.isr_change import IsrProposal
     from tests.unit.broker.replication.conftest import Pair
 
 LAG_MS = 30_000
@@ -54,7 +54,7 @@ async def test_a_broker_that_was_started_again_does_not_count_by_its_old_epoch(p
     keeper = pair.by_id[0].broker.replication.isr
     epoch = pair.by_id[0].broker.cluster.image.brokers[1].epoch
     keeper.note_fetch(partition, FollowerId(1, epoch - 1))
-    assert partition not in keeper._changing
+    assert partition not in keeper._changing_partitions
 
 
 @pytest.mark.parametrize("error", [CoordinationError("away"), RuntimeError("a bug")])
@@ -69,7 +69,7 @@ async def test_a_follower_counts_until_it_is_known_whether_it_joined(
     append(pair, b"b")
     pair.clock.advance(LAG_MS + 1)
     keeper = pair.by_id[0].broker.replication.isr
-    await eventually(lambda: isr(pair) == [0] and not keeper._changing)
+    await eventually(lambda: isr(pair) == [0] and not keeper._changing_partitions)
     cluster = pair.by_id[0].broker.cluster
     change_isr = cluster.leadership.change_isr
     is_away = asyncio.Event()
@@ -104,10 +104,10 @@ async def test_a_controller_of_kafka_is_asked_and_else_the_tree_is_written(
     await until_equal(pair)
     await pair.by_id[1].broker.replication.close()
     append(pair, b"b")
-    asked: list[WantedIsr] = []
+    asked: list[IsrProposal] = []
 
     class Requests:
-        async def change(self, change: WantedIsr) -> bool:
+        async def change(self, change: IsrProposal) -> bool:
             asked.append(change)
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
 

@@ -11,7 +11,7 @@ from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import PartitionState, encode_state
 from minibroker.broker.cluster.shared import SharedTree
 from minibroker.broker.cluster.tree import Set
-from minibroker.broker.replication.isr_change import WantedIsr
+from minibroker.broker.replication.isr_change import IsrProposal
 from minibroker.broker.replication.isr_requests import IsrRequests
 from minibroker.clock import SystemClock
 from minibroker.kafka.error_codes import ErrorCode
@@ -102,11 +102,11 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
     await started.close()
 
 
-def change_of(cluster: Cluster, index: int = 0, *, has_id: bool = True) -> WantedIsr:
+def change_of(cluster: Cluster, index: int = 0, *, has_id: bool = True) -> IsrProposal:
     """Return the wish to have broker 0 alone in the ISR."""
     topic = cluster.image.topics["t"]
     state = topic.partitions[index]
-    return WantedIsr(
+    return IsrProposal(
         TopicPartition("t", index),
         topic.topic_id if has_id else TopicId(ZERO_TOPIC_ID),
         state.leader_epoch,

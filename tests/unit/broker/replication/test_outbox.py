@@ -63,7 +63,7 @@ class Sending:
             Address(1, 9, 77),
             peers=self.peers,  # type: ignore[arg-type]
             image=lambda: self.image,
-            leaving=set,
+            stopping_brokers=set,
             listener="PLAINTEXT",
             protocol=protocol,
             on_offline=lambda broker_id, names: self.offline.append((broker_id, names)),

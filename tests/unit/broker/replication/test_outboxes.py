@@ -89,7 +89,7 @@ async def controlled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
 async def test_without_a_broker_of_kafka_nobody_is_told(controlled: Controlled) -> None:
     await controlled.cluster.create_topic("t")
     assert controlled.outboxes._peers is None
-    assert controlled.outboxes._known == {}
+    assert controlled.outboxes._sent_states == {}
 
 
 async def test_brokers_are_told_by_the_control_plane_listener(
@@ -216,7 +216,7 @@ async def test_a_minibroker_of_this_process_hears_of_deletions_alone(
     assert controlled.peers.take() == [(METADATA, [("t", 0)]), (STOPS, [("t", 0)])]
     await controlled.cluster.create_topic("t", assignment={0: [0, 3]})
     assert controlled.peers.take() == []
-    assert controlled.outboxes._known == {}
+    assert controlled.outboxes._sent_states == {}
     await controlled.remove_kafka(3)
     assert controlled.outboxes._outboxes == {}
 
@@ -260,7 +260,7 @@ async def test_only_the_controller_tells(controlled: Controlled) -> None:
     await eventually(lambda: len(controlled.peers.sent) == 1)
     controlled.cluster._election.lose()
     assert controlled.outboxes._outboxes == {}
-    assert controlled.outboxes._known == {}
+    assert controlled.outboxes._sent_states == {}
 
 
 async def test_a_broker_that_was_away_deletes_the_logs_of_a_deleted_topic(pair: Pair) -> None:

@@ -45,7 +45,7 @@ def init(
     before: TransactionMetadata, expected: tuple[int, int] | None = None
 ) -> TransactionMetadata:
     return initialize(
-        before, timeout_ms=7_000, expected=expected, new_producer_id=NEW_ID, now_ms=NOW_MS
+        before, timeout_ms=7_000, client_identity=expected, new_producer_id=NEW_ID, now_ms=NOW_MS
     )
 
 
