@@ -117,7 +117,9 @@ def _handle_checked(
     if request.transactional_id is not None:
         from minibroker.broker.handlers import produce_transactions  # noqa: PLC0415  most do without
 
-        refused = produce_transactions.verify_batches(context, request.transactional_id, topics)
+        refused = yield from produce_transactions.verify_batches(
+            context, request.transactional_id, topics
+        )
         if not isinstance(refused, dict):
             return _when_verified(context, request, topics, refused)
         return (yield from _append_all(context, request, topics, refused))

@@ -83,12 +83,13 @@ def check_batches(
     large = []
     for topic in topics:
         for _, batch in topic.batches:
-            if batch is not None and (
-                version >= FIRST_VERSION_OF_V2 or not is_nothing(batch.records)
+            if (
+                batch is not None
+                and (version >= FIRST_VERSION_OF_V2 or not is_nothing(batch.records))
+                and batch.check(now_ms)
             ):
-                if batch.check(now_ms):
-                    large.append(batch)
-                yield
+                large.append(batch)
+            yield
     return large
 
 
@@ -96,18 +97,17 @@ def cold_producers(topics: list[ReceivedTopic]) -> Steps[list[ColdError]]:
     """Return the work to be done before the appends: producers that are on the disk only."""
     found = []
     for batch in _batches_of(topics):
-        cold = batch.cold_producers
+        cold = None if batch is None else batch.cold_producers
         if cold is not None:
             found.append(cold)
         yield
     return found
 
 
-def _batches_of(topics: list[ReceivedTopic]) -> Iterator[ReceivedBatch]:
+def _batches_of(topics: list[ReceivedTopic]) -> Iterator[ReceivedBatch | None]:
     for topic in topics:
         for _, batch in topic.batches:
-            if batch is not None:
-                yield batch
+            yield batch
 
 
 def _without_repetitions(topics: list[TopicProduceData]) -> Steps[list[TopicProduceData]]:
@@ -170,7 +170,7 @@ def _if_allowed(context: RequestContext, topic: ReceivedTopic) -> ReceivedTopic:
 def has_transactional(topics: list[ReceivedTopic]) -> Steps[bool]:
     """Return whether some records are transactional: those need a transactional id (KafkaApis)."""
     for batch in _batches_of(topics):
-        if is_transactional(batch.records, batch.header):
+        if batch is not None and is_transactional(batch.records, batch.header):
             return True
         yield
     return False

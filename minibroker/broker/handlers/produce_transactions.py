@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from minibroker.broker.handlers.context import RequestContext
     from minibroker.broker.handlers.produce_checks import ReceivedTopic, Refusals
     from minibroker.broker.handlers.transaction_verification import Codes
+    from minibroker.broker.partitions.checking import ReceivedBatch
+    from minibroker.broker.slices import Steps
     from minibroker.kafka.records.batch import BatchHeader
 
 _FIRST_WITH_ABORTABLE: Final = 11
@@ -41,16 +43,19 @@ _WILL_PASS: Final = frozenset(
 
 def verify_batches(
     context: RequestContext, transactional_id: str, topics: list[ReceivedTopic]
-) -> Refusals | Awaitable[Refusals]:
+) -> Steps[Refusals | Awaitable[Refusals]]:
     """Return topic and partition → the error of a batch that may not be appended.
 
     Raises KafkaError(INVALID_PRODUCER_ID_MAPPING) where batches come from different producers.
     """
     sequences: dict[TopicPartition, int] = {}
     producers: set[tuple[int, int]] = set()
-    for name, header in _transactional(context, topics):
-        producers.add((header.producer_id, header.producer_epoch))
-        sequences[name] = header.base_sequence
+    for transactional in _transactional(context, topics):
+        yield
+        if transactional is not None:
+            name, header = transactional
+            producers.add((header.producer_id, header.producer_epoch))
+            sequences[name] = header.base_sequence
     if not producers:
         return {}
     if len(producers) > 1:
@@ -77,21 +82,29 @@ async def _when_verified(codes: Awaitable[Codes], is_adding: bool) -> Refusals:
 
 def _transactional(
     context: RequestContext, topics: list[ReceivedTopic]
-) -> Iterator[tuple[TopicPartition, BatchHeader]]:
-    """Yield the batches to verify, without those that will be refused for another reason."""
+) -> Iterator[tuple[TopicPartition, BatchHeader] | None]:
+    """Yield the batches to verify; None for one that will be refused for another reason."""
     image = context.services.cluster.image
     for name, _, batches, _ in topics:
         if name not in image.topics:
+            yield None
             continue
         for data, batch in batches:
-            if batch is None or batch.header is None or not batch.header.is_transactional:
-                continue
-            try:
-                check_produce_version(batch.records, batch.header, context.version)
-            except KafkaError:
-                continue
-            if batch.header.producer_id >= 0:
-                yield TopicPartition(name, data.index), batch.header
+            header = None if batch is None else batch.header
+            if batch is not None and header is not None and _is_to_verify(context, batch, header):
+                yield TopicPartition(name, data.index), header
+            else:
+                yield None
+
+
+def _is_to_verify(context: RequestContext, batch: ReceivedBatch, header: BatchHeader) -> bool:
+    if not header.is_transactional or header.producer_id < 0:
+        return False
+    try:
+        check_produce_version(batch.records, header, context.version)
+    except KafkaError:
+        return False
+    return True
 
 
 def _protocol_of(version: int) -> Protocol:
