@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from minibroker.broker.slices import TimeSlice, Unfinished, run_rest, run_slice, run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CorruptionError, KafkaError
 from minibroker.kafka.protocol.messages.fetch import FetchResponse
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.fetch import FetchRequest, PartitionData
 
 FIRST_VERSION_OF_V1: Final = 2
@@ -68,27 +70,28 @@ def for_old_consumer(
     request: FetchRequest,
     answer: FetchResponse | Awaitable[FetchResponse],
 ) -> FetchResponse | Awaitable[FetchResponse]:
-    """`answer` as a consumer of `context.version` (below 10) can read it."""
+    """Return `answer` as a consumer of `context.version` (below 10) can read it."""
     if not isinstance(answer, FetchResponse):
-        return _convert_later(context, request, answer)
-    jobs = _plan(context, request, answer)
-    if _is_much(jobs):
-        return _convert_on_worker(jobs, answer)
-    for job in jobs:
-        job.run()
-    return answer
+        return _convert_awaited(context, request, answer)
+    steps = _convert_little(context, request, answer)
+    turn = TimeSlice()
+    try:
+        jobs = run_slice(steps, turn)
+    except Unfinished:
+        return _convert_rest(answer, run_rest(steps, turn))
+    return _convert_on_worker(jobs, answer) if jobs else answer
 
 
-async def _convert_later(
+async def _convert_awaited(
     context: RequestContext, request: FetchRequest, awaited: Awaitable[FetchResponse]
 ) -> FetchResponse:
     answer = await awaited
-    jobs = _plan(context, request, answer)
-    if _is_much(jobs):
-        return await _convert_on_worker(jobs, answer)
-    for job in jobs:
-        job.run()
-    return answer
+    steps = _convert_little(context, request, answer)
+    return await _convert_rest(answer, run_with_pauses(steps))
+
+
+async def _convert_rest(answer: FetchResponse, jobs: Awaitable[list[_Job]]) -> FetchResponse:
+    return await _convert_on_worker(await jobs, answer)
 
 
 async def _convert_on_worker(jobs: list[_Job], answer: FetchResponse) -> FetchResponse:
@@ -98,24 +101,36 @@ async def _convert_on_worker(jobs: list[_Job], answer: FetchResponse) -> FetchRe
     return answer
 
 
-def _is_much(jobs: list[_Job]) -> bool:
-    return sum(len(job.records) for job in jobs) > _INLINE_BYTES_MAX
+def _convert_little(
+    context: RequestContext, request: FetchRequest, answer: FetchResponse
+) -> Steps[list[_Job]]:
+    """Convert the partitions where they are little in all; else return them, for a worker."""
+    jobs = yield from _jobs_of(context, request, answer)
+    if sum([len(job.records) for job in jobs]) > _INLINE_BYTES_MAX:
+        return jobs
+    for job in jobs:
+        job.run()
+        yield
+    return []
 
 
-def _plan(context: RequestContext, request: FetchRequest, answer: FetchResponse) -> list[_Job]:
+def _jobs_of(
+    context: RequestContext, request: FetchRequest, answer: FetchResponse
+) -> Steps[list[_Job]]:
     """Return the partitions to convert; partitions that are refused get their error here."""
     version = context.version
     newest_magic = 2
     if version < FIRST_VERSION_OF_V2:
         newest_magic = 1 if version >= FIRST_VERSION_OF_V1 else 0
-    fetch_offsets = {
-        (topic.topic, part.partition): part.fetch_offset
-        for topic in request.topics
-        for part in topic.partitions
-    }
+    fetch_offsets: dict[tuple[str, int], int] = {}
+    for asked in request.topics:
+        for part in asked.partitions:
+            fetch_offsets[asked.topic, part.partition] = part.fetch_offset
+            yield
     jobs: list[_Job] = []
     for topic in answer.responses:
         for data in topic.partitions:
+            yield
             partition = context.services.partitions.find(topic.topic, data.partition_index)
             if partition is None:
                 continue
