@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.broker.cluster.consumer_offsets import get_offset
 from minibroker.broker.handlers.permissions import Allowed, Need
 from minibroker.broker.security.acls import Operation, ResourceType
-from minibroker.broker.slices import TimeSlice, gather, run_all
+from minibroker.broker.slices import TimeSlice, gather, run_all, run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
 from minibroker.kafka.ids import ZERO_TOPIC_ID
@@ -61,12 +61,12 @@ def handle(
         return response
     asked = OffsetFetchRequestGroup(group_id=request.group_id, topics=None)
     if request.topics is not None:
-        asked.topics = [
+        asked.topics = yield from gather(
             OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
             for topic in request.topics
-        ]
-    found = yield from _fetch(context, asked, request.require_stable)
-    return (yield from _unbatched(found))
+        )
+    answer = yield from _fetch(context, asked, request.require_stable)
+    return (yield from _unbatched(answer))
 
 
 def _unbatched(group: OffsetFetchResponseGroup) -> Steps[OffsetFetchResponse]:
@@ -100,15 +100,21 @@ def _fetch(
         shard = context.services.groups.shard(group_id, may_be_empty=True)
         is_known = _check_reader(shard.groups.get(group_id), asked)
     except KafkaError as error:
-        return _group_error(asked, context.version, error.code)
+        return (yield from _group_error(asked, context.version, error.code))
     answer = OffsetFetchResponseGroup(group_id=group_id)
     has_ids = context.version >= _FIRST_WITH_TOPIC_IDS
     image = context.services.cluster.image
     if asked.topics is None:
         if is_known:
             visible = Allowed(context, Operation.DESCRIBE, is_filter=True)
-            topics = yield from _all_topics(shard.offsets, group_id, require_stable, image, has_ids)
-            answer.topics = [topic for topic in topics if topic.name in visible]
+            answer.topics = yield from _all_topics(
+                shard.offsets,
+                group_id,
+                image,
+                require_stable=require_stable,
+                has_ids=has_ids,
+                visible=visible,
+            )
         return answer
     may_describe = Allowed(context, Operation.DESCRIBE)
     unknown = []
@@ -118,11 +124,11 @@ def _fetch(
         if has_ids:
             known = image.topic_by_id.get(topic.topic_id)
             if known is None:
-                unknown.append(_topic_error(topic, ErrorCode.UNKNOWN_TOPIC_ID))
+                unknown.append((yield from _topic_error(topic, ErrorCode.UNKNOWN_TOPIC_ID)))
                 continue
             name = known.name
         if name not in may_describe:
-            refused = _topic_error(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            refused = yield from _topic_error(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             refused.name = name
             unknown.append(refused)
             continue
@@ -163,10 +169,16 @@ def _is_of(committed: CommittedOffset, topic_id: bytes) -> bool:
 
 
 def _all_topics(
-    offsets: OffsetStore, group_id: str, require_stable: bool, image: MetadataImage, has_ids: bool
+    offsets: OffsetStore,
+    group_id: str,
+    image: MetadataImage,
+    *,
+    require_stable: bool,
+    has_ids: bool,
+    visible: Allowed,
 ) -> Steps[list[OffsetFetchResponseTopics]]:
-    """Return everything that the group committed; by id without the topics that have none any
-    more.
+    """Return everything that the group committed, of topics in `visible`; by id without the topics
+    that have none any more.
     """
     topics = []
     for name, partitions in list(offsets.of_group(group_id).items()):
@@ -183,7 +195,7 @@ def _all_topics(
                 continue
             is_unstable = require_stable and offsets.has_pending(group_id, name, index)
             entry.partitions.append(_partition(index, committed, is_unstable=is_unstable))
-        if entry.partitions:
+        if entry.partitions and name in visible:
             topics.append(entry)
     return topics
 
@@ -213,21 +225,27 @@ def _error_partition(index: int, code: ErrorCode) -> OffsetFetchResponsePartitio
     )
 
 
-def _topic_error(topic: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResponseTopics:
+def _topic_error(
+    topic: OffsetFetchRequestTopics, code: ErrorCode
+) -> Steps[OffsetFetchResponseTopics]:
+    partitions = yield from gather(
+        _error_partition(index, code) for index in topic.partition_indexes
+    )
     return OffsetFetchResponseTopics(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        partitions=[_error_partition(index, code) for index in topic.partition_indexes],
+        name=topic.name, topic_id=topic.topic_id, partitions=partitions
     )
 
 
 def _group_error(
     asked: OffsetFetchRequestGroup, version: int, code: ErrorCode
-) -> OffsetFetchResponseGroup:
+) -> Steps[OffsetFetchResponseGroup]:
     """Return the code for the group, or before version 2 for each partition."""
     if version >= _FIRST_WITH_GROUP_ERROR:
         return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=int(code))
-    topics = [_topic_error(topic, code) for topic in asked.topics or ()]
+    topics = []
+    for topic in asked.topics or ():
+        topics.append((yield from _topic_error(topic, code)))
+        yield
     return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
 
 
@@ -240,7 +258,10 @@ async def _fetch_from_tree(
     response = OffsetFetchResponse()
     may_describe = Allowed(context, Operation.DESCRIBE)
     turn = TimeSlice()
-    for topic in sorted(request.topics or (), key=lambda topic: topic.name not in may_describe):
+    topics = await run_with_pauses(
+        may_describe.refused_last(request.topics or (), lambda topic: topic.name)
+    )
+    for topic in topics:
         known = cluster.image.topics.get(topic.name)
         count = 0 if known is None else len(known.partitions)
         entry = OffsetFetchResponseTopic(name=topic.name)
@@ -273,10 +294,12 @@ def error_response(
     """Return the code for each group, or before version 2 for each partition."""
     groups: Iterable[OffsetFetchRequestGroup] = request.groups
     if version >= _FIRST_BATCHED:
-        return OffsetFetchResponse(groups=[_group_error(group, version, code) for group in groups])
+        return OffsetFetchResponse(
+            groups=[run_all(_group_error(group, version, code)) for group in groups]
+        )
     asked = OffsetFetchRequestGroup(group_id=request.group_id)
     asked.topics = [
         OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
         for topic in request.topics or ()
     ]
-    return run_all(_unbatched(_group_error(asked, version, code)))
+    return run_all(_unbatched(run_all(_group_error(asked, version, code))))
