@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.slices import TimeSlice
+from minibroker.broker.slices import TimeSlice, gather, run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import as_answer
 from minibroker.kafka.protocol.messages.alter_partition_reassignments import (
@@ -27,6 +27,7 @@ from minibroker.kafka.protocol.messages.alter_partition_reassignments import (
 
 if TYPE_CHECKING:
     from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.slices import Steps
 
 KAFKA_4_SINCE: Final = 1
 """The first version that is answered as Kafka 4 answers it."""
@@ -48,7 +49,10 @@ async def handle(
         response.error_message = "This is not the correct controller for this cluster."
         return response
     turn = TimeSlice()
-    for topic in request.topics if is_kafka_4 else _each_once(request.topics):
+    topics = request.topics
+    if not is_kafka_4:
+        topics = await run_with_pauses(_each_once(topics))
+    for topic in topics:
         results = []
         for move in topic.partitions:
             results.append(await _alter(context, request, topic.name, move))
@@ -58,7 +62,7 @@ async def handle(
     return response
 
 
-def _each_once(topics: list[ReassignableTopic]) -> list[ReassignableTopic]:
+def _each_once(topics: list[ReassignableTopic]) -> Steps[list[ReassignableTopic]]:
     """Return the topics with the last move of each partition; topics without partitions are left
     out.
     """
@@ -66,10 +70,13 @@ def _each_once(topics: list[ReassignableTopic]) -> list[ReassignableTopic]:
     for topic in topics:
         for move in topic.partitions:
             moves.setdefault(topic.name, {})[move.partition_index] = move
-    return [
-        ReassignableTopic(name=name, partitions=list(of_topic.values()))
-        for name, of_topic in moves.items()
-    ]
+            yield
+    return (
+        yield from gather(
+            ReassignableTopic(name=name, partitions=list(of_topic.values()))
+            for name, of_topic in moves.items()
+        )
+    )
 
 
 async def _alter(
