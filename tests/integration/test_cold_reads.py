@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.groups.offsets import CommittedOffset
+from minibroker.broker.slices import run_all
 from minibroker.kafka.records.batch import iterate_headers
 from tests.support.cold_files import ColdFiles
 from tests.support.evidence import MARKED
@@ -137,7 +138,9 @@ async def test_a_coordinator_loads_what_is_not_in_memory_and_the_loop_waits_for_
     index = groups.journal.partition_of("g")
     commit = CommittedOffset(5, -1, "m" * 3_000, 0)
     for partition in range(200):
-        groups.shard("g").commit_offsets([(("g", "t", partition), commit)])
+        commits = [(("g", "t", partition), commit)]
+        shard = groups.shard("g")
+        shard.commit_offsets("g", commits, run_all(shard.commit_batch(commits)))
     groups.journal.flush()
     files.drop(running.partitions.get(topic.name, index).log.directory)
     groups.journal.on_topic_deleted(topic, MARKED)

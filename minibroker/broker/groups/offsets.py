@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minibroker.kafka.ids import NO_PRODUCER_ID, ZERO_TOPIC_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     OffsetKey = tuple[str, str, int]
     """Group id, topic, partition."""
@@ -154,6 +154,34 @@ class OffsetStore:
             self._pending.setdefault(producer_id, {})[key] = value
             open_here = self._open.setdefault(group_id, {})
             open_here.setdefault((topic, partition), set()).add(producer_id)
+
+    def put_all(
+        self,
+        group_id: str,
+        commits: Iterable[tuple[OffsetKey, CommittedOffset]],
+        first_offset: int,
+        producer_id: int = NO_PRODUCER_ID,
+    ) -> list[tuple[OffsetKey, CommittedOffset]]:
+        """Apply the records of one group's batch, which begins at `first_offset`, as `replay` does;
+        return the offsets with the offsets of their records.
+        """
+        # Not `_replace`, which takes several times as long.
+        values = [
+            (key, CommittedOffset(*committed[:-1], record_offset))
+            for record_offset, (key, committed) in enumerate(commits, first_offset)
+        ]
+        if producer_id != NO_PRODUCER_ID:
+            self._pending.setdefault(producer_id, {}).update(values)
+            open_here = self._open.setdefault(group_id, {})
+            for key, _ in values:
+                open_here.setdefault(key[1:], set()).add(producer_id)
+            return values
+        topics = self._committed.setdefault(group_id, {})
+        for (_, topic, partition), value in values:
+            partitions = topics.setdefault(topic, {})
+            self.committed_count += partition not in partitions
+            partitions[partition] = value
+        return values
 
     def replay_run(self, group_id: str, topic: str, run: dict[int, CommittedOffset]) -> None:
         """Partition → offset of what was committed for one topic, no transaction's; kept."""

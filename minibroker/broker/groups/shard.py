@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.broker.groups.kinds import replay_of
-from minibroker.broker.groups.offsets import CommittedOffset, OffsetStore
+from minibroker.broker.groups.offsets import OffsetStore
 from minibroker.broker.groups.records import (
     OFFSET_COMMIT,
     OFFSET_RUN,
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from minibroker.broker.groups.group import Group, GroupRecord
-    from minibroker.broker.groups.offsets import OffsetKey
+    from minibroker.broker.groups.offsets import CommittedOffset, OffsetKey
     from minibroker.broker.groups.records import GroupEntry
     from minibroker.broker.partitions.coordinator_runtime import CoordinatorRuntime
+    from minibroker.broker.slices import Steps
     from minibroker.clock import Clock
     from minibroker.kafka.records.batch import BatchHeader
     from minibroker.kafka.records.record import Record
@@ -180,51 +181,64 @@ class GroupShard:
         if chunk:
             self.write(chunk, required_acks=0)
 
-    def commit_offsets(
+    def commit_batch(
         self,
-        commits: Sequence[tuple[OffsetKey, CommittedOffset]],
+        commits: Iterable[tuple[OffsetKey, CommittedOffset]],
         *,
         producer_id: int = NO_PRODUCER_ID,
         producer_epoch: int = -1,
+    ) -> Steps[bytearray]:
+        """Return the batch of committed offsets for `commit_offsets`."""
+        version = self._offset_version
+        return self._journal.batch_of(
+            (
+                (encode_offset_key(*key), encode_offset_value(committed, version))
+                for key, committed in commits
+            ),
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=0,
+        )
+
+    def commit_offsets(
+        self,
+        group_id: str,
+        commits: Sequence[tuple[OffsetKey, CommittedOffset]],
+        batch: bytearray,
+        *,
+        producer_id: int = NO_PRODUCER_ID,
     ) -> None:
-        """Write committed offsets of one group as one batch. They count from now on for what is
-        decided, and for readers once they are visible.
+        """Write committed offsets of a group (at least one). They count from now on for what is
+        decided, and for readers once they are visible. One step: it does as little as it can for
+        each offset.
 
         With a producer they are part of its transaction and count when that is committed.
 
         Raises KafkaError as `write`; INVALID_COMMIT_OFFSET_SIZE for a batch that is too large.
         """
-        version = self._offset_version
-        records = [
-            (encode_offset_key(*key), encode_offset_value(committed, version))
-            for key, committed in commits
-        ]
+        offsets = self.offsets
         written: list[tuple[OffsetKey, CommittedOffset]] = []
 
         def replay(first_offset: int) -> None:
-            for record_offset, (key, committed) in enumerate(commits, first_offset):
-                # Not `_replace`, which takes several times as long.
-                value = CommittedOffset(*committed[:-1], record_offset)
-                if is_hidden:
-                    self.offsets.hide(key)
-                self.replay_offset(key, value, producer_id)
-                written.append((key, value))
+            if group_id not in self.groups:
+                self.create_simple_group(group_id)
+            if is_hidden:
+                for key, _ in commits:
+                    offsets.hide(key)
+            written.extend(offsets.put_all(group_id, commits, first_offset, producer_id))
 
         def show() -> None:
             if is_hidden:
                 for key, value in written:
-                    self.offsets.show(key, value)
+                    offsets.show(key, value)
 
         is_hidden = producer_id == NO_PRODUCER_ID and self.lags
-        self._runtime.write(
+        self._runtime.write_batch(
             self.index,
-            records,
+            batch,
             replay=replay,
             then=show,
             too_large=ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=0,
         )
 
     @property

@@ -97,6 +97,7 @@ def _commit(
     if request.retention_time_ms != _NOT_SET:
         expire_ms = wrap_int64(now_ms + request.retention_time_ms)
     accepted = yield from accept(
+        shard,
         request.group_id,
         topics,
         validator,
@@ -108,7 +109,7 @@ def _commit(
     )
     shard = services.groups.shard(request.group_id, may_be_empty=True)
     check_member(context, request, shard)
-    yield from write(shard, accepted, topics, answers)
+    yield from write(shard, request.group_id, accepted, topics, answers)
 
 
 def check_member(

@@ -39,9 +39,12 @@ class Accepted(NamedTuple):
 
     commits: list[tuple[OffsetKey, CommittedOffset]]
     codes: list[ErrorCode]
+    batch: bytearray | None
+    """The records of `commits`, None for no commit."""
 
 
 def accept(
+    shard: GroupShard,
     group_id: str,
     topics: list[KnownTopic],
     validator: CommitPartitionValidator | None,
@@ -51,9 +54,11 @@ def accept(
     expire_ms: int = NO_EXPIRY,
     has_ids: bool,
     has_times: bool,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = -1,
 ) -> Steps[Accepted]:
-    """Return the partitions that may be committed. Whoever asks checks the group again behind it:
-    others may have had the loop.
+    """Return the partitions that may be committed, and their batch. The caller checks the group
+    again behind it: others may have had the loop.
 
     Args:
         units_max: `offset.metadata.max.bytes`.
@@ -63,8 +68,8 @@ def accept(
 
     Raises KafkaError of the group's validator.
     """
-    accepted = Accepted([], [])
-    commits, codes = accepted
+    commits: list[tuple[OffsetKey, CommittedOffset]] = []
+    codes: list[ErrorCode] = []
     for topic, partitions in topics:
         topic_id = topic.topic_id if has_ids else ZERO_TOPIC_ID
         for partition in partitions:
@@ -87,7 +92,12 @@ def accept(
                 topic_id,
             )
             commits.append(((group_id, topic.name, index), committed))
-    return accepted
+    batch = None
+    if commits:
+        batch = yield from shard.commit_batch(
+            commits, producer_id=producer_id, producer_epoch=producer_epoch
+        )
+    return Accepted(commits, codes, batch)
 
 
 def when_replicated(context: RequestContext, group_id: str, response: R) -> R | Awaitable[R]:
@@ -113,12 +123,12 @@ def when_replicated(context: RequestContext, group_id: str, response: R) -> R | 
 
 def write(
     shard: GroupShard,
+    group_id: str,
     accepted: Accepted,
     topics: list[KnownTopic],
     answers: TopicAnswers,
     *,
     producer_id: int = NO_PRODUCER_ID,
-    producer_epoch: int = -1,
 ) -> Steps[None]:
     """Write the offsets in one step, then answer every partition.
 
@@ -126,10 +136,10 @@ def write(
     own.
     """
     codes = accepted.codes
-    if accepted.commits:
+    if accepted.batch is not None:
         try:
             shard.commit_offsets(
-                accepted.commits, producer_id=producer_id, producer_epoch=producer_epoch
+                group_id, accepted.commits, accepted.batch, producer_id=producer_id
             )
         except KafkaError as error:
             if not any(codes):

@@ -118,6 +118,7 @@ def _commit(
     validator = _check_member(context.version, request, shard)
     services = context.services
     accepted = yield from accept(
+        shard,
         request.group_id,
         topics,
         validator,
@@ -125,16 +126,13 @@ def _commit(
         now_ms=services.clock.now_ms(),
         has_ids=context.version >= _FIRST_WITH_TOPIC_IDS,
         has_times=False,
+        producer_id=request.producer_id,
+        producer_epoch=request.producer_epoch,
     )
     shard = services.groups.shard(request.group_id)
     _check_member(context.version, request, shard)
     yield from write(
-        shard,
-        accepted,
-        topics,
-        answers,
-        producer_id=request.producer_id,
-        producer_epoch=request.producer_epoch,
+        shard, request.group_id, accepted, topics, answers, producer_id=request.producer_id
     )
 
 

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from minibroker.broker.partitions.journal import TOO_LARGE, Journal
 from minibroker.broker.partitions.journal_partition import coordinator_error
+from minibroker.broker.slices import run_all
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
-from minibroker.kafka.ids import NO_PRODUCER_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -142,18 +142,34 @@ class CoordinatorRuntime(Generic[Shard]):
         then: Callable[[], None],
         failed: Callable[[ErrorCode], None] | None = None,
         required_acks: int = -1,
-        too_large: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR,
-        producer_id: int = NO_PRODUCER_ID,
-        producer_epoch: int = -1,
-        base_sequence: int = -1,
     ) -> None:
-        """Carry out an operation: write its records (at least one) as one batch.
+        """Carry out an operation: write its records (at least one) as one batch (`write_batch`)."""
+        self.write_batch(
+            index,
+            run_all(self.journal.batch_of(records)),
+            replay=replay,
+            then=then,
+            failed=failed,
+            required_acks=required_acks,
+        )
+
+    def write_batch(
+        self,
+        index: int,
+        batch: bytearray,
+        *,
+        replay: Callable[[int], None],
+        then: Callable[[], None],
+        failed: Callable[[ErrorCode], None] | None = None,
+        required_acks: int = -1,
+        too_large: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR,
+    ) -> None:
+        """Carry out an operation: write its batch, which `Journal.batch_of` made.
 
         `replay` does to the state what they say, with the offset of the first, before this returns.
         One of the others is called once: `then` when they are visible (before this returns, unless
         they have to be synced or replicated first), or `failed` with the code for clients when that
-        does not come about, or not in time. Without `failed` there is no time-out. With a
-        producer the records are part of its transaction.
+        does not come about, or not in time. Without `failed` there is no time-out.
 
         Raises KafkaError as `Journal.stage`, NOT_COORDINATOR where the disk refused, and
         `too_large` for records that are larger than the topic takes. Nothing has happened
@@ -165,14 +181,10 @@ class CoordinatorRuntime(Generic[Shard]):
         try:
             staged = self.journal.stage(
                 index,
-                records,
+                batch,
                 on_written=operation.on_visible,
                 on_failed=operation.on_failed,
                 required_acks=required_acks,
-                producer_id=producer_id,
-                producer_epoch=producer_epoch,
-                is_transactional=producer_id != NO_PRODUCER_ID,
-                base_sequence=base_sequence,
             )
         except KafkaError as error:
             if error.code in TOO_LARGE:

@@ -38,13 +38,15 @@ from minibroker.broker.partitions.partition import LOG_END
 from minibroker.broker.slices import run_in_slices
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, CorruptionError, KafkaError
+from minibroker.kafka.ids import NO_PRODUCER_ID
 from minibroker.kafka.java_strings import partition_for
-from minibroker.kafka.records.builder import build_batch
-from minibroker.kafka.records.compression import CODEC_NAMES
+from minibroker.kafka.records.batch import TRANSACTIONAL_FLAG
+from minibroker.kafka.records.builder import encode_record, seal_batch
+from minibroker.kafka.records.compression import NONE, compress
 from minibroker.kafka.records.record import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from minibroker.broker.cluster.cluster import Cluster
     from minibroker.broker.cluster.image import TopicImage
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from minibroker.broker.evidence import DeletionEvidence
     from minibroker.broker.partitions.journal_partition import DecodeBatch
     from minibroker.broker.partitions.manager import PartitionManager
+    from minibroker.broker.slices import Steps
     from minibroker.clock import Clock
     from minibroker.kafka.records.batch import BatchHeader
 
@@ -129,7 +132,7 @@ class Journal:
         self._config = config
         self._run_later = run_later
         self._listener = listener
-        self._codec = CODEC_NAMES[codec]
+        self._codec = codec
         self._decode = decode
         self._decode_batch = decode_batch
         self._partitions: dict[int, JournalPartition] = {}
@@ -252,20 +255,44 @@ class Journal:
 
     # Appending.
 
+    def batch_of(
+        self,
+        records: Iterable[JournalRecord],
+        *,
+        producer_id: int = NO_PRODUCER_ID,
+        producer_epoch: int = -1,
+        base_sequence: int = -1,
+    ) -> Steps[bytearray]:
+        """Return `records` (at least one) as one batch; with a producer, of its transaction."""
+        now_ms = self._clock.now_ms()
+        body = bytearray()
+        count = 0
+        for key, value in records:
+            encode_record(body, Record(0, now_ms, key, value), count, 0)
+            count += 1
+            yield
+        is_transactional = producer_id != NO_PRODUCER_ID
+        return seal_batch(
+            body if self._codec == NONE else compress(self._codec, body),
+            attributes=self._codec | TRANSACTIONAL_FLAG * is_transactional,
+            base_offset=0,
+            leader_epoch=-1,
+            last_delta=count - 1,
+            timestamps=(now_ms, now_ms),
+            producer=(producer_id, producer_epoch, base_sequence),
+            count=count,
+        )
+
     def stage(
         self,
         index: int,
-        records: Sequence[JournalRecord],
+        batch: bytearray,
         *,
         on_written: Callable[[int], None] | None = None,
         on_failed: Callable[[ErrorCode], None] | None = None,
-        producer_id: int = -1,
-        producer_epoch: int = -1,
-        is_transactional: bool = False,
-        base_sequence: int = -1,
         required_acks: int = -1,
     ) -> StagedAppend:
-        """Have `records` (at least one) written as one batch by the next `AppendQueue.commit`.
+        """Have a batch of `batch_of` written by the next `AppendQueue.commit`.
 
         Exactly one of the two is called then, before any answer of this socket read leaves:
         `on_written` with the first offset, in the order of the log, or `on_failed` with the code
@@ -276,39 +303,22 @@ class Journal:
         COORDINATOR_LOAD_IN_PROGRESS, and MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE and any other,
         which mean different things to different callers, as they are.
         """
-        now_ms = self._clock.now_ms()
-        batch = build_batch(
-            [Record(0, now_ms, key, value) for key, value in records],
-            codec=self._codec,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=base_sequence,
-            is_transactional=is_transactional,
-        )
-        staged = StagedAppend(on_written, on_failed)
-        self.stage_batch(index, batch, now_ms, staged, required_acks=required_acks)
-        return staged
-
-    def stage_batch(
-        self,
-        index: int,
-        batch: bytearray,
-        now_ms: int,
-        staged: StagedAppend,
-        *,
-        required_acks: int = -1,
-    ) -> None:
-        """Stage a batch that the caller built; `staged` gets its offsets. Raises as `stage`."""
         partition = self._get_active(index)
+        staged = StagedAppend(on_written, on_failed)
         try:
             appended = partition.partition.append(
-                memoryview(batch), required_acks, now_ms, staged, origin="coordinator"
+                memoryview(batch),
+                required_acks,
+                self._clock.now_ms(),
+                staged,
+                origin="coordinator",
             )
         except KafkaError as error:
             raise KafkaError(coordinator_error(error.code), error.detail) from error
         staged.first_offset = appended.first_offset
         staged.last_offset = appended.last_offset
         partition.staged.append(staged)
+        return staged
 
     def when_told(
         self,

@@ -10,8 +10,10 @@ import pytest
 from minibroker.broker import slices
 from minibroker.broker.groups.offsets import CommittedOffset
 from minibroker.broker.groups.records import encode_offset_key
+from minibroker.broker.slices import run_all
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.ids import NO_PRODUCER_ID
 from minibroker.kafka.records.control import TransactionMarker, build_marker
 from tests.support.evidence import MARKED
 from tests.support.in_process import InProcessBroker, ManualClock
@@ -47,11 +49,15 @@ def groups_of(running: InProcessBroker) -> GroupCoordinator:
     return running.broker.services.groups
 
 
-def commit(running: InProcessBroker, group_id: str, offset: int, **producer: int) -> None:
+def commit(
+    running: InProcessBroker, group_id: str, offset: int, producer_id: int = NO_PRODUCER_ID
+) -> None:
     """Commit an offset for partition 0 of topic t."""
     committed = CommittedOffset(offset, -1, "", running.broker.clock.now_ms())
     shard = groups_of(running).shard(group_id)
-    shard.commit_offsets([((group_id, "t", 0), committed)], **producer)
+    commits = [((group_id, "t", 0), committed)]
+    batch = run_all(shard.commit_batch(commits, producer_id=producer_id, producer_epoch=0))
+    shard.commit_offsets(group_id, commits, batch, producer_id=producer_id)
 
 
 def offset_of(running: InProcessBroker, group_id: str) -> int | None:
@@ -103,9 +109,9 @@ async def test_a_restart_goes_on_where_it_was(tmp_path: Path) -> None:
                 commit(running, group_id, offset)
         shard = groups_of(running).shard("b")
         shard.write([(encode_offset_key("b", "t", 0), None)])
-        commit(running, "c", 9, producer_id=7, producer_epoch=0)
-        commit(running, "d", 9, producer_id=8, producer_epoch=0)
-        commit(running, "e", 9, producer_id=9, producer_epoch=0)
+        commit(running, "c", 9, producer_id=7)
+        commit(running, "d", 9, producer_id=8)
+        commit(running, "e", 9, producer_id=9)
         groups_of(running).journal.flush()
         end_transaction(running, "c", 7, is_commit=True)
         end_transaction(running, "d", 8, is_commit=False)

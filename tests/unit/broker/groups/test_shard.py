@@ -12,8 +12,10 @@ from minibroker.broker.groups.offsets import CommittedOffset
 from minibroker.broker.groups.records import decode_record, encode_offset_key, encode_offset_value
 from minibroker.broker.groups.shard import GroupShard
 from minibroker.broker.partitions.coordinator_runtime import CoordinatorRuntime
+from minibroker.broker.slices import run_all
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.ids import NO_PRODUCER_ID
 from minibroker.kafka.protocol.stored.group_metadata import GroupMetadataKey, GroupMetadataValue
 from minibroker.kafka.records.record import decode_records
 from tests.unit.broker.partitions.conftest import World, partition_image
@@ -56,8 +58,13 @@ class ShardBench:
         """One offset; `producer_id` makes it part of a transaction."""
         expire_ms = fields.pop("expire_ms", -1)
         committed = CommittedOffset(offset, -1, "", self.world.clock.now_ms(), expire_ms)
-        producer = {"producer_epoch": 0, **fields} if fields else {}
-        self.shard.commit_offsets([(key, committed)], **producer)
+        producer_id = fields.pop("producer_id", NO_PRODUCER_ID)
+        commits = [(key, committed)]
+        epoch = fields.pop("producer_epoch", 0)
+        batch = run_all(
+            self.shard.commit_batch(commits, producer_id=producer_id, producer_epoch=epoch)
+        )
+        self.shard.commit_offsets(key[0], commits, batch, producer_id=producer_id)
 
     def committed(self, key: OffsetKey) -> int | None:
         found = self.shard.offsets.get(*key)
@@ -160,8 +167,10 @@ def test_a_disk_that_refuses_changes_nothing(bench: ShardBench) -> None:
 def test_batches_that_are_too_large_are_refused_by_their_name(bench: ShardBench) -> None:
     bench.world.dynamic.set_topic(TOPIC, {"max.message.bytes": "100"})
     committed = CommittedOffset(5, -1, "m" * 100, 0)
+    commits = [(("g", "t", 0), committed)]
+    batch = run_all(bench.shard.commit_batch(commits))
     with pytest.raises(KafkaError) as of_offsets:
-        bench.shard.commit_offsets([(("g", "t", 0), committed)])
+        bench.shard.commit_offsets("g", commits, batch)
     assert of_offsets.value.code == ErrorCode.INVALID_COMMIT_OFFSET_SIZE
     with pytest.raises(KafkaError) as of_groups:
         bench.shard.write([(b"\0\2\0\1g", b"x" * 100)])

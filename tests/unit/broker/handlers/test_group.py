@@ -12,6 +12,7 @@ from minibroker.broker.groups.shard import DELETED_AT_ONCE
 from minibroker.broker.handlers import describe_groups
 from minibroker.broker.handlers.authorized_operations import ALL_OPERATIONS
 from minibroker.broker.security.acls import ResourceType
+from minibroker.broker.slices import run_all
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -143,7 +144,7 @@ async def test_others_have_the_loop_while_a_group_is_deleted(
     shard = groups.shard("g")
     count = 10 * DELETED_AT_ONCE
     offsets = [(("g", "t", index), CommittedOffset(5, -1, "", 0)) for index in range(count)]
-    shard.commit_offsets(offsets)
+    shard.commit_offsets("g", offsets, run_all(shard.commit_batch(offsets)))
     monkeypatch.setattr(slices, "SLICE_S", 0.0)
     turns = Turns()
     deleted = await client.call(DeleteGroupsRequest(groups_names=["g", "h", "g"]), 2)

@@ -11,7 +11,7 @@ import pytest
 from minibroker.broker.groups.offsets import CommittedOffset
 from minibroker.broker.handlers.committed_partitions import KnownTopic, TopicAnswers
 from minibroker.broker.handlers.offsets_to_commit import accept, when_replicated, write
-from minibroker.broker.slices import run_all
+from minibroker.broker.slices import gather, run_all
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import ZERO_TOPIC_ID
@@ -39,7 +39,9 @@ def partition(index: int, metadata: str = "", **fields: int) -> OffsetCommitRequ
 
 def accepted(topics: list[KnownTopic], **wishes: Any) -> Any:
     settings = {"units_max": 10, "now_ms": NOW_MS, "has_ids": False, "has_times": True}
-    return run_all(accept("g", topics, wishes.pop("validator", None), **{**settings, **wishes}))
+    shard: Any = Shard()
+    validator = wishes.pop("validator", None)
+    return run_all(accept(shard, "g", topics, validator, **{**settings, **wishes}))
 
 
 class Shard:
@@ -49,14 +51,19 @@ class Shard:
         self.written: list[Any] = []
         self.refusal = refusal
 
-    def commit_offsets(self, commits: Any, **producer: int) -> None:
+    def commit_batch(self, _commits: Any, **_producer: int) -> Any:
+        return gather(b"batch")
+
+    def commit_offsets(
+        self, _group_id: str, commits: Any, _batch: Any, *, producer_id: int
+    ) -> None:
         if self.refusal is not None:
             raise KafkaError(self.refusal)
-        self.written.append((commits, producer))
+        self.written.append((commits, producer_id))
 
 
 def test_metadata_that_is_too_long_is_refused_by_itself() -> None:
-    commits, codes = accepted(known(partition(0, "x" * 11), partition(1, "x" * 10)))
+    commits, codes, _ = accepted(known(partition(0, "x" * 11), partition(1, "x" * 10)))
     assert codes == [ErrorCode.OFFSET_METADATA_TOO_LARGE, ErrorCode.NONE]
     assert [key for key, _ in commits] == [("g", "t", 1)]
 
@@ -72,7 +79,7 @@ def test_metadata_that_is_too_long_is_refused_by_itself() -> None:
 def test_times_and_ids_are_those_of_the_version(
     wishes: dict[str, Any], expected: CommittedOffset
 ) -> None:
-    ((_, committed),), _ = accepted(known(partition(0, commit_timestamp=5)), **wishes)
+    ((_, committed),), *_ = accepted(known(partition(0, commit_timestamp=5)), **wishes)
     assert committed == expected
     assert committed.topic_id == (ID if wishes.get("has_ids") else ZERO_TOPIC_ID)
 
@@ -96,21 +103,21 @@ def test_answers_fail_when_the_disk_refuses_and_keep_an_error_of_their_own() -> 
     classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
     answers = TopicAnswers(response.topics, classes, has_ids=False)
     shard: Any = Shard()
-    run_all(write(shard, accepted(topics), topics, answers, producer_id=3, producer_epoch=4))
-    ((_, producer),) = shard.written
-    assert producer == {"producer_id": 3, "producer_epoch": 4}
+    run_all(write(shard, "g", accepted(topics), topics, answers, producer_id=3))
+    ((_, producer_id),) = shard.written
+    assert producer_id == 3
     too_large = ErrorCode.OFFSET_METADATA_TOO_LARGE
     codes = [partition.error_code for partition in response.topics[0].partitions]
     assert codes == [too_large, ErrorCode.NONE]
     response = OffsetCommitResponse()
     answers = TopicAnswers(response.topics, classes, has_ids=False)
     refusing: Any = Shard(ErrorCode.NOT_COORDINATOR)
-    run_all(write(refusing, accepted(topics), topics, answers))
+    run_all(write(refusing, "g", accepted(topics), topics, answers))
     codes = [partition.error_code for partition in response.topics[0].partitions]
     assert codes == [too_large, ErrorCode.NOT_COORDINATOR]
     topics = known(partition(1))
     with pytest.raises(KafkaError):
-        run_all(write(refusing, accepted(topics), topics, answers))
+        run_all(write(refusing, "g", accepted(topics), topics, answers))
 
 
 class LateGroups:
@@ -138,7 +145,11 @@ async def test_offsets_that_are_not_replicated_in_time_are_refused() -> None:
     shard: Any = Shard()
     run_all(
         write(
-            shard, accepted(topics), topics, TopicAnswers(response.topics, classes, has_ids=False)
+            shard,
+            "g",
+            accepted(topics),
+            topics,
+            TopicAnswers(response.topics, classes, has_ids=False),
         )
     )
     context: Any = SimpleNamespace(services=SimpleNamespace(groups=LateGroups()))
@@ -155,6 +166,6 @@ def test_nothing_accepted_writes_nothing() -> None:
     classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
     shard: Any = Shard()
     answers = TopicAnswers(response.topics, classes, has_ids=False)
-    run_all(write(shard, accepted(topics), topics, answers))
+    run_all(write(shard, "g", accepted(topics), topics, answers))
     assert shard.written == []
     assert len(response.topics[0].partitions) == 1

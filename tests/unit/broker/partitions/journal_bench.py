@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from minibroker.broker.cluster.image import TopicImage
 from minibroker.broker.partitions.journal import Journal
+from minibroker.broker.slices import run_all
 from minibroker.kafka.errors import KafkaError
 from tests.support.waiting import eventually
 from tests.unit.broker.partitions.conftest import partition_image
@@ -90,11 +91,19 @@ class Bench:
         )
 
     def append(
-        self, index: int, records: Sequence[tuple[bytes, bytes | None]], **options: Any
+        self,
+        index: int,
+        records: Sequence[tuple[bytes, bytes | None]],
+        *,
+        required_acks: int = -1,
+        **producer: int,
     ) -> int:
         """Write one batch now; the offset of its first record. Raises KafkaError."""
         failures: list[ErrorCode] = []
-        staged = self.journal.stage(index, records, on_failed=failures.append, **options)
+        batch = run_all(self.journal.batch_of(records, **producer))
+        staged = self.journal.stage(
+            index, batch, on_failed=failures.append, required_acks=required_acks
+        )
         self.journal.flush()
         if failures:
             raise KafkaError(failures[0])

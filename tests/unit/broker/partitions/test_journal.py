@@ -10,6 +10,7 @@ from minibroker.broker import slices
 from minibroker.broker.cluster.image import TopicImage
 from minibroker.broker.partitions.journal import JournalState
 from minibroker.broker.partitions.journal_partition import RECORDS_AT_ONCE, coordinator_error
+from minibroker.broker.slices import run_all
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
 from minibroker.kafka.records.batch import read_header
@@ -131,7 +132,7 @@ def test_a_transactional_append_belongs_to_its_producer(world: World) -> None:
     bench = Bench(world)
     world.create(TOPIC)
     bench.journal.start()
-    bench.append(0, [(b"a", b"1")], producer_id=9, producer_epoch=3, is_transactional=True)
+    bench.append(0, [(b"a", b"1")], producer_id=9, producer_epoch=3)
     partition = world.partition(TOPIC)
     read = partition.read(0, 10_000, isolation_level=0, min_one_batch=True)
     header = read_header(read.records)
@@ -147,7 +148,7 @@ def test_staged_appends_are_told_in_order_once_they_are_written(world: World) ->
     for index in (0, 1, 0):
         bench.journal.stage(
             index,
-            [(b"k", b"v")],
+            run_all(bench.journal.batch_of([(b"k", b"v")])),
             on_written=lambda offset, index=index: told.append((index, offset)),  # type: ignore[misc]
             on_failed=told.append,
         )
@@ -164,7 +165,8 @@ def test_a_disk_that_refuses_fails_the_staged_appends_alone(world: World) -> Non
     bench.journal.start()
     bench.append(0, [(b"a", b"1")])
     told: list[object] = []
-    bench.journal.stage(0, [(b"b", b"2")], on_written=told.append, on_failed=told.append)
+    batch = run_all(bench.journal.batch_of([(b"b", b"2")]))
+    bench.journal.stage(0, batch, on_written=told.append, on_failed=told.append)
     world.fail_next_write()
     world.manager.commit()
     assert told == [ErrorCode.NOT_COORDINATOR]
@@ -199,7 +201,7 @@ async def test_records_are_replayed_in_order_off_the_loop(
     writer.journal.start()
     for number in range(10):
         writer.append(0, [(b"k%d" % number, b"v")])
-    writer.append(0, [(b"t", b"v")], producer_id=9, producer_epoch=0, is_transactional=True)
+    writer.append(0, [(b"t", b"v")], producer_id=9, producer_epoch=0)
     bench = Bench(world, decode=lambda _header, records: [record.key for record in records])
     bench.listener.on_batch = (  # type: ignore[method-assign]
         lambda index, header, records: bench.listener.batches.append(
@@ -398,7 +400,8 @@ def test_a_new_epoch_of_the_same_leader_changes_nothing(world: World) -> None:
     assert bench.listener.events == ["loaded 0"]
     assert bench.journal.leader_epoch_of(0) == 5
     told: list[object] = []
-    bench.journal.stage(0, [(b"k", b"v")], on_written=told.append)
+    batch = run_all(bench.journal.batch_of([(b"k", b"v")]))
+    bench.journal.stage(0, batch, on_written=told.append)
     bench.journal.flush()
     assert told == [0]
 
