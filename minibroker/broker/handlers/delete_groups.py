@@ -39,29 +39,18 @@ def handle(
     A group that is named twice is deleted once.
     """
     response = DeleteGroupsResponse()
-    deletion = complete_in_slices(_delete_groups(context, request, response))
+    waits: Waits = []
+    deletion = complete_in_slices(_delete_groups(context, request, response, waits))
     if deletion is not None:
-        return _when_deleted(context, deletion, response)
-    waits = _waits(context, response)
+        return _when_deleted(deletion, waits, response)
     return _when_visible(waits, response) if waits else response
 
 
 async def _when_deleted(
-    context: RequestContext, deletion: Awaitable[None], response: DeleteGroupsResponse
+    deletion: Awaitable[None], waits: Waits, response: DeleteGroupsResponse
 ) -> DeleteGroupsResponse:
     await deletion
-    return await _when_visible(_waits(context, response), response)
-
-
-def _waits(context: RequestContext, response: DeleteGroupsResponse) -> Waits:
-    """Return the deleted groups whose tombstones have to be synced first."""
-    waits = []
-    for result in response.results:
-        if not result.error_code:
-            waiting = context.services.groups.visible(result.group_id)
-            if waiting is not None:
-                waits.append((result, waiting))
-    return waits
+    return await _when_visible(waits, response)
 
 
 async def _when_visible(waits: Waits, response: DeleteGroupsResponse) -> DeleteGroupsResponse:
@@ -74,8 +63,12 @@ async def _when_visible(waits: Waits, response: DeleteGroupsResponse) -> DeleteG
 
 
 def _delete_groups(
-    context: RequestContext, request: DeleteGroupsRequest, response: DeleteGroupsResponse
+    context: RequestContext,
+    request: DeleteGroupsRequest,
+    response: DeleteGroupsResponse,
+    waits: Waits,
 ) -> Iterator[None]:
+    """Delete the groups; `waits` gets those whose tombstones have to be synced first."""
     may_delete = Allowed(context, Operation.DELETE, ResourceType.GROUP)
     names = dict.fromkeys(request.groups_names)
     for group_id in (yield from may_delete.refused_last(names, str)):
@@ -92,6 +85,9 @@ def _delete_groups(
             result.error_code = int(error.code)
         else:
             logger.info("group %s and its %d offsets are deleted", group_id, count)
+            waiting = context.services.groups.visible(group_id)
+            if waiting is not None:
+                waits.append((result, waiting))
 
 
 def error_response(

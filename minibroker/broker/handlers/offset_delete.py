@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.groups.records import encode_offset_key
+from minibroker.broker.groups.shard import DELETED_AT_ONCE
 from minibroker.broker.handlers.committed_partitions import TopicAnswers, known_partitions
 from minibroker.broker.handlers.permissions import Allowed
 from minibroker.broker.handlers.visible_answers import when_visible
@@ -64,8 +65,10 @@ def handle(
                 or shard.offsets.has_pending(group_id, name, index)
             ):
                 tombstones.append((encode_offset_key(group_id, name, index), None))
-    if tombstones:
-        shard.write(tombstones)
+    for start in range(0, len(tombstones), DELETED_AT_ONCE):
+        shard = context.services.groups.shard(group_id)  # others may have had the loop
+        shard.write(tombstones[start : start + DELETED_AT_ONCE])
+        yield
     return when_visible(
         context.services.groups.visible(group_id),
         response,
