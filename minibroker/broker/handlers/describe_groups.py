@@ -15,6 +15,7 @@ from minibroker.broker.groups.classic.group import ClassicGroup, State
 from minibroker.broker.handlers.authorized_operations import operations_of
 from minibroker.broker.handlers.encoded_struct import EncodedStruct
 from minibroker.broker.security.acls import Operation, ResourceType
+from minibroker.broker.slices import gather
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, cut_detail
 from minibroker.kafka.protocol.messages.describe_groups import (
@@ -44,9 +45,9 @@ def handle(
     is_encoded = len(request.groups) > _AT_ONCE_MAX
     for group_id in request.groups:
         if group_id not in described:
-            found = _describe(context, request, group_id)
+            group = yield from _describe(context, request, group_id)
             described[group_id] = (
-                EncodedStruct(found, context.version, found.error_code) if is_encoded else found
+                EncodedStruct(group, context.version, group.error_code) if is_encoded else group
             )
         yield
     return DescribeGroupsResponse(groups=[described[group_id] for group_id in request.groups])
@@ -54,47 +55,49 @@ def handle(
 
 def _describe(
     context: RequestContext, request: DescribeGroupsRequest, group_id: str
-) -> DescribedGroup:
+) -> Steps[DescribedGroup]:
     if not context.authorize(Operation.DESCRIBE, ResourceType.GROUP, group_id):
         code = int(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         return DescribedGroup(group_id=group_id, error_code=code)
-    described = _describe_group(context, group_id)
+    described = yield from _describe_group(context, group_id)
     if request.include_authorized_operations and not described.error_code:
         described.authorized_operations = operations_of(context, ResourceType.GROUP, group_id)
     return described
 
 
-def _describe_group(context: RequestContext, group_id: str) -> DescribedGroup:
+def _describe_group(context: RequestContext, group_id: str) -> Steps[DescribedGroup]:
     try:
         group = context.services.groups.find(group_id)
     except KafkaError as error:
         return DescribedGroup(group_id=group_id, error_code=int(error.code))
     if not isinstance(group, ClassicGroup):
-        found = DescribedGroup(group_id=group_id, group_state=State.DEAD.value)
+        dead = DescribedGroup(group_id=group_id, group_state=State.DEAD.value)
         if context.version >= _NOT_FOUND_SINCE:
-            found.error_code = int(ErrorCode.GROUP_ID_NOT_FOUND)
+            dead.error_code = int(ErrorCode.GROUP_ID_NOT_FOUND)
             reason = "not found" if group is None else "is not a classic group"
-            found.error_message = cut_detail(f"Group {group_id} {reason}.")
-        return found
+            dead.error_message = cut_detail(f"Group {group_id} {reason}.")
+        return dead
     is_stable = group.state is State.STABLE
     names_instances = context.version >= _STATIC_MEMBERS_SINCE
-    return DescribedGroup(
+    protocol_name = group.protocol_name
+    answer = DescribedGroup(
         group_id=group_id,
         group_state=group.state_name,
         protocol_type=group.protocol_type or "",
-        protocol_data=(group.protocol_name or "") if is_stable else "",
-        members=[
-            DescribedGroupMember(
-                member_id=member.member_id,
-                group_instance_id=member.instance_id if names_instances else None,
-                client_id=member.client_id,
-                client_host=member.client_host,
-                member_metadata=member.metadata_of(group.protocol_name) if is_stable else b"",
-                member_assignment=member.assignment,
-            )
-            for member in group.members.values()
-        ],
+        protocol_data=(protocol_name or "") if is_stable else "",
     )
+    answer.members = yield from gather(
+        DescribedGroupMember(
+            member_id=member.member_id,
+            group_instance_id=member.instance_id if names_instances else None,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            member_metadata=member.metadata_of(protocol_name) if is_stable else b"",
+            member_assignment=member.assignment,
+        )
+        for member in list(group.members.values())
+    )
+    return answer
 
 
 def error_response(

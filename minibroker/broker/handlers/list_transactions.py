@@ -23,9 +23,12 @@ from minibroker.kafka.protocol.messages.list_transactions import (
 
 if TYPE_CHECKING:
     from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.slices import Steps
 
 
-def handle(context: RequestContext, request: ListTransactionsRequest) -> ListTransactionsResponse:
+def handle(
+    context: RequestContext, request: ListTransactionsRequest
+) -> Steps[ListTransactionsResponse]:
     """Return everything that passes all filters."""
     from minibroker.broker.transactions.state import TransactionState as State  # noqa: PLC0415  lazy
 
@@ -34,7 +37,7 @@ def handle(context: RequestContext, request: ListTransactionsRequest) -> ListTra
         unknown_state_filters=[name for name in request.state_filters if name not in titles]
     )
     try:
-        found = list(context.services.transactions.all())
+        transactions = list(context.services.transactions.all())
     except KafkaError as error:
         return ListTransactionsResponse(error_code=int(error.code))
     pattern = _compiled(request.transactional_id_pattern)
@@ -42,7 +45,8 @@ def handle(context: RequestContext, request: ListTransactionsRequest) -> ListTra
     producer_ids, state_titles = set(request.producer_id_filters), set(request.state_filters)
     visible = Allowed(context, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, is_filter=True)
     began_before_ms = context.services.clock.now_ms() - request.duration_filter
-    for transaction in found:
+    for transaction in transactions:
+        yield
         if (
             (producer_ids and transaction.producer_id not in producer_ids)
             or (state_titles and transaction.state.title not in state_titles)
