@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
     from tests.support.reference_codec import MessageSpec
 
+SMALL, LARGE = 60, 240
+"""The two sizes of a list."""
+HOLD_FREE = 1_000
+"""Lines of a step that is not asked about growth."""
+HOLD_GROWTH_MAX = 10
+"""Lines that a step may take longer for one more item: what one walk over a list costs."""
 TOPIC = "t"
 """A topic that exists, with one partition."""
 PLAIN_VALUES: dict[str, Any] = {

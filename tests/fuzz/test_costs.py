@@ -39,7 +39,16 @@ from minibroker.broker.server import decoder, dispatch
 from minibroker.kafka.protocol.api_keys import APIS
 from minibroker.kafka.protocol.header import write_request_header
 from minibroker.kafka.protocol.primitives import Reader, Writer
-from tests.fuzz.costly import TOPIC, Shape, shapes_of, value_of
+from tests.fuzz.costly import (
+    HOLD_FREE,
+    HOLD_GROWTH_MAX,
+    LARGE,
+    SMALL,
+    TOPIC,
+    Shape,
+    shapes_of,
+    value_of,
+)
 from tests.support.counted_work import CountedWork
 from tests.support.in_process import InProcessBroker
 from tests.support.reference_codec import MessageSpec, encode, load_specs
@@ -49,16 +58,11 @@ if TYPE_CHECKING:
 
 EVERYTHING, READING, NOTHING = "everything", "reading", "nothing"
 """The rights of the client."""
-SMALL, LARGE = 60, 240
 SMALL_TEXT, LARGE_TEXT = 2_000, 8_000
 GROWTH_MAX = 4.8
 """Growth of the lines from a size to its fourfold; 4 is what a loop over a list costs."""
 FREE_LINES = 300
 """Lines that a request may cost more at the larger size without being asked about growth."""
-HOLD_FREE = 1_000
-"""Lines of a step that is not asked about growth."""
-HOLD_GROWTH_MAX = 10
-"""Lines that a step may take longer for one more item: what one walk over a list costs."""
 HOLD_GROWTH_OF_TEXT = 3
 """The same for one more character; the hash code of a text, which has 32 KB at most."""
 FREE_BYTES = 2_000_000
