@@ -6,9 +6,11 @@
 | `spark`             | session  | `local[2]`, our data sources registered, the connector's jars |
 | `in_process`        | session  | `minibroker.testing.Broker`, in the memory of this process    |
 | `minibroker_address`| session  | its HOST:PORT                                                 |
+| `s3`                | session  | an object store (moto)                                        |
 | `process_address`   | session  | of minibroker in a process of its own                         |
 | `kafka_address`     | session  | of Apache Kafka 3.9.1                                         |
 | `address`           | function | each of the three in turn; with Spark the first and the last  |
+| `stored`            | function | arguments of an archive in `s3`                               |
 | `topic`             | function | a name that no other test has                                 |
 """
 
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -26,6 +28,7 @@ from tests.pipeline.spark_classes import INSTALLED, spark_options
 from tests.support.java import SPARK_CONNECTOR, SPARK_OPTIONS_VARIABLE
 from tests.support.made import required
 from tests.support.memory import directory_in_memory
+from tests.support.object_store import s3_server
 from tests.support.peers import ONE_NODE
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tests.support.broker import Minibroker
+    from tests.support.object_store import S3Server
     from tests.support.peers import KafkaPeer
 
 collect_ignore = [] if os.environ.get("MINIBROKER_STANDALONE") == "1" else ["test_standalone.py"]
@@ -99,6 +103,19 @@ def in_process() -> Iterator[Broker]:
 def minibroker_address(in_process: Broker) -> str:
     """Return HOST:PORT of the minibroker in this process."""
     return in_process.bootstrap
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """Yield an object store on this machine."""
+    with s3_server() as server:
+        yield server
+
+
+@pytest.fixture
+def stored(spark: SparkSession, minibroker_address: str, s3: S3Server) -> dict[str, Any]:
+    """Return the arguments of every archive in the object store."""
+    return {"bootstrap": minibroker_address, "storage": s3.store.for_delta(), "spark": spark}
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,8 @@ from pyiceberg.table import StaticTable
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from tests.support.object_store import S3Server
+
 Record = tuple[str, int, int, bytes | None]
 COLUMNS: Final = ("topic", "partition", "offset", "value")
 _ROWS: Final = 'SELECT topic, partition, "offset", value FROM'
@@ -102,6 +104,17 @@ TABLES: Final[Mapping[str, tuple[Callable[..., list[tuple[Any, ...]]], ...]]] = 
     "parquet": (_table_duckdb_parquet, _table_pyarrow),
 }
 """Format → readers of any columns of a table, each row as a tuple, sorted by the first column."""
+
+
+def table_in_store(server: S3Server, file_format: str, directory: str) -> pa.Table:
+    """Return the rows of an archive in a store: a table, or Parquet with columns."""
+    if file_format == "iceberg":
+        return StaticTable.from_metadata(directory, server.store.for_iceberg()).scan().to_arrow()
+    if file_format == "delta":
+        options = server.store.for_delta()
+        return DeltaTable(directory, storage_options=options).to_pyarrow_table()
+    paths = [path for path in server.paths(directory) if path.endswith(".parquet")]
+    return dataset.dataset(paths, server.files, format="parquet").to_table()
 
 
 def _select(columns: tuple[str, ...], source: str) -> str:

@@ -15,12 +15,15 @@ from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.plan import Kafka
 from tests.pipeline import topics
 from tests.pipeline.committed import records
-from tests.pipeline.table_readers import READERS
+from tests.pipeline.table_readers import READERS, table_in_store
+from tests.support.object_store import BUCKET
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
+
+    from tests.support.object_store import S3Server
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -44,17 +47,17 @@ def send_around_a_bad_date(address: str, topic: str) -> None:
     assert client.flush(topics.SECONDS) == 0
 
 
-def letters_in(directory: Path) -> list[dict[str, Any]]:
-    """Return the dead letters in a directory."""
+def letters_in(directory: Path) -> list[str]:
+    """Return the dead letters in a directory, as JSON."""
     return [
-        json.loads(line)
+        line
         for file in directory.glob("topic=*/date=*/*.json")
         for line in file.read_text(encoding="utf-8").splitlines()
     ]
 
 
-def assert_one_letter(directory: Path) -> None:
-    (letter,) = letters_in(directory)
+def assert_one_letter(letters: list[str]) -> None:
+    (letter,) = map(json.loads, letters)
     assert letter["offset"] == BAD_OFFSET
     assert letter["value"] == '{"n": 100}'
     assert letter["reason"].startswith(f"it is dated {YEAR_58879} ms since 1970, which is more")
@@ -76,7 +79,7 @@ def test_a_record_of_the_year_58879_is_one_dead_letter_of_an_archive(
         assert (outcome.rows, outcome.bad_records) == (2 * GOOD, 1)
         for read in READERS[file_format]:
             assert [row[2] for row in read(here)] == wanted, read
-        assert_one_letter(dead if places else here / "_minibroker" / "bad-dates")
+        assert_one_letter(letters_in(dead if places else here / "_minibroker" / "bad-dates"))
     kept = archive(topic, to=tmp_path / "files", **common)
     assert kept.rows == (2 * GOOD + 1 if until is None else 2 * GOOD)
     dead = tmp_path / "dead-json"
@@ -86,22 +89,22 @@ def test_a_record_of_the_year_58879_is_one_dead_letter_of_an_archive(
     assert sum(text.count("\n") for text in lines) == 2 * GOOD
 
 
+@pytest.mark.parametrize("until", UNTIL)
 def test_it_is_one_dead_letter_of_a_replay_and_of_a_copy(
-    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path, until: str | None
 ) -> None:
-    """Without a place they write it as it is."""
     address = minibroker_address
     send_around_a_bad_date(address, topic)
     topics.create(address, f"{topic}-dead", 1)
     common: dict[str, Any] = {"bootstrap": address, "spark": spark}
     archive(topic, to=tmp_path / "files", **common)
     given = {"keep_timestamps": True, "dead_letters": f"{tmp_path}/dead/", **common}
-    given["until"] = "9999-12-31"
+    given["until"] = until
     outcome = replay(tmp_path / "files", to_topic=f"{topic}-replayed", **given)
     assert (outcome.rows, outcome.bad_records) == (2 * GOOD, 1)
-    assert_one_letter(tmp_path / "dead")
+    assert_one_letter(letters_in(tmp_path / "dead"))
     given = {"checkpoint": tmp_path / "copied", "dead_letters": f"{topic}-dead", **common}
-    given["until"] = "9999-12-31"
+    given["until"] = until
     outcome = copy(topic, to_topic=f"{topic}-copied", **given)
     assert (outcome.rows, outcome.bad_records) == (2 * GOOD, 1)
     for name in ("replayed", "copied"):
@@ -111,12 +114,26 @@ def test_it_is_one_dead_letter_of_a_replay_and_of_a_copy(
     assert told["__connect.errors.offset"] == b"100"
     assert told["__connect.errors.timestamp"] == str(YEAR_58879).encode()
     assert letter.timestamp_ms < YEAR_58879
+
+
+def test_without_a_place_for_letters_it_is_replayed_and_copied_as_it_is(
+    spark: SparkSession, minibroker_address: str, topic: str, tmp_path: Path
+) -> None:
+    address = minibroker_address
+    send_around_a_bad_date(address, topic)
+    common: dict[str, Any] = {"bootstrap": address, "spark": spark}
+    archive(topic, to=tmp_path / "files", **common)
     whole = copy(topic, to_topic=f"{topic}-whole", checkpoint=tmp_path / "whole", **common)
     assert whole.rows == 2 * GOOD + 1
     assert records(address, f"{topic}-whole") == records(address, topic)
     # At a speed it is due with the records before it, and not in thousands of years.
-    given = {"checkpoint": tmp_path / "paced", "speed": "1000x", **common}
-    paced = replay(tmp_path / "files", to_topic=f"{topic}-paced", **given)
+    paced = replay(
+        tmp_path / "files",
+        to_topic=f"{topic}-paced",
+        checkpoint=tmp_path / "paced",
+        speed="1000x",
+        **common,
+    )
     assert paced.rows == 2 * GOOD + 1
     masked = replay(
         tmp_path / "files",
@@ -128,8 +145,28 @@ def test_it_is_one_dead_letter_of_a_replay_and_of_a_copy(
         **common,
     )
     assert (masked.rows, masked.bad_records) == (2 * GOOD, 1)
-    (hidden,) = letters_in(tmp_path / "dead-masked")
+    (hidden,) = map(json.loads, letters_in(tmp_path / "dead-masked"))
     assert (hidden["offset"], hidden.get("value"), hidden.get("key")) == (BAD_OFFSET, None, None)
+
+
+@pytest.mark.parametrize("until", UNTIL)
+def test_it_is_one_dead_letter_of_an_archive_in_an_object_store(
+    stored: dict[str, Any], s3: S3Server, topic: str, tmp_path: Path, until: str | None
+) -> None:
+    """In tables, and in Parquet with columns; the letters lie in the store, too."""
+    send_around_a_bad_date(stored["bootstrap"], topic)
+    for file_format in ("iceberg", "delta", "parquet"):
+        to = f"s3://{BUCKET}/{topic}-{until}/{file_format}"
+        given = stored | {"checkpoint": tmp_path / file_format, "until": until}
+        places = {"dead_letters": f"{to}-dead/"} if file_format != "delta" else {}
+        given |= {"schema": SCHEMA, "format": file_format} if places else {"format": file_format}
+        outcome = archive(topic, to=to, **places, **given)
+        assert (outcome.rows, outcome.bad_records) == (2 * GOOD, 1)
+        offsets = table_in_store(s3, file_format, to)["offset"].to_pylist()
+        assert sorted(offsets) == [row for row in range(2 * GOOD + 1) if row != BAD_OFFSET]
+        there = f"{to}-dead" if places else f"{to}/_minibroker/bad-dates"
+        letters = [s3.read(path) for path in s3.paths(there) if path.endswith(".json")]
+        assert_one_letter([line for text in letters for line in text.splitlines()])
 
 
 @pytest.mark.parametrize("until", UNTIL)
@@ -147,7 +184,7 @@ def test_it_ends_no_window_of_a_rollup(
         assert (outcome.bad_records, outcome.late_rows) == (1, 0)
         found = spark.read.parquet(str(here)).groupBy().sum("records").collect()
         assert found[0][0] == 2 * GOOD
-    assert_one_letter(tmp_path / "dead")
+    assert_one_letter(letters_in(tmp_path / "dead"))
 
 
 def test_lost_records_are_named_and_a_new_topic_is_not_the_old_one(
@@ -238,6 +275,26 @@ def test_a_misspelt_mask_writes_nothing(
         assert {record.value for record in records(address, name)[0]} == {
             b'{"customer":{"email":"x"},"n":%d}' % number for number in range(10)
         }
+
+
+def test_a_misspelt_mask_writes_nothing_into_an_object_store(
+    stored: dict[str, Any], s3: S3Server, topic: str, tmp_path: Path
+) -> None:
+    send_customers(stored["bootstrap"], topic)
+    schema = "customer STRUCT<email: STRING>, n INT"
+    to = f"s3://{BUCKET}/{topic}"
+    for given in (
+        {"format": "iceberg"},
+        {"format": "delta"},
+        {"format": "iceberg", "schema": schema},
+        {"format": "parquet", "schema": schema},
+    ):
+        given |= {"checkpoint": tmp_path / "-".join(given.values()), **stored}
+        with pytest.raises(JobUsageError, match=r"no record .* \(did you mean customer\.email"):
+            archive(topic, to=to, mask="customer.emial=mask", **given)
+        assert not [path for path in s3.paths(to) if "/_minibroker/" not in path]
+        there = f"{to}-{given['checkpoint'].name}"
+        assert archive(topic, to=there, mask="customer.email=mask", **given).rows == 10
 
 
 def test_a_misspelt_mask_has_an_exit_code_and_waits_for_a_first_record(

@@ -9,23 +9,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
-from pyarrow.fs import FileSelector
-from pyiceberg.table import StaticTable
 
 from minibroker.pipeline import archive
 from minibroker.pipeline.errors import PipelineError
 from tests.pipeline import topics
 from tests.pipeline.committed import records
-from tests.support.object_store import BUCKET, LOST, Fault, s3_server
+from tests.pipeline.table_readers import table_in_store
+from tests.support.object_store import BUCKET, LOST, Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
     from tests.support.object_store import S3Server
 
@@ -33,48 +27,24 @@ COMMITS = {"iceberg": "v2.metadata.json", "delta": "_delta_log/00000000000000000
 """The object that is the commit of the first batch."""
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[S3Server]:
-    with s3_server() as found:
-        yield found
-
-
-@pytest.fixture
-def common(spark: SparkSession, minibroker_address: str, server: S3Server) -> dict[str, Any]:
-    """The arguments of every archive here."""
-    return {
-        "bootstrap": minibroker_address,
-        "storage": server.store.for_delta(),
-        "spark": spark,
-    }
-
-
-def read(server: S3Server, file_format: str, directory: str) -> pa.Table:
-    """Read a table as somebody who knows nothing of ours."""
-    if file_format == "iceberg":
-        found = StaticTable.from_metadata(directory, server.store.for_iceberg()).scan()
-        return found.to_arrow()
-    return DeltaTable(directory, storage_options=server.store.for_delta()).to_pyarrow_table()
-
-
 @pytest.mark.parametrize("file_format", ["iceberg", "delta"])
 def test_a_commit_whose_answer_is_lost_is_there_once(
-    common: dict[str, Any], topic: str, tmp_path: Path, server: S3Server, file_format: str
+    stored: dict[str, Any], topic: str, tmp_path: Path, s3: S3Server, file_format: str
 ) -> None:
-    topics.create(common["bootstrap"], topic, 2)
-    topics.send(common["bootstrap"], topic, 20)
+    topics.create(stored["bootstrap"], topic, 2)
+    topics.send(stored["bootstrap"], topic, 20)
     to = f"s3://{BUCKET}/{topic}"
-    options = {**common, "format": file_format}
+    options = {**stored, "format": file_format}
     with pytest.raises(PipelineError, match=r"has no S3A: give --packages .*hadoop-aws:3"):
         archive(topic, to=to, **options)
     options["checkpoint"] = tmp_path / "progress"
-    server.fail(Fault(["PUT"], COMMITS[file_format], LOST))
+    s3.fail(Fault(["PUT"], COMMITS[file_format], LOST))
     with pytest.raises(PipelineError):
         archive(topic, to=to, **options)
     archive(topic, to=to, **options)
-    topics.send(common["bootstrap"], topic, 10)
+    topics.send(stored["bootstrap"], topic, 10)
     assert archive(topic, to=to, **options).rows == 10
-    found = read(server, file_format, to)
+    found = table_in_store(s3, file_format, to)
     places = sorted(zip(found["partition"].to_pylist(), found["offset"].to_pylist(), strict=True))
     assert len(places) == len(set(places)) == 30
     with pytest.raises(PipelineError, match="was written with another checkpoint"):
@@ -82,10 +52,10 @@ def test_a_commit_whose_answer_is_lost_is_there_once(
 
 
 def test_columns_rows_and_dead_letters(
-    common: dict[str, Any], topic: str, tmp_path: Path, server: S3Server
+    stored: dict[str, Any], topic: str, tmp_path: Path, s3: S3Server
 ) -> None:
     """A value that is no JSON goes to a topic; the batch of it lies in the store meanwhile."""
-    dead, address = f"{topic}-dead", common["bootstrap"]
+    dead, address = f"{topic}-dead", stored["bootstrap"]
     for name in (topic, dead):
         topics.create(address, name)
     client = topics.producer(address)
@@ -93,11 +63,11 @@ def test_columns_rows_and_dead_letters(
     for value in [*(json.dumps(value).encode() for value in values), b"none"]:
         client.produce(topic, value, partition=0)
     assert client.flush(topics.SECONDS) == 0
-    options = {**common, "schema": "id BIGINT, name STRING", "dead_letters": dead}
+    options = {**stored, "schema": "id BIGINT, name STRING", "dead_letters": dead}
     to = f"s3://{BUCKET}/{topic}"
     rows = archive(topic, to=f"{to}-rows", checkpoint=tmp_path / "rows", format="delta", **options)
     assert (rows.rows, rows.bad_records) == (3, 1)
-    found = read(server, "delta", f"{to}-rows")["value"].to_pylist()
+    found = table_in_store(s3, "delta", f"{to}-rows")["value"].to_pylist()
     assert sorted(found, key=str) == sorted(values, key=str)
     upserted = archive(
         topic,
@@ -108,7 +78,7 @@ def test_columns_rows_and_dead_letters(
         **options,
     )
     assert upserted.bad_records == 1
-    last = read(server, "iceberg", f"{to}-last").to_pylist()
+    last = table_in_store(s3, "iceberg", f"{to}-last").to_pylist()
     assert sorted(last, key=str) == [{"id": 1, "name": "c"}, {"id": 2, "name": "b"}]
     aside = archive(
         topic,
@@ -117,11 +87,9 @@ def test_columns_rows_and_dead_letters(
         **{**options, "dead_letters": f"{to}-dead"},
     )
     assert aside.bad_records == 1
-    bucket, _, path = f"{to}-dead".partition("://")[2].partition("/")
-    listed = server.files.get_file_info(FileSelector(f"{bucket}/{path}", recursive=True))
-    [lines] = [file.path for file in listed if file.path.endswith("part-00000.json")]
+    [lines] = [path for path in s3.paths(f"{to}-dead") if path.endswith("part-00000.json")]
     assert "topic=" in lines
-    [letter] = server.files.open_input_stream(lines).read().splitlines()
+    [letter] = s3.read(lines).splitlines()
     assert json.loads(letter)["offset"] == 3
     [letters] = records(address, dead).values()
     assert [letter.value for letter in letters] == [b"none", b"none"]

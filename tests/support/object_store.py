@@ -13,7 +13,7 @@ import urllib.request
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyarrow.fs import S3FileSystem
+from pyarrow.fs import FileSelector, S3FileSystem
 
 from minibroker.pipeline.files.object_stores import ObjectStore
 
@@ -58,6 +58,18 @@ class S3Server:
         request = urllib.request.Request(f"{self.url}{_CONTROL}", body, method="POST")
         with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
             assert answer.status == 200
+
+    def paths(self, directory: str) -> list[str]:
+        """Return BUCKET/PATH of each object below `s3://BUCKET/DIRECTORY`."""
+        path = directory.removeprefix("s3://")
+        selected = FileSelector(path, recursive=True, allow_not_found=True)
+        return [file.path for file in self.files.get_file_info(selected) if file.is_file]
+
+    def read(self, path: str) -> str:
+        """Return the text of the object at BUCKET/PATH."""
+        with self.files.open_input_stream(path) as stream:
+            text: bytes = stream.read()
+        return text.decode()
 
     def close(self) -> None:
         self._process.kill()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.operations.rows import RowOperations
 
 _FILE: Final = "places.txt"
-_FEW: Final = 200
+FEW: Final = 200
 """Records that the driver looks at; if a place is missing there, tasks look at the whole batch."""
 _LOOK_S: Final = 5.0
 
@@ -77,7 +77,7 @@ class CheckedPlaces:
 
     def _is_met(self, rows: DataFrame, rows_max: int) -> bool:
         """Check with these rows; return False if there are none. Raises JobUsageError."""
-        few = rows.select("key", "value", "headers").limit(_FEW).collect()
+        few = rows.select("key", "value", "headers").limit(FEW).collect()
         if not few:
             return False
         met = MetPlaces(self._operations, self._secret)

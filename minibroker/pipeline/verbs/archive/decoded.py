@@ -13,6 +13,7 @@ from minibroker.pipeline.tables.file_archive import FileArchive
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from minibroker.pipeline.operations.masked_columns import ColumnMasks
@@ -67,6 +68,7 @@ def columns_writer(
     task: Mapping[str, str] | None,
     *,
     secret: bytes,
+    first: pa.Table | None,
 ) -> DecodedBatchWriter:
     """Return the writer of the archive's batches.
 
@@ -77,16 +79,25 @@ def columns_writer(
         topics: those that are there now; their schemas are asked for at once.
         task: of `task.options_of`, for batches of ranges; None: they have rows.
         secret: of the hashes of the plan's masks.
+        first: columns `key`, `value` and `headers` of the first records of an archive that nothing
+            is written into yet, to check the masks of decoded columns with; None: no check.
 
-    Raises PipelineError: the table, the registry or the schema cannot be used.
+    Raises PipelineError: the table, the registry or the schema cannot be used. JobUsageError: the
+    first records have no place for a mask.
     """
     from minibroker.pipeline.values.arrow_types import plain  # noqa: PLC0415  PyArrow
     from minibroker.pipeline.verbs.archive.decoded_writer import DecodedBatchWriter  # noqa: PLC0415  PyArrow
     from minibroker.pipeline.verbs.archive.decodings import Decodings  # noqa: PLC0415  PyArrow
 
     columns = _columns(plan)
+    masks = _masks(plan, secret)
     registry = _registry(plan, topics)
     try:
+        if masks is not None and first is not None:
+            ahead = Decodings(columns, registry, {}, widens=True, has_bounds=plan.is_table)
+            ahead.begin(topics)
+            ahead.learn_all(first)
+            masks.check(ahead.types(), plan.operations)
         # Behind all that a wrong setting can end: a table that is made claims its directory.
         table = _table(spark, plan, archive)
         now = table.columns()
@@ -114,7 +125,7 @@ def columns_writer(
         decodings=decodings,
         dead_letters=place,
         rules=_rules(plan),
-        masks=_masks(plan, secret),
+        masks=masks,
         task=task,
     )
 

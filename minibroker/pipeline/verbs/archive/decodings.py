@@ -26,6 +26,7 @@ from minibroker.pipeline.values.decoding import (
     ColumnDecoding,
     SchemaKey,
     ValueSchema,
+    decoded,
     reader_of,
 )
 
@@ -106,6 +107,15 @@ class Decodings:
                 if found is not None:
                     found = found._replace(message=key.message)
                 known[key] = self._judged(column, found or NOT_THERE)
+
+    def learn_all(self, records: pa.Table) -> None:
+        """Ask for every schema of these records. Raises PipelineError: the registry is away.
+
+        Protobuf takes two rounds: the schema of a file, then the messages that the values are.
+        """
+        for batch in records.to_batches():
+            while unseen := decoded(batch, self.columns()).unseen:
+                self.learn(unseen)
 
     def columns(self) -> list[ColumnDecoding]:
         """Return the decodings for the tasks of a batch."""

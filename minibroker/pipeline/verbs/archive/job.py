@@ -30,7 +30,7 @@ from minibroker.pipeline.operations.time_range import stations_of
 from minibroker.pipeline.options.shared import DEFAULT_BATCH_BYTES, pause_option, trigger_of
 from minibroker.pipeline.plan import absolute, is_remote
 from minibroker.pipeline.spark import dead_letters, topic_identity
-from minibroker.pipeline.spark.checked_places import CheckedPlaces
+from minibroker.pipeline.spark.checked_places import FEW, CheckedPlaces
 from minibroker.pipeline.spark.first_records import records_ahead
 from minibroker.pipeline.spark.job_operations import begin_operations, check_operations
 from minibroker.pipeline.spark.outcome import Outcome
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Mapping, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
@@ -138,6 +139,7 @@ def run(
         place = Place(files, plan.to, plan.checkpoint)
         if not _is_met(spark, plan, settled, place, stop):
             return Outcome(was_stopped=stop is not None and stop.is_set())
+        first = _first_records(spark, plan, place) if plan.masks_columns and not claim else None
         job_directory.write_job(files, plan.to, {**job_of(plan), **settled.identity}, claim)
         topic_identity.begin(plan, place, ids)
         skipped = SkippedOffsets()
@@ -164,6 +166,7 @@ def run(
                 records=records,
                 topics=topics,
                 secret=settled.secret,
+                first=first,
                 held=held,
             )
             outcome = settled.told(run_started(lambda: start(progress), stop))
@@ -191,6 +194,16 @@ def _is_met(
     return places.begin(chosen_ahead, plan.batch_rows, stop=stop, waits=plan.follow)
 
 
+def _first_records(spark: SparkSession, plan: ArchivePlan, place: Place) -> pa.Table:
+    """Return `key`, `value` and `headers` of the records to archive first; none if they are many.
+
+    No decision about all of a batch can be made with a part of it.
+    """
+    ahead = chosen(records_ahead(spark, plan.kafka, reader_options(plan), place), plan.operations)
+    found = ahead.select("key", "value", "headers").limit(FEW + 1).toArrow()
+    return found if found.num_rows <= FEW else found.slice(0, 0)
+
+
 def _with_schema(operations: RowOperations, fields: str | None) -> RowOperations:
     """Return the operations, whose condition knows the fields of `--schema`."""
     return operations if operations.value_schema else operations._replace(value_schema=fields)
@@ -214,6 +227,7 @@ def _start_of(
     records: Callable[[], DataFrame],
     topics: Sequence[str],
     secret: bytes,
+    first: pa.Table | None,
     held: ExitStack,
 ) -> Callable[[Progress | None], Watch]:
     """Return the function that starts the query.
@@ -226,6 +240,7 @@ def _start_of(
         records: returns the records to write, as a stream.
         topics: to archive now.
         secret: of the hashes in decoded columns.
+        first: as of `columns_writer`.
         held: ends what the writer holds, once the query is over.
     """
     files = place.files
@@ -240,7 +255,7 @@ def _start_of(
         task = archive_task.options_of(options, stations_of(plan.operations))
     writer: ArchiveBatchWriter
     if archive is None or plan.decoded_columns or (task is not None and plan.dead_letters):
-        writer = columns_writer(spark, plan, place, topics, task, secret=secret)
+        writer = columns_writer(spark, plan, place, topics, task, secret=secret, first=first)
         held.callback(writer.close)
     elif task is not None:
         writer = ParquetBatchWriter(archive, files, plan, task)
