@@ -126,7 +126,9 @@ class DeadLetterDirectory(DeadLetters):
         kept = [name for name in rows.columns if name not in ARCHIVE_PARTITION_COLUMNS]
         lines: dict[str, list[str]] = {}
         line = f.to_json(f.struct(*kept)).alias("line")
-        for row in rows.select(*ARCHIVE_PARTITION_COLUMNS, line).collect():
+        # As text: Python has no date behind the year 9999, and a letter may be there for its date.
+        places = [f.col(name).cast("string").alias(name) for name in ARCHIVE_PARTITION_COLUMNS]
+        for row in rows.select(*places, line).collect():
             directory = join(stage, f"topic={row['topic']}", f"date={row['date']}")
             lines.setdefault(directory, []).append(row["line"])
         for directory, found in lines.items():
