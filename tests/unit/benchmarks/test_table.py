@@ -1,12 +1,25 @@
 """The printed table: numbers, ratios, and gaps that are named."""
 
+from __future__ import annotations
+
 import json
+import pstats
+import random
+import subprocess
+import sys
 from pathlib import Path
+from statistics import median
 
 import pytest
 
+from benchmarks import diff, scale_wire
+from benchmarks.diff import Measured, Side
+from benchmarks.metrics import METRICS, Bar, Metric
+from benchmarks.pairs import changes, median_interval
+from benchmarks.profile_broker import summary
 from benchmarks.results import Results
 from benchmarks.table import number, render
+from tests.support.made import ROOT
 
 
 @pytest.mark.parametrize(
@@ -75,3 +88,160 @@ def test_json_holds_every_sample(tmp_path: Path) -> None:
     assert document["samples"]["minibroker"]["raw_1"] == [900, 20_000, 30_000]
     assert document["missing"] == {"kfake-disk": "no Go: install it"}
     assert document["machine"] == {"cores": 2}
+
+
+# The interval of a median, checked against binomial tables and by drawing.
+
+
+def test_a_change_is_of_its_own_pair() -> None:
+    assert changes([1.0, 10.0, 4.0], [2.0, 11.0, 3.0]) == pytest.approx([1.0, 0.1, -0.25])
+
+
+@pytest.mark.parametrize(
+    ("count", "lowest"), [(6, 1), (8, 1), (9, 2), (20, 6), (25, 8), (50, 18), (100, 40)]
+)
+def test_its_ends_are_those_of_the_sign_test(count: int, lowest: int) -> None:
+    """Ranks out of the tables of the sign test, two-sided 5 %."""
+    values = [float(value) for value in range(1, count + 1)]
+    random.Random(count).shuffle(values)
+    assert median_interval(values) == (lowest, count + 1 - lowest)
+
+
+@pytest.mark.parametrize("values", [[3.0], [2.0, 1.0], [5.0, 1.0, 2.0, 4.0, 3.0]])
+def test_of_few_values_it_is_their_range(values: list[float]) -> None:
+    assert median_interval(values) == (min(values), max(values))
+
+
+def test_it_holds_the_median_of_skewed_values_as_often_as_it_says() -> None:
+    chance = random.Random(1)
+    true_median = median(chance.expovariate(1) for _ in range(100_000))
+    drawn = [median_interval([chance.expovariate(1) for _ in range(50)]) for _ in range(2_000)]
+    held = sum(least <= true_median <= most for least, most in drawn)
+    assert 0.94 < held / len(drawn) < 0.985
+
+
+# The comparison of two commits: turns of the sides, ratios, the table.
+
+
+BASE, HERE = Side("base", Path()), Side("here", Path())
+
+
+def test_the_sides_take_turns_and_each_round_gives_a_ratio(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[str] = []
+    values = {"base": iter([2.0, 4.0]), "here": iter([1.0, 4.0])}
+
+    def measure(side: Side, _: Path) -> Measured:
+        calls.append(side.name)
+        return {"CPU": next(values[side.name])}
+
+    monkeypatch.setitem(diff.ROWS, "row", measure)
+    assert diff.compare(BASE, HERE, ["row"], rounds=2) == {"CPU": [0.5, 1.0]}
+    assert calls == ["base", "here", "here", "base"]
+
+
+def test_the_table_has_cpu_first_and_medians_with_their_range() -> None:
+    lines = diff.table({"start, s": [1.0], "start, CPU s": [0.9, 1.2, 1.0]}, "abc").splitlines()
+    assert lines[0] == "| figure | here / abc, median | range |"
+    assert lines[2:] == [
+        "| start, CPU s | 1.000 | 0.900 to 1.200 |",
+        "| start, s | 1.000 | 1.000 to 1.000 |",
+    ]
+
+
+def test_a_fetch_goes_on_behind_the_last_whole_batch() -> None:
+    batch = scale_wire.Batches(16, 10).at(0)
+    assert diff._next_offset(batch + batch[:40]) == 16
+    with pytest.raises(diff.wire.WireError, match="no whole batch"):
+        diff._next_offset(batch[:40])
+
+
+# The judge: bars relative to other brokers, both directions, and what a missing broker does.
+
+
+FASTER = Metric(
+    "rate",
+    "raw",
+    "rate",
+    "requests/s",
+    True,
+    must=(Bar(2, "kafka-3.9.1"),),
+    aim=(Bar(1, "kfake-disk"),),
+)
+LIGHTER = Metric(
+    "delay", "latency", "delay", "ms", must=(Bar(1, "kafka-3.9.1"), Bar(1, "kafka-4.4.0")), aim=()
+)
+
+
+@pytest.mark.parametrize(
+    ("rate", "verdict"),
+    [(199, "SHORT"), (200, "must"), (499, "must"), (500, "aim"), (501, "aim")],
+)
+def test_verdict_of_a_higher_is_better_metric(rate: float, verdict: str) -> None:
+    values = {"minibroker": rate, "kafka-3.9.1": 100, "kfake-disk": 500}
+    assert FASTER.verdict(values) == verdict
+
+
+@pytest.mark.parametrize(("delay", "verdict"), [(4, "must"), (4.1, "SHORT"), (6, "SHORT")])
+def test_every_bar_of_a_kind_must_be_reached(delay: float, verdict: str) -> None:
+    values = {"minibroker": delay, "kafka-3.9.1": 5.0, "kafka-4.4.0": 4.0}
+    assert LIGHTER.verdict(values) == verdict
+
+
+def test_a_missing_broker_leaves_the_verdict_open() -> None:
+    assert FASTER.verdict({"minibroker": 300, "kafka-3.9.1": 100}) == "must?"
+    assert FASTER.verdict({"minibroker": 600, "kfake-disk": 500}) == "aim?"
+    assert FASTER.verdict({"minibroker": 400, "kfake-disk": 500}) == ""
+    assert FASTER.verdict({"kafka-3.9.1": 100, "kfake-disk": 500}) == ""
+
+
+def test_times_better_is_above_one_when_better_in_either_direction() -> None:
+    assert FASTER.times_better(300, 100) == 3
+    assert LIGHTER.times_better(2.0, 6.0) == 3
+    assert LIGHTER.times_better(0.0, 6.0) is None
+
+
+def test_metrics_are_distinct_and_every_aim_has_a_must() -> None:
+    names = [metric.name for metric in METRICS]
+    assert len(names) == len(set(names))
+    assert all(metric.must for metric in METRICS if metric.aim)
+
+
+# A module that is watched runs as with `python -m`, and what it did after SIGUSR2 is known.
+
+
+BURNER = """
+import os, signal, time
+
+def burn():
+    until = time.process_time() + 0.1
+    while time.process_time() < until:
+        pass
+
+os.kill(os.getpid(), signal.SIGUSR2)
+burn()
+"""
+
+
+def _watch(tool: str, directory: Path) -> Path:
+    (directory / "burner.py").write_text(BURNER)
+    output = directory / "seen"
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.watched", tool, str(output), "-m", "burner"],
+        env={"PYTHONPATH": f"{ROOT}:{directory}"},
+        check=True,
+        capture_output=True,
+    )
+    assert not done.stderr
+    return output
+
+
+def test_sample_counts_stacks(tmp_path: Path) -> None:
+    stacks = _watch("sample", tmp_path).read_text().splitlines()
+    assert "burner.py:burn" in summary(stacks, top=1)
+
+
+def test_cprofile_counts_calls(tmp_path: Path) -> None:
+    statistics = pstats.Stats(str(_watch("cprofile", tmp_path))).get_stats_profile()
+    assert statistics.func_profiles["burn"].ncalls == "1"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import socket
 import ssl
+import threading
 from socket import gethostname
 from typing import TYPE_CHECKING
 
@@ -14,12 +16,15 @@ from minibroker.broker.config.control import ControlOptions
 from minibroker.broker.config.options import TopicToCreate, UsageError
 from minibroker.container import launch
 from minibroker.container.launch import arrange, listener_to_ask, ready_lines
+from minibroker.container.secrets import put_secrets
+from minibroker.container.zookeeper_port import dismiss, listen, main
 from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from minibroker.broker.config.broker import BrokerConfig
+
 
 # What Testcontainers' Java module sets, with one listener more.
 TESTCONTAINERS = {
@@ -250,3 +255,69 @@ def test_users_of_kafka_storage_reach_the_broker(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(launch, "given_users", lambda: '"SCRAM-SHA-256:a"="salt=x"')
     config = configured({})
     assert config.originals["minibroker.scram.credentials"] == '"SCRAM-SHA-256:a"="salt=x"'
+
+
+# Files that variables of Kafka's images name become settings.
+
+
+def test_stores_and_passwords(tmp_path: Path) -> None:
+    for name, content in (("k.p12", "x"), ("t.p12", "x"), ("one", "secret\n"), ("two", " b ")):
+        (tmp_path / name).write_text(content)
+    variables = {
+        "KAFKA_SSL_KEYSTORE_FILENAME": "k.p12",
+        "KAFKA_SSL_KEYSTORE_CREDENTIALS": "one",
+        "KAFKA_SSL_KEY_CREDENTIALS": "two",
+        "KAFKA_SSL_TRUSTSTORE_FILENAME": "t.p12",
+        "KAFKA_SSL_TRUSTSTORE_CREDENTIALS": "one",
+        "KAFKA_NUM_PARTITIONS": "3",
+    }
+    put_secrets(variables, str(tmp_path))
+    assert variables == {
+        "KAFKA_SSL_KEYSTORE_LOCATION": f"{tmp_path}/k.p12",
+        "KAFKA_SSL_KEYSTORE_PASSWORD": "secret",
+        "KAFKA_SSL_KEY_PASSWORD": " b ",
+        "KAFKA_SSL_TRUSTSTORE_LOCATION": f"{tmp_path}/t.p12",
+        "KAFKA_SSL_TRUSTSTORE_PASSWORD": "secret",
+        "KAFKA_NUM_PARTITIONS": "3",
+    }
+
+
+def test_files_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(b"x" * 5000)
+    for variable, name, sentence in (
+        ("KAFKA_SSL_KEYSTORE_FILENAME", "no", f"no: there is no file {tmp_path}/no; mount"),
+        ("KAFKA_SSL_KEY_CREDENTIALS", "large", "has more than 4096 bytes, expected a password"),
+    ):
+        with pytest.raises(ConfigError, match=f"{variable}={name}") as raised:
+            put_secrets({variable: name}, str(tmp_path))
+        assert sentence in str(raised.value)
+
+
+# A port that listens and is no ZooKeeper.
+
+
+def test_a_connection_is_closed_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "zookeeper.properties"
+    file.write_text("clientPort=0\ndataDir=/var/lib/zookeeper/data\n")
+    with listen(str(file)) as listening:
+        thread = threading.Thread(target=dismiss, args=(listening,))
+        thread.start()
+        address = ("127.0.0.1", listening.getsockname()[1])
+        with socket.create_connection(address, 60) as client:
+            assert client.recv(1) == b""
+        thread.join(60)
+
+
+def test_an_impossible_setting_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "zookeeper.properties"
+    file.write_text("clientPort=many")
+    with pytest.raises(ConfigError, match="clientPort=many"):
+        listen(str(file))
+    assert main([str(tmp_path / "none")]) == 1
+    assert "cannot read the configuration file" in capsys.readouterr().err
+    with socket.create_server(("", 0)) as taken:
+        file.write_text(f"clientPort={taken.getsockname()[1]}")
+        assert main([str(file)]) == 1
+    assert "in use" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import socket
@@ -10,15 +11,27 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiokafka import AIOKafkaProducer
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 
+from minibroker.control import views
 from minibroker.control.access import Access
 from minibroker.control.api import ControlApi
-from minibroker.control.http import HttpServer
-from minibroker.testing import Cluster
+from minibroker.control.bodies import (
+    FAULT_FIELDS,
+    parse_advance_ms,
+    parse_fault,
+    parse_object,
+    show_fault,
+)
+from minibroker.control.http import HttpError, HttpServer
+from minibroker.testing import Cluster, Fault
 from tests.unit.control.conftest import Control, serve
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from minibroker.testing import Broker
+
 
 QUIET = {"log_level": 0, "retry.backoff.ms": 10, "linger.ms": 0}
 QUICK_LOGIN = {"log_level": 0, "reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 20}
@@ -263,3 +276,105 @@ def test_apis_of_one_process_reach_the_cluster() -> None:
         assert controls[0].ask("GET", "/faults") == (200, [])
         assert controls[0].ask("GET", "/cluster")[1]["not_in_sync"] == []
         cluster._await(close())
+
+
+# JSON bodies, field by field.
+
+
+def test_every_argument_of_a_fault_is_a_field() -> None:
+    assert set(FAULT_FIELDS) == set(inspect.signature(Fault).parameters)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("api", 1),
+        ("twice", 1),
+        ("partition", -1),
+        ("partition", 1.5),
+        ("partition", True),
+        ("partition", 1 << 70),
+        ("times", 0),
+        ("delay_ms", "1"),
+        ("delay_ms", 1e15),
+        ("seed", 0.5),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_by_name(field: str, value: object) -> None:
+    with pytest.raises(HttpError, match=field) as caught:
+        parse_fault(json.dumps({field: value}).encode())
+    assert caught.value.status == 400
+
+
+def test_numbers_that_are_none() -> None:
+    for text in (b'{"delay_ms": NaN}', b'{"delay_ms": Infinity}', b'{"delay_ms": 1e999}'):
+        with pytest.raises(HttpError, match="delay_ms"):
+            parse_fault(text)
+
+
+def test_null_is_as_if_it_were_not_there() -> None:
+    assert parse_object(b'{"topic": null, "group": "g"}', FAULT_FIELDS) == {"group": "g"}
+    assert parse_object(b"", FAULT_FIELDS) == {}
+
+
+def test_a_fault_comes_back_as_it_was_given() -> None:
+    rule = {"error": "UNKNOWN_SERVER_ERROR", "partition": 0, "probability": 0.5, "times": 3}
+    shown = show_fault(7, parse_fault(json.dumps(rule).encode()))
+    assert shown == {"id": 7, "hits": 0, **rule}
+
+
+def test_times_add_up() -> None:
+    assert parse_advance_ms(b'{"hours": 0.5, "seconds": 2, "milliseconds": 3}') == 1_802_003
+
+
+# Lists of topics and groups, as JSON.
+
+
+def lines_of(broker: Broker, pieces_of: Callable[[Any], Iterable[str]]) -> list[Any]:
+    """Each line's value."""
+    text = broker.call(lambda: "".join(pieces_of(broker._node)))
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.kafka(topics=["b:2", "a"])
+def test_topics_by_name_with_their_partitions(kafka_broker: Broker) -> None:
+    kafka_broker.produce("b", b"value", partition=1)
+    (topics,) = lines_of(kafka_broker, lambda node: views.topics_of(node.app))
+    assert [(topic["name"], topic["internal"]) for topic in topics] == [("a", False), ("b", False)]
+    first, second = topics[1]["partitions"]
+    offsets = {"leader": 0, "log_start_offset": 0}
+    assert first == {"partition": 0, **offsets, "high_watermark": 0, "size_bytes": 0}
+    assert second.pop("size_bytes") > 0
+    assert second == {"partition": 1, **offsets, "high_watermark": 1}
+
+
+def test_without_topics_there_are_empty_lists(kafka_broker: Broker) -> None:
+    assert lines_of(kafka_broker, lambda node: views.topics_of(node.app)) == [[]]
+    assert lines_of(kafka_broker, lambda node: views.groups_of(node.app)) == [[]]
+
+
+@pytest.mark.kafka(topics=["b:2", "a"])
+def test_groups_by_name_with_what_they_committed(kafka_broker: Broker) -> None:
+    names = [f'group "{number}" \\ \N{SNOWMAN}' for number in range(8)]  # in several shards
+    for name in reversed(names):
+        settings = {"bootstrap.servers": kafka_broker.bootstrap, "group.id": name, "log_level": 0}
+        consumer = Consumer(settings)
+        commits = [TopicPartition("b", 1, 7), TopicPartition("b", 0, 6), TopicPartition("a", 0, 5)]
+        consumer.commit(offsets=commits, asynchronous=False)
+        consumer.close()
+    (groups,) = lines_of(kafka_broker, lambda node: views.groups_of(node.app))
+    assert [group["group"] for group in groups] == names
+    places = [("a", 0, 5), ("b", 0, 6), ("b", 1, 7)]
+    committed = [
+        dict(zip(("topic", "partition", "offset"), place, strict=True)) for place in places
+    ]
+    expected = {"group": names[3], "state": "Empty", "members": 0, "committed": committed}
+    assert groups[3] == expected
+
+
+def test_the_last_requests_oldest_first(kafka_broker: Broker) -> None:
+    AdminClient({"bootstrap.servers": kafka_broker.bootstrap, "log_level": 0}).list_topics()
+    seen = lines_of(kafka_broker, lambda node: views.requests_of(node, {}))
+    assert len(seen) >= 2
+    assert seen[0]["api"] == "ApiVersions"
+    assert lines_of(kafka_broker, lambda node: views.requests_of(node, {"limit": "0"})) == []

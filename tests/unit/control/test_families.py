@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
 
+from minibroker.broker.metrics import TimeSum
+from minibroker.control import process_metrics
 from minibroker.control.families import families
+from minibroker.control.process_metrics import FRESH_S, ProcessMetrics
+from minibroker.control.text_format import (
+    counter,
+    gauge,
+    head,
+    labels,
+    metric_name,
+    sample,
+    summary,
+)
 
 if TYPE_CHECKING:
     from minibroker.testing import Broker
@@ -97,3 +111,96 @@ def test_a_killed_broker_says_that_it_is_down(control: Control) -> None:
         found = samples(control.raw("GET", "/metrics")[2])
     assert found[of("minibroker_up")] == 0
     assert not any(name.startswith("kafka_") for name, _ in found)
+
+
+# Lines as Prometheus' own parser reads them.
+
+
+def test_names_by_the_rule() -> None:
+    kafka = ("kafka.network", "RequestMetrics", "TotalTimeMs")
+    assert metric_name(*kafka) == "kafka_network_requestmetrics_totaltimems"
+    assert metric_name("kafka.server", "socket-server-metrics") == (
+        "kafka_server_socket_server_metrics"
+    )
+
+
+def test_names_are_escaped_as_prometheus_wants_it() -> None:
+    group = 'a "b" \\ c\nd'
+    text = sample("offset", 3, labels(group=group, topic="t"))
+    assert text == 'offset{group="a \\"b\\" \\\\ c\\nd",topic="t"} 3.0\n'
+    (family,) = text_string_to_metric_families(text)
+    assert family.samples[0].labels == {"group": group, "topic": "t"}
+
+
+def test_families_of_one_sample() -> None:
+    text = gauge("up", "1: up", value=True) + counter("seen", "So many", 2)
+    up, seen = text_string_to_metric_families(text)
+    assert (up.name, up.type, up.documentation, up.samples[0].value) == ("up", "gauge", "1: up", 1)
+    assert (seen.name, seen.type, seen.samples[0].name) == ("seen", "counter", "seen_total")
+
+
+def test_a_summary_is_of_now() -> None:
+    times = TimeSum()
+
+    def shown() -> dict[str, float]:
+        text = head("waited", "summary", "How long") + summary("waited", "Fetch", times)
+        (family,) = text_string_to_metric_families(text)
+        assert family.type == "summary"
+        assert {sample.labels["request"] for sample in family.samples} == {"Fetch"}
+        return {
+            sample.labels.get("quantile", sample.name): sample.value for sample in family.samples
+        }
+
+    assert set(shown().values()) == {0}
+    times.add(1500, 99)
+    times.add(4000)
+    expected = {"waited_count": 100, "waited_sum": 152.5, "0.5": 2.048, "0.99": 2.048, "0.999": 4}
+    assert shown().items() >= expected.items()
+    assert shown() == shown()
+    times.add(1500)
+    assert shown()["waited_count"] == 101
+
+
+# Metrics of the process, and how often they are gathered.
+
+
+async def test_the_process_is_looked_at_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 1000.0
+    monkeypatch.setattr(process_metrics, "monotonic", lambda: now_s)
+    looked = 0
+    generate = process_metrics.generate_latest
+
+    def counted(registry: object) -> bytes:
+        nonlocal looked
+        looked += 1
+        return generate(registry)
+
+    monkeypatch.setattr(process_metrics, "generate_latest", counted)
+    metrics = ProcessMetrics()
+    first = await metrics.text()
+    now_s += FRESH_S - 0.001
+    assert await metrics.text() == first
+    assert looked == 1
+    now_s += 0.001
+    await metrics.text()
+    assert looked == 2
+    names = {family.name for family in text_string_to_metric_families(first)}
+    assert {"process_cpu_seconds", "process_open_fds", "process_resident_memory_bytes"} <= names
+
+
+async def test_the_loop_goes_on_while_the_kernel_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    has_gone_on, threads = threading.Event(), []
+
+    def slow(_: object) -> bytes:
+        threads.append(threading.current_thread())
+        assert has_gone_on.wait(60)
+        return b"text"
+
+    monkeypatch.setattr(process_metrics, "generate_latest", slow)
+    metrics = ProcessMetrics()
+    asked_twice = asyncio.gather(metrics.text(), metrics.text())
+    await asyncio.sleep(0)
+    has_gone_on.set()
+    assert await asked_twice == ["text", "text"]
+    assert len(threads) == 1
+    assert threads != [threading.current_thread()]

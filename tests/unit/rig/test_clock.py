@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from minibroker.clock import SystemClock
 from minibroker.rig.clock import MovableClock, TestClock
 
 
@@ -58,3 +59,21 @@ def test_units_add_up_and_the_move_is_made_where_the_broker_is() -> None:
     assert len(calls) == 1
     with pytest.raises(ValueError, match="does not go back"):
         test_clock.advance(minutes=-1)
+
+
+# The machine's clock: units and direction.
+
+
+def test_now_is_milliseconds_since_the_epoch() -> None:
+    before = int(time.time() * 1000)
+    now = SystemClock().now_ms()
+    after = int(time.time() * 1000)
+    assert before - 1 <= now <= after + 1
+    assert isinstance(now, int)
+
+
+def test_monotonic_is_seconds_and_never_goes_back() -> None:
+    clock = SystemClock()
+    times = [clock.monotonic_s() for _ in range(100)]
+    assert times == sorted(times)
+    assert abs(times[0] - time.monotonic()) < 60

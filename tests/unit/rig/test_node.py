@@ -5,18 +5,29 @@ from __future__ import annotations
 import asyncio
 import socket
 from time import perf_counter
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
+from minibroker.broker.cluster.image import MetadataImage, TopicImage
 from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.ids import TopicId
+from minibroker.rig import topic_records
 from minibroker.rig.faults import BROKER_FAULTS
-from minibroker.testing import Broker, Fault
+from minibroker.rig.stale_services import StaleServices
+from minibroker.rig.topic_records import records_of
+from minibroker.testing import Broker, Cluster, Fault
+from tests.support.waiting import wait_until
+from tests.unit.broker.partitions.conftest import World, world
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.support.peers import ZooKeeper
+
 
 QUIET = {
     "log_level": 0,
@@ -173,3 +184,102 @@ def test_arguments_of_a_rule_for_the_broker(rule: dict[str, object], named: str)
 def test_the_rules_have_names() -> None:
     assert repr(Fault(broker="paused")) == "Fault(broker='paused')"
     assert "killed" in BROKER_FAULTS
+
+
+# Nodes of one cluster; `tests/integration/test_faults_of_cluster.py` has what clients see.
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with Cluster(3, topics=["t:3"]) as started:
+        yield started
+
+
+def test_paused_and_killed_brokers_are_told(cluster: Cluster) -> None:
+    with cluster.pause(1, may_miss=True):
+        with pytest.raises(ValueError, match="broker 1 is paused: restart or resume it first"):
+            cluster.make_controller(1)
+        cluster.kill(0)
+        cluster.make_leader(2, "t", 2)  # broker 0 or 2 led it
+        cluster.kill(2)
+        with pytest.raises(RuntimeError, match="all brokers of the cluster are killed or paused"):
+            cluster.leader("t")
+    wait_until(lambda: cluster.leader("t", 1) == 1, "the broker that is left leads")
+
+
+def test_the_controller_is_asked_for_the_metadata(cluster: Cluster) -> None:
+    cluster.make_controller(2)
+    cluster.expire_session(2)
+    assert cluster.controller in (0, 1)
+    cluster.wait_until_in_sync(60)
+
+
+def test_a_wait_says_what_it_waited_for(cluster: Cluster) -> None:
+    with pytest.raises(TimeoutError, match=r"waited 0.05 s until in sync of t-0 are \[0\]"):
+        cluster.wait_until("t", in_sync=[0], timeout_s=0.05)
+
+
+async def test_waits_have_an_async_form(cluster: Cluster) -> None:
+    await cluster.wait_until_async("t", in_sync=[0, 1, 2])
+    with pytest.raises(RuntimeError, match="await wait_until_async"):
+        cluster.wait_until("t", in_sync=[0, 1, 2])
+
+
+def test_reset_makes_a_cluster_as_it_was(cluster: Cluster) -> None:
+    cluster.create_topic("more")
+    cluster.clock.advance(hours=1)
+    cluster.kill(2)
+    cluster.reset()
+    assert cluster.broker(2).topics == {"t": 3}
+    assert cluster.broker(2).requests is not None
+    assert abs(cluster.clock.now_ms() - cluster.node(0).app.clock.now_ms()) < 60_000
+    assert [cluster.in_sync("t", index) for index in range(3)] == [[0, 1, 2]] * 3
+
+
+# Records of a partition: over the limit of one read, from a moved start, in time.
+
+
+__all__ = ["world"]
+
+
+def test_reading_goes_on_where_one_read_ended(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_records, "READ_BYTES", 100)
+    world.create("t")
+    for number in range(5):
+        world.append(b"%d" % number * 40, b"x")
+    world.manager.commit()
+    found = list(records_of(world.partition(), "read_uncommitted"))
+    assert [record.offset for record in found] == list(range(10))
+
+
+def test_it_begins_at_the_log_start(world: World) -> None:
+    world.create("t")
+    world.append(b"a", b"b", b"c")
+    world.manager.commit()
+    world.partition().log.advance_log_start(2)
+    assert [record.value for record in records_of(world.partition(), "read_committed")] == [b"c"]
+
+
+# Metadata that do not change any more.
+
+
+def test_the_image_stays_and_all_else_is_the_brokers() -> None:
+    image = MetadataImage()
+    image.controller_id = 1
+    old = image.topics["t"] = TopicImage("t", TopicId(b"1" * 16), [])
+    cluster = SimpleNamespace(image=image, broker_id=5)
+    services: Any = SimpleNamespace(cluster=cluster, clock="the clock")
+    stale = StaleServices(services)
+    image.controller_id = 2
+    image.topics["t"] = TopicImage("t", TopicId(b"2" * 16), [])
+    image.topics["u"] = TopicImage("u", TopicId(b"3" * 16), [])
+    request: Any = SimpleNamespace(services=services, version=3)
+    context = stale.context_of(request)
+    assert context.version == 3
+    assert context.services.clock == "the clock"  # type: ignore[comparison-overlap]
+    assert context.services.cluster.broker_id == 5
+    assert context.services.cluster.image.controller_id == 1
+    assert context.services.cluster.image.topics == {"t": old}
+    assert request.services.cluster.image is image

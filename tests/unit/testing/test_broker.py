@@ -8,6 +8,7 @@ import os
 import socket
 import threading
 import time
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,13 +26,19 @@ from confluent_kafka.admin import (
     NewTopic,
 )
 
+from minibroker.broker import slices
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ConfigError, KafkaError
 from minibroker.rig import topic_records
-from minibroker.testing import Broker
+from minibroker.testing import Broker, Cluster
+from minibroker.testing.loop_thread import LoopThread
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from minibroker.testing.in_process import InProcess
+
 
 QUIET = {"log_level": 0}
 CYCLES = int(os.environ.get("MINIBROKER_CYCLES", "60"))
@@ -411,3 +418,172 @@ def test_a_topic_can_go(broker: Broker) -> None:
     assert broker.topics == {"orders": 3}
     with pytest.raises(ConfigError, match="no-such-key"):
         broker.create_topic("bad", config={"no-such-key": 1})
+
+
+# Calls for one broker of a cluster; `test_broker` has those of a broker alone.
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with Cluster(2, topics=["t:1"]) as started:
+        started.make_leader(0, "t")
+        yield started
+
+
+def test_each_broker_shows_its_own_replica(cluster: Cluster) -> None:
+    leader, follower = cluster.brokers
+    assert cluster.bootstrap == f"{leader.bootstrap},{follower.bootstrap}"
+    assert leader.produce("t", "x", key="k").offset == 0
+    for broker in (leader, follower):
+        wait_until(lambda broker=broker: broker.records("t") != [], "it has the record")  # type: ignore[misc]
+        assert [record.text for record in broker.records("t")] == ["x"]
+        assert broker.topics == {"t": 1}
+    with pytest.raises(KafkaError, match="NOT_LEADER_OR_FOLLOWER"):
+        follower.produce("t", "y")
+
+
+def test_a_wait_on_a_follower_ends_when_the_record_is_there(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its partition may not be on the broker yet, and is followed then."""
+    monkeypatch.setattr(slices, "SLICE_S", -1.0)  # brokers hear of a topic one after another
+    leader, follower = cluster.brokers
+    assert leader.produce("t", "x").offset == 0
+    assert [record.text for record in follower.wait_for("t", 1)] == ["x"]
+    cluster.create_topic("later", 3)
+    assert [broker.topics.get("later") for broker in cluster.brokers] == [3, 3]
+    on = cluster.leader("later", 2)
+    cluster.broker(on).produce("later", "y", partition=2)
+    assert [record.text for record in cluster.broker(1 - on).wait_for("later", 1)] == ["y"]
+
+
+async def test_calls_that_wait_have_an_async_form(cluster: Cluster) -> None:
+    leader = cluster.broker(0)
+    leader.produce("t", ["x", "y"])
+    assert len(await leader.wait_for_async("t", 2)) == 2
+    found = await leader.wait_for_requests_async("Fetch")
+    assert found[0].api == "Fetch"
+
+
+def test_a_killed_broker_says_so(cluster: Cluster) -> None:
+    cluster.kill(1)
+    with pytest.raises(RuntimeError, match="this broker was killed"):
+        _ = cluster.broker(1).topics
+    assert "this broker was killed by a fault" in cluster.report()
+    with pytest.raises(ValueError, match="there is no broker 2, they are 0 to 1"):
+        cluster.broker(2)
+
+
+# Rules for all brokers of a cluster, and for one of them.
+
+
+@pytest.fixture(scope="module")
+def broker_faults_cluster() -> Iterator[Cluster]:
+    with Cluster(2) as started:
+        yield started
+
+
+def test_a_rule_of_all_is_one_rule(broker_faults_cluster: Cluster) -> None:
+    fault = broker_faults_cluster.faults.add("Produce", delay_ms=1)
+    of_one = broker_faults_cluster.broker(1).faults.add("Fetch", delay_ms=1, may_miss=True)
+    assert list(broker_faults_cluster.faults) == [fault, of_one]
+    assert list(broker_faults_cluster.broker(0).faults) == [fault]
+    fault.remove()
+    assert list(broker_faults_cluster.faults) == [of_one]
+    broker_faults_cluster.broker(1).faults.clear()
+    assert list(broker_faults_cluster.faults) == []
+    assert broker_faults_cluster.faults.missed == [fault]
+    broker_faults_cluster.faults.forget()
+    assert broker_faults_cluster.faults.missed == []
+
+
+def test_rules_of_one_broker_are_missed_by_the_cluster(broker_faults_cluster: Cluster) -> None:
+    with broker_faults_cluster.broker(1).faults.add("Produce", error="INVALID_RECORD") as fault:
+        assert broker_faults_cluster.faults.missed == [fault]
+    with broker_faults_cluster.broker(1).faults.add(broker="slow_sync", delay_ms=1):
+        assert broker_faults_cluster.faults.missed == [fault]
+    broker_faults_cluster.faults.forget()
+
+
+# The life that a broker and a cluster have in common.
+
+
+KINDS = [(Broker, "broker"), (lambda: Cluster(2), "cluster")]
+
+
+@pytest.mark.parametrize(("make", "noun"), KINDS)
+def test_calls_need_a_start(make: Callable[[], InProcess], noun: str) -> None:
+    served = make()
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=f"this {noun} is not running: use it in a with"):
+            served.call(lambda: None)
+        served.start()
+        assert served.call(lambda: 1) == 1
+        with pytest.raises(RuntimeError, match="running: stop it before"):
+            served.start()
+        served.stop()
+        served.stop()
+
+
+@pytest.mark.parametrize(("make", "noun"), KINDS)
+async def test_a_loop_may_start_it_too(make: Callable[[], InProcess], noun: str) -> None:
+    assert noun
+    async with make() as served:
+        assert served.call(lambda: 1) == 1
+
+
+@pytest.mark.parametrize("make", [Broker, Cluster])
+def test_data_without_a_directory_go_at_the_end(
+    make: Callable[..., InProcess], tmp_path: Path
+) -> None:
+    served = make()
+    with served:
+        own = Path(served._own_dir or "")
+        assert own.is_dir()
+    assert not own.exists()
+    kept = make(data_dir=tmp_path / "new" / "data")
+    with kept:
+        assert kept._own_dir is None
+    assert list((tmp_path / "new" / "data").iterdir())
+
+
+# A thread with a loop of its own.
+
+
+def test_a_thread_serves_between_begin_and_end() -> None:
+    seen: list[str] = []
+
+    @asynccontextmanager
+    async def serving() -> AsyncIterator[None]:
+        seen.append("begin")
+        yield
+        seen.append("end")
+
+    thread = LoopThread(serving, on_end=lambda: seen.append("over"))
+    thread.begin().result(10)
+    with pytest.raises(RuntimeError, match="is running"):
+        thread.begin()
+
+    async def loop_is_its_own() -> bool:
+        return asyncio.get_running_loop() is thread.loop
+
+    assert thread.submit(loop_is_its_own()).result(10)
+    ended = thread.end()
+    assert ended is not None
+    ended.result(10)
+    thread.join()
+    assert seen == ["begin", "end", "over"]
+    assert not thread.is_running
+    assert thread.end() is None
+
+
+def test_a_start_that_fails_is_told_and_can_be_repeated() -> None:
+    @asynccontextmanager
+    async def serving() -> AsyncIterator[None]:
+        raise ValueError("no room")
+        yield
+
+    thread = LoopThread(serving)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no room"):
+            thread.begin().result(10)

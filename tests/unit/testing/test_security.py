@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import ssl
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from minibroker.broker.config.listeners import SecurityProtocol
 from minibroker.broker.config.settings import ConfigValues
 from minibroker.broker.security.listener_tls import ListenerTls
 from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.java_formats.jaas import parse_line
+from minibroker.kafka.java_formats.properties import parse_properties
 from minibroker.testing import Broker
+from minibroker.testing.client_settings import CLIENTS, ClientAccess, ClientLogin
 from minibroker.testing.security import Security
+from minibroker.testing.values import to_bytes, to_headers, to_timestamp
 from tests.support.certificates import SSL_LISTENER, shake_hands
 
 
@@ -110,3 +117,90 @@ def test_users_and_the_protocol_have_to_fit(tmp_path: Path) -> None:
         Security("SASL_PLAINTEXT", tmp_path)
     with pytest.raises(ConfigError, match="leave out the users"):
         Security("PLAINTEXT", tmp_path, {"alice": "secret"})
+
+
+# Each client library has the settings that it takes, with TLS and without.
+
+
+PLAIN = ClientAccess("h:1", SecurityProtocol.PLAINTEXT, Path("ca.pem"), None)
+ALICE = ClientAccess("h:1", SecurityProtocol.SSL, Path("ca.pem"), Path("alice.pem"))
+
+
+@pytest.mark.parametrize(
+    ("client", "expected"),
+    [
+        ("confluent-kafka", {"bootstrap.servers": "h:1"}),
+        ("aiokafka", {"bootstrap_servers": "h:1"}),
+        ("kafka-python", {"bootstrap_servers": "h:1"}),
+        ("java", {"bootstrap.servers": "h:1"}),
+        ("spark", {"kafka.bootstrap.servers": "h:1"}),
+    ],
+)
+def test_without_tls_the_address_is_enough(client: str, expected: dict[str, Any]) -> None:
+    assert CLIENTS[client](PLAIN) == expected
+
+
+def test_librdkafka_takes_files() -> None:
+    assert CLIENTS["confluent-kafka"](ALICE) == {
+        "bootstrap.servers": "h:1",
+        "security.protocol": "SSL",
+        "ssl.ca.location": "ca.pem",
+        "ssl.certificate.location": "alice.pem",
+        "ssl.key.location": "alice.pem",
+    }
+
+
+def test_java_takes_pem_stores_and_spark_a_prefix() -> None:
+    java = CLIENTS["java"](ALICE)
+    assert java == {
+        "bootstrap.servers": "h:1",
+        "security.protocol": "SSL",
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": "ca.pem",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": "alice.pem",
+    }
+    assert CLIENTS["spark"](ALICE) == {f"kafka.{key}": value for key, value in java.items()}
+
+
+@pytest.mark.parametrize(
+    "password", ["a\\b\"c'd", " = : # ! ", "é \N{GRINNING FACE}", "a\tb\nc\rd\f"]
+)
+def test_a_password_with_any_letters_comes_through_a_file(password: str) -> None:
+    login = ClientLogin("PLAIN", "al ice\\", password)
+    access = PLAIN._replace(protocol=SecurityProtocol.SASL_PLAINTEXT, login=login)
+    lines = [f"{key}={value}" for key, value in CLIENTS["java-properties"](access).items()]
+    assert all(line.isascii() for line in lines)
+    read = parse_properties("\n".join(lines))
+    assert read == CLIENTS["java"](access)
+    options = parse_line(read["sasl.jaas.config"]).options
+    assert options == {"username": "al ice\\", "password": password}
+
+
+# Keys, values and headers as a test writes them.
+
+
+def test_values() -> None:
+    assert [to_bytes(value) for value in ("ö", b"b", bytearray(b"c"), None, {"a": [1]})] == [
+        b"\xc3\xb6",
+        b"b",
+        b"c",
+        None,
+        b'{"a": [1]}',
+    ]
+    with pytest.raises(TypeError, match=r"\[1\] is no key or value"):
+        to_bytes([1])  # type: ignore[arg-type]
+
+
+def test_headers_keep_their_order_and_may_repeat() -> None:
+    assert to_headers({"a": "1", "b": None}) == (("a", b"1"), ("b", None))
+    assert to_headers([("a", b"1"), ("a", "2")]) == (("a", b"1"), ("a", b"2"))
+    assert to_headers(()) == ()
+
+
+def test_timestamps() -> None:
+    assert to_timestamp(datetime(1970, 1, 1, 0, 0, 1, 500_000, tzinfo=UTC)) == 1500
+    assert (to_timestamp(7), to_timestamp(None)) == (7, None)
+    for wrong in ("now", True, 1.5):
+        with pytest.raises(TypeError, match="expected milliseconds"):
+            to_timestamp(wrong)  # type: ignore[arg-type]

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import gzip
 import math
+import re
 import socket
+import struct
 import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
-from benchmarks import open_loop
+from benchmarks import hostile, open_loop
+from benchmarks.importtime import by_package, parse
 from benchmarks.open_loop import Stream, http_size, kafka_size, run, spread
+from benchmarks.profile_broker import summary
+from benchmarks.secured import KAFKA, MINIBROKER, Line
+from benchmarks.secured_clients import PASSWORD, USER, LoginError, ScramLogin
 from benchmarks.wire import WireError
+from minibroker.kafka.records.batch import read_header
+from minibroker.testing import Broker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 REQUEST = b"ask!"
 ANSWER = b"\0\0\0\3yes"
@@ -120,3 +130,93 @@ def test_a_size_is_known_as_soon_as_the_head_is_there(
     for count in range(len(whole) + 3):
         expected = len(whole) if count >= head_bytes else 0
         assert size_of(bytearray(whole + b"...")[:count]) == expected
+
+
+# Hostile requests are what they claim to be.
+
+
+def test_a_small_batch_claims_many_records_at_one_offset() -> None:
+    batch = hostile.unfolding_batch(130_000)
+    assert len(batch) < 1_500
+    header = read_header(batch)
+    assert (header.count, header.last_offset_delta) == (130_000, 129_999)
+    assert len(gzip.decompress(batch[61:])) == 130_000 * 7
+
+
+def test_every_frame_has_its_size_in_front() -> None:
+    for attack in hostile.attacks():
+        frames = attack.frames
+        while frames:
+            (size,) = struct.unpack_from(">i", frames)
+            assert 0 < size <= len(frames) - 4, attack.label
+            frames = frames[4 + size :]
+
+
+# The lines of `benchmarks.secured`, and its client that logs in.
+
+
+def test_a_line_says_whether_its_bar_is_met() -> None:
+    values = {MINIBROKER: 120.0, KAFKA: 100.0}
+    assert Line("logins", values, 1.2, 1.0, True).render() == (
+        "| logins | 120 | 100 | 1.20 | ≥ 1 | yes |"
+    )
+    assert Line("p99, ms", {MINIBROKER: 3.0}, 3.0, 2.0, False, " of alone").render() == (
+        "| p99, ms | 3.00 | - | 3.00 of alone | ≤ 2 | NO |"
+    )
+    assert Line("alone", values, None, 0.0, True).render() == "| alone | 120 | 100 | - |  |  |"
+
+
+def test_the_client_logs_in() -> None:
+    with Broker(security="SASL_PLAINTEXT", users={USER: PASSWORD}) as broker:
+        ScramLogin(int(broker.bootstrap.rpartition(":")[2])).run()
+
+
+def test_the_client_says_that_it_was_refused() -> None:
+    with (
+        Broker(security="SASL_PLAINTEXT", users={USER: "another"}) as broker,
+        pytest.raises(LoginError, match=re.escape("error 58")),
+    ):
+        ScramLogin(int(broker.bootstrap.rpartition(":")[2])).run()
+
+
+# The start-up budget read out of `-X importtime`.
+
+
+IMPORTS = """\
+import time: self [us] | cumulative | imported package
+import time:       300 |        300 |     uvloop.loop
+import time:       200 |        500 |   uvloop
+some line of the broker's own
+import time:        50 |         50 |   minibroker.broker.server.listener
+import time:        70 |        620 | minibroker.broker.app
+"""
+
+
+def test_importtime_lines_are_read_and_others_left() -> None:
+    imports = parse(IMPORTS)
+    assert [module.module for module in imports] == [
+        "uvloop.loop",
+        "uvloop",
+        "minibroker.broker.server.listener",
+        "minibroker.broker.app",
+    ]
+    assert imports[0].depth == 2
+    assert by_package(imports) == {
+        "uvloop": 500,
+        "minibroker.broker.server": 50,
+        "minibroker.broker.app": 70,
+    }
+
+
+# Sampled stacks, as printed.
+
+
+def test_summary_of_stacks() -> None:
+    stacks = ["3 a.py:main:1;b.py:work:7", "1 a.py:main:2;b.py:wait:9;b.py:work:8"]
+    text = summary(stacks, top=5)
+    assert "4 samples" in text
+    own, inclusive, lines = text.split("\n\n")[1:]
+    assert "100.0%  b.py:work" in own
+    assert "25.0%  b.py:wait" in inclusive
+    assert "main" not in inclusive
+    assert "75.0%  b.py:work:7" in lines
