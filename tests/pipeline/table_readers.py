@@ -114,7 +114,7 @@ def table_in_store(server: S3Server, file_format: str, directory: str) -> pa.Tab
         options = server.store.for_delta()
         return DeltaTable(directory, storage_options=options).to_pyarrow_table()
     paths = [path for path in server.paths(directory) if path.endswith(".parquet")]
-    return dataset.dataset(paths, server.files, format="parquet").to_table()
+    return dataset.dataset(paths, filesystem=server.files, format="parquet").to_table()
 
 
 def _select(columns: tuple[str, ...], source: str) -> str:

@@ -10,20 +10,29 @@ import os
 import socket
 import ssl
 import struct
-from typing import TYPE_CHECKING, Any, Final
+from operator import methodcaller as do
+from typing import TYPE_CHECKING, Final
 
 from tests.support.certificates import STORES
 from tests.support.sasl_dialogues import (
     AGAIN,
-    ALICE,
     DIALOGUES,
+    ENDED,
+    HELLO,
+    HELLO_V0,
+    NOTED_HELLO,
+    PLAIN,
+    RAW,
     SASL,
+    SCRAM_256,
+    SERVED,
     SIGNED,
     TOKENS,
+    VERSIONS,
     Talk,
-    dialogue,
-    plain_token,
+    add,
     play,
+    prove,
 )
 from tests.support.sasl_dialogues import SETTINGS as COMMON
 
@@ -59,101 +68,71 @@ SETTINGS: Final = {
 # A mechanism that the listener lacks.
 
 
-def scrams(function: Any) -> Any:
-    """Add a dialogue with the listener that has SCRAM only."""
-    return dialogue(function, SCRAMS)
+add(
+    SCRAMS,
+    {
+        "a_handshake_of_plain_where_scram_is_asked_for": (NOTED_HELLO, PLAIN, ENDED),
+        "a_handshake_of_plain_in_version_0_where_scram_is_asked_for": (
+            do("ask", "sasl_handshake", 0, mechanism="PLAIN"),
+            RAW,
+        ),
+        "another_mechanism_after_an_unknown_one": (
+            NOTED_HELLO,
+            do("ask", "sasl_handshake", 1, mechanism="SCRAM-SHA-256"),
+            do("scram"),
+        ),
+        "a_plain_token_for_scram": (SCRAM_256, PLAIN, ENDED),
+        "a_raw_plain_token_for_scram": (
+            do("handshake", "SCRAM-SHA-512", version=0),
+            RAW,
+        ),
+    },
+)
 
 
-@scrams
-def a_handshake_of_plain_where_scram_is_asked_for(talk: Talk) -> None:
-    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
-    talk.plain()
-    talk.end()
-
-
-@scrams
-def a_handshake_of_plain_in_version_0_where_scram_is_asked_for(talk: Talk) -> None:
-    talk.ask("sasl_handshake", 0, mechanism="PLAIN")
-    talk.send(plain_token(*ALICE))
-
-
-@scrams
-def another_mechanism_after_an_unknown_one(talk: Talk) -> None:
-    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
-    talk.ask("sasl_handshake", 1, mechanism="SCRAM-SHA-256")
-    talk.scram()
-
-
-@scrams
-def a_plain_token_for_scram(talk: Talk) -> None:
-    talk.handshake("SCRAM-SHA-256")
-    talk.plain()
-    talk.end()
-
-
-@scrams
-def a_raw_plain_token_for_scram(talk: Talk) -> None:
-    talk.handshake("SCRAM-SHA-512", version=0)
-    talk.send(plain_token(*ALICE))
-
-
-@dialogue
-def a_scram_message_for_plain(talk: Talk) -> None:
-    talk.handshake()
-    talk.ask("sasl_authenticate", 1, auth_bytes=b"n,,n=alice,r=clientnonce")
-    talk.end()
+add(
+    SASL,
+    {
+        "a_scram_message_for_plain": (
+            HELLO,
+            prove(b"n,,n=alice,r=clientnonce"),
+            ENDED,
+        ),
+    },
+)
 
 
 # Both versions of the handshake.
 
 
-@dialogue
-def handshake_0_then_handshake_1(talk: Talk) -> None:
-    talk.handshake(version=0)
-    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
-    talk.end()
-
-
-@dialogue
-def handshake_0_twice(talk: Talk) -> None:
-    talk.handshake(version=0)
-    talk.ask("sasl_handshake", 0, mechanism="PLAIN")
-    talk.end()
-
-
-@dialogue
-def handshake_1_then_handshake_0(talk: Talk) -> None:
-    talk.handshake()
-    talk.ask("sasl_handshake", 0, mechanism="PLAIN")
-    talk.send(plain_token(*ALICE))
-
-
-@dialogue
-def authenticate_after_handshake_0(talk: Talk) -> None:
-    talk.handshake(version=0)
-    talk.plain()
-    talk.end()
-
-
-@dialogue
-def raw_scram_messages_after_handshake_1(talk: Talk) -> None:
-    talk.handshake("SCRAM-SHA-256")
-    talk.send(b"n,,n=alice,r=clientnonce")
-
-
-@dialogue
-def a_raw_token_after_the_login(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain()
-    talk.send(plain_token(*ALICE))
-
-
-@dialogue
-def a_request_after_raw_tokens(talk: Talk) -> None:
-    talk.handshake(version=0)
-    talk.send(plain_token(*ALICE))
-    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
-    talk.metadata()
+add(
+    SASL,
+    {
+        "handshake_0_then_handshake_1": (HELLO_V0, NOTED_HELLO, ENDED),
+        "handshake_0_twice": (
+            HELLO_V0,
+            do("ask", "sasl_handshake", 0, mechanism="PLAIN"),
+            ENDED,
+        ),
+        "handshake_1_then_handshake_0": (
+            HELLO,
+            do("ask", "sasl_handshake", 0, mechanism="PLAIN"),
+            RAW,
+        ),
+        "authenticate_after_handshake_0": (HELLO_V0, PLAIN, ENDED),
+        "raw_scram_messages_after_handshake_1": (
+            SCRAM_256,
+            do("send", b"n,,n=alice,r=clientnonce"),
+        ),
+        "a_raw_token_after_the_login": (HELLO, PLAIN, RAW),
+        "a_request_after_raw_tokens": (
+            HELLO_V0,
+            RAW,
+            NOTED_HELLO,
+            SERVED,
+        ),
+    },
+)
 
 
 # Messages of an earlier login, and the binding to a channel.
@@ -220,23 +199,13 @@ _BINDINGS: Final[dict[str, dict[str, Callable[[str], str]]]] = {
 }
 for _listener in (SASL, AGAIN, SCRAMS, ENCRYPTED):
     for _part in ("message", "proof"):
-        DIALOGUES[f"scram repeats the {_part} of an earlier login, {_listener}"] = (
-            _listener,
-            _replay(_listener == ENCRYPTED, _part),
-        )
+        _name = f"scram repeats the {_part} of an earlier login, {_listener}"
+        add(_listener, {_name: (_replay(_listener == ENCRYPTED, _part),)})
     for _name, _changes in _BINDINGS.items():
-        DIALOGUES[f"{_name}, {_listener}"] = (
-            _listener,
-            _bound(_listener == ENCRYPTED, _changes),
-        )
+        add(_listener, {f"{_name}, {_listener}": (_bound(_listener == ENCRYPTED, _changes),)})
 
 
 # TLS.
-
-
-def encrypted(function: Any) -> Any:
-    """Add a dialogue with the listener that has TLS."""
-    return dialogue(function, ENCRYPTED)
 
 
 def _hello(version: int) -> bytes:
@@ -265,25 +234,21 @@ def _greet(version: int) -> Callable[[Talk], None]:
 
 
 for _name, _version in (("SSL 3", 0x0300), ("TLS 1.0", 0x0301), ("TLS 1.1", 0x0302)):
-    DIALOGUES[f"a hello of {_name}"] = (ENCRYPTED, _greet(_version))
+    add(ENCRYPTED, {f"a hello of {_name}": (_greet(_version),)})
 
 
-@encrypted
-def a_login_behind_tls(talk: Talk) -> None:
-    talk.encrypt()
-    talk.handshake()
-    talk.plain()
-    talk.metadata()
-
-
-@encrypted
-def a_request_in_the_clear_where_tls_is_asked_for(talk: Talk) -> None:
-    talk.ask("api_versions", 0)
-
-
-@dialogue
-def a_hello_of_tls_where_none_is_asked_for(talk: Talk) -> None:
+def _hello_in_the_clear(talk: Talk) -> None:
     try:
         talk.encrypt()
     except (ssl.SSLError, OSError):
         talk.seen.append("no TLS")
+
+
+add(SASL, {"a_hello_of_tls_where_none_is_asked_for": (_hello_in_the_clear,)})
+add(
+    ENCRYPTED,
+    {
+        "a_login_behind_tls": (do("encrypt"), HELLO, PLAIN, SERVED),
+        "a_request_in_the_clear_where_tls_is_asked_for": (VERSIONS,),
+    },
+)

@@ -14,6 +14,8 @@ import json
 import ssl
 import struct
 import time
+from collections.abc import Callable, Sequence
+from operator import methodcaller as do
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.support import signed_tokens
@@ -22,7 +24,7 @@ from tests.support.signed_tokens import AUDIENCE, FAR_S, ISSUER
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 ALICE: Final = ("alice", "alice-secret")
 BOB: Final = ("bob", "bob-secret")
@@ -66,9 +68,21 @@ SETTINGS: Final = {
 JWKS_URL: Final = "listener.name.signed.oauthbearer.sasl.oauthbearer.jwks.endpoint.url"
 """The setting that is missing in `SETTINGS`: it names a file of `signed_tokens.write_jwks`."""
 CLOSED: Final = "closed"
-Dialogue = "Callable[[Talk], None]"
-DIALOGUES: Final[dict[str, tuple[str, Any]]] = {}
-"""Name → listener, and what the client does."""
+Step = Callable[["Talk"], Any]
+Change = Callable[[str], str]
+DIALOGUES: Final[dict[str, tuple[str, Sequence[Step]]]] = {}
+"""Name → listener, and the steps of the client."""
+HELLO: Final[Step] = do("handshake")
+HELLO_V0: Final[Step] = do("handshake", version=0)
+NOTED_HELLO: Final[Step] = do("ask", "sasl_handshake", 1, mechanism="PLAIN")
+SCRAM_256: Final[Step] = do("handshake", "SCRAM-SHA-256")
+SCRAM_512: Final[Step] = do("handshake", "SCRAM-SHA-512")
+PLAIN: Final[Step] = do("plain")
+PLAIN_V0: Final[Step] = do("plain", version=0)
+VERSIONS: Final[Step] = do("ask", "api_versions", 0)
+METADATA: Final[Step] = do("ask", "metadata", 1, topics=[])
+SERVED: Final[Step] = do("metadata")
+ENDED: Final[Step] = do("end")
 
 
 def add_scram_users(host: str, port: int) -> None:
@@ -227,23 +241,29 @@ def _shown(api: str, answer: dict[str, Any]) -> Any:
     return answer
 
 
-def dialogue(function: Any, listener: str = SASL) -> Any:
-    """Add a dialogue under its own name."""
-    DIALOGUES[function.__name__] = (listener, function)
-    return function
+def add(listener: str, dialogues: Mapping[str, Sequence[Step]]) -> None:
+    """Add dialogues: name → the steps of the client."""
+    for name, steps in dialogues.items():
+        DIALOGUES[name] = (listener, steps)
 
 
-def again(function: Any) -> Any:
-    """Add a dialogue with the listener whose sessions end."""
-    return dialogue(function, AGAIN)
+def prove(token: bytes, version: int = 1) -> Step:
+    """Return the step that sends a token of a mechanism and notes the answer."""
+    return do("ask", "sasl_authenticate", version, auth_bytes=token)
+
+
+def scram(first: Change = str, last: Change = str, signed: Change = str) -> Step:
+    """Return the step of SCRAM with other messages."""
+    return do("scram", change={"first": first, "last": last, "signed": signed})
 
 
 def play(host: str, ports: Mapping[str, int], name: str) -> list[Any]:
     """Return what the client of a dialogue saw."""
-    listener, function = DIALOGUES[name]
+    listener, steps = DIALOGUES[name]
     talk = Talk(host, ports[listener])
     try:
-        function(talk)
+        for step in steps:
+            step(talk)
     finally:
         talk.close()
     return talk.seen
@@ -252,455 +272,245 @@ def play(host: str, ports: Mapping[str, int], name: str) -> list[Any]:
 # Before the handshake.
 
 
-@dialogue
-def metadata_comes_first(talk: Talk) -> None:
-    talk.metadata()
+def named(software: str) -> Step:
+    """Return the step that asks for versions, with the name of the client's software."""
+    return do("ask", "api_versions", 3, client_software_name=software, client_software_version="1")
 
 
-@dialogue
-def a_kerberos_token_comes_first(talk: Talk) -> None:
-    talk.send(b"\x60\x82\x02\x10" + bytes(20))
+RAW: Final[Step] = do("send", plain_token(*ALICE))
 
 
-@dialogue
-def an_unknown_api_comes_first(talk: Talk) -> None:
-    talk.send(struct.pack(">hhih", 999, 0, 1, -1))
-
-
-@dialogue
-def an_empty_frame_comes_first(talk: Talk) -> None:
-    talk.send(b"")
-
-
-@dialogue
-def authenticate_comes_first(talk: Talk) -> None:
-    talk.plain()
-
-
-@dialogue
-def a_large_frame_comes_first(talk: Talk) -> None:
-    talk.send_size(2001)
-
-
-@dialogue
-def a_negative_size_comes_first(talk: Talk) -> None:
-    talk.send_size(-1)
-
-
-@dialogue
-def versions_then_handshake(talk: Talk) -> None:
-    versions = {"client_software_name": "a", "client_software_version": "1"}
-    talk.ask("api_versions", 3, **versions)
-    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
-    talk.plain()
-    talk.metadata()
-
-
-@dialogue
-def versions_twice(talk: Talk) -> None:
-    talk.ask("api_versions", 0)
-    talk.ask("api_versions", 0)
-
-
-@dialogue
-def an_unknown_version_of_api_versions(talk: Talk) -> None:
-    talk.send_header("api_versions", 99, shown=12)
-    talk.ask("api_versions", 0)
-    talk.handshake()
-    talk.plain()
-
-
-@dialogue
-def a_wrong_name_of_the_client_software(talk: Talk) -> None:
-    wrong = {"client_software_name": "-", "client_software_version": "1"}
-    talk.ask("api_versions", 3, **wrong)
-    talk.ask("api_versions", 0)
-    talk.handshake()
-    talk.plain()
+add(
+    SASL,
+    {
+        "metadata_comes_first": (SERVED,),
+        "a_kerberos_token_comes_first": (do("send", b"\x60\x82\x02\x10" + bytes(20)),),
+        "an_unknown_api_comes_first": (do("send", struct.pack(">hhih", 999, 0, 1, -1)),),
+        "an_empty_frame_comes_first": (do("send", b""),),
+        "authenticate_comes_first": (PLAIN,),
+        "a_large_frame_comes_first": (do("send_size", 2001),),
+        "a_negative_size_comes_first": (do("send_size", -1),),
+        "versions_then_handshake": (
+            named("a"),
+            NOTED_HELLO,
+            PLAIN,
+            SERVED,
+        ),
+        "versions_twice": (VERSIONS, VERSIONS),
+        "an_unknown_version_of_api_versions": (
+            do("send_header", "api_versions", 99, shown=12),
+            VERSIONS,
+            HELLO,
+            PLAIN,
+        ),
+        "a_wrong_name_of_the_client_software": (
+            named("-"),
+            VERSIONS,
+            HELLO,
+            PLAIN,
+        ),
+    },
+)
 
 
 # The handshake.
 
 
-@dialogue
-def an_unknown_mechanism(talk: Talk) -> None:
-    talk.ask("sasl_handshake", 1, mechanism="GSSAPI")
-    talk.end()
-
-
-@dialogue
-def an_unknown_mechanism_in_version_0(talk: Talk) -> None:
-    talk.ask("sasl_handshake", 0, mechanism="plain")
-    talk.end()
-
-
-@dialogue
-def an_unknown_version_of_the_handshake(talk: Talk) -> None:
-    talk.send_header("sasl_handshake", 9)
-
-
-@dialogue
-def metadata_after_the_handshake(talk: Talk) -> None:
-    talk.handshake()
-    talk.ask("metadata", 1, topics=[])
-    talk.end()
-
-
-@dialogue
-def versions_after_the_handshake(talk: Talk) -> None:
-    talk.handshake()
-    talk.ask("api_versions", 0)
-    talk.end()
-
-
-@dialogue
-def a_handshake_after_the_handshake(talk: Talk) -> None:
-    talk.handshake()
-    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
-    talk.end()
-
-
-@dialogue
-def a_group_request_after_the_handshake(talk: Talk) -> None:
-    talk.handshake()
-    talk.ask("find_coordinator", 2, key="g", key_type=0)
-    talk.end()
-
-
-@dialogue
-def a_raw_token_after_handshake_1(talk: Talk) -> None:
-    talk.handshake()
-    talk.send(plain_token(*ALICE))
-
-
-@dialogue
-def an_unknown_version_of_authenticate(talk: Talk) -> None:
-    talk.handshake()
-    talk.send_header("sasl_authenticate", 9)
-
-
-@dialogue
-def a_large_token(talk: Talk) -> None:
-    talk.handshake()
-    talk.send_size(2001)
+add(
+    SASL,
+    {
+        "an_unknown_mechanism": (do("ask", "sasl_handshake", 1, mechanism="GSSAPI"), ENDED),
+        "an_unknown_mechanism_in_version_0": (
+            do("ask", "sasl_handshake", 0, mechanism="plain"),
+            ENDED,
+        ),
+        "an_unknown_version_of_the_handshake": (do("send_header", "sasl_handshake", 9),),
+        "metadata_after_the_handshake": (HELLO, METADATA, ENDED),
+        "versions_after_the_handshake": (HELLO, VERSIONS, ENDED),
+        "a_handshake_after_the_handshake": (HELLO, NOTED_HELLO, ENDED),
+        "a_group_request_after_the_handshake": (
+            HELLO,
+            do("ask", "find_coordinator", 2, key="g", key_type=0),
+            ENDED,
+        ),
+        "a_raw_token_after_handshake_1": (HELLO, RAW),
+        "an_unknown_version_of_authenticate": (HELLO, do("send_header", "sasl_authenticate", 9)),
+        "a_large_token": (HELLO, do("send_size", 2001)),
+    },
+)
 
 
 # PLAIN.
 
 
-@dialogue
-def plain_in_version_0(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain(version=0)
-    talk.metadata()
-
-
-@dialogue
-def plain_in_version_2(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain(version=2)
-    talk.metadata()
-
-
-@dialogue
-def plain_with_raw_tokens(talk: Talk) -> None:
-    talk.handshake(version=0)
-    talk.send(plain_token(*ALICE))
-    talk.metadata()
-
-
-@dialogue
-def a_wrong_password_with_raw_tokens(talk: Talk) -> None:
-    talk.handshake(version=0)
-    talk.send(plain_token("alice", "no"))
-
-
-@dialogue
-def a_wrong_password(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain(("alice", "no"))
-    talk.end()
-
-
-@dialogue
-def a_wrong_password_in_version_0(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain(("alice", "no"), version=0)
-    talk.end()
-
-
-@dialogue
-def an_unknown_user(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain(("nobody", "alice-secret"))
-    talk.end()
-
-
-@dialogue
-def no_user(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain(("", "alice-secret"))
-    talk.end()
-
-
-@dialogue
-def no_password(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain(("alice", ""))
-    talk.end()
-
-
-@dialogue
-def two_tokens(talk: Talk) -> None:
-    talk.handshake()
-    talk.ask("sasl_authenticate", 1, auth_bytes=b"alice\0alice-secret")
-    talk.end()
-
-
-@dialogue
-def five_tokens(talk: Talk) -> None:
-    talk.handshake()
-    talk.ask("sasl_authenticate", 1, auth_bytes=b"\0alice\0alice-secret\0x\0y")
-    talk.end()
-
-
-@dialogue
-def no_token(talk: Talk) -> None:
-    talk.handshake()
-    talk.ask("sasl_authenticate", 1, auth_bytes=b"")
-    talk.end()
-
-
-@dialogue
-def the_own_authorization_id(talk: Talk) -> None:
-    talk.handshake()
-    talk.ask("sasl_authenticate", 1, auth_bytes=plain_token(*ALICE, authorization="alice"))
-    talk.metadata()
-
-
-@dialogue
-def another_authorization_id(talk: Talk) -> None:
-    talk.handshake()
-    talk.ask("sasl_authenticate", 1, auth_bytes=plain_token(*ALICE, authorization="bob"))
-    talk.end()
-
-
-@dialogue
-def bytes_that_are_no_text(talk: Talk) -> None:
-    talk.handshake()
-    talk.ask("sasl_authenticate", 1, auth_bytes=b"\0\xff\xfe\0\xff")
-    talk.end()
+add(
+    SASL,
+    {
+        "plain_in_version_0": (HELLO, PLAIN_V0, SERVED),
+        "plain_in_version_2": (HELLO, do("plain", version=2), SERVED),
+        "plain_with_raw_tokens": (
+            HELLO_V0,
+            RAW,
+            SERVED,
+        ),
+        "a_wrong_password_with_raw_tokens": (
+            HELLO_V0,
+            do("send", plain_token("alice", "no")),
+        ),
+        "a_wrong_password": (HELLO, do("plain", ("alice", "no")), ENDED),
+        "a_wrong_password_in_version_0": (HELLO, do("plain", ("alice", "no"), version=0), ENDED),
+        "an_unknown_user": (HELLO, do("plain", ("nobody", "alice-secret")), ENDED),
+        "no_user": (HELLO, do("plain", ("", "alice-secret")), ENDED),
+        "no_password": (HELLO, do("plain", ("alice", "")), ENDED),
+        "two_tokens": (
+            HELLO,
+            prove(b"alice\0alice-secret"),
+            ENDED,
+        ),
+        "five_tokens": (
+            HELLO,
+            prove(b"\0alice\0alice-secret\0x\0y"),
+            ENDED,
+        ),
+        "no_token": (HELLO, prove(b""), ENDED),
+        "the_own_authorization_id": (
+            HELLO,
+            prove(plain_token(*ALICE, authorization="alice")),
+            SERVED,
+        ),
+        "another_authorization_id": (
+            HELLO,
+            prove(plain_token(*ALICE, authorization="bob")),
+            ENDED,
+        ),
+        "bytes_that_are_no_text": (
+            HELLO,
+            prove(b"\0\xff\xfe\0\xff"),
+            ENDED,
+        ),
+    },
+)
 
 
 # Afterwards.
 
 
-@dialogue
-def a_handshake_afterwards(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain()
-    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
-    talk.metadata()
-
-
-@dialogue
-def authenticate_afterwards(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain()
-    talk.plain()
-    talk.metadata()
-
-
-@dialogue
-def versions_afterwards(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain()
-    talk.ask("api_versions", 0)
-    talk.metadata()
+add(
+    SASL,
+    {
+        "a_handshake_afterwards": (HELLO, PLAIN, NOTED_HELLO, SERVED),
+        "authenticate_afterwards": (HELLO, PLAIN, PLAIN, SERVED),
+        "versions_afterwards": (HELLO, PLAIN, VERSIONS, SERVED),
+    },
+)
 
 
 # SCRAM.
 
 
-@dialogue
-def scram_sha_256(talk: Talk) -> None:
-    talk.handshake("SCRAM-SHA-256")
-    talk.scram()
-    talk.metadata()
-
-
-@dialogue
-def scram_sha_512(talk: Talk) -> None:
-    talk.handshake("SCRAM-SHA-512")
-    talk.scram("SCRAM-SHA-512")
-    talk.metadata()
-
-
-@dialogue
-def scram_with_a_wrong_password(talk: Talk) -> None:
-    talk.handshake("SCRAM-SHA-256")
-    talk.scram(user=("alice", "no"))
-    talk.end()
-
-
-@dialogue
-def scram_with_an_unknown_user(talk: Talk) -> None:
-    talk.handshake("SCRAM-SHA-512")
-    talk.scram("SCRAM-SHA-512", user=("nobody", "no"))
-    talk.end()
-
-
-@dialogue
-def scram_with_a_malformed_first_message(talk: Talk) -> None:
-    talk.handshake("SCRAM-SHA-256")
-    talk.scram(change={"first": lambda _: "hello"})
-    talk.end()
-
-
-@dialogue
-def scram_with_channel_binding(talk: Talk) -> None:
-    talk.handshake("SCRAM-SHA-256")
-    talk.scram(change={"first": lambda text: text.replace("n,,", "p=tls-unique,,")})
-    talk.end()
-
-
-@dialogue
-def scram_with_another_authorization_id(talk: Talk) -> None:
-    talk.handshake("SCRAM-SHA-256")
-    talk.scram(change={"first": lambda text: text.replace("n,,", "n,a=bob,")})
-    talk.end()
-
-
-@dialogue
-def scram_with_an_unknown_delegation_token(talk: Talk) -> None:
-    talk.handshake("SCRAM-SHA-256")
-    talk.scram(change={"first": lambda text: text + ",tokenauth=true"})
-    talk.end()
-
-
-@dialogue
-def scram_with_another_nonce(talk: Talk) -> None:
-    talk.handshake("SCRAM-SHA-256")
-    talk.scram(change={"last": lambda text: text + "x"})
-    talk.end()
-
-
-@dialogue
-def scram_with_the_nonce_of_librdkafka_before_2_6_1(talk: Talk) -> None:
-    """It writes the client's nonce twice."""
-    talk.handshake("SCRAM-SHA-256")
-    talk.scram(change={"last": lambda text: text.replace("r=", "r=clientnonce")})
-    talk.metadata()
-
-
-@dialogue
-def scram_with_a_malformed_last_message(talk: Talk) -> None:
-    talk.handshake("SCRAM-SHA-256")
-    talk.scram(change={"signed": lambda _: "hello"})
-    talk.end()
-
-
-@dialogue
-def scram_without_a_proof(talk: Talk) -> None:
-    talk.handshake("SCRAM-SHA-256")
-    talk.scram(change={"signed": lambda text: text.partition(",p=")[0] + ",p="})
-    talk.end()
+add(
+    SASL,
+    {
+        "scram_sha_256": (SCRAM_256, do("scram"), SERVED),
+        "scram_sha_512": (SCRAM_512, do("scram", "SCRAM-SHA-512"), SERVED),
+        "scram_with_a_wrong_password": (SCRAM_256, do("scram", user=("alice", "no")), ENDED),
+        "scram_with_an_unknown_user": (
+            SCRAM_512,
+            do("scram", "SCRAM-SHA-512", user=("nobody", "no")),
+            ENDED,
+        ),
+        "scram_with_a_malformed_first_message": (
+            SCRAM_256,
+            scram(first=lambda _: "hello"),
+            ENDED,
+        ),
+        "scram_with_channel_binding": (
+            SCRAM_256,
+            scram(first=lambda text: text.replace("n,,", "p=tls-unique,,")),
+            ENDED,
+        ),
+        "scram_with_another_authorization_id": (
+            SCRAM_256,
+            scram(first=lambda text: text.replace("n,,", "n,a=bob,")),
+            ENDED,
+        ),
+        "scram_with_an_unknown_delegation_token": (
+            SCRAM_256,
+            scram(first=lambda text: text + ",tokenauth=true"),
+            ENDED,
+        ),
+        "scram_with_another_nonce": (
+            SCRAM_256,
+            scram(last=lambda text: text + "x"),
+            ENDED,
+        ),
+        # It writes the client's nonce twice.
+        "scram_with_the_nonce_of_librdkafka_before_2_6_1": (
+            SCRAM_256,
+            scram(last=lambda text: text.replace("r=", "r=clientnonce")),
+            SERVED,
+        ),
+        "scram_with_a_malformed_last_message": (
+            SCRAM_256,
+            scram(signed=lambda _: "hello"),
+            ENDED,
+        ),
+        "scram_without_a_proof": (
+            SCRAM_256,
+            scram(signed=lambda text: text.partition(",p=")[0] + ",p="),
+            ENDED,
+        ),
+    },
+)
 
 
 # Sessions that end.
 
 
-@again
-def a_session_has_a_length(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain()
-    talk.metadata()
-
-
-@again
-def a_session_in_version_0(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain(version=0)
-    talk.metadata()
-
-
-@again
-def a_session_is_renewed(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain()
-    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
-    talk.plain()
-    talk.metadata()
-
-
-@again
-def a_session_of_scram_is_renewed(talk: Talk) -> None:
-    talk.handshake("SCRAM-SHA-512")
-    talk.scram("SCRAM-SHA-512")
-    talk.handshake("SCRAM-SHA-512")
-    talk.scram("SCRAM-SHA-512")
-    talk.metadata()
-
-
-@again
-def a_session_is_renewed_twice_in_a_moment(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain()
-    talk.handshake()
-    talk.plain()
-    talk.ask("sasl_handshake", 1, mechanism="PLAIN")
-    talk.metadata()
-
-
-@again
-def another_mechanism_renews(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain()
-    talk.ask("sasl_handshake", 1, mechanism="SCRAM-SHA-256")
-    talk.scram()
-
-
-@again
-def an_unknown_mechanism_renews(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain()
-    talk.ask("sasl_handshake", 1, mechanism="GSSAPI")
-    talk.end()
-
-
-@again
-def another_user_renews(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain()
-    talk.handshake()
-    talk.plain(BOB)
-    talk.end()
-
-
-@again
-def a_wrong_password_renews(talk: Talk) -> None:
-    talk.handshake("SCRAM-SHA-256")
-    talk.scram()
-    talk.handshake("SCRAM-SHA-256")
-    talk.scram(user=("alice", "no"))
-    talk.end()
-
-
-@again
-def metadata_while_a_session_is_renewed(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain()
-    talk.handshake()
-    talk.ask("metadata", 1, topics=[])
-    talk.end()
-
-
-@again
-def authenticate_without_a_handshake(talk: Talk) -> None:
-    talk.handshake()
-    talk.plain()
-    talk.plain()
-    talk.metadata()
+add(
+    AGAIN,
+    {
+        "a_session_has_a_length": (HELLO, PLAIN, SERVED),
+        "a_session_in_version_0": (HELLO, PLAIN_V0, SERVED),
+        "a_session_is_renewed": (HELLO, PLAIN, NOTED_HELLO, PLAIN, SERVED),
+        "a_session_of_scram_is_renewed": (
+            SCRAM_512,
+            do("scram", "SCRAM-SHA-512"),
+            SCRAM_512,
+            do("scram", "SCRAM-SHA-512"),
+            SERVED,
+        ),
+        "a_session_is_renewed_twice_in_a_moment": (HELLO, PLAIN, HELLO, PLAIN, NOTED_HELLO, SERVED),
+        "another_mechanism_renews": (
+            HELLO,
+            PLAIN,
+            do("ask", "sasl_handshake", 1, mechanism="SCRAM-SHA-256"),
+            do("scram"),
+        ),
+        "an_unknown_mechanism_renews": (
+            HELLO,
+            PLAIN,
+            do("ask", "sasl_handshake", 1, mechanism="GSSAPI"),
+            ENDED,
+        ),
+        "another_user_renews": (HELLO, PLAIN, HELLO, do("plain", BOB), ENDED),
+        "a_wrong_password_renews": (
+            SCRAM_256,
+            do("scram"),
+            SCRAM_256,
+            do("scram", user=("alice", "no")),
+            ENDED,
+        ),
+        "metadata_while_a_session_is_renewed": (
+            HELLO,
+            PLAIN,
+            HELLO,
+            METADATA,
+            ENDED,
+        ),
+        "authenticate_without_a_handshake": (HELLO, PLAIN, PLAIN, SERVED),
+    },
+)
 
 
 # OAUTHBEARER.
@@ -740,8 +550,7 @@ def _add(name: str, message: bytes | Callable[[], bytes], listener: str = TOKENS
     def give(talk: Talk) -> None:
         _give(talk, message if isinstance(message, bytes) else message())
 
-    give.__name__ = name
-    dialogue(give, listener)
+    add(listener, {name: (give,)})
 
 
 for _name, _message in {
