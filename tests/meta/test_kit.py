@@ -109,7 +109,7 @@ class Worker:
 
 SPARK_TEST, UNIT_TEST = (
     "tests/pipeline/test_sink.py::test_a",
-    "tests/unit/kafka/test_ids.py::test_a",
+    "tests/unit/kafka/test_java_strings.py::test_a",
 )
 CASES = [f"{DIFFERENTIAL}::test_answers_are_equal[produce_{n}-v{v}]" for n in "ab" for v in (1, 2)]
 OTHERS = ["tests/crash/test_kill.py::test_a", *CASES, UNIT_TEST]

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from minibroker.broker.app import TREE_FILE, Broker
+from minibroker.broker.cluster.shared import SharedTree
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.options import TopicToCreate
+from minibroker.broker.config_follower import ConfigFollower
 from minibroker.kafka.errors import ConfigError, MinibrokerError, StorageError
+from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest
-from tests.support.in_process import InProcessBroker, batch_of
+from tests.support.evidence import MARKED
+from tests.support.in_process import InProcessBroker, ManualClock, batch_of
 from tests.support.record_requests import asking, first, offsets_in, part, produce
 
 if TYPE_CHECKING:
@@ -180,3 +185,149 @@ async def test_a_new_cluster_has_the_id_that_it_was_given_and_keeps_it(tmp_path:
         await broker.start()
         assert broker.cluster.image.cluster_id == "4L6g3nShT-eMCtK--X86sw"
         await broker.stop()
+
+
+# Users, tokens and logins of a broker, as its settings ask for them.
+
+
+LISTENER = {
+    "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+    "security.inter.broker.protocol": "SASL_PLAINTEXT",
+    "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+    "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-256",
+}
+USERS = {"minibroker.users": 'alice="secret"'}
+
+
+async def test_a_broker_without_such_settings_has_none_of_it(tmp_path: Path) -> None:
+    async with InProcessBroker(tmp_path) as running:
+        access = running.broker.access
+        assert (access.authorizer, access.tokens) == (None, None)
+        assert running.broker.cluster.peer_logins is None
+        assert running.broker.cluster.peer_contexts is None
+
+
+async def test_users_of_the_settings_have_credentials_after_the_start(tmp_path: Path) -> None:
+    async with InProcessBroker(tmp_path, {**LISTENER, **USERS}) as running:
+        assert "SCRAM-SHA-256" in running.broker.cluster.config_of("users", "alice")
+        login_of = running.broker.cluster.peer_logins
+        assert login_of is not None
+        assert login_of("SASL_PLAINTEXT").name == "alice"
+
+
+async def test_a_start_is_refused_where_others_could_not_be_logged_in_at(tmp_path: Path) -> None:
+    async with InProcessBroker(tmp_path, LISTENER):
+        pass  # no other broker may come, so there is nothing to log in at
+    tree = SharedTree(tmp_path / "tree", ManualClock())
+    await tree.open()
+    with pytest.raises(ConfigError, match="has no logins"):
+        await Broker(
+            BrokerConfig({**LISTENER, "log.dirs": str(tmp_path / "of-two")}), tree=tree.session()
+        ).start()
+    await tree.close()
+
+
+# The coordinators are made when they are needed, and resumed where there is something to do.
+
+
+SMALL = {
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+}
+
+
+async def test_a_broker_without_groups_makes_none(tmp_path: Path) -> None:
+    async with InProcessBroker(tmp_path, SMALL) as running:
+        coordinators = running.broker.coordinators
+        coordinators.resume()
+        assert coordinators._groups is None
+        assert coordinators._transactions is None
+        coordinators.release_waiting()
+        await coordinators.close()
+
+
+async def test_the_first_request_makes_a_coordinator_and_the_next_start_resumes_it(
+    tmp_path: Path,
+) -> None:
+    for key_type, name in ((0, "_groups"), (1, "_transactions")):
+        directory = tmp_path / name
+        directory.mkdir()
+        async with (
+            InProcessBroker(directory, SMALL) as running,
+            await running.connect() as client,
+        ):
+            request = FindCoordinatorRequest(key="x", key_type=key_type)
+            assert (await client.call(request, 1)).error_code == 0
+        async with InProcessBroker(directory, SMALL) as running:
+            coordinators = running.broker.coordinators
+            coordinators.resume()
+            assert getattr(coordinators, name) is not None
+            assert coordinators.groups is coordinators.groups
+            assert coordinators.transactions is coordinators.transactions
+
+
+async def test_a_later_leader_resumes_them(tmp_path: Path) -> None:
+    """A broker that led nothing of the journals when it started, in a cluster say."""
+    async with InProcessBroker(tmp_path, SMALL) as running:
+        coordinators = running.broker.coordinators
+        await asyncio.sleep(0)  # `start` comes right after the broker's
+        for topic, name in (
+            ("__consumer_offsets", "_groups"),
+            ("__transaction_state", "_transactions"),
+        ):
+            assert getattr(coordinators, name) is None
+            await running.create_topic(topic)
+            assert getattr(coordinators, name).journal.active_indexes() == [0]
+
+
+# Each kind of configuration reaches the part that goes by it.
+
+
+class Told:
+    """Stands for all of them; writes down what it is told."""
+
+    broker_id = 3
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def config_of(self, entity_type: str, name: str) -> dict[str, str]:
+        return {"of": f"{entity_type}/{name}"}
+
+    def __call__(self) -> Told:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *arguments: self.calls.append((name, *arguments))
+
+
+@pytest.mark.parametrize(
+    ("entity_type", "name", "call"),
+    [
+        ("topics", "t", ("set_topic", "t")),
+        ("brokers", "<default>", ("set_cluster_default",)),
+        ("brokers", "3", ("set_broker",)),
+        ("users", "u", ("on_config_changed", "users", "u")),
+        ("clients", "c", ("on_config_changed", "clients", "c")),
+    ],
+)
+def test_a_change_goes_where_it_belongs(entity_type: str, name: str, call: tuple[str, ...]) -> None:
+    told = Told()
+    follower = ConfigFollower(told, told, told, told, told)  # type: ignore[arg-type]
+    follower.on_config_changed(entity_type, name)
+    assert told.calls == [(*call, {"of": f"{entity_type}/{name}"})]
+
+
+def test_another_brokers_settings_are_not_ours() -> None:
+    told = Told()
+    ConfigFollower(told, told, told, told, told).on_config_changed("brokers", "4")  # type: ignore[arg-type]
+    assert [call[0] for call in told.calls] == ["on_config_changed"]
+
+
+def test_a_topic_comes_with_its_configuration_and_goes_without() -> None:
+    told = Told()
+    follower = ConfigFollower(told, told, told, told, told)  # type: ignore[arg-type]
+    topic: Any = SimpleNamespace(name="t")
+    follower.on_topic_created(topic)
+    follower.on_topic_deleted(topic, MARKED)
+    assert told.calls == [("set_topic", "t", {"of": "topics/t"}), ("set_topic", "t", {})]

@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker.evidence import (
+    DeletionEvidence,
+    EvidenceKind,
+    deletion_request,
+    marked_topic,
+    moved_replica,
+)
 from minibroker.broker.log_lines import VALUE_MAX, LogLines, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
 
 EVENT = "2026-11-29 12:00:00,000 ERROR   minibroker: broker 0 is hacked"
 
@@ -89,3 +97,32 @@ def test_an_event_stays_as_it_is_for_others(written: tuple[logging.Logger, io.St
     logger.removeHandler(handler)
     assert found[0].args == ("a\nb",)
     assert found[0].getMessage() == "group a\nb"
+
+
+# The evidence of a deletion says in one sentence who asked for it.
+
+
+@pytest.mark.parametrize(
+    ("evidence", "sentence"),
+    [
+        (
+            marked_topic("/admin/delete_topics/t"),
+            "the topic is marked in /admin/delete_topics (/admin/delete_topics/t)",
+        ),
+        (
+            deletion_request(EvidenceKind.STOP_REPLICA, 2, 7),
+            "a StopReplica request deletes the replica (controller 2, epoch 7)",
+        ),
+        (
+            deletion_request(EvidenceKind.LEADER_DURING_DELETE, 2, 7),
+            "an UpdateMetadata request gives the topic's partitions the leader -2 "
+            "(controller 2, epoch 7)",
+        ),
+        (
+            moved_replica([1, 2], 5),
+            "the partition has its replicas on other brokers (replicas [1, 2], leader epoch 5)",
+        ),
+    ],
+)
+def test_the_evidence_is_one_sentence(evidence: DeletionEvidence, sentence: str) -> None:
+    assert str(evidence) == sentence

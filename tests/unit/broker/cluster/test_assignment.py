@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+from minibroker.broker.cluster import broker_lists
 from minibroker.broker.cluster.assignment import assign_replicas
+from minibroker.broker.cluster.broker_ids import generate_broker_id
+from minibroker.broker.cluster.broker_lists import NO_BROKERS, BrokerLists
+from minibroker.broker.cluster.shared import SharedTree
+from minibroker.clock import SystemClock
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 FIVE: dict[int, str | None] = dict.fromkeys(range(5))
 RACKS: dict[int, str | None] = dict(enumerate(["r1", "r3", "r3", "r2", "r2", "r1"]))
@@ -100,3 +111,36 @@ def test_assignment_refuses(
     with pytest.raises(KafkaError) as caught:
         assign_replicas(racks, partition_count, replication_factor)
     assert (caught.value.code, caught.value.detail) == (code, detail)
+
+
+# Generated ids: one after the other, above those that a configuration may have.
+
+
+async def test_each_broker_gets_the_next_id(tmp_path: Path) -> None:
+    home = SharedTree(tmp_path / "metadata.db", SystemClock())
+    keeper = home.session()
+    await keeper.open()
+    assert [await generate_broker_id(home.session(), 1000) for _ in range(3)] == [1001, 1002, 1003]
+    assert await generate_broker_id(home.session(), 5) == 9
+    await keeper.close()
+
+
+# Equal lists of brokers are one list, and no more than a fixed number of lists is kept.
+
+
+def test_equal_lists_are_one_list() -> None:
+    lists = BrokerLists()
+    first = lists.share([1, 2])
+    assert lists.share([1, 2]) is first
+    assert lists.share([2, 1]) is not first
+
+
+def test_an_empty_list_is_always_the_same() -> None:
+    assert BrokerLists().share([]) is NO_BROKERS
+
+
+def test_lists_are_forgotten_when_there_are_too_many() -> None:
+    lists = BrokerLists()
+    for broker_id in range(2 * broker_lists.LISTS_MAX + 1):
+        assert lists.share([broker_id, 0]) == [broker_id, 0]
+        assert len(lists._kept) <= broker_lists.LISTS_MAX

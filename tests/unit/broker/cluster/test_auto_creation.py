@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.cluster import auto_creation
-from minibroker.broker.cluster.internal_topics import NewTopic
-from minibroker.kafka.errors import CoordinationError
+from minibroker.broker.cluster.creation_limits import (
+    check_added_partitions,
+    check_new_partitions,
+    check_records,
+    records_of_topic,
+)
+from minibroker.broker.cluster.internal_topics import NewTopic, new_topic
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import CoordinationError, KafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from minibroker.broker.cluster.cluster import Cluster
     from minibroker.broker.cluster.tree import Operation, Tree
+
 
 ONE = NewTopic(1, 1, {})
 WAIT_S = 180
@@ -93,3 +102,73 @@ async def test_a_topic_that_cannot_be_written_is_told_and_the_others_are(
     deposed.begin_topics({"bad": ONE})
     await finish(deposed)
     assert set(deposed.image.topics) == {"good", "bad"}
+
+
+# The limits of one request that creates, and that no source of topics goes past them.
+
+
+@pytest.mark.parametrize("check", [check_new_partitions, check_added_partitions, check_records])
+def test_ten_thousand_are_allowed_and_one_more_is_not(check: Callable[[int], None]) -> None:
+    check(10_000)
+    with pytest.raises(KafkaError) as caught:
+        check(10_001)
+    assert caught.value.code == ErrorCode.POLICY_VIOLATION
+
+
+def test_a_topic_its_configs_and_its_partitions_are_a_record_each() -> None:
+    assert records_of_topic(3, {"a": "b", "c": "d"}) == 6
+
+
+@pytest.mark.parametrize("count", [10_000, 10_001, 2**31 - 1])
+async def test_no_request_makes_a_topic_above_the_limit_of_partitions(
+    cluster: Cluster, count: int
+) -> None:
+    with pytest.raises(KafkaError) as caught:
+        await cluster.create_topic("large", count)
+    assert caught.value.code == ErrorCode.POLICY_VIOLATION
+    assert not cluster.image.topics
+
+
+async def test_no_request_adds_partitions_above_the_limit(
+    cluster: Cluster,
+) -> None:
+    await cluster.create_topic("t", 2)
+    with pytest.raises(KafkaError) as caught:
+        await cluster.create_partitions("t", 10_003)
+    assert caught.value.code == ErrorCode.POLICY_VIOLATION
+    assert len(cluster.image.topics["t"].partitions) == 2
+
+
+# Settings of the topics that the broker makes by itself.
+
+
+def test_internal_topics_are_made_as_their_coordinators_want_them() -> None:
+    config = BrokerConfig(
+        {
+            "offsets.topic.num.partitions": "3",
+            "offsets.topic.segment.bytes": "1048576",
+            "transaction.state.log.num.partitions": "4",
+            "transaction.state.log.min.isr": "2",
+        }
+    )
+    assert new_topic("__consumer_offsets", config) == (
+        3,
+        1,
+        {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "1048576"},
+    )
+    assert new_topic("__transaction_state", config) == (
+        4,
+        1,
+        {
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "min.insync.replicas": "2",
+            "segment.bytes": "104857600",
+            "unclean.leader.election.enable": "false",
+        },
+    )
+
+
+def test_any_other_topic_is_made_by_the_defaults() -> None:
+    config = BrokerConfig({"num.partitions": "5"})
+    assert new_topic("t", config) == (5, 1, {})

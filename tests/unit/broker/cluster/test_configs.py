@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from minibroker.broker.cluster.cluster import Cluster
 from minibroker.broker.cluster.codecs import decode_config, encode_config
+from minibroker.broker.cluster.consumer_offsets import get_offset, set_offset
 from minibroker.broker.cluster.image import Endpoint
 from minibroker.clock import SystemClock
+from minibroker.kafka.errors import CoordinationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pytest
 
     from minibroker.broker.cluster.tree import Tree
     from tests.support.cluster import Recorder
@@ -133,3 +135,28 @@ async def test_empty_quota_nodes_go_away(cluster: Cluster, cluster_tree: Tree) -
     assert await cluster_tree.children("/config/users") == ["v"]
     assert await cluster_tree.children("/config/users/v") == []
     assert cluster.image.configs["users"] == {"v": {"request_percentage": "1"}}
+
+
+# Offsets that old consumers commit with version 0, in both homes of the tree.
+
+
+async def test_an_offset_stands_where_kafka_kept_it(new_tree: Callable[[], Tree]) -> None:
+    tree = new_tree()
+    await tree.open()
+    try:
+        assert await get_offset(tree, "g", "t", 0) is None
+        await set_offset(tree, "g", "t", 0, 41)
+        await set_offset(tree, "g", "t", 0, 42)
+        await set_offset(tree, "g", "t", 1, -1)
+        assert await get_offset(tree, "g", "t", 0) == 42
+        assert await get_offset(tree, "g", "t", 1) == -1
+        data, _ = await tree.get("/consumers/g/offsets/t/0")
+        assert data == b"42"
+        await tree.set("/consumers/g/offsets/t/0", b"many")
+        with pytest.raises(CoordinationError, match="'many', expected an offset"):
+            await get_offset(tree, "g", "t", 0)
+        for group_id in ("", "..", "a\0b"):
+            with pytest.raises(ValueError, match="not a path"):
+                await set_offset(tree, group_id, "t", 0, 1)
+    finally:
+        await tree.close()

@@ -10,11 +10,13 @@ import pytest
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import decode_state, encode_broker
 from minibroker.broker.cluster.controller import new_topic_id
+from minibroker.broker.cluster.failed_replicas import FailedReplicas
 from minibroker.broker.cluster.image import BrokerInfo, Endpoint, TopicImage
 from minibroker.broker.cluster.shared import SharedTree
 from minibroker.clock import SystemClock
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError, StorageError
+from minibroker.kafka.ids import TopicPartition
 from tests.support.cluster import Recorder, add_topic_of_kafka, code_of, new_cluster
 from tests.support.waiting import eventually
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from minibroker.broker.cluster.cluster import Cluster
     from minibroker.broker.cluster.tree import Operation, Tree
     from minibroker.broker.evidence import DeletionEvidence
+
 
 MARK = "/admin/delete_topics/t"
 
@@ -441,3 +444,42 @@ async def test_a_topic_whose_mark_is_taken_away_is_shown_again(others: Others) -
     await others.tree.delete(MARK)
     await eventually(lambda: "t" in second.image.topics)
     await second.close()
+
+
+# Replicas count as failed until their broker is started again, or their topic is gone.
+
+
+@pytest.fixture
+def failed() -> FailedReplicas:
+    """Broker 1 failed with `t-0` and `u-3`, broker 2 with `t-0`."""
+    replicas = FailedReplicas()
+    replicas.add(1, [TopicPartition("t", 0), TopicPartition("u", 3)])
+    replicas.add(2, [TopicPartition("t", 0)])
+    return replicas
+
+
+def test_replicas_are_known_by_partition_and_by_broker(failed: FailedReplicas) -> None:
+    assert (set(failed.of("t", 0)), set(failed.of("u", 3))) == ({1, 2}, {1})
+    assert not failed.of("t", 1)
+    assert not failed.of("v", 0)
+    assert (failed.has_broker(1), failed.has_broker(3)) == (True, False)
+
+
+def test_a_controller_says_all_of_a_partition(failed: FailedReplicas) -> None:
+    failed.replace("t", 0, {2, 5})
+    failed.replace("u", 3, set())
+    failed.replace("unknown", 0, set())
+    assert set(failed.of("t", 0)) == {2, 5}
+    assert not failed.has_broker(1)
+
+
+def test_brokers_that_are_started_again_have_all_their_replicas(failed: FailedReplicas) -> None:
+    assert failed.forget_brokers([]) == []
+    assert set(failed.forget_brokers([1])) == {"t", "u"}
+    assert (set(failed.of("t", 0)), failed.has_broker(1)) == ({2}, False)
+
+
+def test_a_topic_that_is_gone_is_forgotten(failed: FailedReplicas) -> None:
+    failed.forget_topic("t")
+    failed.forget_topic("unknown")
+    assert not failed.has_broker(2)

@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker.cluster.image import PartitionImage, TopicImage
+from minibroker.broker.cluster.leader_balance import FIRST_LOOK_MS, BalanceRule, Imbalance
 from minibroker.broker.cluster.shared import SharedTree
+from minibroker.broker.timers import Timers
 from minibroker.clock import SystemClock
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import KafkaError
-from minibroker.kafka.ids import TopicPartition
-from tests.support.cluster import Recorder, code_of, new_cluster
+from minibroker.kafka.errors import CoordinationError, KafkaError
+from minibroker.kafka.ids import TopicId, TopicPartition
+from tests.support.cluster import Recorder, add_broker, add_topic_of_kafka, code_of, new_cluster
+from tests.support.in_process import ManualClock
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from minibroker.broker.cluster.cluster import Cluster
 
     Two = tuple[Cluster, Cluster]
+
 
 NAME = TopicPartition("t", 0)
 
@@ -84,3 +89,129 @@ async def test_the_controller_hears_of_a_failed_directory(two: Two) -> None:
     await other.leadership.replicas_failed([NAME])
     assert other.image.topics["t"].partitions[0].offline == [1]
     await eventually(lambda: asked == [1])
+
+
+# Leaders return to preferred replicas by themselves.
+
+
+OTHER = 2
+RULE = BalanceRule(interval_ms=300_000, percentage=10)
+
+
+def topic(name: str, leaders: list[int], *, preferred: int = 1) -> TopicImage:
+    """A topic with one partition a leader; broker `preferred` should lead each."""
+    partitions = [
+        PartitionImage(
+            leader=leader,
+            leader_epoch=3,
+            replicas=[preferred, OTHER],
+            isr=[preferred, OTHER],
+            adding=[],
+            removing=[],
+            offline=[],
+            controller_epoch=1,
+            partition_epoch=4,
+        )
+        for leader in leaders
+    ]
+    return TopicImage(name, TopicId(bytes(16)), partitions)
+
+
+@pytest.mark.parametrize(
+    ("leaders", "percentage", "found"),
+    [
+        ([1, 1], 10, []),
+        ([1, OTHER], 10, [1]),
+        ([OTHER, 1, -1], 10, [0, 2]),
+        # A tenth is not more than a tenth.
+        ([OTHER] + [1] * 9, 10, []),
+        ([OTHER] * 2 + [1] * 8, 10, [0, 1]),
+        ([OTHER] + [1] * 9, 0, [0]),
+        ([OTHER, OTHER], 100, []),
+    ],
+)
+def test_a_broker_gets_its_leaderships_if_it_lacks_more_than_a_share(
+    leaders: list[int], percentage: int, found: list[int]
+) -> None:
+    imbalance = Imbalance()
+    imbalance.note(topic("t", leaders))
+    imbalance.note(topic("other", [OTHER] * 20, preferred=OTHER))
+    assert imbalance.to_elect(percentage) == ({"t": found} if found else {})
+
+
+def test_partitions_without_a_state_do_not_count() -> None:
+    imbalance = Imbalance()
+    new = topic("t", [-1, -1])
+    for partition in new.partitions:
+        partition.partition_epoch = -1
+    imbalance.note(new)
+    assert imbalance.to_elect(10) == {}
+
+
+class Balanced:
+    """Broker 0, which is the controller, with its clock."""
+
+    def __init__(self, directory: Path) -> None:
+        self.clock = ManualClock()
+        self.tree = SharedTree(directory / "metadata.db", self.clock).session()
+        self.timers = Timers(self.clock)
+        self.cluster: Cluster = new_cluster(self.tree, Recorder(), balance=RULE, timers=self.timers)
+
+    async def add_topic(self, name: str, isr: list[int]) -> None:
+        """Make a topic that broker 0 should lead and broker 2 leads."""
+        await add_topic_of_kafka(self.cluster, self.tree, name, [0, OTHER], leader=OTHER, isr=isr)
+
+    def leader(self, name: str) -> int:
+        return self.cluster.image.topics[name].partitions[0].leader
+
+
+@pytest.fixture
+async def balanced(tmp_path: Path) -> AsyncIterator[Balanced]:
+    made = Balanced(tmp_path)
+    await made.cluster.start()
+    await add_broker(made.cluster, made.tree, OTHER)
+    yield made
+    await made.cluster.close()
+    made.timers.close()
+
+
+async def test_the_controller_looks_soon_and_then_from_time_to_time(balanced: Balanced) -> None:
+    await balanced.add_topic("a", [OTHER, 0])
+    await balanced.add_topic("lagging", [OTHER])
+    balanced.clock.advance(FIRST_LOOK_MS - 1)
+    assert len(balanced.timers) == 1
+    balanced.clock.advance(1)
+    await eventually(lambda: balanced.leader("a") == 0)
+    partition = balanced.cluster.image.topics["a"].partitions[0]
+    assert (partition.isr, partition.leader_epoch) == ([OTHER, 0], 1)
+    assert balanced.leader("lagging") == OTHER
+    await eventually(lambda: len(balanced.timers) == 1)
+    await balanced.add_topic("b", [OTHER, 0])
+    balanced.clock.advance(RULE.interval_ms)
+    await eventually(lambda: balanced.leader("b") == 0)
+
+
+@pytest.mark.parametrize(
+    "error", [CoordinationError("the tree is away"), RuntimeError("a bug")], ids=["away", "bug"]
+)
+async def test_a_look_that_failed_is_followed_by_the_next(
+    balanced: Balanced, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    await balanced.add_topic("a", [OTHER, 0])
+
+    async def away(_operations: object) -> list[str | int]:
+        raise error
+
+    monkeypatch.setattr(balanced.tree, "multi", away)
+    balanced.clock.advance(FIRST_LOOK_MS)
+    await eventually(lambda: len(balanced.timers) == 1)
+    assert balanced.leader("a") == OTHER
+    monkeypatch.undo()
+    balanced.clock.advance(RULE.interval_ms)
+    await eventually(lambda: balanced.leader("a") == 0)
+
+
+async def test_only_the_controller_looks(balanced: Balanced) -> None:
+    assert len(balanced.timers) == 1
+    balanced.cluster._election.lose()
+    assert len(balanced.timers) == 0

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import logging
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker.cluster.context import ClusterContext
+from minibroker.broker.cluster.image import MetadataImage
 from minibroker.broker.cluster.shared import SharedTree
+from minibroker.broker.cluster.updates import ImageUpdater
+from minibroker.broker.peers.client import PeerClient
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import CoordinationError
+from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from tests.support.peer_clients import LISTENER, image_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from minibroker.broker.cluster.peer_interceptor import Send
     from minibroker.broker.cluster.shared import TreeSession
+    from minibroker.broker.cluster.tree import Tree
 
     Sessions = tuple[TreeSession, TreeSession]
 
@@ -144,3 +153,53 @@ async def test_no_watch_is_called_when_all_stop(sessions: Sessions) -> None:
     await second.set("/node", b"x")
     await asyncio.sleep(0)
     assert heard == []
+
+
+# The shared context: its lock orders writers and readers of the tree.
+
+
+async def test_lock_lets_one_at_a_time_in(tree: Tree) -> None:
+    context = ClusterContext(
+        broker_id=1,
+        tree=tree,
+        updater=ImageUpdater(MetadataImage()),
+        clock=SystemClock(),
+        log=logging.getLogger(__name__),
+    )
+    order = []
+
+    async def step(name: str) -> None:
+        async with context.lock:
+            order.append(f"{name} in")
+            await context.tree.flush()
+            await asyncio.sleep(0)
+            order.append(f"{name} out")
+
+    await asyncio.gather(step("writer"), step("reader"))
+    assert order == ["writer in", "writer out", "reader in", "reader out"]
+
+
+# A look at requests to other brokers, from the client that sends them.
+
+
+class Refusing:
+    """Answers the first request itself and lets the others pass."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, Any]] = []
+
+    async def call(self, broker_id: int, request: Any, send: Send) -> Any:
+        self.seen.append((broker_id, request))
+        return "own" if len(self.seen) == 1 else await send()
+
+
+async def test_an_interceptor_answers_or_lets_a_request_pass() -> None:
+    cluster = image_of({})
+    cluster.peer_interceptor = interceptor = Refusing()
+    client = PeerClient(cluster, listener=LISTENER, timeout_ms=30_000)
+    request = MetadataRequest()
+    assert await client.call(7, request, MetadataResponse) == "own"
+    with pytest.raises(ConnectionError, match="broker 7 is not registered"):
+        await client.call(7, request, MetadataResponse)
+    assert interceptor.seen == [(7, request)] * 2
+    await client.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -16,12 +17,17 @@ from minibroker.broker.cluster.zookeeper import ZooKeeperTree
 from minibroker.broker.security import acl_nodes
 from minibroker.broker.security.acl_store import AclStore
 from minibroker.broker.security.acls import (
+    Acl,
+    AclFilter,
     Entry,
     Operation,
     Pattern,
     PatternType,
     Permission,
     ResourceType,
+    from_stored_name,
+    stored_name,
+    word_of,
 )
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import CoordinationError
@@ -35,6 +41,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.cluster.tree import Tree
     from tests.support.peers import ZooKeeper
+
 
 _chroots = count()
 TOPIC = Pattern(ResourceType.TOPIC, "orders", PatternType.LITERAL)
@@ -183,3 +190,183 @@ async def test_a_broken_announcement_stops_nobody(readers: list[Reader]) -> None
     await writer.tree.create(path, b"nonsense", sequence=True)
     await writer.add(TOPIC, READ)
     await eventually(lambda: other.known.get(TOPIC) == {READ})
+
+
+# Paths and values of the nodes of ACLs: Kafka 3.9 reads and writes the same.
+
+
+LITERAL = Pattern(ResourceType.TRANSACTIONAL_ID, "pay", PatternType.LITERAL)
+PREFIXED = Pattern(ResourceType.TOPIC, "orders-", PatternType.PREFIXED)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        (LITERAL, "/kafka-acl/TransactionalId/pay"),
+        (PREFIXED, "/kafka-acl-extended/prefixed/Topic/orders-"),
+        (Pattern(ResourceType.GROUP, "a/b", PatternType.LITERAL), "/kafka-acl/Group/a/b"),
+    ],
+)
+def test_a_pattern_has_a_node(pattern: Pattern, path: str) -> None:
+    assert acl_nodes.path_of(pattern) == path
+    assert acl_nodes.pattern_of(path) == pattern
+
+
+@pytest.mark.parametrize("path", ["/kafka-acl", "/kafka-acl/Topic", "/kafka-acl/Planet/earth"])
+def test_other_nodes_have_no_pattern(path: str) -> None:
+    assert acl_nodes.pattern_of(path) is None
+
+
+def test_acls_are_json_as_kafka_writes_it() -> None:
+    entry = Entry("User:a:b", "10.0.0.1", Operation.DESCRIBE_CONFIGS, Permission.DENY)
+    value = acl_nodes.encode_entries({entry})
+    assert json.loads(value) == {
+        "version": 1,
+        "acls": [
+            {
+                "principal": "User:a:b",
+                "permissionType": "Deny",
+                "operation": "DescribeConfigs",
+                "host": "10.0.0.1",
+            }
+        ],
+    }
+    assert acl_nodes.decode_entries("/p", value) == {entry}
+    assert acl_nodes.decode_entries("/p", b"") == frozenset()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"{",
+        b"[]",
+        b'{"version":2,"acls":[]}',
+        b'{"version":1}',
+        b'{"version":1,"acls":[{"principal":"alice","host":"*","operation":"Read",'
+        b'"permissionType":"Allow"}]}',
+    ],
+)
+def test_broken_values_are_refused_with_their_path(value: bytes) -> None:
+    with pytest.raises(CoordinationError, match="/kafka-acl/Topic/x does not hold ACLs"):
+        acl_nodes.decode_entries("/kafka-acl/Topic/x", value)
+
+
+def test_changes_are_announced_as_kafka_does() -> None:
+    path, value = acl_nodes.encode_change(LITERAL)
+    assert (path, value) == ("/kafka-acl-changes/acl_changes_", b"TRANSACTIONAL_ID:pay")
+    assert acl_nodes.decode_change(path + "1", value) == LITERAL
+    path, value = acl_nodes.encode_change(PREFIXED)
+    assert path == "/kafka-acl-extended-changes/acl_changes_"
+    assert json.loads(value) == {
+        "version": 1,
+        "resourceType": "TOPIC",
+        "name": "orders-",
+        "patternType": "PREFIXED",
+    }
+    assert acl_nodes.decode_change(path + "1", value) == PREFIXED
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("/kafka-acl-changes/acl_changes_1", b"TOPIC"),
+        ("/kafka-acl-changes/acl_changes_1", b"PLANET:earth"),
+        ("/kafka-acl-extended-changes/acl_changes_1", b"{}"),
+        ("/kafka-acl-extended-changes/acl_changes_1", b'{"version":2}'),
+    ],
+)
+def test_broken_announcements_are_refused(path: str, value: bytes) -> None:
+    with pytest.raises(CoordinationError, match="does not announce a change of ACLs"):
+        acl_nodes.decode_change(path, value)
+
+
+# Codes, names and filters of ACLs.
+
+
+READ_BY_ALICE = Entry("User:alice", "*", Operation.READ, Permission.ALLOW)
+
+
+def topic(name: str, pattern_type: PatternType = PatternType.LITERAL) -> Acl:
+    return Acl(Pattern(ResourceType.TOPIC, name, pattern_type), READ_BY_ALICE)
+
+
+def wanted(name: str | None, pattern_type: PatternType, **others: object) -> AclFilter:
+    everything = AclFilter(
+        ResourceType.TOPIC, name, pattern_type, None, None, Operation.ANY, Permission.ANY
+    )
+    return everything._replace(**others)
+
+
+ACLS = (
+    topic("*"),
+    topic("orders"),
+    topic("orders-eu"),
+    topic("ord", PatternType.PREFIXED),
+    topic("orders", PatternType.PREFIXED),
+    topic("pay", PatternType.PREFIXED),
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        (wanted(None, PatternType.ANY), "* orders orders-eu ord~ orders~ pay~"),
+        (wanted("orders", PatternType.ANY), "orders orders~"),
+        (wanted("orders", PatternType.LITERAL), "orders"),
+        (wanted("orders", PatternType.PREFIXED), "orders~"),
+        (wanted("orders", PatternType.MATCH), "* orders ord~ orders~"),
+        (wanted("*", PatternType.MATCH), "*"),
+        (wanted(None, PatternType.PREFIXED), "ord~ orders~ pay~"),
+        (wanted("orders", PatternType.LITERAL, resource_type=ResourceType.ANY), "orders"),
+        (wanted("orders", PatternType.LITERAL, resource_type=ResourceType.GROUP), ""),
+        (wanted("orders", PatternType.UNKNOWN), ""),
+        (wanted("orders", PatternType.LITERAL, principal="User:bob"), ""),
+        (wanted("orders", PatternType.LITERAL, principal="User:alice"), "orders"),
+        (wanted("orders", PatternType.LITERAL, host="10.0.0.1"), ""),
+        (wanted("orders", PatternType.LITERAL, operation=Operation.ALL), ""),
+        (wanted("orders", PatternType.LITERAL, operation=Operation.UNKNOWN), ""),
+        (wanted("orders", PatternType.LITERAL, permission=Permission.DENY), ""),
+    ],
+)
+def test_a_filter_finds_acls(asked: AclFilter, found: str) -> None:
+    names = [
+        acl.pattern.name + "~" * (acl.pattern.pattern_type is PatternType.PREFIXED)
+        for acl in ACLS
+        if asked.matches(acl)
+    ]
+    assert " ".join(names) == found
+
+
+def test_a_filter_tells_unknown_codes() -> None:
+    assert wanted(None, PatternType.UNKNOWN).is_pattern_unknown
+    assert wanted(None, PatternType.ANY, permission=Permission.UNKNOWN).is_entry_unknown
+    assert not wanted(None, PatternType.ANY).is_pattern_unknown
+    assert not wanted(None, PatternType.ANY).is_entry_unknown
+
+
+def test_codes_of_a_later_kafka_are_unknown() -> None:
+    assert word_of(Operation, 8) is Operation.DESCRIBE
+    assert word_of(Operation, 99) is Operation.UNKNOWN
+    assert word_of(ResourceType, -1) is ResourceType.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        (ResourceType.TRANSACTIONAL_ID, "TransactionalId"),
+        (ResourceType.TOPIC, "Topic"),
+        (Operation.DESCRIBE_CONFIGS, "DescribeConfigs"),
+        (Permission.ALLOW, "Allow"),
+    ],
+)
+def test_names_in_the_tree_are_kafkas(
+    word: ResourceType | Operation | Permission, name: str
+) -> None:
+    assert stored_name(word) == name
+    assert from_stored_name(type(word), name) is word
+    assert from_stored_name(type(word), name.upper()) is word
+    assert from_stored_name(type(word), "Nonsense").name == "UNKNOWN"
+
+
+def test_an_acl_reads_as_a_sentence() -> None:
+    assert str(topic("orders")) == "User:alice from * may READ LITERAL TOPIC orders"

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import ssl
 from typing import TYPE_CHECKING
 
 import pytest
 
 from minibroker.broker.server import tls_transport
+from minibroker.broker.server.tls_failures import explain_failure
 from minibroker.broker.server.tls_transport import HANDSHAKE_TIMEOUT_MS, TlsTransport
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest
-from tests.support.certificates import client_certificate, client_tls, tls_settings
+from tests.support.certificates import (
+    broker_certificate,
+    client_certificate,
+    client_tls,
+    pem_of,
+    tls_settings,
+)
 from tests.support.in_process import InProcessBroker, ManualClock, request_frame
 from tests.support.record_requests import fetch_from, produce_values
 from tests.support.waiting import eventually
@@ -24,6 +38,7 @@ if TYPE_CHECKING:
     from tests.support.in_process import RawClient
 
     Serve = Callable[..., Awaitable[InProcessBroker]]
+
 
 METADATA = MetadataRequest(topics=[])
 RECORD_OVERHEAD_BYTES = 5 + 1 + 16  # header, type and tag of a TLS 1.3 record with AES-GCM
@@ -337,3 +352,114 @@ async def test_a_throttled_client_is_read_no_further_than_a_record(serve: Serve)
         for _ in range(40):
             await client.receive()
         assert transport._held == b""
+
+
+# Certificates are replaced while the broker runs, as kafka-configs does it.
+
+
+KEY = "listener.name.ssl.ssl.keystore.location"
+
+
+def alteration(name: str, value: str) -> IncrementalAlterConfigsRequest:
+    change = AlterableConfig(name=name, config_operation=0, value=value)
+    return IncrementalAlterConfigsRequest(
+        resources=[AlterConfigsResource(resource_type=4, resource_name="0", configs=[change])]
+    )
+
+
+async def alter(client: RawClient, name: str, value: str) -> tuple[int, str | None]:
+    answer = (await client.call(alteration(name, value), 1)).responses[0]
+    return answer.error_code, answer.error_message
+
+
+async def trusts(running: InProcessBroker, number: int) -> bool:
+    try:
+        async with await running.connect(tls=client_tls(number)) as client:
+            await client.call(METADATA, 9)
+    except ssl.SSLCertVerificationError:
+        return False
+    return True
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> list[Path]:
+    files = [tmp_path / f"{number}.pem" for number in range(2)]
+    for number, file in enumerate(files):
+        file.write_text(pem_of(broker_certificate(number)))
+    return files
+
+
+def settings_of(store: Path) -> dict[str, str]:
+    settings = tls_settings()
+    del settings["ssl.keystore.key"], settings["ssl.keystore.certificate.chain"]
+    return {**settings, "listener.name.ssl.ssl.keystore.location": str(store)}
+
+
+async def test_new_clients_get_the_new_certificate_and_others_go_on(
+    serve: Serve, stores: list[Path]
+) -> None:
+    running = await serve(**settings_of(stores[0]))
+    async with await running.connect(tls=client_tls(0)) as client:
+        assert await alter(client, KEY, str(stores[1])) == (0, None)
+        assert await trusts(running, 1)
+        assert not await trusts(running, 0)
+        await client.call(METADATA, 9)
+
+
+async def test_a_store_that_cannot_be_read_is_refused(serve: Serve, stores: list[Path]) -> None:
+    running = await serve(**settings_of(stores[0]))
+    async with await running.connect(tls=client_tls(0)) as client:
+        code, message = await alter(client, KEY, "/nowhere")
+        assert code == ErrorCode.INVALID_REQUEST
+        assert "/nowhere cannot be read" in str(message)
+        code, message = await alter(client, "ssl.keystore.location", str(stores[1]))
+        assert code == ErrorCode.INVALID_REQUEST
+        assert "only per-listener using the listener prefix" in str(message)
+    assert await trusts(running, 0)
+
+
+async def test_a_store_that_is_replaced_in_place_is_read_with_the_next_alteration(
+    serve: Serve, stores: list[Path]
+) -> None:
+    running = await serve(**settings_of(stores[0]))
+    async with await running.connect(tls=client_tls(0)) as client:
+        stores[0].write_text(stores[1].read_text())
+        os.utime(stores[0], ns=(1, 1))
+        assert await trusts(running, 0)
+        assert await alter(client, KEY, str(stores[0])) == (0, None)
+    assert await trusts(running, 1)
+
+
+# Reasons of OpenSSL become sentences with the way out.
+
+
+def failure(kind: type[ssl.SSLError], reason: str) -> ssl.SSLError:
+    error = kind(1, f"[SSL: {reason}] {reason.lower()} (_ssl.c:1000)")
+    error.reason = reason
+    return error
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("WRONG_VERSION_NUMBER", "set security.protocol to SSL"),
+        ("TLSV1_ALERT_UNKNOWN_CA", "does not trust the broker's certificate"),
+        ("NO_SHARED_CIPHER", "ssl.cipher.suites"),
+        ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "ssl.client.auth=required"),
+        ("SOMETHING_ELSE", "something else"),
+    ],
+)
+def test_a_reason_becomes_a_sentence(reason: str, expected: str) -> None:
+    assert expected in explain_failure(failure(ssl.SSLError, reason))
+
+
+def test_a_certificate_that_is_not_accepted_names_the_trust_store() -> None:
+    error = failure(ssl.SSLCertVerificationError, "CERTIFICATE_VERIFY_FAILED")
+    error.verify_message = "self-signed certificate"  # type: ignore[attr-defined]
+    assert "(self-signed certificate)" in explain_failure(error)
+    assert "ssl.truststore.location" in explain_failure(error)
+
+
+def test_other_errors_are_shown_as_they_are() -> None:
+    assert explain_failure(ConnectionResetError("reset by peer")) == "reset by peer"
+    assert explain_failure(TimeoutError()) == "TimeoutError"

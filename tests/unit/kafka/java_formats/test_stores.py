@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+import ssl
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.hazmat.primitives.serialization import load_pem_private_key as load_key
+from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
+from cryptography.x509 import load_pem_x509_certificate as load_certificate
+from hypothesis import given
+from hypothesis import strategies as st
 
 from minibroker.broker.config.settings import ConfigValues
+from minibroker.broker.security.certificate import subject_name
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_formats import stores
+from minibroker.kafka.java_formats.der import read_oid, read_values
+from minibroker.kafka.java_formats.jks import read_key_entry, read_trusted
+from minibroker.kafka.java_formats.pkcs8 import plain_pkcs8
+from minibroker.kafka.java_formats.pkcs12 import read_pkcs12
 from minibroker.kafka.java_formats.stores import load_key_store, load_trust_store
-from tests.support.certificates import STORES, authority_pem, broker_certificate, pem_of
+from tests.support.certificates import (
+    STORES,
+    authority_pem,
+    broker_certificate,
+    client_certificate,
+    pem_for_java,
+    pem_of,
+)
+from tests.support.signed_tokens import rsa_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,3 +160,172 @@ def test_files_that_are_no_store_are_refused(
     monkeypatch.setattr(stores, "STORE_BYTES_MAX", 3)
     with pytest.raises(ConfigError, match="8 bytes, expected at most 3"):
         load_trust_store(settings_of("ssl.truststore", location=str(file)))
+
+
+# JKS stores of keytool are read; wrong passwords and damaged bytes are one sentence.
+
+
+KEYS = (STORES / "keys.jks").read_bytes()
+TRUSTED = (STORES / "trusted.jks").read_bytes()
+NAME = "CN=localhost,OU=Tests,O=minibroker,C=DE"
+
+
+def test_key_and_certificate_of_keytool() -> None:
+    store = read_key_entry(KEYS, "store-secret", "key-secret", "source")
+    assert store.key.startswith("-----BEGIN PRIVATE KEY-----\n")
+    (certificate,) = store.certificates
+    assert subject_name(ssl.PEM_cert_to_DER_cert(certificate)) == NAME
+
+
+def test_trusted_certificates_of_keytool() -> None:
+    (certificate,) = read_trusted(TRUSTED, "store-secret", "source")
+    assert subject_name(ssl.PEM_cert_to_DER_cert(certificate)) == NAME
+
+
+def test_a_trust_store_needs_no_password() -> None:
+    assert read_trusted(TRUSTED, None, "source") == read_trusted(TRUSTED, "store-secret", "source")
+
+
+def test_wrong_passwords_are_told_apart() -> None:
+    with pytest.raises(ConfigError, match="store's password is wrong"):
+        read_key_entry(KEYS, "guess", "key-secret", "source")
+    with pytest.raises(ConfigError, match=r"ssl\.key\.password"):
+        read_key_entry(KEYS, "store-secret", "guess", "source")
+
+
+def test_the_other_kind_of_entry_is_not_enough() -> None:
+    with pytest.raises(ConfigError, match="no private key"):
+        read_key_entry(TRUSTED, "store-secret", "key-secret", "source")
+    with pytest.raises(ConfigError, match="no trusted certificate"):
+        read_trusted(KEYS, "store-secret", "source")
+
+
+@given(st.integers(4, len(TRUSTED) - 1), st.integers(1, 255), st.integers(0, len(TRUSTED)))
+def test_a_damaged_store_is_one_sentence(place: int, change: int, end: int) -> None:
+    """Without a password nothing compares the digest before the entries are read."""
+    damaged = bytearray(TRUSTED)
+    damaged[place] ^= change
+    for data in (bytes(damaged), TRUSTED[: max(end, 4)]):
+        with suppress(ConfigError):
+            assert read_trusted(data, None, "source")
+
+
+# PKCS12 stores: of keytool, with a chain in any order, and without the package.
+
+
+STORE_OF_KEYS = (STORES / "keys.p12").read_bytes()
+
+
+def test_key_and_certificate_in_pkcs12() -> None:
+    store = read_pkcs12(STORE_OF_KEYS, "store-secret", "source").key_store("source")
+    assert store.key.startswith("-----BEGIN PRIVATE KEY-----\n")
+    (certificate,) = store.certificates
+    name = subject_name(ssl.PEM_cert_to_DER_cert(certificate))
+    assert name == "CN=localhost,OU=Tests,O=minibroker,C=DE"
+
+
+def test_each_certificate_stands_before_its_issuer() -> None:
+    root = trustme.CA()
+    middle = root.create_child_ca()
+    leaf = middle.issue_cert("localhost", common_name="leaf")
+    others = [root.cert_pem, middle.cert_pem]
+    data = serialize_key_and_certificates(
+        b"broker",
+        load_key(leaf.private_key_pem.bytes(), None),  # type: ignore[arg-type]
+        load_certificate(leaf.cert_chain_pems[0].bytes()),
+        [load_certificate(pem.bytes()) for pem in others],
+        BestAvailableEncryption(b"secret"),
+    )
+    chain = read_pkcs12(data, "secret", "source").key_store("source").certificates
+    expected = [leaf.cert_chain_pems[0], middle.cert_pem, root.cert_pem]
+    assert list(chain) == [pem.bytes().decode() for pem in expected]
+
+
+def test_a_wrong_password_and_no_store_are_one_sentence() -> None:
+    for data, password in ((STORE_OF_KEYS, "guess"), (STORE_OF_KEYS, None), (b"no store", "guess")):
+        with pytest.raises(ConfigError, match=r"source: the store's password is missing or wrong"):
+            read_pkcs12(data, password, "source")
+
+
+def test_pkcs12_with_the_other_kind_of_entry_is_not_enough() -> None:
+    trusted = read_pkcs12((STORES / "trusted.p12").read_bytes(), "store-secret", "source")
+    with pytest.raises(ConfigError, match="no private key"):
+        trusted.key_store("source")
+    with pytest.raises(ConfigError, match="no trusted certificate"):
+        read_pkcs12(STORE_OF_KEYS, "store-secret", "source").trusted("source")
+
+
+def test_a_missing_package_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = "cryptography.hazmat.primitives.serialization.pkcs12"
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ConfigError, match=r"pip install 'minibroker\[security\]'"):
+        read_pkcs12(STORE_OF_KEYS, "store-secret", "source")
+
+
+# Keys of every form become what Java's clients read; wrong passwords are one sentence.
+
+
+PASSWORD = "p ä\\"
+PLAIN = rsa_key("rsa").private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+
+@pytest.mark.parametrize("form", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])
+@pytest.mark.parametrize("password", [None, PASSWORD])
+def test_a_key_of_another_form_becomes_plain(form: PrivateFormat, password: str | None) -> None:
+    lock = NoEncryption() if password is None else BestAvailableEncryption(password.encode())
+    pem = rsa_key("rsa").private_bytes(Encoding.PEM, form, lock).decode()
+    assert plain_pkcs8(pem, password, "ssl.key") == PLAIN
+
+
+def test_a_key_that_java_reads_stays_with_all_that_stands_beside_it() -> None:
+    pem = pem_for_java(client_certificate())
+    assert plain_pkcs8(pem, "unused", "ssl.key") is pem
+    assert load_pem_private_key(pem.encode(), None)
+
+
+@pytest.mark.parametrize("password", [None, "guess"])
+def test_a_wrong_password_is_one_sentence_without_it(password: str | None) -> None:
+    lock = BestAvailableEncryption(PASSWORD.encode())
+    pem = rsa_key("rsa").private_bytes(Encoding.PEM, PrivateFormat.PKCS8, lock).decode()
+    with pytest.raises(ConfigError, match=r"^ssl\.key: .*check the password") as caught:
+        plain_pkcs8(pem, password, "ssl.key")
+    assert "guess" not in str(caught.value)
+
+
+# Values of DER are read as they stand; a length that does not fit is an error.
+
+
+def test_values_stand_one_behind_the_other() -> None:
+    data = bytes.fromhex("0c0161") + bytes.fromhex("13020062") + b"\x30\x82\x01\x00" + bytes(256)
+    text, printable, sequence = read_values(data)
+    assert (text.tag, text.content, text.encoded) == (0x0C, b"a", b"\x0c\x01a")
+    assert printable.content == b"\0b"
+    assert len(sequence.content) == 256
+
+
+@pytest.mark.parametrize("data", [b"\x0c", b"\x0c\x02a", b"\x30\x82\x01", b"\x30\xff" + bytes(9)])
+def test_a_length_beyond_the_bytes_is_an_error(data: bytes) -> None:
+    with pytest.raises(ValueError, match="DER value"):
+        list(read_values(data))
+
+
+@given(st.binary(max_size=64))
+def test_bytes_are_values_or_an_error(data: bytes) -> None:
+    try:
+        values = list(read_values(data))
+    except ValueError:
+        return
+    assert b"".join(value.encoded for value in values) == data
+
+
+@pytest.mark.parametrize(
+    ("encoded", "oid"),
+    [
+        ("550403", "2.5.4.3"),
+        ("2a864886f70d010901", "1.2.840.113549.1.9.1"),
+        ("0992268993f22c640119", "0.9.2342.19200300.100.1.25"),
+        ("883703", "2.999.3"),
+    ],
+)
+def test_object_identifiers(encoded: str, oid: str) -> None:
+    assert read_oid(bytes.fromhex(encoded)) == oid

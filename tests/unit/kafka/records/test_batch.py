@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 
+import crc32c as package
 import pytest
 
 from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records import crc
 from minibroker.kafka.records.batch import (
     APPEND_TIME_FLAG,
     HEADER_BYTES,
@@ -21,6 +25,9 @@ from minibroker.kafka.records.batch import (
     set_timestamps,
     subtract_from_sequence,
 )
+from minibroker.kafka.records.builder import build_batch, write_varint
+from minibroker.kafka.records.partitioner import murmur2, partition_of
+from minibroker.kafka.records.record import Record, decode_records, read_varint
 from tests.support.batches import APPEND_TIME, CONTROL, TIMESTAMP, TRANSACTIONAL, Item, batch
 
 
@@ -205,3 +212,129 @@ def test_sequences_wrap() -> None:
 
 def test_the_header_has_61_bytes() -> None:
     assert len(batch()) == HEADER_BYTES
+
+
+# Batches built by us, compared with a builder that shares no code with ours.
+
+
+RECORDS = [Record(5, 1000, b"k", b"v", (("h", None),)), Record(9, 999, None, b"w")]
+
+
+def test_a_batch_is_what_the_format_says() -> None:
+    """Compared with a builder that shares no code with ours."""
+    expected = batch(
+        Item(b"v", b"k", 1000, ((b"h", None),)),
+        Item(b"w", None, 999),
+        producer_id=3,
+        producer_epoch=2,
+        sequence=1,
+        base_offset=50,
+        leader_epoch=4,
+    )
+    built = build_batch(
+        RECORDS, base_offset=50, producer_id=3, producer_epoch=2, base_sequence=1, leader_epoch=4
+    )
+    assert built == expected
+
+
+def test_records_are_numbered_or_keep_their_offsets() -> None:
+    numbered = build_batch(RECORDS, base_offset=4)
+    assert [record.offset for record in decode_records(numbered)] == [4, 5]
+    kept = build_batch(RECORDS, base_offset=4, keep_offsets=True)
+    assert decode_records(kept) == RECORDS
+    assert read_header(kept).last_offset == 9
+
+
+@pytest.mark.parametrize("offsets", [(3, 9), (5, 5), (9, 5), (5, 2**31 + 4)])
+def test_offsets_that_cannot_be_kept(offsets: tuple[int, int]) -> None:
+    records = [Record(offset, 0, None, b"") for offset in offsets]
+    with pytest.raises(ValueError, match="does not follow"):
+        build_batch(records, base_offset=4, keep_offsets=True)
+
+
+def test_flags_and_append_time() -> None:
+    header = read_header(
+        build_batch(RECORDS, codec="lz4", append_time_ms=77, is_transactional=True, is_control=True)
+    )
+    assert header.codec == 3
+    assert header.is_append_time
+    assert header.is_transactional
+    assert header.is_control
+    assert (header.base_timestamp, header.max_timestamp) == (1000, 77)
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_crc_and_size_with_every_codec(codec: str) -> None:
+    built = build_batch(RECORDS, codec=codec)
+    assert read_header(built).size_bytes == len(built)
+    assert crc_is_valid(built, 0, len(built))
+
+
+def test_records_that_cannot_be_built() -> None:
+    with pytest.raises(ValueError, match="at least one record"):
+        build_batch([])
+    with pytest.raises(ValueError, match="'brotli' is unknown, expected one of none, gzip"):
+        build_batch(RECORDS, codec="brotli")
+
+
+@pytest.mark.parametrize("value", [0, -1, 1, 63, -64, 64, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)])
+def test_varints_read_back(value: int) -> None:
+    out = bytearray()
+    write_varint(out, value)
+    assert read_varint(bytes(out), 0, 10) == (value, len(out))
+
+
+# CRC-32C, and that its package is not imported as a whole.
+
+
+def test_check_value_of_the_standard() -> None:
+    assert crc.crc32c(b"123456789") == 0xE3069283
+
+
+@pytest.mark.parametrize("data", [b"", b"x", bytes(range(256)) * 100])
+def test_every_kind_of_buffer(data: bytes) -> None:
+    expected = package.crc32c(data)
+    assert crc.crc32c(data) == expected
+    assert crc.crc32c(bytearray(data)) == expected
+    assert crc.crc32c(memoryview(data)) == expected
+
+
+def test_the_package_itself_is_not_imported() -> None:
+    """Its `__init__` reads package metadata, which a start of 120 ms has no room for."""
+    code = "import sys, minibroker.kafka.records.crc; print('importlib.metadata' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "False"
+
+
+def test_the_package_is_imported_where_its_extension_is_not_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert crc._import_package()(b"123456789") == 0xE3069283
+    monkeypatch.setattr(crc.PathFinder, "find_spec", lambda *_: None)
+    assert crc._load_extension() is None
+
+
+# Keys go where the Java producer puts them.
+
+
+@pytest.mark.parametrize(
+    ("key", "signed"),
+    [  # the values of Kafka's own test of its hash
+        (b"21", -973932308),
+        (b"foobar", -790332482),
+        (b"a-little-bit-long-string", -985981536),
+        (b"a-little-bit-longer-string", -1486304829),
+        (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
+        (b"abc", 479470107),
+    ],
+)
+def test_the_hash_is_kafkas(key: bytes, signed: int) -> None:
+    assert murmur2(key) == signed & 0xFFFFFFFF
+
+
+def test_a_key_has_one_partition_and_no_key_the_first() -> None:
+    assert partition_of(None, 7) == 0
+    assert partition_of(b"abc", 10) == 479470107 % 10
+    assert partition_of(b"21", 10) == (-973932308 & 0x7FFFFFFF) % 10

@@ -7,21 +7,28 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.groups.classic.group import ClassicGroup, State
+from minibroker.broker.groups.classic.member import Member
 from minibroker.broker.groups.classic.membership import ClassicMembership, new_member_id
 from minibroker.broker.groups.classic.stored import group_of
+from minibroker.broker.groups.classic.subscription import TOPICS_MAX, subscribed_topics, topics_of
 from minibroker.broker.groups.group import Group
 from minibroker.broker.groups.member_requests import Join, JoinAnswer, Leaving, Sync
 from minibroker.broker.groups.records import decode_record
 from minibroker.broker.groups.steps import ClassicSettings
 from minibroker.broker.timers import Timers
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.errors import KafkaError, ProtocolError
+from minibroker.kafka.protocol.stored.consumer_protocol_subscription import (
+    ConsumerProtocolSubscription,
+    TopicPartition,
+)
 from tests.support.in_process import ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minibroker.broker.groups.group import GroupRecord
+
 
 SESSION_MS = 10_000
 
@@ -286,3 +293,101 @@ async def test_static_members_need_a_record_that_names_them(rig: Rig) -> None:
     rig.membership.check_instance_id("one")
     with pytest.raises(KafkaError, match="UNSUPPORTED_VERSION"):
         old.check_instance_id("one")
+
+
+# One member: its protocols and its vote.
+
+
+def member(*protocols: tuple[str, bytes], instance_id: str | None = None) -> Member:
+    return Member(
+        "m-1",
+        instance_id=instance_id,
+        client_id="m",
+        client_host="/127.0.0.1",
+        rebalance_timeout_ms=2000,
+        session_timeout_ms=1000,
+        protocols=protocols,
+    )
+
+
+def test_it_votes_for_what_it_likes_best_of_what_all_can_do() -> None:
+    found = member(("a", b""), ("b", b""), ("c", b""))
+    assert found.vote({"c", "b"}) == "b"
+
+
+def test_metadata_of_a_protocol_that_it_lacks_is_empty() -> None:
+    found = member(("a", b"meta"))
+    assert found.metadata_of("a") == b"meta"
+    assert found.metadata_of("b") == found.metadata_of(None) == b""
+
+
+def test_a_protocol_named_twice_counts_once() -> None:
+    assert member(("a", b"1"), ("a", b"2")).names == {"a"}
+
+
+def test_a_waiting_member_needs_no_heartbeat_unless_it_is_new() -> None:
+    found = member(("a", b""))
+    assert not found.is_alive_without_heartbeat
+    found.join_waiter = lambda answer: None
+    assert found.is_alive_without_heartbeat
+    found.is_new = True
+    assert not found.is_alive_without_heartbeat
+    found.is_new, found.join_waiter, found.sync_waiter = False, None, lambda answer: None
+    assert found.is_alive_without_heartbeat
+
+
+def test_it_says_who_it_is() -> None:
+    assert repr(member()) == "m-1 (client 'm' at /127.0.0.1)"
+    assert repr(member(instance_id="i")) == "m-1, i (client 'm' at /127.0.0.1)"
+
+
+# Subscriptions of members, parsed from their own bytes.
+
+
+def subscription(*topics: str, version: int = 0) -> bytes:
+    return ConsumerProtocolSubscription(
+        topics=list(topics),
+        user_data=b"anything",
+        owned_partitions=[TopicPartition(topic="t", partitions=[1])],
+        generation_id=3,
+        rack_id="r",
+    ).to_bytes(version)
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_topics_of_every_version(version: int) -> None:
+    assert topics_of(subscription("a", "b", version=version)) == ["a", "b"]
+
+
+def test_topics_of_a_version_to_come() -> None:
+    """Every version begins as version 0 does."""
+    assert topics_of(b"\0\x63" + subscription("a", version=3)[2:] + b"more") == ["a"]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        b"",
+        b"\0",
+        b"what is this?",
+        b"\0\0\x7f\xff\xff\xff",
+        b"\0\0\xff\xff\xff\xff",
+        b"\0\0\0\0\0\1\0\5ab",
+        subscription("a")[:-1],
+    ],
+)
+def test_malformed_subscriptions(metadata: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        topics_of(metadata)
+    assert subscribed_topics([subscription("a"), metadata]) is None
+
+
+def test_a_list_that_nobody_means_is_not_read() -> None:
+    count = TOPICS_MAX + 1
+    with pytest.raises(ProtocolError, match="at most"):
+        topics_of(b"\0\0" + count.to_bytes(4, "big") + b"\0\0" * count + b"\xff\xff\xff\xff")
+
+
+def test_all_members_together() -> None:
+    assert subscribed_topics([subscription("a", "b"), subscription("b", "c")]) == {"a", "b", "c"}
+    assert subscribed_topics([]) == frozenset()

@@ -7,12 +7,31 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.groups.consumer.embedded import (
+    read_assignment,
+    read_subscription,
+    version_of,
+    write_assignment,
+)
 from minibroker.broker.groups.consumer.heartbeat import Heartbeat
+from minibroker.broker.groups.consumer.member import (
+    Member,
+    MemberState,
+    holds_only,
+    with_epoch,
+    without_epochs,
+)
 from minibroker.broker.groups.consumer.membership import assignors_of, new_member_id, settings_of
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import ConfigError, KafkaError
+from minibroker.kafka.errors import ConfigError, KafkaError, ProtocolError
+from minibroker.kafka.protocol.stored.consumer_protocol_assignment import ConsumerProtocolAssignment
+from minibroker.kafka.protocol.stored.consumer_protocol_subscription import (
+    ConsumerProtocolSubscription,
+    TopicPartition,
+)
 from tests.scenario.consumer_rig import ConsumerRig
 from tests.scenario.surroundings import ListRuntime
+from tests.support.group_topics import ID, image_with, topic, topics_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -145,3 +164,82 @@ def test_a_look_up_that_fails_is_asked_for_again() -> None:
     rig.play("beat m")
     assert len(rig._tasks) == 1
     assert rig.play("resolve") == ["= Assigning epoch=2 target=1 members=m"]
+
+
+# Members as values.
+
+
+TOPIC, OTHER = b"t" * 16, b"o" * 16
+
+
+def test_unknown_states_are_read_as_unknown() -> None:
+    assert MemberState(1) is MemberState.UNREVOKED_PARTITIONS
+    assert MemberState(99) is MemberState.UNKNOWN
+
+
+def test_another_epoch_keeps_the_one_before() -> None:
+    member = Member("m", member_epoch=4, previous_member_epoch=2).at_epoch(7)
+    assert (member.member_epoch, member.previous_member_epoch) == (7, 4)
+
+
+def test_reconciled_is_stable_at_the_epoch_of_the_target() -> None:
+    member = Member("m", member_epoch=4)
+    assert member.is_reconciled_to(4)
+    assert not member.is_reconciled_to(5)
+    assert not member._replace(state=MemberState.UNRELEASED_PARTITIONS).is_reconciled_to(4)
+
+
+def test_epochs_of_partitions_come_and_go() -> None:
+    owned = with_epoch({TOPIC: (0, 2)}, 5)
+    assert owned == {TOPIC: {0: 5, 2: 5}}
+    assert without_epochs(owned) == {TOPIC: (0, 2)}
+
+
+def test_a_client_that_says_nothing_may_hold_anything() -> None:
+    owned = with_epoch({TOPIC: (0, 1)}, 5)
+    assert not holds_only(None, owned)
+    assert holds_only({}, owned)
+    assert holds_only({TOPIC: [1]}, owned)
+    assert not holds_only({TOPIC: [1, 2]}, owned)
+    assert not holds_only({OTHER: []}, owned)
+
+
+# Subscriptions and assignments of classic consumers.
+
+
+TOPICS = topics_of(image_with(topic(3)))
+
+
+def test_a_subscription_is_read_with_ids_of_topics_that_exist() -> None:
+    written = ConsumerProtocolSubscription(
+        topics=["t", "u"],
+        owned_partitions=[
+            TopicPartition(topic="t", partitions=[2]),
+            TopicPartition(topic="gone", partitions=[0]),
+        ],
+        rack_id="r",
+    ).to_bytes(3)
+    read = read_subscription(written, TOPICS)
+    assert (read.topic_names, read.owned, read.rack_id) == ({"t", "u"}, {ID: [2]}, "r")
+
+
+def test_a_newer_version_is_read_as_far_as_it_is_known() -> None:
+    written = b"\0\7" + ConsumerProtocolSubscription(topics=["t"]).to_bytes(3)[2:] + b"more"
+    assert read_subscription(written, TOPICS).topic_names == {"t"}
+    assert version_of(written) == 3
+
+
+@pytest.mark.parametrize("broken", [b"", b"\0", b"\xff\xff\0\0\0\0", b"\0\1\0\0\0\5"])
+def test_a_malformed_subscription_is_reported(broken: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        read_subscription(broken, TOPICS)
+
+
+def test_assignments_come_back_as_they_were() -> None:
+    written = write_assignment({ID: (0, 2), bytes(16): (1,)}, 1, TOPICS)
+    assert read_assignment(written, TOPICS) == ({ID: (0, 2)}, False)
+
+
+def test_data_of_an_assignors_own_is_noticed() -> None:
+    written = ConsumerProtocolAssignment(user_data=b"x").to_bytes(1)
+    assert read_assignment(written, TOPICS) == ({}, True)

@@ -7,21 +7,29 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.config.secured import secured_settings
 from minibroker.broker.security.sasl import mechanisms as module
-from minibroker.broker.security.sasl.exchange import CredentialsError
+from minibroker.broker.security.sasl.exchange import CredentialsError, RefusedError
 from minibroker.broker.security.sasl.mechanisms import KNOWN_MAX, Mechanisms, ScramLogins, nonce
+from minibroker.broker.security.sasl.plain import PlainExchange, users_of
+from minibroker.broker.security.sasl.scram import ScramExchange
 from minibroker.broker.security.sasl.scram_credentials import (
     ScramCredential,
     credential,
     credential_of,
     salted_password,
 )
+from minibroker.broker.security.sasl.users import users_of_config
 from minibroker.broker.timers import Timers
 from minibroker.kafka.errors import ConfigError
-from tests.support.in_process import ManualClock
+from tests.support.in_process import InProcessBroker, ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
+
+    from minibroker.broker.security.sasl.exchange import Exchange
+
 
 LINE = 'a.PlainLoginModule required user_alice="secret";'
 JAAS = "listener.name.sasl_plaintext.plain.sasl.jaas.config"
@@ -170,3 +178,86 @@ def test_no_more_users_are_kept_than_allowed() -> None:
     for number in range(KNOWN_MAX + 1):
         assert logins.find(f"user-{number}", is_token=False) is not None
     assert len(logins._known) == 1
+
+
+# Every mechanism's exchange has the parts that the authenticator uses.
+
+
+def test_a_new_exchange_is_not_complete() -> None:
+    exchanges: list[Exchange] = [
+        PlainExchange({}),
+        ScramExchange("SCRAM-SHA-256", lambda *_: None, lambda: ""),
+    ]
+    for exchange in exchanges:
+        assert (exchange.is_complete, exchange.name, exchange.is_token) == (False, "", False)
+
+
+def test_the_two_failures_are_no_kind_of_each_other() -> None:
+    assert not issubclass(RefusedError, CredentialsError)
+    assert not issubclass(CredentialsError, RefusedError)
+
+
+# PLAIN: names and passwords; the dialogues with Kafka's answers are integration tests.
+
+
+USERS = {"alice": "secret", "jürgen": "\ud83d\ude00"}
+
+
+def test_users_stand_in_the_options() -> None:
+    options = {"username": "admin", "password": "p", "user_alice": "secret", "user_": "x"}
+    assert users_of(options) == {"alice": "secret", "": "x"}
+
+
+@pytest.mark.parametrize("token", ["\0alice\0secret", "alice\0alice\0secret", "\0jürgen\0😀"])
+def test_the_right_password_completes_the_exchange(token: str) -> None:
+    exchange = PlainExchange(USERS)
+    assert exchange.respond(token.encode(), 0) == b""
+    assert exchange.is_complete
+    assert exchange.name in token
+    assert exchange.expires_ms is None
+
+
+@pytest.mark.parametrize(
+    "token", ["", "\0alice\0", "\0\0secret", "\0alice\0Secret", "\0x\0secret", "x\0alice\0secret"]
+)
+def test_anything_else_is_refused(token: str) -> None:
+    exchange = PlainExchange({**USERS, "": "secret"})
+    with pytest.raises(RefusedError) as refused:
+        exchange.respond(token.encode(), 0)
+    assert not exchange.is_complete
+    assert "secret" not in str(refused.value)
+
+
+# The users of `minibroker.users`, and their SCRAM credentials in the tree.
+
+
+CONFIGURED_USERS = {"alice": 'a "b" \\ c', "b c": "x\ny"}
+
+
+def test_users_are_read_as_they_were_written() -> None:
+    assert (
+        users_of_config(BrokerConfig(secured_settings("SASL_PLAINTEXT", CONFIGURED_USERS)))
+        == CONFIGURED_USERS
+    )
+    assert users_of_config(BrokerConfig()) == {}
+
+
+def test_a_broken_value_is_refused_without_the_passwords() -> None:
+    with pytest.raises(ConfigError, match=r"minibroker\.users: JAAS") as refused:
+        users_of_config(BrokerConfig({"minibroker.users": 'alice="s3cret'}))
+    assert "s3cret" not in str(refused.value)
+
+
+async def test_credentials_are_written_once_and_again_with_another_password(
+    tmp_path: Path,
+) -> None:
+    async def credentials(users: dict[str, str]) -> dict[str, str]:
+        settings = secured_settings("SASL_PLAINTEXT", users)
+        async with InProcessBroker(tmp_path, settings) as running:
+            return dict(running.broker.cluster.config_of("users", "b%20c"))
+
+    first = await credentials(CONFIGURED_USERS)
+    assert first.keys() == {"SCRAM-SHA-256", "SCRAM-SHA-512"}
+    assert await credentials(CONFIGURED_USERS) == first
+    other = await credentials({**CONFIGURED_USERS, "b c": "other"})
+    assert all(other[mechanism] != first[mechanism] for mechanism in first)
