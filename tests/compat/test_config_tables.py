@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.config.broker import BrokerConfig
-from minibroker.broker.config.broker_keys import BROKER_KEYS
 from minibroker.broker.config.describe import (
     DEFAULT_SOURCE,
     ConfigEntry,
@@ -22,8 +21,8 @@ from minibroker.broker.config.describe import (
     group_entries,
     topic_entries,
 )
-from minibroker.broker.config.documentation import line_of
 from minibroker.broker.config.dynamic import DynamicConfig
+from minibroker.broker.config.keys import BROKER_KEYS, sentence_of
 from minibroker.broker.handlers.describe_configs import TYPE_CODES
 from tests.support.wire import WireClient
 
@@ -154,7 +153,7 @@ def test_every_key_of_kafka_has_documentation_and_none_of_it_is_kafkas(
     kafka_39: KafkaPeer,
 ) -> None:
     for name, config in describe(kafka_39, BROKER, "0").items():
-        line = line_of("broker", name)
+        line = sentence_of("broker", name)
         assert line, name
         assert line not in (config["documentation"] or ""), name
 

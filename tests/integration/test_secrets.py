@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from minibroker.broker.config.broker import BrokerConfig
-from minibroker.broker.config.broker_keys import BROKER_KEYS
+from minibroker.broker.config.keys import BROKER_KEYS
 from minibroker.cli import EXIT_USAGE, main
 from minibroker.kafka.errors import ConfigError, MinibrokerError
 from minibroker.testing import Broker

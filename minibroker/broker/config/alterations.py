@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.broker.config.broker_keys import BROKER_KEYS
-from minibroker.broker.config.definition import PER_BROKER, READ_ONLY, parse_value
+from minibroker.broker.config.keys import BROKER_KEYS, PER_BROKER, READ_ONLY, parse_value
 from minibroker.broker.config.settings import LISTENER_LIMITS, LISTENER_PREFIX
 from minibroker.broker.config.unserved import TLS_STORE_KEYS, check_served
 from minibroker.kafka.errors import ConfigError
@@ -17,8 +16,8 @@ from minibroker.kafka.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from minibroker.broker.config.definition import ConfigKey
     from minibroker.broker.config.dynamic import DynamicConfig
+    from minibroker.broker.config.keys import ConfigKey
 
 SET: Final = 0
 DELETE: Final = 1

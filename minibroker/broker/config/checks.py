@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.config.broker_keys import BROKER_KEYS
-from minibroker.broker.config.definition import ConfigKey, parse_value
+from minibroker.broker.config.keys import BROKER_KEYS, parse_value
 from minibroker.broker.config.settings import LISTENER_LIMITS, LISTENER_PREFIX
 from minibroker.kafka.errors import ConfigError
 
@@ -202,7 +201,7 @@ def _check_connections(config: BrokerValues) -> None:
             name = f"{LISTENER_PREFIX}{listener.name.lower()}.{key}"
             if name in config.originals:
                 row = BROKER_KEYS[key]
-                named = ConfigKey(name, row.type, None, row.allowed, row.importance, "")
+                named = row.renamed(name)
                 parse_value(named, config.originals[name])
     delay = config.integer("connection.failed.authentication.delay.ms")
     if 0 <= config.connections_max_idle_ms <= delay:

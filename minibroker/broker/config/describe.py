@@ -8,17 +8,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.config.broker_keys import BROKER_KEYS
-from minibroker.broker.config.definition import READ_ONLY, default_value, parse_value, to_text
 from minibroker.broker.config.entries import ConfigEntry, Layer
-from minibroker.broker.config.topic_keys import BROKER_SYNONYMS, SYNONYMS, TOPIC_KEYS
-from minibroker.broker.config.unserved import key_name
+from minibroker.broker.config.keys import (
+    BROKER_KEYS,
+    BROKER_SYNONYMS,
+    CLIENT_METRICS_KEYS,
+    GROUP_KEYS,
+    GROUP_SYNONYMS,
+    READ_ONLY,
+    SYNONYMS,
+    TOPIC_KEYS,
+    default_value,
+    parse_value,
+    sentence_of,
+    to_text,
+)
+from minibroker.broker.config.unserved import key_name, note_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from minibroker.broker.config.definition import ConfigKey
     from minibroker.broker.config.dynamic import DynamicConfig
+    from minibroker.broker.config.keys import ConfigKey
 
 TOPIC_SOURCE: Final = 1
 DYNAMIC_BROKER_SOURCE: Final = 2
@@ -114,8 +125,6 @@ def group_entries(
     dynamic: DynamicConfig, overrides: Mapping[str, str], wanted: Iterable[str] | None = None
 ) -> list[ConfigEntry]:
     """Return every setting of a group; where it sets nothing, the broker's."""
-    from minibroker.broker.config.entity_keys import GROUP_KEYS, GROUP_SYNONYMS  # noqa: PLC0415  rare
-
     entries = []
     for name, key in _selected(GROUP_KEYS, {}, wanted):
         assert key is not None
@@ -142,8 +151,6 @@ def client_metrics_entries(
     overrides: Mapping[str, str], wanted: Iterable[str] | None = None
 ) -> list[ConfigEntry]:
     """Return the three settings of a client metrics subscription, set or not."""
-    from minibroker.broker.config.entity_keys import CLIENT_METRICS_KEYS  # noqa: PLC0415  rare
-
     entries = []
     for name, key in _selected(CLIENT_METRICS_KEYS, {}, wanted):
         assert key is not None
@@ -219,11 +226,6 @@ def _unknown(
 
 
 def documentation_of(scope: str, name: str) -> str | None:
-    """Return the line on one key; `scope` is broker, topic, group or client-metrics. Loads the
-    texts.
-    """
-    from minibroker.broker.config.documentation import line_of  # noqa: PLC0415  only when asked for
-    from minibroker.broker.config.unserved import note_on  # noqa: PLC0415  as above
-
-    line = line_of(scope, name)
-    return line if line is None or scope != "broker" else line + note_on(name)
+    """Return the sentence about a key; `scope` is broker, topic, group or client-metrics."""
+    sentence = sentence_of(scope, name)
+    return sentence if sentence is None or scope != "broker" else sentence + note_on(name)

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.config.broker_keys import BROKER_KEYS
-from minibroker.broker.config.definition import default_value, parse_value
+from minibroker.broker.config.keys import BROKER_KEYS, default_value, parse_value
 
 if TYPE_CHECKING:
-    from minibroker.broker.config.definition import Value
+    from minibroker.broker.config.keys import Value
 
 LISTENER_PREFIX: Final = "listener.name."
 LISTENER_LIMITS: Final = ("max.connections", "max.connection.creation.rate")

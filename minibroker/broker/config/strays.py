@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.config.broker_keys import BROKER_KEYS
+from minibroker.broker.config.keys import BROKER_KEYS
 from minibroker.broker.config.settings import LISTENER_PREFIX
 
 if TYPE_CHECKING:

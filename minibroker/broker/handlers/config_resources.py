@@ -18,6 +18,7 @@ from minibroker.broker.cluster.cluster import MIN_INSYNC_REPLICAS
 from minibroker.broker.cluster.features import ELIGIBLE_LEADER_REPLICAS
 from minibroker.broker.cluster.paths import DEFAULT_ENTITY, sanitize
 from minibroker.broker.config.alterations import check_broker_values
+from minibroker.broker.config.keys import CLIENT_METRICS_KEYS
 from minibroker.broker.config.topic import validate_topic_config
 from minibroker.broker.handlers.permissions import REFUSALS
 from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
@@ -166,7 +167,7 @@ def check_values(
         elif resource_type == BROKER:
             check_broker_values(services.dynamic, values, per_broker=bool(resource_name))
         elif resource_type == GROUP:
-            from minibroker.broker.config.entity_keys import validate_group_config  # noqa: PLC0415  rare
+            from minibroker.broker.config.entities import validate_group_config  # noqa: PLC0415  rare
 
             validate_group_config(values, broker)
         else:
@@ -198,8 +199,7 @@ def check_min_insync_replicas(
 
 
 def _check_client_metrics(values: Mapping[str, str]) -> None:
-    from minibroker.broker.config.entity_keys import (  # noqa: PLC0415  rare
-        CLIENT_METRICS_KEYS,
+    from minibroker.broker.config.entities import (  # noqa: PLC0415  rare
         check_push_interval,
         parse_match,
     )

@@ -13,8 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.broker.config.alterations import DELETE, SET, SUBTRACT, Change, apply_changes
-from minibroker.broker.config.broker_keys import BROKER_KEYS
-from minibroker.broker.config.topic_keys import TOPIC_KEYS
+from minibroker.broker.config.keys import BROKER_KEYS, CLIENT_METRICS_KEYS, GROUP_KEYS, TOPIC_KEYS
 from minibroker.broker.handlers.config_resources import (
     BROKER,
     BROKER_LOGGER,
@@ -42,7 +41,7 @@ from minibroker.kafka.protocol.messages.incremental_alter_configs import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
-    from minibroker.broker.config.definition import ConfigKey
+    from minibroker.broker.config.keys import ConfigKey
     from minibroker.broker.handlers.context import RequestContext
 
 
@@ -104,8 +103,6 @@ def _keys_of(kind: int) -> Mapping[str, ConfigKey]:
         return TOPIC_KEYS
     if kind == BROKER:
         return BROKER_KEYS
-    from minibroker.broker.config.entity_keys import CLIENT_METRICS_KEYS, GROUP_KEYS  # noqa: PLC0415  rare
-
     return {**GROUP_KEYS, **CLIENT_METRICS_KEYS}
 
 

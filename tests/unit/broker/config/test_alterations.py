@@ -16,7 +16,7 @@ from minibroker.broker.config.alterations import (
 )
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.dynamic import DynamicConfig
-from minibroker.broker.config.topic_keys import TOPIC_KEYS
+from minibroker.broker.config.keys import TOPIC_KEYS
 from minibroker.kafka.errors import ConfigError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.broker.config.broker_keys import BROKER_KEYS
+from minibroker.broker.config.keys import BROKER_KEYS
 from minibroker.broker.config.listeners import Listener, SecurityProtocol
 from minibroker.broker.config.values import BrokerValues
 from minibroker.kafka.errors import ConfigError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minibroker.broker.config.topic_keys import TOPIC_KEYS
+from minibroker.broker.config.keys import TOPIC_KEYS
 from minibroker.broker.storage.append_rules import AppendRules
 from tests.support.logs import config
 

@@ -12,9 +12,8 @@ import cramjam
 import lz4.frame
 import pytest
 
-from minibroker.broker.config.definition import parse_value
+from minibroker.broker.config.keys import TOPIC_KEYS, parse_value
 from minibroker.broker.config.topic import TopicConfig
-from minibroker.broker.config.topic_keys import TOPIC_KEYS
 from minibroker.broker.storage.append_rules import AppendRules
 from minibroker.broker.storage.validator import validate
 from minibroker.kafka.error_codes import ErrorCode

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from minibroker.broker.config.broker import BrokerConfig
-from minibroker.broker.config.broker_keys import BROKER_KEYS
-from minibroker.broker.config.entity_keys import (
-    GROUP_SYNONYMS,
+from minibroker.broker.config.entities import (
     check_push_interval,
     parse_match,
     validate_group_config,
 )
+from minibroker.broker.config.keys import BROKER_KEYS, GROUP_SYNONYMS
 from minibroker.kafka.errors import ConfigError
 
 

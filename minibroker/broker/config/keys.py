@@ -1,7 +1,11 @@
-"""A configuration key: type, default, range, importance, and the parsing of its text.
+"""The keys of brokers, topics, groups and client metrics subscriptions, and the reading of values.
 
-The tables keep defaults as the text Kafka would print and ranges in a short notation, because a
-start reads some eighty of four hundred keys: a value is parsed when it is asked for.
+`keys.json` has a row for each key: name, type, default, allowed values, importance, how it may be
+altered, and a sentence. Keys that Kafka 4 brought have `since`, so that its server.properties start
+here; they and the keys that Kafka keeps to itself (`hidden`) are described only where they are set.
+`broker` names the broker keys that give the default of a topic's or group's key, with the factor to
+its unit. Defaults are texts as Kafka prints them, and a value is read when somebody asks for it,
+because a start needs some eighty of five hundred keys. Ranges have a short notation:
 
     notation      allowed are
     ""            all values of the type
@@ -14,18 +18,44 @@ start reads some eighty of four hundred keys: a value is parsed when it is asked
     "version"     a Kafka release (`3.9`, `3.9-IV0`, `0.10.2.1`)
     "throttled"   `*`, or `partition:broker` pairs
 
-Source: Kafka ConfigDef (types, trimming, the shape of its complaints).
+Our defaults differ from Kafka's only where one development node needs it:
+
+    key                                         Kafka                 here
+    listeners                                   PLAINTEXT://:9092     PLAINTEXT://127.0.0.1:9092
+    log.dir                                     /tmp/kafka-logs       minibroker-data
+    broker.id, node.id                          -1 (generated)        0
+    group.initial.rebalance.delay.ms            3000                  0
+    offsets.topic.replication.factor            3                     1
+    transaction.state.log.replication.factor    3                     1
+    transaction.state.log.min.isr               2                     1
+    share.coordinator.state.topic.*             3 and 2               1
+
+Ours, under a prefix of our own: `minibroker.advertised.kafka.version` (the release that ApiVersions
+pretends to be), `minibroker.cluster.id` (the id of a cluster that has none yet: the one that
+`kafka-storage format` is told), `minibroker.log.cleaner.idle.ms` (how soon a quiet compacted log is
+cleaned), `minibroker.log.sync.interval.ms` (how soon an append is synced, so that a start checks
+little) and `minibroker.users` (names and passwords for SASL). Without it, as Kafka's
+StorageTool names them: `transaction.version`, `group.version` and
+`eligible.leader.replicas.version`, levels of features in a new cluster. Named as properties of Java
+that Kafka reads: `java.security.auth.login.config`, `java.security.krb5.conf` and
+`org.apache.kafka.sasl.oauthbearer.allowed.urls`.
+
+Source: Kafka 3.9 and 4.4: ConfigDef (types, trimming, the shape of its complaints), KafkaConfig,
+LogConfig, ServerTopicConfigSynonyms, DynamicBrokerConfig, GroupConfig, ClientMetricsConfigs.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+import json
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_numbers import double_to_text, parse_double, parse_integer, trim
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 READ_ONLY: Final = "read-only"
 PER_BROKER: Final = "per-broker"
@@ -36,45 +66,100 @@ _LIST_SPACE: Final = " \t\n\x0b\f\r"
 """Space around the commas of a list: `\\s` of Java's patterns."""
 
 Value: TypeAlias = "bool | int | float | str | list[str] | None"
-ShortRow: TypeAlias = "tuple[str, str, str | None, str]"
-Row: TypeAlias = (
-    "tuple[str, str, str | None, str, str, str] | tuple[str, str, str | None, str, str, str, bool]"
-)
 
 
 class ConfigKey:
-    """One key. A plain class: four hundred of them are made at every start."""
+    """One key, constant after construction. A start makes some five hundred of them."""
 
     __slots__ = ("allowed", "default", "importance", "is_hidden", "name", "type", "update_mode")
 
-    def __init__(  # noqa: PLR0917  the columns of the tables
-        self,
-        name: str,
-        type: str,  # noqa: A002  Kafka's word for it
-        default: str | None,
-        allowed: str,
-        importance: str,
-        update_mode: str,
-        is_hidden: bool = False,
-    ) -> None:
-        self.name = name
-        self.type = type
-        self.default = default
+    def __init__(self, row: Mapping[str, Any]) -> None:
+        """Take a row of `keys.json`."""
+        self.name: str = row["name"]
+        self.type: str = row["type"]
+        self.default: str | None = row.get("default")
         """Text as Kafka prints it; None where Kafka has no value."""
-        self.allowed = allowed
-        self.importance = importance
-        self.update_mode = update_mode
-        self.is_hidden = is_hidden
-        """Accepted, but described only where it is set (Kafka's internal keys, what 4.x added)."""
+        self.allowed: str = row.get("allowed", "")
+        self.importance: str = row["importance"]
+        self.update_mode: str = row.get("update", CLUSTER_WIDE)
+        self.is_hidden = "hidden" in row or "since" in row
+        """Accepted, but described only where it is set."""
 
     @property
     def is_sensitive(self) -> bool:
         return self.type == "password"
 
+    def renamed(self, name: str) -> ConfigKey:
+        """Return a key of the same type and limits, as a listener's prefix makes it."""
+        row = {"name": name, "type": self.type, "allowed": self.allowed}
+        return ConfigKey({**row, "importance": self.importance})
 
-def key_table(*tables: Iterable[Row]) -> dict[str, ConfigKey]:
-    """Return name → key for the rows of one or more tables, in the order of the tables."""
-    return {row[0]: ConfigKey(*row) for table in tables for row in table}
+
+def _load() -> dict[str, list[dict[str, Any]]]:
+    """Return scope → rows of `keys.json`."""
+    scopes: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_bytes())
+    scopes["broker"] = [row for group in scopes["broker"].values() for row in group]
+    return scopes
+
+
+def _table(rows: Iterable[Mapping[str, Any]]) -> dict[str, ConfigKey]:
+    """Return name → key, in the order of the rows."""
+    return {row["name"]: ConfigKey(row) for row in rows}
+
+
+_SCOPES: Final = _load()
+BROKER_KEYS: Final = _table(_SCOPES["broker"])
+TOPIC_KEYS: Final = _table(_SCOPES["topic"])
+GROUP_KEYS: Final = _table(_SCOPES["group"])
+CLIENT_METRICS_KEYS: Final = _table(_SCOPES["client-metrics"])
+
+SYNONYMS: Final[dict[str, tuple[tuple[str, int], ...]]] = {
+    row["name"]: tuple(row["broker"].items()) for row in _SCOPES["topic"] if "broker" in row
+}
+"""Topic key → broker keys that give its default, the strongest first, each with the factor to the
+topic key's unit. A key without an entry has no default of the broker.
+"""
+BROKER_SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
+    row["name"]: tuple(row["units"]) for row in _SCOPES["broker"] if "units" in row
+}
+"""Broker key → all keys of this setting in their units, the strongest first."""
+GROUP_SYNONYMS: Final[dict[str, str]] = {
+    row["name"]: next(iter(row["broker"])) for row in _SCOPES["group"] if "broker" in row
+}
+"""Group key → broker key that gives its default."""
+FEATURE_KEYS: Final = (
+    "transaction.version",
+    "group.version",
+    "eligible.leader.replicas.version",
+)
+"""Levels of features in a cluster where they were never changed (Kafka: set at formatting)."""
+del _SCOPES
+
+
+@cache
+def _sentences() -> dict[tuple[str, str], str]:
+    """Return (scope, key) → sentence."""
+    return {
+        (scope, row["name"]): row["doc"]
+        for scope, rows in _load().items()
+        for row in rows
+        if "doc" in row
+    }
+
+
+def sentence_of(scope: str, name: str) -> str | None:
+    """Return the sentence about one key of one scope, None for an unknown key.
+
+    A topic's or group's key without a sentence of its own has that of the broker key that gives its
+    default. The file is read again at the first request for a sentence.
+    """
+    sentences = _sentences()
+    sentence = sentences.get((scope, name))
+    if sentence is None and scope == "topic" and name in SYNONYMS:
+        sentence = sentences.get(("broker", SYNONYMS[name][0][0]))
+    if sentence is None and scope == "group":
+        sentence = sentences.get(("broker", f"group.{name}"))
+    return sentence
 
 
 def invalid(name: str, value: object, why: str) -> ConfigError:

@@ -1,4 +1,4 @@
-"""Keys of groups and of client metrics subscriptions: only ever set at run time.
+"""Checks of the settings of groups and of client metrics subscriptions, which are set at run time.
 
 A group's value stands over the broker key that limits or supplies it (`GROUP_SYNONYMS`); a
 subscription stands alone. Loaded when a request asks for either.
@@ -11,61 +11,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.config.definition import key_table, parse_value
+from minibroker.broker.config.keys import (
+    CLIENT_METRICS_KEYS,
+    GROUP_KEYS,
+    GROUP_SYNONYMS,
+    parse_value,
+)
 from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minibroker.broker.config.broker import BrokerConfig
-    from minibroker.broker.config.definition import ConfigKey, Row, Value
+    from minibroker.broker.config.keys import Value
 
-_GROUP_ROWS: Final[tuple[Row, ...]] = (
-    ("consumer.session.timeout.ms", "int", "45000", "1..", "medium", "cluster-wide"),
-    ("consumer.heartbeat.interval.ms", "int", "5000", "1..", "medium", "cluster-wide"),
-    ("consumer.assignment.interval.ms", "int", "1000", "0..", "medium", "cluster-wide"),
-    ("share.session.timeout.ms", "int", "45000", "1..", "medium", "cluster-wide"),
-    ("share.heartbeat.interval.ms", "int", "5000", "1..", "medium", "cluster-wide"),
-    ("share.record.lock.duration.ms", "int", "30000", "1000..", "medium", "cluster-wide"),
-    ("share.delivery.count.limit", "int", "5", "2..", "medium", "cluster-wide"),
-    ("share.partition.max.record.locks", "int", "2000", "100..", "medium", "cluster-wide"),
-    ("share.auto.offset.reset", "string", "latest", "", "medium", "cluster-wide"),
-    (
-        "share.isolation.level",
-        "string",
-        "read_uncommitted",
-        "read_committed|read_uncommitted",
-        "medium",
-        "cluster-wide",
-    ),
-    ("share.renew.acknowledge.enable", "boolean", "true", "", "medium", "cluster-wide"),
-    ("share.assignment.interval.ms", "int", "1000", "0..", "medium", "cluster-wide"),
-    ("streams.session.timeout.ms", "int", "45000", "1..", "medium", "cluster-wide"),
-    ("streams.heartbeat.interval.ms", "int", "5000", "1..", "medium", "cluster-wide"),
-    ("streams.num.standby.replicas", "int", "0", "0..", "medium", "cluster-wide"),
-    ("streams.initial.rebalance.delay.ms", "int", "3000", "0..", "medium", "cluster-wide"),
-    ("streams.assignment.interval.ms", "int", "1000", "0..", "medium", "cluster-wide"),
-    ("streams.rack.aware.assignment.tags", "list", "", "", "low", "cluster-wide"),
-    ("streams.assignor.name", "string", None, "", "medium", "cluster-wide"),
-    ("errors.deadletterqueue.topic.name", "string", "", "", "medium", "cluster-wide"),
-    ("errors.deadletterqueue.copy.record.enable", "boolean", "false", "", "medium", "cluster-wide"),
-)
-GROUP_KEYS: Final[dict[str, ConfigKey]] = key_table(_GROUP_ROWS)
-
-_NO_SYNONYM: Final = frozenset(
-    {
-        "share.auto.offset.reset",
-        "share.isolation.level",
-        "share.renew.acknowledge.enable",
-        "errors.deadletterqueue.topic.name",
-        "errors.deadletterqueue.copy.record.enable",
-    }
-)
-GROUP_SYNONYMS: Final[dict[str, str]] = {
-    name: f"group.{name}" for name in GROUP_KEYS if name not in _NO_SYNONYM
-} | {"streams.assignor.name": "group.streams.assignors"}
-
-# Group key → broker keys of its least and greatest value.
 _LIMITS: Final = {
     f"{kind}.{name}": (f"group.{kind}.min.{name}", f"group.{kind}.max.{name}")
     for kind in ("consumer", "share", "streams")
@@ -84,14 +43,8 @@ _LIMITS: Final = {
         "group.share.max.partition.max.record.locks",
     ),
 }
+"""Group key → broker keys of its least and greatest value."""
 
-CLIENT_METRICS_KEYS: Final[dict[str, ConfigKey]] = key_table(
-    (
-        ("metrics", "list", "", "", "medium", "cluster-wide"),
-        ("interval.ms", "int", "300000", "", "medium", "cluster-wide"),
-        ("match", "list", "", "", "medium", "cluster-wide"),
-    )
-)
 _MATCH_PARAMETERS: Final = frozenset(
     {
         "client_instance_id",

@@ -1,1 +1,0 @@
-"""Kafka's broker keys by subject, one table each; `broker_keys` puts them together."""
