@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.paths import DEFAULT_ENTITY
+from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.broker.config.dynamic import is_password
 from minibroker.broker.server.host_names import HostNames
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from minibroker.broker.security.stored_passwords import StoredPasswords
 
 
-class ConfigFollower:
+class ConfigFollower(ClusterListener):
     """Carries configurations from the cluster's image into `DynamicConfig` and the quotas. The loop
     owns it.
     """
@@ -47,17 +48,8 @@ class ConfigFollower:
     def on_topic_created(self, topic: TopicImage) -> None:
         self._dynamic.set_topic(topic.name, self._cluster.config_of("topics", topic.name))
 
-    def on_topic_missing(self, topic: TopicImage) -> None:
-        """Do nothing: its logs stay, and so does their configuration until it comes back."""
-
     def on_topic_deleted(self, topic: TopicImage, _evidence: DeletionEvidence) -> None:
         self._dynamic.set_topic(topic.name, {})
-
-    def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
-        """Do nothing: the new partitions use the topic's configuration."""
-
-    def on_leadership(self, topic: TopicImage, partition: int) -> None:
-        """Do nothing: a configuration does not depend on leaders."""
 
     def on_config_changed(self, entity_type: str, entity_name: str) -> None:
         config = self._cluster.config_of(entity_type, entity_name)

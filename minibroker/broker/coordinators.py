@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.image import INTERNAL_TOPICS
 from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from minibroker.broker.cluster.updates import ClusterListener
 
 if TYPE_CHECKING:
     from minibroker.broker.cluster.cluster import Cluster
     from minibroker.broker.cluster.image import TopicImage
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.config.dynamic import DynamicConfig
-    from minibroker.broker.evidence import DeletionEvidence
     from minibroker.broker.groups.coordinator import GroupCoordinator
     from minibroker.broker.partitions.manager import PartitionManager
     from minibroker.broker.peers.client import PeerClient
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from minibroker.clock import Clock
 
 
-class Coordinators:
+class Coordinators(ClusterListener):
     """Makes the coordinators and follows the cluster's changes for them. The loop owns it."""
 
     __slots__ = (
@@ -135,7 +135,7 @@ class Coordinators:
         if self._partitions.of_topic(TRANSACTIONS_TOPIC):
             _ = self.transactions
 
-    # Changes of the cluster (`cluster.updates.ClusterListener`).
+    # Changes of the cluster (`ClusterListener`).
 
     def on_topic_created(self, topic: TopicImage) -> None:
         """Resume the coordinator if this is its topic."""
@@ -149,15 +149,6 @@ class Coordinators:
     def on_leadership(self, topic: TopicImage, partition: int) -> None:
         """Resume the coordinators, like `on_topic_created`."""
         self.on_topic_created(topic)
-
-    def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
-        """Do nothing: a coordinator that was made stays."""
-
-    def on_topic_missing(self, topic: TopicImage) -> None:
-        """Do nothing, like `on_topic_deleted`."""
-
-    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """Do nothing: no configuration matters here."""
 
     def release_waiting(self) -> None:
         """Answer the members that wait for others, because the broker stops."""

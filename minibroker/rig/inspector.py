@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
+from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.broker.partitions.partition import ACKS_ALL, LOG_END, READ_UNCOMMITTED
 from minibroker.broker.security.acls import (
     Acl,
@@ -32,9 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from minibroker.broker.app import Broker
-    from minibroker.broker.cluster.image import TopicImage
     from minibroker.broker.config.options import TopicToCreate
-    from minibroker.broker.evidence import DeletionEvidence
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.security.authorizer import Authorizer
     from minibroker.kafka.records.record import Header
@@ -58,35 +57,18 @@ class _Claim:
         self.log_start_offset = -1
 
 
-class _Progress:
+class _Progress(ClusterListener):
     """Wakes a wait when partitions grow or topics appear; a `Waiter` and a listener."""
 
     def __init__(self) -> None:
         self.event = asyncio.Event()
 
-    def on_progress(self) -> None:
+    def _wake(self, *_change: Any, **_names: Any) -> None:
         self.event.set()
 
-    def complete(self) -> None:
-        self.event.set()
-
-    def on_topic_created(self, topic: TopicImage) -> None:
-        self.event.set()
-
-    def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
-        self.event.set()
-
-    def on_topic_missing(self, topic: TopicImage) -> None:
-        self.event.set()
-
-    def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
-        self.event.set()
-
-    def on_leadership(self, topic: TopicImage, partition: int) -> None:
-        self.event.set()  # it may have come to this broker
-
-    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """Do nothing: a configuration makes no records."""
+    on_progress = complete = _wake
+    on_topic_created = on_topic_deleted = on_topic_missing = _wake
+    on_partitions_added = on_leadership = _wake
 
 
 class Inspector:

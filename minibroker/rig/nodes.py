@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.cluster.image import NO_CONTROLLER, NO_LEADER
+from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from minibroker.broker.cluster.cluster import Cluster as Metadata
-    from minibroker.broker.cluster.image import PartitionImage, TopicImage
-    from minibroker.broker.evidence import DeletionEvidence
+    from minibroker.broker.cluster.image import PartitionImage
     from minibroker.broker.security.acls import Acl
     from minibroker.rig.inspector import Inspector
     from minibroker.rig.node import Node
@@ -253,8 +253,8 @@ def _partition(cluster: Metadata, topic: str, index: int) -> PartitionImage:
     return found.partitions[index]
 
 
-class _Changes:
-    """Hears of metadata changes of all brokers (`cluster.updates.ClusterListener`)."""
+class _Changes(ClusterListener):
+    """Hears of metadata changes of all brokers."""
 
     def __init__(self) -> None:
         self._waiting: list[asyncio.Future[None]] = []
@@ -271,31 +271,12 @@ class _Changes:
         self._waiting.append(future)
         await future
 
-    def _tell(self) -> None:
+    def _tell(self, *_change: Any, **_names: Any) -> None:
+        """Tell who waits."""
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if not future.done():
                 future.set_result(None)
 
-    def on_topic_created(self, topic: TopicImage) -> None:
-        """Tell who waits."""
-        self._tell()
-
-    def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
-        """Tell who waits."""
-        self._tell()
-
-    def on_topic_missing(self, topic: TopicImage) -> None:
-        """Tell who waits."""
-        self._tell()
-
-    def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
-        """Tell who waits."""
-        self._tell()
-
-    def on_leadership(self, topic: TopicImage, partition: int) -> None:
-        """Tell who waits."""
-        self._tell()
-
-    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """Ignore it: nobody waits for a setting."""
+    on_topic_created = on_topic_deleted = on_topic_missing = _tell
+    on_partitions_added = on_leadership = _tell

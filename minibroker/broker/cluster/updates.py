@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.cluster.broker_lists import NO_BROKERS, BrokerLists
 from minibroker.broker.cluster.failed_replicas import FailedReplicas
@@ -52,11 +52,15 @@ class SentState(NamedTuple):
     offline: list[int] | None = None
 
 
-class ClusterListener(Protocol):
-    """Told of changes after they are in the image; on the loop; must not block nor await."""
+class ClusterListener:
+    """Hears of changes after they are in the image; on the loop; must not block nor await. What a
+    listener does not override it ignores.
+    """
+
+    __slots__ = ()
 
     def on_topic_created(self, topic: TopicImage) -> None:
-        """Hear that a topic appeared; at start, once for every topic found."""
+        """Hear that a topic appeared; at start, once for every topic that is there."""
 
     def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
         """Hear that a topic is deleted; its name may come back with another id."""

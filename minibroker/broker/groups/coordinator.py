@@ -16,6 +16,7 @@ import logging
 from typing import TYPE_CHECKING, Final, cast
 
 from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
+from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.broker.groups.classic.group import ClassicGroup
 from minibroker.broker.groups.group import CLASSIC, CONSUMER
 from minibroker.broker.groups.members import Surroundings, make_members
@@ -47,7 +48,7 @@ logger = logging.getLogger(__name__)
 MINUTE_MS: Final = 60_000
 
 
-class GroupCoordinator:
+class GroupCoordinator(ClusterListener):
     """Belongs to the loop's thread."""
 
     __slots__ = (
@@ -268,18 +269,3 @@ class GroupCoordinator:
             logger.info(
                 "%d committed offsets of topic %s are deleted: %s", count, topic.name, evidence
             )
-
-    def on_topic_missing(self, topic: TopicImage) -> None:
-        """Do nothing. What was committed for the topic stays: it may come back."""
-
-    def on_topic_created(self, topic: TopicImage) -> None:
-        """Do nothing: nothing is committed for it yet."""
-
-    def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
-        """Do nothing: nothing is committed for the new partitions yet."""
-
-    def on_leadership(self, topic: TopicImage, partition: int) -> None:
-        """Do nothing: committed offsets do not depend on the leader of their topic."""
-
-    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """Do nothing: the settings of groups are fixed at start."""

@@ -25,6 +25,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from minibroker.broker.cluster.internal_topics import new_topic
+from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.broker.partitions.cold_reads import ROUNDS_MAX, ColdError
 from minibroker.broker.partitions.journal_partition import (
     JournalPartition,
@@ -90,7 +91,7 @@ class JournalListener(Protocol):
         """
 
 
-class Journal:
+class Journal(ClusterListener):
     """One internal topic; belongs to the loop's thread."""
 
     __slots__ = (
@@ -346,7 +347,7 @@ class Journal:
         """Write what was staged since the last `flush`; its entries are told, no answer waits."""
         self._manager.commit_told()
 
-    # Changes of the cluster (`cluster.updates.ClusterListener`).
+    # Changes of the cluster (`ClusterListener`).
 
     def on_topic_created(self, topic: TopicImage) -> None:
         """Load the partitions of the journal's topic that this broker leads."""
@@ -376,9 +377,6 @@ class Journal:
         if topic.name == self.topic:
             for index in list(self._partitions):
                 self._unload(index)
-
-    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """Do nothing: the logs follow their configuration by themselves."""
 
     def _follow(self, index: int) -> None:
         led = self._manager.find(self.topic, index)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.image import NO_LEADER
+from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.broker.evidence import moved_replica
 from minibroker.broker.partitions.append_queue import AppendQueue, run_now, run_now_of
 from minibroker.broker.partitions.checking import Checker
@@ -111,7 +112,7 @@ def _following(partition: Partition) -> Follower:
     raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{partition} is no follower: {role}")
 
 
-class PartitionManager:
+class PartitionManager(ClusterListener):
     """Topic name and index → partition; the queue of their appends. Owned by the loop."""
 
     __slots__ = (
@@ -535,9 +536,6 @@ class PartitionManager:
     def on_leadership(self, topic: TopicImage, index: int) -> None:
         """Follow leader, epoch or in-sync replicas of one partition."""
         self._follow_image(topic, index)
-
-    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """Do nothing: configurations come resolved, as `on_topic_config`."""
 
     def on_topic_config(self, topic: str | None) -> None:
         """Give the logs of a topic (None: of every topic) its changed configuration at once."""

@@ -16,6 +16,7 @@ import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.cluster.image import NO_LEADER, PartitionImage
+from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.broker.peers.client import PeerClient
 from minibroker.broker.replication.control_requests import Address, Stop
 from minibroker.broker.replication.outbox import Outbox
@@ -57,8 +58,8 @@ class _Recipient(NamedTuple):
     """False for a minibroker of this process: it gets deletions alone, and follows the tree."""
 
 
-class Outboxes:
-    """A `ClusterListener`. Owned by the loop."""
+class Outboxes(ClusterListener):
+    """Owned by the loop."""
 
     __slots__ = (
         "_cluster",
@@ -276,9 +277,6 @@ class Outboxes:
         """Forget the topic: if it comes back it is sent as a new one."""
         self._sent_states.pop(topic.name, None)
         self._copied_topics.discard(topic.name)
-
-    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """Do nothing: brokers read configurations from the tree."""
 
     def delete(self, broker_id: int, topic: TopicImage) -> asyncio.Future[bool] | None:
         """Have a broker delete its replicas of a topic; return the future of whether it did.

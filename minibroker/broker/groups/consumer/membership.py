@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from minibroker.broker.cluster.paths import sanitize
+from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.broker.groups.consumer.classic_members import (
     on_classic_heartbeat,
     on_classic_leave,
@@ -116,7 +117,7 @@ def _nothing() -> None:
     """Do nothing: nobody waits."""
 
 
-class ConsumerMembership:
+class ConsumerMembership(ClusterListener):
     """All consumer groups that are coordinated here; belongs to the loop's thread."""
 
     __slots__ = (
@@ -309,12 +310,6 @@ class ConsumerMembership:
     def on_partitions_added(self, topic: TopicImage, old_count: int) -> None:
         """Note it: groups assign the new partitions with their next heartbeat."""
         self.topics.note_changed()
-
-    def on_leadership(self, topic: TopicImage, partition: int) -> None:
-        """Do nothing: an assignment does not depend on leaders."""
-
-    def on_config_changed(self, entity_type: str, entity_name: str) -> None:
-        """Do nothing: the settings of a group are read with every request."""
 
     # Steps and what they ask for.
 
