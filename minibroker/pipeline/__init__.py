@@ -4,32 +4,38 @@
 
 Stands apart from the broker: it talks to one over Kafka's protocol like any client, so it works
 against any Kafka. Needs the extra `minibroker[pipeline]` and Java 17 or newer. The functions are
-loaded when they are first named, since PySpark takes a second to import.
+made when they are first named, since PySpark takes a second to import.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.api import archive, compare, copy, inspect, replay, rollup
+    from collections.abc import Callable
+
     from minibroker.pipeline.errors import PipelineError
+    from minibroker.pipeline.spark.outcome import Outcome
+    from minibroker.pipeline.verbs.compare.facts import Comparison
+    from minibroker.pipeline.verbs.inspect.facts import Inspection
+
+    archive: Callable[..., Outcome]
+    compare: Callable[..., Comparison]
+    copy: Callable[..., Outcome]
+    inspect: Callable[..., Inspection]
+    replay: Callable[..., Outcome]
+    rollup: Callable[..., Outcome]
 
 __all__ = ["PipelineError", "archive", "compare", "copy", "inspect", "replay", "rollup"]
 
-_HOMES: Final = {
-    "PipelineError": "minibroker.pipeline.errors",
-    "archive": "minibroker.pipeline.api",
-    "compare": "minibroker.pipeline.api",
-    "copy": "minibroker.pipeline.api",
-    "inspect": "minibroker.pipeline.api",
-    "replay": "minibroker.pipeline.api",
-    "rollup": "minibroker.pipeline.api",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    if name == "PipelineError":
+        from minibroker.pipeline.errors import PipelineError  # noqa: PLC0415
+
+        return PipelineError
+    from minibroker.pipeline.api import function_of  # noqa: PLC0415
+
+    return globals().setdefault(name, function_of(name))

@@ -10,26 +10,19 @@ from __future__ import annotations
 
 import inspect as signatures
 import textwrap
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.pipeline.options.declaration import InPython, built, option_of, options_of, plan_of
 from minibroker.pipeline.options.help_text import argument_lines
 from minibroker.pipeline.options.kinds import near
 from minibroker.pipeline.options.shared import Engine
 from minibroker.pipeline.spark import launch
-from minibroker.pipeline.verbs.compare import job as comparing
-from minibroker.pipeline.verbs.inspect import job as inspecting
 from minibroker.pipeline.verbs.table import VERBS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from minibroker.pipeline.options.declaration import PlanField, Verb
-    from minibroker.pipeline.spark.outcome import Outcome
-    from minibroker.pipeline.verbs.compare.facts import Comparison
-    from minibroker.pipeline.verbs.inspect.facts import Inspection
-
-    Function = TypeVar("Function", bound=Callable[..., Any])
 
 _SESSION: Final = {
     "spark": "a SparkSession to run in, which is not stopped; without it one is made and stopped",
@@ -58,12 +51,10 @@ def _keywords(verb: Verb) -> dict[str, PlanField]:
 
 def _more(verb: Verb) -> Mapping[str, str]:
     """Return the arguments that only Python has, with their texts."""
-    return {**(_SESSION if verb.engine else {}), **(_REPORTS if verb.job else {})}
+    return {**(_SESSION if verb.engine else {}), **(_REPORTS if verb.reports_batches else {})}
 
 
-def _declared(function: Function) -> Function:
-    """Give a function the signature of its verb, and the texts of its arguments."""
-    verb = VERBS[function.__name__]
+def _declared(verb: Verb, function: Callable[..., Any]) -> Callable[..., Any]:
     keywords, more = _keywords(verb), _more(verb)
     parameters = [
         signatures.Parameter(
@@ -89,70 +80,34 @@ def _declared(function: Function) -> Function:
         textwrap.fill(line, 100, initial_indent=" " * 8, subsequent_indent=" " * 12)
         for line in lines
     )
-    function.__doc__ = f"{(function.__doc__ or '').rstrip()}\n\n    Args:\n{told}\n"
+    text = verb.function.replace("\n", "\n    ").replace("    \n", "\n")
+    function.__doc__ = f"{text}\n\n    Args:\n{told}\n"
     return function
 
 
-@_declared
-def archive(*first: Any, **options: Any) -> Outcome:
-    """Copy topics into files, each record exactly once; the next call goes on from there."""
-    return _run("archive", first, options)
+def function_of(name: str) -> Callable[..., Any]:
+    """Return the function of a verb, with its signature and the texts of its arguments."""
+    verb = VERBS[name]
+
+    def function(*first: Any, **options: Any) -> Any:
+        call = _called(verb, first, options)
+        if verb.reports_batches:
+            return launch.run(verb, call.plan, call.engine, **call.more)
+        return launch.answer(verb, call.plan, call.engine, **call.more)
+
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "minibroker.pipeline"
+    return _declared(verb, function)
 
 
-@_declared
-def replay(*first: Any, **options: Any) -> Outcome:
-    """Copy archived records into a topic, each exactly once, a partition's in their order."""
-    return _run("replay", first, options)
-
-
-@_declared
-def copy(*first: Any, **options: Any) -> Outcome:
-    """Copy topics into topics of this or another cluster, each record exactly once."""
-    return _run("copy", first, options)
-
-
-@_declared
-def rollup(*first: Any, **options: Any) -> Outcome:
-    """Aggregate JSON values over windows of time; each final window is written once.
-
-    Windows that are open at the end are written into a directory as provisional rows, which the
-    next call replaces; into a topic, and with `follow`, only final ones are written.
-    """
-    return _run("rollup", first, options)
-
-
-@_declared
-def inspect(*first: Any, **options: Any) -> Inspection:
-    """Look at topics: how much, how large, how spread, in what order, who is behind."""
-    call = _called("inspect", first, options)
-    inspecting.check(launch.placed(call.plan, call.engine, call.more.get("spark")))
-    with launch.started(call.engine, **call.more) as session:
-        return inspecting.run(session, call.plan)
-
-
-@_declared
-def compare(*first: Any, **options: Any) -> Comparison:
-    """Compare two topics, or a topic and its archive, record by record."""
-    call = _called("compare", first, options)
-    comparing.check(launch.placed(call.plan, call.engine, call.more.get("spark")))
-    with launch.started(call.engine, **call.more) as session:
-        return comparing.run(session, call.plan)
-
-
-def _run(name: str, first: tuple[Any, ...], options: Mapping[str, Any]) -> Outcome:
-    call = _called(name, first, options)
-    return launch.run(call.plan, call.engine, **call.more)
-
-
-def _called(name: str, first: tuple[Any, ...], options: Mapping[str, Any]) -> Order:
+def _called(verb: Verb, first: tuple[Any, ...], options: Mapping[str, Any]) -> Order:
     """Return what a call asks for.
 
     Raises:
         PipelineError: a value that cannot be, alone or beside the others.
         TypeError: an argument that the function does not have.
     """
-    verb = VERBS[name]
-    keywords, more = _keywords(verb), _more(verb)
+    name, keywords, more = verb.name, _keywords(verb), _more(verb)
     for word in options:
         if word not in keywords and word not in more:
             raise TypeError(f"{name}() has no argument {word!r}{near(word, [*keywords, *more])}")

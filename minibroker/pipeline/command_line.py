@@ -1,8 +1,8 @@
 """`minibroker pipeline VERB …`: words in, exit code out.
 
-    words ─► cli.parser ─► plan ─► commands/<kind> ─► jobs/<verb>, progress, one last sentence
-                               ├──► --dry-run: preview
-                               └──► else, before that: commands/starting
+    words ─► cli.parser ─► plan ─► VERB.command ─► VERB.job, progress, one last sentence
+                             ├──► --dry-run: cli.dry_run
+                             └──► else, before that: cli.starting
 
 Help and wrong usage need no Spark: a command's modules are imported when it runs.
 """
@@ -85,12 +85,11 @@ def check_installed() -> None:
 
 
 def _run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
-    plan, engine = arguments.plan, arguments.engine
     if arguments.dry_run:
-        from minibroker.pipeline.preview import preview  # noqa: PLC0415  asks the broker
+        from minibroker.pipeline.cli.dry_run import preview  # noqa: PLC0415  asks the broker
 
-        out.write("\n".join(preview(plan, engine)) + "\n")
+        out.write("\n".join(preview(arguments)) + "\n")
         return EXIT_OK
     announce(arguments, out, errors)
     command = importlib.import_module(arguments.verb.command)
-    return int(command.run(plan, engine, out, errors))
+    return int(command.run(arguments, out, errors))

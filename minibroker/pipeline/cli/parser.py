@@ -179,7 +179,11 @@ def _usage(verb: Verb) -> str:
 
 
 def _epilog(verb: Verb) -> str:
-    paragraphs = [*verb.notes.strip().split("\n\n"), *([_ENDS] if verb.job else []), _EXITS]
+    paragraphs = [
+        *verb.notes.strip().split("\n\n"),
+        *([_ENDS] if verb.reports_batches else []),
+        _EXITS,
+    ]
     text = "\n\n".join(
         textwrap.fill(" ".join(paragraph.split()), _COLUMNS, break_on_hyphens=False)
         for paragraph in paragraphs

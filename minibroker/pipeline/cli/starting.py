@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TextIO
 
 from minibroker.pipeline.options.declaration import given_lines, option_of, options_of
 from minibroker.pipeline.spark.progress import Note
-from minibroker.pipeline.verbs.inspect.plan import InspectPlan
 
 if TYPE_CHECKING:
     from minibroker.pipeline.cli.parser import Arguments
@@ -25,11 +24,11 @@ def announce(arguments: Arguments, out: TextIO, errors: TextIO) -> None:
     if arguments.verb.engine is None:
         return
     note = starting(arguments)
-    if arguments.verb.job and not out.isatty():
+    if arguments.verb.reports_batches and not out.isatty():
         out.write(json.dumps(note.fields) + "\n")
         out.flush()
         return
-    stream = out if arguments.verb.job else errors
+    stream = out if arguments.verb.reports_batches else errors
     stream.write(f"{note.sentence}\n")
     stream.flush()
 
@@ -45,7 +44,7 @@ def starting(arguments: Arguments) -> Note:
     options = [*places, *given_lines(plan)]
     command, spark = " ".join([verb.name, *options]), f"starting Spark ({master})"
     fields = {"starting": verb.name, "options": options, "master": master}
-    if isinstance(plan, InspectPlan) and plan.log_dir is not None:
+    brokers = verb.brokers(plan)
+    if brokers is None:
         return Note(f"{command}: {spark}", fields)
-    brokers = plan.kafka.bootstrap
     return Note(f"{command}: asking {brokers}, then {spark}", {**fields, "brokers": brokers})

@@ -8,44 +8,40 @@ from typing import TYPE_CHECKING, TextIO
 from minibroker.pipeline.cli.exits import EXIT_INTERRUPTED, EXIT_OK
 from minibroker.pipeline.cli.interrupting import ctrl_c_sets, when_set
 from minibroker.pipeline.spark import launch
-from minibroker.pipeline.spark.progress import (
-    JsonProgress,
-    TerminalProgress,
-    last_sentence,
-    windows_note,
-)
+from minibroker.pipeline.spark.progress import JsonProgress, TerminalProgress, last_sentence
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.options.shared import Engine
-    from minibroker.pipeline.verbs.table import StreamPlan
+    from minibroker.pipeline.cli.parser import Arguments
+    from minibroker.pipeline.spark.outcome import Outcome
+    from minibroker.pipeline.spark.progress import Note
 
 
-def run(plan: StreamPlan, engine: Engine, out: TextIO, errors: TextIO) -> int:
+def run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
     """Run the job, report its batches to `out`, and return the exit code."""
     stop = threading.Event()
-    return (
-        _for_a_person(plan, engine, out, stop)
-        if out.isatty()
-        else _for_a_script(plan, engine, out, stop)
-    )
-
-
-def _for_a_script(plan: StreamPlan, engine: Engine, out: TextIO, stop: threading.Event) -> int:
-    lines = JsonProgress(out)
-    with ctrl_c_sets(stop):
-        outcome = launch.run(
-            plan, engine, progress=lines, note=lines.note, stop=stop, is_quiet=True
-        )
-    if windows := windows_note(plan, outcome):
-        lines.note(windows)
+    show = _for_a_person if out.isatty() else _for_a_script
+    show(arguments, out, stop)
     return EXIT_INTERRUPTED if stop.is_set() else EXIT_OK
 
 
-def _for_a_person(plan: StreamPlan, engine: Engine, out: TextIO, stop: threading.Event) -> int:
+def _for_a_script(arguments: Arguments, out: TextIO, stop: threading.Event) -> None:
+    verb, plan, engine, _ = arguments
+    lines = JsonProgress(out)
+    with ctrl_c_sets(stop):
+        outcome = launch.run(
+            verb, plan, engine, progress=lines, note=lines.note, stop=stop, is_quiet=True
+        )
+    if (note := _note_of(arguments, outcome)) is not None:
+        lines.note(note)
+
+
+def _for_a_person(arguments: Arguments, out: TextIO, stop: threading.Event) -> None:
+    verb, plan, engine, _ = arguments
     line = TerminalProgress(out)
     try:
         with ctrl_c_sets(stop), when_set(stop, lambda: line.show("ending with this batch")):
             outcome = launch.run(
+                verb,
                 plan,
                 engine,
                 progress=line,
@@ -56,7 +52,13 @@ def _for_a_person(plan: StreamPlan, engine: Engine, out: TextIO, stop: threading
             )
     finally:
         line.close()
-    out.write(f"{last_sentence(plan, outcome)}\n")
-    if windows := windows_note(plan, outcome):
-        line.note(windows)
-    return EXIT_INTERRUPTED if stop.is_set() else EXIT_OK
+    done = "" if verb.done is None else verb.done(plan, outcome.rows)
+    out.write(f"{last_sentence(done, outcome)}\n")
+    if (note := _note_of(arguments, outcome)) is not None:
+        line.note(note)
+
+
+def _note_of(arguments: Arguments, outcome: Outcome) -> Note | None:
+    """Return what there is to say about the end of the job, mostly nothing."""
+    note = arguments.verb.note
+    return None if note is None else note(arguments.plan, outcome)

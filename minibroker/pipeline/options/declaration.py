@@ -9,16 +9,16 @@ A field has its type, its flag, its name in Python, how its value is read, its d
 From that come the parser of the command line (`parser`), the help page (`help_page`), the keyword
 of the Python function (`api`), the plan with its checks (`plan_of`) and a line of `--dry-run`.
 
-To add an option: add one field with an `Option` to the plan of the verb (`verbs/archive.py`), at
-the end if it has a default. An option of several verbs is a constant in `verbs/shared.py`, and
+To add an option: add one field with an `Option` to the plan of the verb (`verbs/VERB/plan.py`), at
+the end if it has a default. An option of several verbs is a constant in `options/shared.py`, and
 options that only make sense together are a NamedTuple there, which a verb takes as a `Part`. Rules
 for two options together stand in `check` of the verb, with `names["follow"]` for what the user
 calls the field.
 
-To add a verb: write `verbs/<verb>.py` with its plan and its `VERB`, add that to `verbs/table.py`,
-and write the module that `VERB.command` names: it runs the plan and prints the result
-(`commands/stream.py` does it for all jobs that report batches). Its lines of `--dry-run` go to
-`preview`, its function to `api`.
+To add a verb: make the room `verbs/VERB/`. Its `plan.py` has the plan and `VERB`, which names two
+modules: `job`, which describes and does the work, and `command`, which prints the result
+(`cli/stream.py` does it for all jobs that report batches). No other module names a verb:
+`verbs/table.py` finds the rooms.
 """
 
 from __future__ import annotations
@@ -88,8 +88,12 @@ class Verb(NamedTuple):
     usage: str
     """The options that it cannot do without."""
     plan: type[Any]
+    rank: int
+    """Its place in the list of verbs, 1 is the first."""
+    job: str
+    """The module of its work: `describe(plan)`; with Spark also `check` and `run(spark, plan)`."""
     command: str
-    """The module that runs its plans for the command line: `run(plan, engine, out, errors)`."""
+    """The module that runs it for the command line: `run(arguments, out, errors)`."""
     group: str
     """The title of its own options in the help page."""
     notes: str
@@ -102,10 +106,21 @@ class Verb(NamedTuple):
     """The options of the Spark that runs it, None: it needs none."""
     first: Sequence[str] = ()
     """The fields that may stand first in a call in Python, without their names."""
-    job: str = ""
-    """The module of its job, for one that reports batches: `check(plan)`, `run(spark, plan, …)`."""
+    function: str = ""
+    """The help of its function in Python; empty: it has none."""
     done: Callable[[Any, int], str] | None = None
-    """Returns what it has done with so many rows, for the last sentence of such a job."""
+    """Returns what it has done with so many rows; None: it is no job that reports batches."""
+    note: Callable[[Any, Any], Any] | None = None
+    """Returns a `Note` about the end of such a job, from the plan and the `Outcome`, or None."""
+    brokers: Callable[[Any], str | None] = lambda plan: plan.kafka.bootstrap
+    """Returns the addresses that a plan asks, None: it asks no broker."""
+    engine_for: Callable[[Any, Any, Mapping[str, str]], Any] | None = None
+    """Returns the engine with the settings that a plan needs, from both and the environment."""
+
+    @property
+    def reports_batches(self) -> bool:
+        """Return whether it is a job that reports batches, and goes on where it ended."""
+        return self.done is not None
 
 
 class InWords(NamedTuple):

@@ -12,27 +12,24 @@ import tempfile
 import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import start_sentence
-from minibroker.pipeline.files.object_stores import is_object_store, store_of
 from minibroker.pipeline.plan import is_on_this_machine
 from minibroker.pipeline.spark import places
 from minibroker.pipeline.spark.progress import Note, operation_notes
-from minibroker.pipeline.verbs.archive.plan import ArchivePlan
-from minibroker.pipeline.verbs.table import verb_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
+    from minibroker.pipeline.options.declaration import Verb
     from minibroker.pipeline.options.shared import Engine
     from minibroker.pipeline.spark.outcome import Outcome
     from minibroker.pipeline.spark.places import Plan
     from minibroker.pipeline.spark.progress import Progress
-    from minibroker.pipeline.verbs.table import StreamPlan
 
 SHUFFLE_PARTITIONS: Final = "8"
 """Partitions of a rollup's windows, in the checkpoint from the first batch on.
@@ -44,15 +41,15 @@ _STDERR: Final = 2
 
 
 class Job(Protocol):
-    """The interface of a module in `jobs`."""
+    """The interface of the module of a verb's job, for one that reports batches."""
 
-    def check(self, plan: StreamPlan, spark: SparkSession | None = None) -> object:
+    def check(self, plan: Any, spark: SparkSession | None = None) -> object:
         """Check the brokers and the directories. Raises PipelineError."""
 
     def run(
         self,
         spark: SparkSession,
-        plan: StreamPlan,
+        plan: Any,
         *,
         progress: Progress | None = None,
         note: Callable[[Note], None] | None = None,
@@ -62,7 +59,8 @@ class Job(Protocol):
 
 
 def run(
-    plan: StreamPlan,
+    verb: Verb,
+    plan: Any,
     engine: Engine,
     *,
     spark: SparkSession | None = None,
@@ -72,9 +70,10 @@ def run(
     tell: Callable[[str], None] | None = None,
     is_quiet: bool = False,
 ) -> Outcome:
-    """Run the job of a plan.
+    """Run the job of a plan that reports batches.
 
     Args:
+        verb: of the plan.
         plan: what to do.
         engine: the Spark to start, unless there is one.
         spark: a session that runs already, and stays.
@@ -87,8 +86,9 @@ def run(
     Raises:
         PipelineError: it cannot be done.
     """
-    job = job_of(plan)
-    engine = with_store(plan, engine, os.environ)
+    job: Job = job_of(verb)
+    if verb.engine_for is not None:
+        engine = verb.engine_for(plan, engine, os.environ)
     if spark is None:
         if tell is not None:
             tell("asking the brokers")
@@ -125,22 +125,17 @@ def placed(plan: Plan, engine: Engine, spark: SparkSession | None = None) -> Pla
     return places.placed(plan, places.default_of(engine.conf, os.environ))
 
 
-def with_store(plan: StreamPlan, engine: Engine, environment: Mapping[str, str]) -> Engine:
-    """Return the engine with settings of S3A for an archive in a store; given settings win."""
-    if not isinstance(plan, ArchivePlan) or not is_object_store(plan.to):
-        return engine
-    hadoop = {
-        name.removeprefix("spark.hadoop."): text
-        for name, text in engine.conf.items()
-        if name.startswith("spark.hadoop.")
-    }
-    store = store_of(plan.to, environment, hadoop, plan.storage)
-    return engine._replace(conf={**store.for_spark(), **engine.conf})
+def job_of(verb: Verb) -> Any:
+    """Return the module of the verb's job; this imports Spark if the verb needs it."""
+    return importlib.import_module(verb.job)
 
 
-def job_of(plan: StreamPlan) -> Job:
-    """Return the module of the plan's job; this imports Spark."""
-    return cast("Job", importlib.import_module(verb_of(plan).job))
+def answer(verb: Verb, plan: Any, engine: Engine, spark: SparkSession | None = None) -> Any:
+    """Return what a verb finds that gives one answer. Raises PipelineError."""
+    job = job_of(verb)
+    job.check(placed(plan, engine, spark))
+    with started(engine, spark=spark) as session:
+        return job.run(session, plan)
 
 
 @contextmanager

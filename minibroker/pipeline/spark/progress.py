@@ -13,14 +13,11 @@ import shutil
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TextIO
 
 from minibroker.pipeline.quantities import counted, duration
-from minibroker.pipeline.verbs.rollup.plan import RollupPlan
-from minibroker.pipeline.verbs.table import verb_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minibroker.pipeline.spark.outcome import Outcome
-    from minibroker.pipeline.verbs.table import StreamPlan
 
 _CLEAR_LINE: Final = "\r\x1b[K"
 
@@ -158,12 +155,8 @@ def as_line(batch: Batch) -> str:
     return "  ".join(parts)
 
 
-def last_sentence(plan: StreamPlan, outcome: Outcome) -> str:
-    """Return the last line on the terminal: a summary for a person."""
-    say = verb_of(plan).done
-    if say is None:
-        raise TypeError(f"{type(plan).__name__} is no plan of a job that reports batches")
-    done = say(plan, outcome.rows)
+def last_sentence(done: str, outcome: Outcome) -> str:
+    """Return the last line on the terminal: what the job has `done`, and the rest for a person."""
     if outcome.was_stopped:
         return f"{done} before it was stopped; the same command goes on from there"
     if outcome.batches == 0:
@@ -198,41 +191,3 @@ def operation_notes(outcome: Outcome) -> list[Note]:
             )
         )
     return notes
-
-
-def windows_note(plan: StreamPlan, outcome: Outcome) -> Note | None:
-    """Return a note about the windows of a rollup that does not follow, None if there is none."""
-    if not isinstance(plan, RollupPlan) or plan.follow:
-        return None
-    final = f"{_windows(outcome.final_windows)} became final"
-    later = f"when the topic has a record {duration(plan.watermark_ms)} later than its end"
-    if plan.to_topic is None:
-        fields = {
-            "final_windows": outcome.final_windows,
-            "provisional_windows": outcome.provisional_windows,
-        }
-        rest = (
-            f"{_windows(outcome.provisional_windows)} can still change:\n"
-            "they are provisional rows, which the next run replaces;\n"
-            f"a window becomes final {later}"
-            if outcome.provisional_windows
-            else "none can still change"
-        )
-    elif outcome.batches:
-        fields = {
-            "final_windows": outcome.final_windows,
-            "open_windows": outcome.open_windows,
-        }
-        rest = (
-            f"{_windows(outcome.open_windows)} can still change:\n"
-            f"they are not in the topic; a later run writes each of them\n{later}"
-            if outcome.open_windows
-            else "none can still change"
-        )
-    else:
-        return None
-    return Note(f"{final}; {rest}", fields)
-
-
-def _windows(number: int) -> str:
-    return f"{number:,} {'window' if number == 1 else 'windows'}"

@@ -16,8 +16,18 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.functions import current_timestamp
 
+from minibroker.pipeline import quantities
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.checkpoints.checkpoint_files import start_query, timed
+from minibroker.pipeline.cli.dry_run import (
+    Lines,
+    ahead_text,
+    limits_text,
+    operations_lines,
+    origin_text,
+    rate_text,
+    topics_text,
+)
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files.file_system import LocalFiles, files_with
 from minibroker.pipeline.files.object_stores import check_hadoop, store_of_session
@@ -28,7 +38,8 @@ from minibroker.pipeline.operations.frames import check_condition, chosen, opera
 from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.operations.time_range import stations_of
 from minibroker.pipeline.options.shared import DEFAULT_BATCH_BYTES, pause_option, trigger_of
-from minibroker.pipeline.plan import absolute, is_remote
+from minibroker.pipeline.plan import SOURCES, absolute, is_remote
+from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.spark import dead_letters, topic_identity
 from minibroker.pipeline.spark.checked_places import FEW, CheckedPlaces
 from minibroker.pipeline.spark.first_records import records_ahead
@@ -109,6 +120,42 @@ def job_of(plan: ArchivePlan) -> Mapping[str, str]:
     """Return the settings that must be the same in every run into one directory."""
     name = {"table": plan.table} if plan.table else {}
     return {"job": "archive", "format": plan.format, **name, **columns_of_job(plan)}
+
+
+def describe(plan: ArchivePlan) -> Lines:
+    """Return what a run would do, for `--dry-run`. Raises PipelineError if it could not run."""
+    topics = check(plan)
+    ending = "and goes on with what comes" if plan.follow else "and ends"
+    return [
+        ("archive", topics_text(plan.kafka, topics)),
+        ("from", origin_text(plan.kafka)),
+        ("to", _archived_as(plan)),
+        ("copies", f"{ahead_text(plan.kafka, topics, plan.checkpoint, plan.operations)}, {ending}"),
+        ("batches", f"of {_batch_limits(plan)}{_pace(plan)}"),
+        *operations_lines(plan.operations, plan.to),
+    ]
+
+
+def _batch_limits(plan: ArchivePlan) -> str:
+    if plan.kafka.source != SOURCES[0]:
+        return f"{quantities.counted(plan.batch_rows, 'record')} at most"
+    return limits_text(plan.batch_rows, plan.batch_bytes or DEFAULT_BATCH_BYTES) + rate_text(
+        plan.max_rate
+    )
+
+
+def _archived_as(plan: ArchivePlan) -> str:
+    if not plan.is_table:
+        return f"{plan.to}, {plan.format} files by topic and date"
+    where = f", {plan.table} in a catalogue" if plan.table else ""
+    size = quantities.size(plan.target_bytes)
+    return f"{plan.to}, {plan.format} table{where}, files of {size}"
+
+
+def _pace(plan: ArchivePlan) -> str:
+    if not plan.follow or plan.trigger_ms is None:
+        return ""
+    return f", one every {duration(plan.trigger_ms)} once none is full"
 
 
 def run(

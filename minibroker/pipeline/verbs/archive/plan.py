@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.files.object_stores import is_object_store
+from minibroker.pipeline.files.object_stores import is_object_store, store_of
 from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.options import row_options
 from minibroker.pipeline.options.declaration import Names, Option, Verb
@@ -288,11 +288,26 @@ def _check_decoding(plan: ArchivePlan, names: Names) -> None:
         )
 
 
+def engine_with_store(plan: ArchivePlan, engine: Engine, environment: Mapping[str, str]) -> Engine:
+    """Return the engine with settings of S3A for an archive in a store; given settings win."""
+    if not is_object_store(plan.to):
+        return engine
+    hadoop = {
+        name.removeprefix("spark.hadoop."): text
+        for name, text in engine.conf.items()
+        if name.startswith("spark.hadoop.")
+    }
+    store = store_of(plan.to, environment, hadoop, plan.storage)
+    return engine._replace(conf={**store.for_spark(), **engine.conf})
+
+
 VERB: Final = Verb(
     name="archive",
     does="copy topics into files, each record exactly once",
     usage="(--topic T... | --pattern P) --to DIR",
     plan=ArchivePlan,
+    rank=1,
+    job="minibroker.pipeline.verbs.archive.job",
     command="minibroker.pipeline.cli.stream",
     group="Topics and files",
     notes="""
@@ -335,6 +350,7 @@ the row; an event d, a row with __deleted: "true" or a tombstone removes it.
     check=check,
     engine=Engine,
     first=("topics",),
-    job="minibroker.pipeline.verbs.archive.job",
+    function="Copy topics into files, each record exactly once; the next call goes on from there.",
     done=lambda plan, rows: f"{counted(rows, 'record')} archived to {plan.to}",
+    engine_for=engine_with_store,
 )

@@ -12,15 +12,15 @@ from minibroker.pipeline.verbs.compare import job as compare
 from minibroker.pipeline.verbs.compare import text as compare_text
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.options.shared import Engine
-    from minibroker.pipeline.verbs.compare.plan import ComparePlan
+    from minibroker.pipeline.cli.parser import Arguments
 
 
-def run(plan: ComparePlan, engine: Engine, out: TextIO, errors: TextIO) -> int:
+def run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
     """Compare, write the result to `out`, and return the exit code.
 
     Raises KeyboardInterrupt after Ctrl-C.
     """
+    plan, engine = arguments.plan, arguments.engine
     compare.check(launch.placed(plan, engine))
     found = answer_of(lambda spark, tell: compare.run(spark, plan, tell=tell), engine, errors)
     if out.isatty():

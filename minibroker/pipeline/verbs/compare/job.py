@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from minibroker.clock import SystemClock
 from minibroker.pipeline.cli import page_file
+from minibroker.pipeline.cli.dry_run import Lines, operations_lines
 from minibroker.pipeline.explain import READ_AGAIN, explained
 from minibroker.pipeline.files.file_system import files_of
 from minibroker.pipeline.kafka import preflight
@@ -73,6 +74,21 @@ def check(plan: ComparePlan) -> None:
             preflight.chosen_topics(preflight.ask(side.kafka), [str(side.topic)], None)
         elif (files := files_of(side.archive, None)) is not None:
             archived_files.format_of(files, side.archive)
+
+
+def describe(plan: ComparePlan) -> Lines:
+    """Return what a run would do, for `--dry-run`. Raises PipelineError if it could not run."""
+    check(plan)
+    a, b = plan.sides
+    ignored = ", ".join(plan.rules.ignored)
+    return [
+        ("A", a.where),
+        ("B", b.where),
+        ("ignores", ignored or "nothing"),
+        ("offsets", "have to be the same" if plan.same_offsets else "are shown, not compared"),
+        *operations_lines(plan.operations, None),
+        ("report", plan.report or "none: a table here"),
+    ]
 
 
 def run(

@@ -130,6 +130,8 @@ VERB: Final = Verb(
     does="say whether two topics, or a topic and its archive, are the same",
     usage="A B",
     plan=ComparePlan,
+    rank=7,
+    job="minibroker.pipeline.verbs.compare.job",
     command="minibroker.pipeline.verbs.compare.command",
     group="Sides and rules",
     notes="""
@@ -157,4 +159,5 @@ only those that differ one by one. Exit code 3: they differ.
     check=check,
     engine=Engine,
     first=("a", "b"),
+    function="Compare two topics, or a topic and its archive, record by record.",
 )

@@ -16,8 +16,18 @@ import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from minibroker.pipeline import quantities
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.checkpoints.checkpoint_files import start_query, timed
+from minibroker.pipeline.cli.dry_run import (
+    Lines,
+    ahead_text,
+    cluster_text,
+    operations_lines,
+    origin_text,
+    rate_text,
+    topics_text,
+)
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files.file_system import files_of, files_with
@@ -148,6 +158,30 @@ def job_of(plan: CopyPlan, here: ClusterTopics, there: ClusterTopics) -> Mapping
 
 def _place(plan: CopyPlan, files: FileSystem) -> Place:
     return Place(files, plan.checkpoint_directory, plan.checkpoint)
+
+
+def describe(plan: CopyPlan) -> Lines:
+    """Return what a run would do, for `--dry-run`. Raises PipelineError if it could not run."""
+    topics = check(plan)
+    there = preflight.ask(plan.target).partitions
+    targets = [
+        f"{name} ({quantities.counted(there[name], 'partition')})"
+        if name in there
+        else f"{name} (which is made)"
+        for name in map(plan.target_of, topics)
+    ]
+    groups = [*plan.groups, *([f"all of {plan.groups_pattern}"] if plan.groups_pattern else [])]
+    ending = "and goes on with what comes" if plan.follow else "and ends"
+    return [
+        ("copy", topics_text(plan.kafka, topics)),
+        ("from", origin_text(plan.kafka)),
+        ("to", f"{', '.join(targets)} at {cluster_text(plan.target)}"),
+        ("places", "in the partitions of their keys" if plan.by_key else "in their partitions"),
+        ("groups", ", ".join(groups) or "none"),
+        ("copies", f"{ahead_text(plan.kafka, topics, plan.checkpoint, plan.operations)}, {ending}"),
+        ("batches", f"of {plan.batch_rows:,} records at most{rate_text(plan.max_rate)}"),
+        *operations_lines(plan.operations, plan.checkpoint_directory),
+    ]
 
 
 def run(

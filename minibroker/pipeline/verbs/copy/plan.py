@@ -215,6 +215,8 @@ VERB: Final = Verb(
     does="copy topics into topics of any cluster, each record exactly once",
     usage="(--topic T... | --pattern P) --checkpoint DIR",
     plan=CopyPlan,
+    rank=3,
+    job="minibroker.pipeline.verbs.copy.job",
     command="minibroker.pipeline.cli.stream",
     group="Topics and groups",
     notes="""
@@ -239,6 +241,6 @@ target.
     check=check,
     engine=Engine,
     first=("topics",),
-    job="minibroker.pipeline.verbs.copy.job",
+    function="Copy topics into topics of this or another cluster, each record exactly once.",
     done=lambda plan, rows: f"{counted(rows, 'record')} copied to {plan.target.bootstrap}",
 )

@@ -11,15 +11,15 @@ from minibroker.pipeline.verbs.inspect import job as inspect
 from minibroker.pipeline.verbs.inspect import text as report_text
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.options.shared import Engine
-    from minibroker.pipeline.verbs.inspect.plan import InspectPlan
+    from minibroker.pipeline.cli.parser import Arguments
 
 
-def run(plan: InspectPlan, engine: Engine, out: TextIO, errors: TextIO) -> int:
+def run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
     """Inspect, write the table to `out`, and return the exit code.
 
     Raises KeyboardInterrupt after Ctrl-C.
     """
+    plan, engine = arguments.plan, arguments.engine
     inspect.check(launch.placed(plan, engine))
     found = answer_of(lambda spark, tell: inspect.run(spark, plan, tell=tell), engine, errors)
     out.write(report_text.text(found))

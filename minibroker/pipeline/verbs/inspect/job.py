@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.clock import SystemClock
 from minibroker.pipeline.cli import page_file
+from minibroker.pipeline.cli.dry_run import Lines, operations_lines, origin_text, topics_text
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import READ_AGAIN, explained
 from minibroker.pipeline.files.file_system import local
@@ -77,6 +78,20 @@ def check(plan: InspectPlan) -> None:
         SegmentOptions.parse(_of_files(plan)).find_partitions()
     else:
         preflight.chosen_topics(preflight.ask(plan.kafka), plan.topics, None)
+
+
+def describe(plan: InspectPlan) -> Lines:
+    """Return what a run would do, for `--dry-run`. Raises PipelineError if it could not run."""
+    check(plan)
+    if plan.log_dir is None:
+        lines = [
+            ("inspect", topics_text(plan.kafka, plan.topics)),
+            ("from", origin_text(plan.kafka)),
+        ]
+    else:
+        lines = [("inspect", f"{plan.log_dir}, {', '.join(plan.topics) or 'all topics'}")]
+    lines += operations_lines(plan.operations, None)
+    return [*lines, ("report", plan.report or "none: a table here")]
 
 
 def run(

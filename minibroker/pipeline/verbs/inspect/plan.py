@@ -47,6 +47,8 @@ VERB: Final = Verb(
     does="show statistics of topics, as a table and as a page with plots",
     usage="(--topic T... | --log-dir DIR)",
     plan=InspectPlan,
+    rank=6,
+    job="minibroker.pipeline.verbs.inspect.job",
     command="minibroker.pipeline.verbs.inspect.command",
     group="Topics and page",
     notes="""
@@ -60,4 +62,6 @@ of order, lag of groups, compression ratio, duplicates and gaps of producers.
     check=check,
     engine=Engine,
     first=("topics",),
+    brokers=lambda plan: None if plan.log_dir is not None else plan.kafka.bootstrap,
+    function="Look at topics: how much, how large, how spread, in what order, who is behind.",
 )

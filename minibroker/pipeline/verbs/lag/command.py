@@ -8,15 +8,17 @@ import threading
 from typing import TYPE_CHECKING, Final, TextIO
 
 from minibroker.clock import SystemClock
+from minibroker.pipeline.cli.dry_run import Lines
 from minibroker.pipeline.cli.exits import EXIT_INTERRUPTED, EXIT_OK
 from minibroker.pipeline.cli.interrupting import ctrl_c_sets
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.verbs.lag.oldest_unread import OldestUnread
 from minibroker.pipeline.verbs.lag.readers import LagReader
 from minibroker.pipeline.verbs.lag.text import Look, json_line, page
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.options.shared import Engine
+    from minibroker.pipeline.cli.parser import Arguments
     from minibroker.pipeline.verbs.lag.metrics import LagMetrics
     from minibroker.pipeline.verbs.lag.plan import LagPlan
 
@@ -27,11 +29,28 @@ _REST_OF_LINE: Final = "\x1b[K"
 _REST_OF_SCREEN: Final = "\x1b[J"
 
 
-def run(plan: LagPlan, engine: Engine, out: TextIO, errors: TextIO) -> int:
+def describe(plan: LagPlan) -> Lines:
+    """Return what a run would do, for `--dry-run`. Raises PipelineError if it could not run."""
+    readers = LagReader(
+        plan.kafka,
+        groups=plan.groups,
+        pattern=plan.pattern,
+        topics=plan.topics,
+        checkpoints=plan.checkpoints,
+    ).read()
+    pace = "once" if plan.once else f"every {duration(plan.every_ms)}"
+    return [
+        ("lag", f"of {len(readers):,} groups and jobs at {plan.kafka.bootstrap}, {pace}"),
+        ("metrics", plan.metrics or "none"),
+    ]
+
+
+def run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
     """Watch until Ctrl-C, or look once; return the exit code.
 
     Raises PipelineError if the first look is not answered.
     """
+    plan = arguments.plan
     watch = _Looks(plan)
     metrics, footer = None, "Ctrl-C ends"
     try:

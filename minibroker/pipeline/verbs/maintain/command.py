@@ -9,13 +9,12 @@ from minibroker.pipeline.cli.exits import EXIT_OK
 from minibroker.pipeline.verbs.maintain import maintenance
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.options.shared import Engine
-    from minibroker.pipeline.verbs.maintain.plan import MaintainPlan
+    from minibroker.pipeline.cli.parser import Arguments
 
 
-def run(plan: MaintainPlan, engine: Engine, out: TextIO, errors: TextIO) -> int:
+def run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
     """Maintain the archive, write the counts to `out`, and return the exit code."""
-    done = maintenance.run(plan)
+    done = maintenance.run(arguments.plan)
     if out.isatty():
         out.write(
             f"{done.merged_files:,} files merged into {done.into_files:,}; "

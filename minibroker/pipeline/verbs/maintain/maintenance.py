@@ -24,9 +24,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from minibroker.clock import SystemClock
+from minibroker.pipeline import quantities
+from minibroker.pipeline.cli.dry_run import Lines, format_text
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.object_stores import is_object_store, store_of
 from minibroker.pipeline.plan import JOB_DIRECTORY, TABLE_FORMATS, join
+from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.tables.archived_files import format_of
 from minibroker.pipeline.tables.choice import check_place, open_archive, place_of
 from minibroker.pipeline.tables.data_access import open_input
@@ -76,6 +79,27 @@ def place(plan: MaintainPlan) -> TablePlace:
 def check(plan: MaintainPlan, where: TablePlace) -> str:
     """Return the format of the archive. Raises PipelineError if there is none."""
     return format_of(where.files, plan.to, is_in_catalogue=bool(plan.catalog))
+
+
+def describe(plan: MaintainPlan) -> Lines:
+    """Return what a run would do, for `--dry-run`. Raises PipelineError if it could not run."""
+    where = place(plan)
+    file_format = check(plan, where)
+    what = ("maintain", f"{plan.to}, {format_text(file_format)}")
+    if file_format in TABLE_FORMATS:
+        files = open_archive(file_format, where, plan.catalog, plan.table).files()
+    else:
+        files = files_to_merge(where, file_format)
+    found = bins(files, plan.target_bytes)
+    size = quantities.size(plan.target_bytes)
+    merges = f"{sum(map(len, found)):,} files into {len(found):,}, of {size} at most"
+    if file_format not in TABLE_FORMATS:
+        return [what, ("merges", merges), ("removes", "left-overs")]
+    return [
+        what,
+        ("merges", merges),
+        ("drops", f"versions older than {duration(plan.keep_ms)}, and files of no version"),
+    ]
 
 
 def run(plan: MaintainPlan) -> Maintained:

@@ -19,6 +19,14 @@ from typing import TYPE_CHECKING, Any
 from minibroker.pipeline import offsets
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.checkpoints.checkpoint_files import start_query, timed
+from minibroker.pipeline.cli.dry_run import (
+    SEEN_LATER,
+    Lines,
+    format_text,
+    limits_text,
+    operations_lines,
+    rate_text,
+)
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files.file_system import files_of, files_with
@@ -100,6 +108,44 @@ def job_of(plan: ReplayPlan) -> Mapping[str, str]:
         "topic": plan.to_topic,
         "topic id": preflight.topic_id(plan.kafka, plan.to_topic),
     }
+
+
+def describe(plan: ReplayPlan) -> Lines:
+    """Return what a run would do, for `--dry-run`. Raises PipelineError if it could not run."""
+    target = check(plan)
+    files = files_of(plan.archive, None)
+    speed = "as fast as it goes" if plan.speed is None else f"at {plan.speed:g} times the pace"
+    time = "their timestamps" if plan.keep_timestamps else "the time of the replay"
+    place = "in their partitions" if plan.keep_partitions else "in the partitions of their keys"
+    checkpoints = files_of(plan.checkpoint, None)
+    if checkpoints is None:
+        progress = SEEN_LATER
+    elif job_directory.progress_of(checkpoints, join(plan.checkpoint, "checkpoint")) is None:
+        progress = "new"
+    else:
+        progress = "goes on from there"
+    return [
+        ("replay", f"{plan.archive}, {format_text(archived_files.format_of(files, plan.archive))}")
+        if files is not None
+        else ("replay", plan.archive),
+        ("topics", ", ".join(plan.topics) or "the one that is there"),
+        ("to", f"topic {plan.to_topic} ({_target(target)}) at {plan.kafka.bootstrap}"),
+        ("writes", f"{speed}, with {time}, {place}"),
+        ("progress", f"{plan.checkpoint}: {progress}"),
+        (
+            "batches",
+            f"of {limits_text(plan.batch_rows, plan.batch_bytes)}{rate_text(plan.max_rate)}",
+        ),
+        *operations_lines(plan.operations, plan.checkpoint),
+    ]
+
+
+def _target(target: ReplayTarget) -> str:
+    if target.is_there:
+        return counted(target.partitions, "partition")
+    if target.partitions:
+        return f"which is made, with {counted(target.partitions, 'partition')}"
+    return f"which is made; how many partitions it gets {SEEN_LATER}"
 
 
 def run(

@@ -131,6 +131,8 @@ VERB: Final = Verb(
     does="copy archived records into a topic, each exactly once",
     usage="--from DIR --to-topic T",
     plan=ReplayPlan,
+    rank=2,
+    job="minibroker.pipeline.verbs.replay.job",
     command="minibroker.pipeline.cli.stream",
     group="Files and topic",
     notes="""
@@ -151,6 +153,6 @@ where the last one ended, also after a kill; when all is written it writes nothi
     check=check,
     engine=Engine,
     first=("archive",),
-    job="minibroker.pipeline.verbs.replay.job",
+    function="Copy archived records into a topic, each exactly once, a partition's in their order.",
     done=lambda plan, rows: f"{counted(rows, 'record')} written to topic {plan.to_topic}",
 )

@@ -17,6 +17,13 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import TimestampType
 
 from minibroker.pipeline.checkpoints import job_directory
+from minibroker.pipeline.cli.dry_run import (
+    Lines,
+    ahead_text,
+    operations_lines,
+    origin_text,
+    topics_text,
+)
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysed_quietly, analysis_sentence, explained
 from minibroker.pipeline.files.file_system import files_of, files_with
@@ -29,6 +36,7 @@ from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.operations.value_schema import check as check_schema
 from minibroker.pipeline.operations.value_schema import schema_of
 from minibroker.pipeline.options.shared import pause_option
+from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.spark import topic_identity
 from minibroker.pipeline.spark.checked_places import CheckedPlaces
 from minibroker.pipeline.spark.first_records import records_ahead
@@ -114,6 +122,33 @@ def job_of(plan: RollupPlan, schema: StructType | None = None) -> Mapping[str, s
         "isolation": plan.kafka.options()["kafka.isolation.level"],
         **known,
     }
+
+
+def describe(plan: RollupPlan) -> Lines:
+    """Return what a run would do, for `--dry-run`. Raises PipelineError if it could not run."""
+    check(plan)
+    slide = f", one every {duration(plan.slide_ms)}" if plan.slide_ms else ""
+    return [
+        ("rollup", topics_text(plan.kafka, [plan.topic])),
+        ("from", origin_text(plan.kafka)),
+        ("windows", f"of {duration(plan.window_ms)}{slide}, by {plan.time or 'record.timestamp'}"),
+        ("by", ", ".join(plan.by) or "nothing: one row a window"),
+        ("computes", ", ".join(plan.aggregates)),
+        ("late", f"records more than {duration(plan.watermark_ms)} behind the latest are left out"),
+        ("values", plan.schema or f"as in {plan.example}"),
+        ("bad", f"to {plan.dead_letters}" if plan.dead_letters else "the first one ends the job"),
+        ("to", f"topic {plan.to_topic}" if plan.to_topic else f"{plan.to}, {plan.format} files"),
+        ("open", _open_windows(plan)),
+        ("progress", plan.checkpoint),
+        ("reads", ahead_text(plan.kafka, [plan.topic], plan.checkpoint, plan.operations)),
+        *operations_lines(plan.operations, plan.to if plan.to_topic is None else plan.checkpoint),
+    ]
+
+
+def _open_windows(plan: RollupPlan) -> str:
+    if plan.to_topic is None and not plan.follow:
+        return "windows are written as provisional rows, which the next run replaces"
+    return f"windows are not written before a record {duration(plan.watermark_ms)} later came"
 
 
 def run(

@@ -37,7 +37,9 @@ from minibroker.pipeline.options.shared import (
     trigger_of,
 )
 from minibroker.pipeline.plan import JOB_DIRECTORY, Kafka, join
-from minibroker.pipeline.quantities import counted
+from minibroker.pipeline.quantities import counted, duration
+from minibroker.pipeline.spark.outcome import Outcome
+from minibroker.pipeline.spark.progress import Note
 
 WATERMARK_MS: Final = 600_000
 
@@ -202,11 +204,51 @@ def check(plan: RollupPlan, names: Names) -> None:
     row_options.check(plan.operations, names, follows=plan.follow)
 
 
+def windows_note(plan: RollupPlan, outcome: Outcome) -> Note | None:
+    """Return a note about the windows of a rollup that does not follow, None if there is none."""
+    if plan.follow:
+        return None
+    final = f"{_windows(outcome.final_windows)} became final"
+    later = f"when the topic has a record {duration(plan.watermark_ms)} later than its end"
+    if plan.to_topic is None:
+        fields = {
+            "final_windows": outcome.final_windows,
+            "provisional_windows": outcome.provisional_windows,
+        }
+        rest = (
+            f"{_windows(outcome.provisional_windows)} can still change:\n"
+            "they are provisional rows, which the next run replaces;\n"
+            f"a window becomes final {later}"
+            if outcome.provisional_windows
+            else "none can still change"
+        )
+    elif outcome.batches:
+        fields = {
+            "final_windows": outcome.final_windows,
+            "open_windows": outcome.open_windows,
+        }
+        rest = (
+            f"{_windows(outcome.open_windows)} can still change:\n"
+            f"they are not in the topic; a later run writes each of them\n{later}"
+            if outcome.open_windows
+            else "none can still change"
+        )
+    else:
+        return None
+    return Note(f"{final}; {rest}", fields)
+
+
+def _windows(number: int) -> str:
+    return f"{number:,} {'window' if number == 1 else 'windows'}"
+
+
 VERB: Final = Verb(
     name="rollup",
     does="aggregate a topic of JSON values over windows of time",
     usage="--topic T --window 1m --agg EXPR... (--schema FILE | --example FILE) --to TOPIC|DIR",
     plan=RollupPlan,
+    rank=4,
+    job="minibroker.pipeline.verbs.rollup.job",
     command="minibroker.pipeline.cli.stream",
     group="Topic and windows",
     notes="""
@@ -228,6 +270,10 @@ In a topic each window and group is a JSON object; its key has the window's begi
     check=check,
     engine=Engine,
     first=("topic",),
-    job="minibroker.pipeline.verbs.rollup.job",
+    function="""Aggregate JSON values over windows of time; each final window is written once.
+
+Windows that are open at the end are written into a directory as provisional rows, which the
+next call replaces; into a topic, and with `follow`, only final ones are written.""",
     done=lambda plan, rows: f"{counted(rows, 'record')} rolled up to {plan.to}",
+    note=windows_note,
 )

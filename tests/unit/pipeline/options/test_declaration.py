@@ -18,8 +18,8 @@ from minibroker.pipeline.options.declaration import (
     plan_of,
     unknown,
 )
-from minibroker.pipeline.options.kinds import COUNT, DURATION, PAIRS, SWITCH, TEXT, TOPICS
-from minibroker.pipeline.verbs.table import VERBS, verb_of
+from minibroker.pipeline.options.kinds import COUNT, DURATION, SWITCH, TEXT, TOPICS
+from minibroker.pipeline.verbs.table import VERBS
 
 
 class Wheels(NamedTuple):
@@ -144,9 +144,3 @@ def test_a_field_without_a_default_has_an_example() -> None:
     for verb in VERBS.values():
         for field in options_of(verb.plan):
             assert not field.is_needed or field.declared.example, (verb.name, field.name)
-
-
-def test_the_verb_of_a_plan() -> None:
-    plan = plan_of(VERBS["maintain"], InPython({"to": "d", "catalog": {}}))
-    assert verb_of(plan) is VERBS["maintain"]
-    assert PAIRS.of_python(plan.catalog) == {}

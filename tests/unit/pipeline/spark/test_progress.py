@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.spark.outcome import Outcome
 from minibroker.pipeline.spark.progress import (
     Batch,
@@ -16,11 +15,7 @@ from minibroker.pipeline.spark.progress import (
     TerminalProgress,
     as_line,
     last_sentence,
-    windows_note,
 )
-from minibroker.pipeline.verbs.archive.plan import ArchivePlan
-from minibroker.pipeline.verbs.replay.plan import ReplayPlan
-from minibroker.pipeline.verbs.rollup.plan import RollupPlan
 
 BATCH = Batch(number=3, rows=500, total_rows=2000, seconds=4.0, batch_seconds=1.25, lag=1000)
 
@@ -80,41 +75,20 @@ def test_the_line(batch: Batch, line: str) -> None:
 
 
 def test_the_last_sentence() -> None:
-    archive, replay = ArchivePlan(Kafka(), "d"), ReplayPlan(Kafka(), "d", "t")
     done = Outcome(rows=1000, batches=2, seconds=3.0)
-    assert last_sentence(archive, done) == "1,000 records archived to d in 3 s"
-    assert last_sentence(replay, Outcome()) == (
+    assert (
+        last_sentence("1,000 records archived to d", done) == "1,000 records archived to d in 3 s"
+    )
+    assert last_sentence("0 records written to topic t", Outcome()) == (
         "0 records written to topic t: nothing is new since the last run"
     )
     aside = Outcome(rows=1, batches=1, seconds=3.0, bad_records=1)
-    assert last_sentence(archive, aside) == "1 record archived to d in 3 s; 1 bad record set aside"
+    assert (
+        last_sentence("1 record archived", aside)
+        == "1 record archived in 3 s; 1 bad record set aside"
+    )
     stopped = done._replace(was_stopped=True)
-    assert last_sentence(replay, stopped).endswith("the same command goes on from there")
-
-
-def test_windows_are_reported() -> None:
-    files = RollupPlan(Kafka(), "t", 60_000, ("count(*)",), "./d")
-    topic = files._replace(to="d", checkpoint_directory="c")
-    open_still = Outcome(rows=5, batches=1, final_windows=1, open_windows=2)
-    written = open_still._replace(provisional_windows=2)
-    assert windows_note(files, written) == (
-        "1 window became final; 2 windows can still change:\n"
-        "they are provisional rows, which the next run replaces;\n"
-        "a window becomes final when the topic has a record 10 min later than its end",
-        {"final_windows": 1, "provisional_windows": 2},
-    )
-    assert windows_note(topic, open_still) == (
-        "1 window became final; 2 windows can still change:\n"
-        "they are not in the topic; a later run writes each of them\n"
-        "when the topic has a record 10 min later than its end",
-        {"final_windows": 1, "open_windows": 2},
-    )
-    over = windows_note(files, Outcome(rows=5, batches=1, final_windows=3))
-    assert over is not None
-    assert over.sentence == "3 windows became final; none can still change"
-    assert windows_note(topic, Outcome()) is None
-    assert windows_note(files._replace(follow=True), written) is None
-    assert windows_note(ArchivePlan(Kafka(), "d"), Outcome()) is None
+    assert last_sentence("a", stopped).endswith("the same command goes on from there")
 
 
 def test_a_note_is_a_line_of_its_own() -> None:

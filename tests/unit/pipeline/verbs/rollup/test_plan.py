@@ -7,7 +7,8 @@ import pytest
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.options.declaration import InWords, options_of
 from minibroker.pipeline.plan import Kafka
-from minibroker.pipeline.verbs.rollup.plan import VERB, RollupPlan, check
+from minibroker.pipeline.spark.outcome import Outcome
+from minibroker.pipeline.verbs.rollup.plan import VERB, RollupPlan, check, windows_note
 
 NAMES = {field.name: InWords({}).name_of(field) for field in options_of(VERB.plan)}
 PLAN = RollupPlan(
@@ -40,3 +41,27 @@ def test_options_that_do_not_go_together(given: dict[str, object], text: str) ->
     check(PLAN, NAMES)
     with pytest.raises(JobUsageError, match=text):
         check(PLAN._replace(**given), NAMES)  # type: ignore[arg-type]
+
+
+def test_windows_are_reported() -> None:
+    files = RollupPlan(Kafka(), "t", 60_000, ("count(*)",), "./d")
+    topic = files._replace(to="d", checkpoint_directory="c")
+    open_still = Outcome(rows=5, batches=1, final_windows=1, open_windows=2)
+    written = open_still._replace(provisional_windows=2)
+    assert windows_note(files, written) == (
+        "1 window became final; 2 windows can still change:\n"
+        "they are provisional rows, which the next run replaces;\n"
+        "a window becomes final when the topic has a record 10 min later than its end",
+        {"final_windows": 1, "provisional_windows": 2},
+    )
+    assert windows_note(topic, open_still) == (
+        "1 window became final; 2 windows can still change:\n"
+        "they are not in the topic; a later run writes each of them\n"
+        "when the topic has a record 10 min later than its end",
+        {"final_windows": 1, "open_windows": 2},
+    )
+    over = windows_note(files, Outcome(rows=5, batches=1, final_windows=3))
+    assert over is not None
+    assert over.sentence == "3 windows became final; none can still change"
+    assert windows_note(topic, Outcome()) is None
+    assert windows_note(files._replace(follow=True), written) is None
