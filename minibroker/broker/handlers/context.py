@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from minibroker.broker.config.dynamic import DynamicConfig
     from minibroker.broker.coordinators import Coordinators
     from minibroker.broker.groups.coordinator import GroupCoordinator
-    from minibroker.broker.handlers.produce_routes import ProduceRoutes
     from minibroker.broker.metrics import Metrics
     from minibroker.broker.partitions.fetch_session import FetchSessionCache
     from minibroker.broker.partitions.log_directories import LogMoves
@@ -45,8 +44,8 @@ PERMITTED_LENGTH_MAX = 249
 
 
 class Services:
-    """The parts of the broker that handlers use. Constant after construction, but for two fields
-    that are filled when they are asked for first.
+    """The parts of the broker that handlers use. Constant after construction, but for the
+    passwords, which are made when they are asked for first.
     """
 
     __slots__ = (
@@ -62,7 +61,6 @@ class Services:
         "log_moves",
         "metrics",
         "partitions",
-        "produce_routes",
         "quotas",
         "replication_quotas",
         "resolver",
@@ -104,8 +102,6 @@ class Services:
         self.log_moves = log_moves
         self.metrics = metrics
         self.partitions = partitions
-        self.produce_routes: ProduceRoutes | None = None
-        """The first Produce request makes it (`produce_fast`)."""
         self.quotas = quotas
         self.replication_quotas = replication_quotas
         self.resolver = resolver

@@ -20,7 +20,6 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.image import INTERNAL_TOPICS
-from minibroker.broker.handlers.leaders import LeaderHints
 from minibroker.broker.handlers.produce_checks import (
     check_batches,
     cold_producers,
@@ -28,6 +27,8 @@ from minibroker.broker.handlers.produce_checks import (
     receive_batches,
     without_forbidden,
 )
+from minibroker.broker.handlers.produce_failures import fail
+from minibroker.broker.handlers.produce_fast import short_way
 from minibroker.broker.partitions import verification
 from minibroker.broker.partitions.cold_reads import ROUNDS_MAX, warm
 from minibroker.broker.partitions.partition import ACKS_ALL
@@ -36,9 +37,6 @@ from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, answer_error
 from minibroker.kafka.ids import ZERO_TOPIC_ID
 from minibroker.kafka.protocol.messages.produce import (
-    BatchIndexAndErrorMessage,
-    LeaderIdAndEpoch,
-    NodeEndpoint,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
@@ -46,8 +44,6 @@ from minibroker.kafka.protocol.messages.produce import (
 )
 from minibroker.kafka.records.produce_rules import (
     FIRST_VERSION_OF_V2,
-    InvalidRecordsError,
-    NotVerifiedError,
     check_produce_version,
     is_nothing,
 )
@@ -65,6 +61,8 @@ if TYPE_CHECKING:
 
     Unreplicated = tuple[Partition, int, PartitionProduceResponse]
     """Partition, end of what was appended, the answer to it."""
+
+__all__ = ["error_response", "handle", "has_failed", "is_silent", "short_way"]
 
 _NOTHING_REFUSED: Final[Refusals] = {}
 APPENDS_MAX: Final = 64
@@ -271,56 +269,6 @@ def _append(  # noqa: PLR0917  one call per partition of every request
     if acks == ACKS_ALL and partition.replicas is not None:
         return partition, appended.last_offset + 1, result
     return None
-
-
-def fail(
-    context: RequestContext,
-    response: ProduceResponse,
-    topic: str | None,
-    result: PartitionProduceResponse,
-    error: KafkaError,
-) -> None:
-    """Put Kafka's answer to a refused append into `result`, with record errors and a message where
-    Kafka gives them. Put the partition's leader into `response` where the version has a place.
-    `topic` is None where the request has an unknown id.
-
-    `result.log_start_offset` is set already where the log itself refused.
-    """
-    result.error_code = int(error.code)
-    result.base_offset = -1
-    if isinstance(error, NotVerifiedError):
-        result.error_message = error.detail
-    elif isinstance(error, InvalidRecordsError):
-        result.error_message = error.detail
-        result.record_errors = [
-            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
-            for index, message in error.record_errors
-        ]
-    elif error.code == ErrorCode.CORRUPT_MESSAGE and result.log_start_offset < 0:
-        result.error_message = error.detail  # refused before the log was looked at
-    if error.code in _WITHOUT_LOG_START:
-        result.log_start_offset = -1
-    has_hint = context.version >= 10 and error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if has_hint and topic is not None:
-        hints = LeaderHints(context, response.node_endpoints, (LeaderIdAndEpoch, NodeEndpoint))
-        result.current_leader = hints.of(topic, result.index)
-
-
-# Kafka's ReplicaManager fills the log start offset only for errors that it did not expect.
-_WITHOUT_LOG_START = frozenset(
-    (
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.UNKNOWN_TOPIC_ID,
-        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.MESSAGE_TOO_LARGE,
-        ErrorCode.RECORD_LIST_TOO_LARGE,
-        ErrorCode.CORRUPT_MESSAGE,
-        ErrorCode.KAFKA_STORAGE_ERROR,
-        ErrorCode.INVALID_REQUIRED_ACKS,
-        ErrorCode.INVALID_TOPIC_EXCEPTION,
-    )
-)
 
 
 def is_silent(request: ProduceRequest) -> bool:

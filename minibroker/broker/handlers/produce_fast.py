@@ -25,7 +25,7 @@ from struct import Struct
 from struct import error as StructError  # noqa: N812  a class, named as the others are
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.handlers.produce import fail
+from minibroker.broker.handlers.produce_failures import fail
 from minibroker.broker.handlers.produce_routes import (
     FIRST_FLEXIBLE,
     FIRST_WITH_TOPIC_IDS,
@@ -54,8 +54,8 @@ from minibroker.kafka.records.batch import (
 from minibroker.kafka.records.produce_rules import FIRST_VERSION_OF_ZSTD, LargeBatchError
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
-    from minibroker.broker.handlers.registry import Handler
+    from minibroker.broker.handlers.context import RequestContext, Services
+    from minibroker.broker.handlers.handler import Handler, ShortWayOf
     from minibroker.broker.partitions.partition import Partition
 
 FIRST_VERSION: Final = 3
@@ -264,28 +264,32 @@ def _answer_end(version: int, throttle_time_ms: int) -> bytes:
     return b"\0" + throttle + b"\0" if version >= FIRST_FLEXIBLE else throttle
 
 
-def handle_fast(
-    context: RequestContext, handler: Handler, frame: memoryview, position: int
-) -> LoneAnswer | FastAnswer | None:
-    """Answer the request whose body begins at `position` of `frame`; None: take the general way."""
-    version = context.version
-    if version < FIRST_VERSION:
-        return None
-    services = context.services
-    routes = services.produce_routes
-    if routes is None:
-        routes = services.produce_routes = ProduceRoutes(services.partitions, services.cluster)
-    try:
-        if version >= FIRST_FLEXIBLE:
-            lone = _lone(frame, position, version)
-            if lone is not None:
-                return _append_lone(context, handler, routes, lone)
-            found = _split_compact(frame, position, version, routes)
-        else:
-            found = _split(frame, position, version, routes)
-    except (IndexError, StructError):
-        return None
-    return None if found is None else _append_all(context, handler, found)
+def short_way(services: Services) -> ShortWayOf:
+    """Return the short way of a broker, with routes of its own."""
+    routes = ProduceRoutes(services.partitions, services.cluster)
+
+    def answer(
+        context: RequestContext, handler: Handler, frame: memoryview, position: int
+    ) -> LoneAnswer | FastAnswer | None:
+        """Answer the request whose body begins at `position` of `frame`; None: take the general
+        way.
+        """
+        version = context.version
+        if version < FIRST_VERSION:
+            return None
+        try:
+            if version >= FIRST_FLEXIBLE:
+                lone = _lone(frame, position, version)
+                if lone is not None:
+                    return _append_lone(context, handler, routes, lone)
+                request = _split_compact(frame, position, version, routes)
+            else:
+                request = _split(frame, position, version, routes)
+        except (IndexError, StructError):
+            return None
+        return None if request is None else _append_all(context, handler, request)
+
+    return answer
 
 
 def _append_all(

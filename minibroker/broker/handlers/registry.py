@@ -7,16 +7,14 @@ start loads none of them.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from minibroker.kafka.errors import ConfigError
-from minibroker.kafka.protocol.api_keys import APIS, PRODUCE, load_messages
+from minibroker.kafka.protocol.api_keys import APIS, load_messages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from minibroker.broker.metrics import Metrics, RequestMetrics
-    from minibroker.kafka.protocol.api_keys import Api
+    from minibroker.broker.handlers.handler import Handler
+    from minibroker.broker.metrics import Metrics
 
 # Sorted by key, as `protocol_specs/apis/` is. A module is named as its API, except `refusals`, the
 # table of the APIs that every client is refused.
@@ -94,56 +92,6 @@ UNSTABLE_FROM: Final[dict[int, int]] = {22: 6}
 """API key → first version that Kafka calls unstable; neither Kafka nor minibroker offers it."""
 
 
-class Handler:
-    """A loaded API: its message classes and the functions that answer it. Constant after
-    construction.
-    """
-
-    __slots__ = (
-        "api_key",
-        "check",
-        "error_response",
-        "fast",
-        "flexible_from",
-        "handle",
-        "has_failed",
-        "is_silent",
-        "max_version",
-        "min_version",
-        "name",
-        "request",
-        "response",
-        "times",
-    )
-
-    def __init__(
-        self, api: Api, versions: tuple[int, int], module: Any, messages: Any, times: RequestMetrics
-    ) -> None:
-        self.api_key = api.key
-        self.name = api.name
-        self.min_version, self.max_version = versions
-        self.flexible_from = api.flexible_from
-        self.request, self.response = messages
-        self.handle: Callable[..., Any] = module.handle
-        """(context, request) → response, or an awaitable of it."""
-        self.check: Callable[..., None] | None = import_module(
-            "minibroker.broker.handlers.permissions"
-        ).check_of(api.key)
-        """(context, request) → raises KafkaError if the client lacks a permission that the whole
-        request needs; None if it needs none."""
-        self.error_response: Callable[..., Any] | None = getattr(module, "error_response", None)
-        """(request, version, code, detail) → response; for APIs without a top-level error code."""
-        self.is_silent: Callable[..., bool] | None = getattr(module, "is_silent", None)
-        """(request) → whether its client waits for no answer; None if every client waits."""
-        self.has_failed: Callable[..., bool] | None = getattr(module, "has_failed", None)
-        """(response) → whether the connection of this silent request has to end."""
-        self.fast: Callable[..., Any] | None = None
-        """(context, handler, frame, body position) → answer or response; None: call `handle`."""
-        if api.key == PRODUCE:
-            self.fast = import_module("minibroker.broker.handlers.produce_fast").handle_fast
-        self.times = times
-
-
 NOT_WITH_ZOOKEEPER: Final = frozenset({55})
 """Keys of APIs that exist only where the broker itself keeps the metadata."""
 ONLY_WITH_ZOOKEEPER: Final = frozenset({4, 5, 6})
@@ -207,6 +155,8 @@ def _narrowed(
 
 def load_handler(api_key: int, versions: tuple[int, int], metrics: Metrics) -> Handler:
     """Import messages and handler of an API; `versions` is the served range. Raises KeyError."""
+    from minibroker.broker.handlers.handler import Handler  # noqa: PLC0415  no start needs it
+
     api = APIS[api_key]
     module = import_module(f"minibroker.broker.handlers.{HANDLERS[api_key]}")
     return Handler(api, versions, module, load_messages(api_key), metrics.of_api(api.name))

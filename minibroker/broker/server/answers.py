@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.handler import Handler
     from minibroker.broker.handlers.produce_fast import FastAnswer, LoneAnswer
-    from minibroker.broker.handlers.registry import Handler
     from minibroker.broker.server.call import Call
     from minibroker.kafka.error_codes import ErrorCode
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from minibroker.broker.handlers.context import RequestContext
-    from minibroker.broker.handlers.registry import Handler
+    from minibroker.broker.handlers.handler import Handler
 
 
 class Call:

@@ -31,7 +31,7 @@ from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.broker.handlers.registry import Handler, load_handler
+from minibroker.broker.handlers.registry import load_handler
 from minibroker.broker.server.answers import Answer, Run, Waiting, error_response
 from minibroker.broker.server.call import Call
 from minibroker.broker.server.connection import ANY_API, Event
@@ -56,6 +56,7 @@ from minibroker.kafka.protocol.header import parse_request_header
 
 if TYPE_CHECKING:
     from minibroker.broker.handlers.context import RequestContext, Services
+    from minibroker.broker.handlers.handler import Handler
     from minibroker.broker.partitions.append_queue import Flushing
     from minibroker.broker.server.answers import AnyAnswer
     from minibroker.broker.server.connection import Connection
@@ -203,6 +204,7 @@ class Dispatcher:
             name = f"{api.name} (key {api_key})" if api else f"API key {api_key}"
             raise ProtocolError(f"{name} version {version} is not served")
         handler = load_handler(api_key, supported, services.metrics)
+        handler.open_short_way(services)
         self._handlers[api_key] = handler
         return handler
 

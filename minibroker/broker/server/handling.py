@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minibroker.broker.handlers.context import RequestContext
-    from minibroker.broker.handlers.registry import Handler
+    from minibroker.broker.handlers.handler import Handler
     from minibroker.broker.server.answers import AnyAnswer
     from minibroker.broker.server.call import Call
     from minibroker.broker.slices import Steps

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 class ShortWay:
-    """Stands before a `handle_fast` and notes what it gave."""
+    """Stands before a short way and notes what it gave."""
 
     def __init__(self, running: InProcessBroker, api_key: int) -> None:
         """`api_key`: of an API that was asked before, so that its handler is loaded."""
         handler = running.server.dispatcher._handlers[api_key]
         assert handler.fast is not None
-        self._handle_fast: Callable[..., Any] = handler.fast
+        self._short_way: Callable[..., Any] = handler.fast
         self.taken = 0
         self.passed = 0
         self.is_off = False
@@ -27,7 +27,7 @@ class ShortWay:
     def __call__(self, *arguments: Any) -> Any:
         if self.is_off:
             return None
-        found = self._handle_fast(*arguments)
+        found = self._short_way(*arguments)
         if found is None:
             self.passed += 1
         else:

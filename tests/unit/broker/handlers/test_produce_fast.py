@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.broker.handlers import produce_fast
 from minibroker.broker.server import dispatch
 from minibroker.broker.timers import Timers
 from minibroker.kafka.protocol.api_keys import PRODUCE
@@ -296,5 +295,5 @@ async def test_every_truncation_of_a_request_is_survived(
         *((several_body, size) for size in range(len(several_body))),
     ]:
         view = memoryview(bytearray(whole[:size]))
-        assert produce_fast.handle_fast(connection._context, handler, view, 0) is None
+        assert handler.fast(connection._context, handler, view, 0) is None
     assert running.partitions.get("t", 0).log_end_offset == 0
