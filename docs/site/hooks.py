@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mkdocs.structure.files import File, Files
 
-from minibroker.broker.handlers.permissions import PART_NEEDS, REQUEST_NEEDS
+from minibroker.broker.handlers.common.permissions import PART_NEEDS, REQUEST_NEEDS
 from minibroker.broker.handlers.registry import HANDLERS
 from minibroker.control.families import families
 from minibroker.kafka.protocol.api_keys import APIS

@@ -25,7 +25,7 @@ from minibroker.broker.config.dynamic import DynamicConfig
 from minibroker.broker.config.listener_changes import ADDRESS_KEYS
 from minibroker.broker.config_follower import ConfigFollower
 from minibroker.broker.coordinators import Coordinators
-from minibroker.broker.handlers.context import Services
+from minibroker.broker.handlers.common.context import Services
 from minibroker.broker.handlers.registry import advertised_versions, supported_versions
 from minibroker.broker.metrics import Metrics
 from minibroker.broker.partitions.append_queue import Flusher, fail_answer

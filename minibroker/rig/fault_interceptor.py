@@ -33,7 +33,7 @@ from minibroker.rig.stale_services import StaleServices
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from minibroker.broker.handlers.context import RequestContext, Services
+    from minibroker.broker.handlers.common.context import RequestContext, Services
     from minibroker.broker.server.answers import AnyAnswer
     from minibroker.broker.server.call import Call
     from minibroker.kafka.protocol.message import Message

@@ -14,7 +14,7 @@ from minibroker.broker.cluster.image import MetadataImage
 
 if TYPE_CHECKING:
     from minibroker.broker.cluster.cluster import Cluster
-    from minibroker.broker.handlers.context import RequestContext, Services
+    from minibroker.broker.handlers.common.context import RequestContext, Services
 
 
 class StaleServices:

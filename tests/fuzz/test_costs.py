@@ -23,7 +23,8 @@ import pytest
 
 from minibroker.broker import slices
 from minibroker.broker.config.authorizers import STANDARD_AUTHORIZER
-from minibroker.broker.handlers import fetch, produce_fast
+from minibroker.broker.handlers import fetch
+from minibroker.broker.handlers.appends import short_way
 from minibroker.broker.handlers.registry import supported_versions
 from minibroker.broker.security.acls import (
     WILDCARD,
@@ -147,7 +148,7 @@ async def running(
     monkeypatch.setattr(slices, "SLICE_S", 0.0)
     monkeypatch.setattr(dispatch, "LARGE_FRAME_BYTES", 0)
     monkeypatch.setattr(decoder, "BATCHES_MAX", SMALL // 4)
-    monkeypatch.setattr(produce_fast, "BATCHES_MAX", SMALL // 4)
+    monkeypatch.setattr(short_way, "BATCHES_MAX", SMALL // 4)
     monkeypatch.setattr(fetch, "AT_ONCE_MAX", SMALL // 4)
     monkeypatch.setattr(Reader, "_text", counted_text)
     async with InProcessBroker(tmp_path, settings) as broker:

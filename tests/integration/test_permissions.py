@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.broker.handlers.permissions import PART_NEEDS, REQUEST_NEEDS
+from minibroker.broker.handlers.common.permissions import PART_NEEDS, REQUEST_NEEDS
 from minibroker.broker.handlers.registry import HANDLERS
 from minibroker.kafka.protocol.api_keys import (
     API_VERSIONS,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.handlers.transaction_verification import Protocol, Question, verify
+from minibroker.broker.handlers.common.transaction_verification import Protocol, Question, verify
 from minibroker.broker.transactions.state import TransactionState
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import StorageError

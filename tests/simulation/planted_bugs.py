@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from minibroker.broker.cluster import controller
 from minibroker.broker.cluster.partition_states import PartitionStates
 from minibroker.broker.cluster.tree import ANY_VERSION
-from minibroker.broker.handlers import fetch_reading
+from minibroker.broker.handlers.reads import fetch_pass
 from minibroker.broker.partitions import replicas
 from minibroker.broker.partitions.partition import Partition
 from minibroker.broker.partitions.replicas import Replicas
@@ -140,7 +140,7 @@ def confirms_deletions_at_once() -> Places:
 
 def no_truncation_by_epoch() -> Places:
     """Have leaders never tell where a follower's log parts from theirs."""
-    return [(fetch_reading, "_diverges", lambda *_: False)]
+    return [(fetch_pass, "_diverges", lambda *_: False)]
 
 
 def joins_before_it_has_everything() -> Places:

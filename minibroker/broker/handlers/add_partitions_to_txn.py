@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.cluster.image import INTERNAL_TOPICS
-from minibroker.broker.handlers.fenced_producers import known_code
-from minibroker.broker.handlers.permissions import Allowed, Need
+from minibroker.broker.handlers.common.fenced_producers import known_code
+from minibroker.broker.handlers.common.permissions import Allowed, Need
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.slices import gather, run_all, run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
 
     from minibroker.broker.cluster.image import MetadataImage
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
 
 _FIRST_WITH_FENCED: Final = 2

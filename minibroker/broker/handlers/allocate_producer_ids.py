@@ -18,7 +18,7 @@ from minibroker.kafka.protocol.messages.allocate_producer_ids import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
 
 async def handle(

@@ -24,7 +24,7 @@ from minibroker.kafka.protocol.messages.alter_client_quotas import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.kafka.protocol.messages.alter_client_quotas import RequestEntryData
 
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.broker.config.alterations import as_changes
-from minibroker.broker.handlers.config_resources import (
+from minibroker.broker.handlers.configs.edits import edit_config
+from minibroker.broker.handlers.configs.resources import (
     BROKER,
     BROKER_LOGGER,
     answer_each,
@@ -26,7 +27,6 @@ from minibroker.broker.handlers.config_resources import (
     invalid_request,
     refuse_each,
 )
-from minibroker.broker.handlers.edited_configs import edit_config
 from minibroker.broker.security.acls import Operation
 from minibroker.kafka.protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -38,7 +38,7 @@ from minibroker.kafka.protocol.messages.alter_configs import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.kafka.error_codes import ErrorCode
 
 

@@ -24,7 +24,7 @@ from minibroker.kafka.protocol.messages.alter_partition import (
 
 if TYPE_CHECKING:
     from minibroker.broker.cluster.image import PartitionImage
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
 _BY_ID: Final = 2
 _WITH_EPOCHS: Final = 3

@@ -26,7 +26,7 @@ from minibroker.kafka.protocol.messages.alter_partition_reassignments import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
 
 KAFKA_4_SINCE: Final = 1

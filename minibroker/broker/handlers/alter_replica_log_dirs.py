@@ -23,7 +23,7 @@ from minibroker.kafka.protocol.messages.alter_replica_log_dirs import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
 
 

@@ -32,7 +32,7 @@ from minibroker.kafka.protocol.messages.alter_user_scram_credentials import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
 
 async def handle(

@@ -26,7 +26,7 @@ from minibroker.kafka.protocol.messages.api_versions import (
 
 if TYPE_CHECKING:
     from minibroker.broker.cluster.features import Features
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
 _SOFTWARE_NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 """Allowed form of a client's software name and version (KIP-511); Kafka names metrics by them."""

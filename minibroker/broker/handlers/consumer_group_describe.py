@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from minibroker.broker.groups.consumer.group import ConsumerGroup
 from minibroker.broker.groups.consumer.member import without_epochs
 from minibroker.broker.groups.consumer.membership import assignors_of
-from minibroker.broker.handlers.authorized_operations import operations_of
-from minibroker.broker.handlers.group_members import serves_consumer_protocol
-from minibroker.broker.handlers.permissions import Allowed
+from minibroker.broker.handlers.common.authorized_operations import operations_of
+from minibroker.broker.handlers.common.group_members import serves_consumer_protocol
+from minibroker.broker.handlers.common.permissions import Allowed
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from minibroker.broker.groups.consumer.assignor import Assignment as Partitions
     from minibroker.broker.groups.consumer.member import Member as GroupMember
     from minibroker.broker.groups.consumer.topics import ImageTopics
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.consumer_group_describe import (
         ConsumerGroupDescribeRequest,

@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minibroker.broker.groups.consumer.heartbeat import Heartbeat
-from minibroker.broker.handlers.group_members import (
+from minibroker.broker.handlers.common.group_members import (
     AnswerWaiter,
     client_host,
     serves_consumer_protocol,
     topic_filter,
 )
-from minibroker.broker.handlers.permissions import Allowed
+from minibroker.broker.handlers.common.permissions import Allowed
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -30,7 +30,7 @@ from minibroker.kafka.protocol.messages.consumer_group_heartbeat import (
 
 if TYPE_CHECKING:
     from minibroker.broker.groups.consumer.heartbeat import HeartbeatAnswer
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.consumer_group_heartbeat import (
         ConsumerGroupHeartbeatRequest,

@@ -19,7 +19,7 @@ from minibroker.kafka.protocol.messages.controlled_shutdown import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
 
 async def handle(

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.features import METADATA_VERSION
-from minibroker.broker.handlers.acl_codes import acl_of, check_creation
-from minibroker.broker.handlers.permissions import ALTER_CLUSTER
+from minibroker.broker.handlers.common.acl_codes import acl_of, check_creation
+from minibroker.broker.handlers.common.permissions import ALTER_CLUSTER
 from minibroker.broker.security.acls import CLUSTER_NAME, ResourceType
 from minibroker.broker.slices import TimeSlice, collect, gather
 from minibroker.kafka.error_codes import ErrorCode
@@ -23,7 +23,7 @@ from minibroker.kafka.protocol.messages.create_acls import AclCreationResult, Cr
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.security.acls import Acl
     from minibroker.broker.security.authorizer import Authorizer
     from minibroker.broker.slices import Steps

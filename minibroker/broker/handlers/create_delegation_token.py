@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.handlers.token_requests import (
+from minibroker.broker.handlers.common.tokens import (
     FIRST_WITH_REQUESTER,
     NO_TIME,
     check_client,
@@ -24,7 +24,7 @@ from minibroker.kafka.protocol.messages.create_delegation_token import CreateDel
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.security.token_store import TokenStore
     from minibroker.kafka.protocol.messages.create_delegation_token import (
         CreateDelegationTokenRequest,

@@ -14,7 +14,7 @@ from itertools import compress
 from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.creation_limits import check_added_partitions
-from minibroker.broker.handlers.permissions import Allowed
+from minibroker.broker.handlers.common.permissions import Allowed
 from minibroker.broker.security.acls import Operation
 from minibroker.broker.slices import TimeSlice, collect
 from minibroker.kafka.error_codes import ErrorCode
@@ -26,7 +26,7 @@ from minibroker.kafka.protocol.messages.create_partitions import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.quotas.manager import Mutations
     from minibroker.kafka.protocol.messages.create_partitions import CreatePartitionsTopic
 

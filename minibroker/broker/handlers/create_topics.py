@@ -24,7 +24,7 @@ from minibroker.broker.cluster.creation_limits import (
     records_of_topic,
 )
 from minibroker.broker.config.describe import topic_entries
-from minibroker.broker.handlers.config_resources import TOPIC, check_values
+from minibroker.broker.handlers.configs.resources import TOPIC, check_values
 from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
 from minibroker.broker.slices import TimeSlice, collect, run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
@@ -37,7 +37,7 @@ from minibroker.kafka.protocol.messages.create_topics import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext, Services
+    from minibroker.broker.handlers.common.context import RequestContext, Services
     from minibroker.broker.quotas.manager import Mutations
     from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.create_topics import CreatableTopic

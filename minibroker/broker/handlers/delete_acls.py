@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.broker.handlers.acl_codes import check_filter, filter_of
-from minibroker.broker.handlers.permissions import ALTER_CLUSTER
+from minibroker.broker.handlers.common.acl_codes import check_filter, filter_of
+from minibroker.broker.handlers.common.permissions import ALTER_CLUSTER
 from minibroker.broker.slices import TimeSlice, collect, gather
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -25,7 +25,7 @@ from minibroker.kafka.protocol.messages.delete_acls import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.security.acls import Acl, AclFilter
     from minibroker.broker.security.authorizer import Authorizer
     from minibroker.broker.slices import Steps

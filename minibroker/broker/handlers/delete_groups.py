@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from minibroker.broker.handlers.permissions import Allowed
+from minibroker.broker.handlers.common.permissions import Allowed
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.slices import complete_in_slices
 from minibroker.kafka.errors import KafkaError
@@ -22,7 +22,7 @@ from minibroker.kafka.protocol.messages.delete_groups import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.kafka.error_codes import ErrorCode
     from minibroker.kafka.protocol.messages.delete_groups import DeleteGroupsRequest
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.image import INTERNAL_TOPICS
-from minibroker.broker.handlers.permissions import Allowed
+from minibroker.broker.handlers.common.permissions import Allowed
 from minibroker.broker.partitions.replicas import INVALID_LOW_WATERMARK
 from minibroker.broker.security.acls import Operation
 from minibroker.kafka.error_codes import ErrorCode
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Awaitable
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.delete_records import DeleteRecordsRequest

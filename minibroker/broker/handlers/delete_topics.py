@@ -29,7 +29,7 @@ from minibroker.kafka.protocol.messages.delete_topics import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.quotas.manager import Mutations
 
 

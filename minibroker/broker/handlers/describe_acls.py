@@ -11,8 +11,8 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from minibroker.broker.handlers.acl_codes import check_filter, filter_of
-from minibroker.broker.handlers.permissions import DESCRIBE_CLUSTER
+from minibroker.broker.handlers.common.acl_codes import check_filter, filter_of
+from minibroker.broker.handlers.common.permissions import DESCRIBE_CLUSTER
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.protocol.messages.describe_acls import (
@@ -22,7 +22,7 @@ from minibroker.kafka.protocol.messages.describe_acls import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.kafka.protocol.messages.describe_acls import DescribeAclsRequest
 
 

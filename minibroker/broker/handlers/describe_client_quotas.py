@@ -20,7 +20,7 @@ from minibroker.kafka.protocol.messages.describe_client_quotas import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.kafka.error_codes import ErrorCode
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.handlers.authorized_operations import operations_of_cluster
-from minibroker.broker.handlers.leaders import endpoint_of
+from minibroker.broker.handlers.common.authorized_operations import operations_of_cluster
+from minibroker.broker.handlers.common.leaders import endpoint_of
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -19,7 +19,7 @@ from minibroker.kafka.protocol.messages.describe_cluster import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
 _BROKERS: Final = 1
 _CONTROLLERS: Final = 2

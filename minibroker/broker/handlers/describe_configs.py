@@ -26,7 +26,8 @@ from minibroker.broker.config.describe import (
     group_entries,
     topic_entries,
 )
-from minibroker.broker.handlers.config_resources import (
+from minibroker.broker.handlers.common.encoded_struct import EncodedStruct
+from minibroker.broker.handlers.configs.resources import (
     BROKER,
     BROKER_LOGGER,
     CLIENT_METRICS,
@@ -38,7 +39,6 @@ from minibroker.broker.handlers.config_resources import (
     invalid_request,
     is_known_kind,
 )
-from minibroker.broker.handlers.encoded_struct import EncodedStruct
 from minibroker.broker.security.acls import Operation
 from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.error_codes import ErrorCode
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from minibroker.broker.config.entries import ConfigEntry
-    from minibroker.broker.handlers.context import RequestContext, Services
+    from minibroker.broker.handlers.common.context import RequestContext, Services
 
 TYPE_CODES: Final = {
     "": 0,
@@ -202,7 +202,7 @@ def _describe_loggers(
     services: Services, resource: DescribeConfigsResource
 ) -> list[DescribeConfigsResourceResult]:
     """Return the levels of this process's loggers. Raises KafkaError."""
-    from minibroker.broker.handlers.broker_loggers import levels  # noqa: PLC0415  rare
+    from minibroker.broker.handlers.configs.loggers import levels  # noqa: PLC0415  rare
 
     name, wanted = resource.resource_name, resource.configuration_keys
     if not name:

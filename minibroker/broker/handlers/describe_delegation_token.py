@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.broker.handlers.token_requests import FIRST_WITH_REQUESTER, check_client, tokens_of
+from minibroker.broker.handlers.common.tokens import FIRST_WITH_REQUESTER, check_client, tokens_of
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.security.tokens import is_shown
 from minibroker.kafka.protocol.messages.describe_delegation_token import (
@@ -20,7 +20,7 @@ from minibroker.kafka.protocol.messages.describe_delegation_token import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.security.token_store import KnownToken
     from minibroker.broker.security.tokens import Token
     from minibroker.kafka.protocol.messages.describe_delegation_token import (

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minibroker.broker.groups.classic.group import ClassicGroup, State
-from minibroker.broker.handlers.authorized_operations import operations_of
-from minibroker.broker.handlers.encoded_struct import EncodedStruct
+from minibroker.broker.handlers.common.authorized_operations import operations_of
+from minibroker.broker.handlers.common.encoded_struct import EncodedStruct
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.slices import gather
 from minibroker.kafka.error_codes import ErrorCode
@@ -25,7 +25,7 @@ from minibroker.kafka.protocol.messages.describe_groups import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.describe_groups import DescribeGroupsRequest
 

@@ -22,7 +22,7 @@ from minibroker.kafka.protocol.messages.describe_log_dirs import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.partitions.log_directories import LogMoves
     from minibroker.broker.partitions.manager import LogDirectoryView
     from minibroker.broker.slices import Steps

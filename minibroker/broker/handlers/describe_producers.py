@@ -26,7 +26,7 @@ from minibroker.kafka.protocol.messages.describe_producers import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.slices import Steps
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.handlers.leaders import endpoint_of
+from minibroker.broker.handlers.common.leaders import endpoint_of
 from minibroker.broker.slices import gather
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.describe_quorum import (
@@ -28,7 +28,7 @@ from minibroker.kafka.protocol.messages.describe_quorum import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
 
 METADATA_TOPIC: Final = "__cluster_metadata"

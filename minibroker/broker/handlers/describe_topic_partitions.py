@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.image import INTERNAL_TOPICS
 from minibroker.broker.cluster.topics import check_topic_name
-from minibroker.broker.handlers.authorized_operations import operations_of
-from minibroker.broker.handlers.leaders import visible_leader
-from minibroker.broker.handlers.permissions import Allowed
+from minibroker.broker.handlers.common.authorized_operations import operations_of
+from minibroker.broker.handlers.common.leaders import visible_leader
+from minibroker.broker.handlers.common.permissions import Allowed
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.slices import gather
 from minibroker.kafka.error_codes import ErrorCode
@@ -30,7 +30,7 @@ from minibroker.kafka.protocol.messages.describe_topic_partitions import (
 
 if TYPE_CHECKING:
     from minibroker.broker.cluster.image import PartitionImage, TopicImage
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.broker.handlers.permissions import Allowed
+from minibroker.broker.handlers.common.permissions import Allowed
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.slices import gather
 from minibroker.kafka.error_codes import ErrorCode
@@ -21,7 +21,7 @@ from minibroker.kafka.protocol.messages.describe_transactions import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
 
 

@@ -27,7 +27,7 @@ from minibroker.kafka.protocol.messages.describe_user_scram_credentials import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
 
 

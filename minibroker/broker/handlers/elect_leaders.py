@@ -25,7 +25,7 @@ from minibroker.kafka.protocol.messages.elect_leaders import (
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
 _PREFERRED, _UNCLEAN = 0, 1
 _KINDS: Final = (_PREFERRED, _UNCLEAN)

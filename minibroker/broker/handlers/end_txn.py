@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.broker.handlers.fenced_producers import known_code
-from minibroker.broker.handlers.visible_answers import when_visible
+from minibroker.broker.handlers.common.fenced_producers import known_code
+from minibroker.broker.handlers.common.visible_answers import when_visible
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.kafka.error_codes import ErrorCode
 
 _FIRST_WITH_FENCED = 2

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.broker.handlers.token_requests import change_end
+from minibroker.broker.handlers.common.tokens import change_end
 from minibroker.kafka.protocol.messages.expire_delegation_token import ExpireDelegationTokenResponse
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.kafka.protocol.messages.expire_delegation_token import (
         ExpireDelegationTokenRequest,
     )

@@ -8,8 +8,8 @@ Versions: 3 max_bytes and a first batch that is always whole (KIP-74); 4 isolati
 stable offset, aborted transactions; 5 log start offset; 7 sessions (KIP-227); 9 leader epochs
 (KIP-320); 11 rack, and followers answer consumers (KIP-392); 12 flexible, diverging epochs; 13
 topic ids (KIP-516); 16 current leader (KIP-951). Versions 0-1 read record format 0, 2-3 format 1:
-see `fetch_conversion`.
-Differs from Kafka: what `records.conversion` and `fetch_conversion` tell; nothing else is known.
+see `reads/conversion`.
+Differs from Kafka: what `records.conversion` and `reads/conversion` tell; nothing else is known.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from collections import OrderedDict
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from minibroker.broker.handlers.encoded_struct import EncodedStruct
-from minibroker.broker.handlers.fetch_reading import (
+from minibroker.broker.handlers.common.encoded_struct import EncodedStruct
+from minibroker.broker.handlers.common.leaders import LeaderHints
+from minibroker.broker.handlers.reads.fetch_pass import (
     STEP_PARTITIONS,
     FetchPass,
     FetchResult,
@@ -29,8 +30,7 @@ from minibroker.broker.handlers.fetch_reading import (
     read_steps,
     replica_for,
 )
-from minibroker.broker.handlers.leaders import LeaderHints
-from minibroker.broker.handlers.preferred_replica import NO_REPLICA
+from minibroker.broker.handlers.reads.preferred_replica import NO_REPLICA
 from minibroker.broker.partitions.cold_reads import ROUNDS_MAX, warm
 from minibroker.broker.partitions.fetch_session import (
     CONSUMER,
@@ -59,7 +59,7 @@ from minibroker.kafka.protocol.writer import RECORDS_BY_REFERENCE_BYTES
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
 
     Asked = OrderedDict[PartitionKey, FetchPartition]
@@ -97,7 +97,7 @@ def _handle(
     answer = _answer(context, request, asked)
     if context.version >= _FIRST_VERSION_UNCONVERTED:
         return answer
-    from minibroker.broker.handlers.fetch_conversion import for_old_consumer  # noqa: PLC0415  rarely
+    from minibroker.broker.handlers.reads.conversion import for_old_consumer  # noqa: PLC0415  rarely
 
     return for_old_consumer(context, request, answer)
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.handlers.leaders import endpoint_of
-from minibroker.broker.handlers.permissions import REFUSALS, Allowed
+from minibroker.broker.handlers.common.leaders import endpoint_of
+from minibroker.broker.handlers.common.permissions import REFUSALS, Allowed
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.slices import gather, run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from minibroker.broker.cluster.image import TopicImage
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.partitions.journal import Journal
     from minibroker.broker.slices import Steps
 

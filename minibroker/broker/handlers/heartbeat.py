@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.broker.handlers.group_members import manager_of
+from minibroker.broker.handlers.common.group_members import manager_of
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.protocol.messages.heartbeat import HeartbeatResponse
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.kafka.protocol.messages.heartbeat import HeartbeatRequest
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from minibroker.broker.config.alterations import DELETE, SET, SUBTRACT, Change, apply_changes
 from minibroker.broker.config.keys import BROKER_KEYS, CLIENT_METRICS_KEYS, GROUP_KEYS, TOPIC_KEYS
-from minibroker.broker.handlers.config_resources import (
+from minibroker.broker.handlers.configs.edits import edit_config
+from minibroker.broker.handlers.configs.resources import (
     BROKER,
     BROKER_LOGGER,
     TOPIC,
@@ -27,7 +28,6 @@ from minibroker.broker.handlers.config_resources import (
     is_known_kind,
     refuse_each,
 )
-from minibroker.broker.handlers.edited_configs import edit_config
 from minibroker.broker.security.acls import Operation
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ConfigError, KafkaError
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
     from minibroker.broker.config.keys import ConfigKey
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
 
 async def handle(
@@ -69,7 +69,7 @@ async def _alter(
         (change.name for change in changes if change.operation != DELETE and change.value is None),
     )
     if kind == BROKER_LOGGER and is_known_kind(services, BROKER_LOGGER):
-        from minibroker.broker.handlers.broker_loggers import alter_levels  # noqa: PLC0415  rare
+        from minibroker.broker.handlers.configs.loggers import alter_levels  # noqa: PLC0415  rare
 
         check_permission(context, Operation.ALTER_CONFIGS, kind, name)
         alter_levels(services.config.broker_id, name, changes, validate_only=validate_only)

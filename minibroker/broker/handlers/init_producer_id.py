@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.handlers.fenced_producers import known_code
-from minibroker.broker.handlers.permissions import Need, refusal
+from minibroker.broker.handlers.common.fenced_producers import known_code
+from minibroker.broker.handlers.common.permissions import Need, refusal
 from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -25,7 +25,7 @@ from minibroker.kafka.protocol.messages.init_producer_id import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
 _FIRST_WITH_FENCED: Final = 4
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minibroker.broker.groups.member_requests import UNKNOWN_MEMBER_ID, Join, JoinAnswer
-from minibroker.broker.handlers.group_members import (
+from minibroker.broker.handlers.common.group_members import (
     AnswerWaiter,
     client_host,
     manager_of,
@@ -26,7 +26,7 @@ from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.kafka.protocol.messages.join_group import JoinGroupRequest
 
 _REQUIRES_MEMBER_ID_SINCE = 4

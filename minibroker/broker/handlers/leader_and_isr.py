@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from minibroker.broker.cluster.codecs import PartitionState
 from minibroker.broker.cluster.requests import SentTopic
 from minibroker.broker.cluster.updates import SentState
-from minibroker.broker.handlers.encoded_struct import EncodedStruct
+from minibroker.broker.handlers.common.encoded_struct import EncodedStruct
 from minibroker.broker.slices import TimeSlice, collect, end_in_slices
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -36,7 +36,7 @@ from minibroker.kafka.protocol.messages.leader_and_isr import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.partitions.manager import PartitionManager
 
 BY_TOPIC_ID: Final = 5

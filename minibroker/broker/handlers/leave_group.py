@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.groups.member_requests import Leaving
-from minibroker.broker.handlers.group_members import AnswerWaiter, manager_of
+from minibroker.broker.handlers.common.group_members import AnswerWaiter, manager_of
 from minibroker.broker.slices import gather, run_with_pauses
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.protocol.messages.leave_group import LeaveGroupResponse, MemberResponse
@@ -22,7 +22,7 @@ from minibroker.kafka.protocol.messages.leave_group import LeaveGroupResponse, M
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
     from minibroker.kafka.error_codes import ErrorCode
     from minibroker.kafka.protocol.messages.leave_group import LeaveGroupRequest

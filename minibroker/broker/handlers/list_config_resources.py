@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.paths import desanitize
-from minibroker.broker.handlers.config_resources import (
+from minibroker.broker.handlers.configs.resources import (
     BROKER,
     BROKER_LOGGER,
     CLIENT_METRICS,
@@ -29,7 +29,7 @@ from minibroker.kafka.protocol.messages.list_config_resources import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from minibroker.broker.handlers.context import RequestContext, Services
+    from minibroker.broker.handlers.common.context import RequestContext, Services
 
 _ALL: Final = (GROUP, CLIENT_METRICS, BROKER_LOGGER, BROKER, TOPIC)
 

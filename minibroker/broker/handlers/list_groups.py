@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.broker.handlers.permissions import Allowed
+from minibroker.broker.handlers.common.permissions import Allowed
 from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.list_groups import ListGroupsRequest
 

@@ -26,7 +26,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.handlers.permissions import Allowed
+from minibroker.broker.handlers.common.permissions import Allowed
 from minibroker.broker.partitions.cold_reads import ColdError, answer_resident
 from minibroker.broker.partitions.partition import READ_COMMITTED
 from minibroker.broker.security.acls import Operation
@@ -45,7 +45,7 @@ from minibroker.kafka.protocol.messages.list_offsets import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.list_offsets import ListOffsetsPartition

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from minibroker.broker.cluster.image import TopicImage
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
 
 

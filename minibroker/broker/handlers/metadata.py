@@ -27,10 +27,13 @@ from minibroker.broker.cluster.creation_limits import (
 from minibroker.broker.cluster.image import INTERNAL_TOPICS
 from minibroker.broker.cluster.internal_topics import NewTopic, new_topic
 from minibroker.broker.cluster.topics import check_topic_name
-from minibroker.broker.handlers.authorized_operations import operations_of, operations_of_cluster
-from minibroker.broker.handlers.leaders import endpoint_of
+from minibroker.broker.handlers.common.authorized_operations import (
+    operations_of,
+    operations_of_cluster,
+)
+from minibroker.broker.handlers.common.leaders import endpoint_of
+from minibroker.broker.handlers.common.permissions import Allowed
 from minibroker.broker.handlers.metadata_topics import EncodedTopic, encoded_topic
-from minibroker.broker.handlers.permissions import Allowed
 from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
 from minibroker.broker.slices import TimeSlice, collect, gather, run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Collection, Iterable, Sequence
 
     from minibroker.broker.cluster.image import TopicImage
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
 
     Names = dict[str, None]

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
-from minibroker.broker.handlers.encoded_struct import EncodedStruct
-from minibroker.broker.handlers.leaders import visible_leader
+from minibroker.broker.handlers.common.encoded_struct import EncodedStruct
+from minibroker.broker.handlers.common.leaders import visible_leader
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.metadata import (
     MetadataResponsePartition,
@@ -21,7 +21,7 @@ from minibroker.kafka.protocol.messages.metadata import (
 
 if TYPE_CHECKING:
     from minibroker.broker.cluster.image import BrokerInfo, PartitionImage, TopicImage
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
     Brokers = dict[int, BrokerInfo]
     Key = tuple[int, str, int | None]

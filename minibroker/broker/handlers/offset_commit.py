@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Final
 from minibroker.broker.cluster.consumer_offsets import set_offset
 from minibroker.broker.groups.classic.group import ClassicGroup
 from minibroker.broker.groups.offsets import NO_EXPIRY
-from minibroker.broker.handlers.committed_partitions import (
+from minibroker.broker.handlers.commits.offsets import accept, when_replicated, write
+from minibroker.broker.handlers.commits.partitions import (
     TopicAnswers,
     is_too_long,
     known_partitions,
     refuse_all,
 )
-from minibroker.broker.handlers.offsets_to_commit import accept, when_replicated, write
-from minibroker.broker.handlers.permissions import Allowed
+from minibroker.broker.handlers.common.permissions import Allowed
 from minibroker.broker.security.acls import Operation
 from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.error_codes import ErrorCode
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
     from minibroker.broker.groups.group import CommitPartitionValidator
     from minibroker.broker.groups.shard import GroupShard
-    from minibroker.broker.handlers.committed_partitions import KnownTopic
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.commits.partitions import KnownTopic
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
 
 logger = logging.getLogger(__name__)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.groups.records import encode_offset_key
 from minibroker.broker.groups.shard import DELETED_AT_ONCE
-from minibroker.broker.handlers.committed_partitions import TopicAnswers, known_partitions
-from minibroker.broker.handlers.permissions import Allowed
-from minibroker.broker.handlers.visible_answers import when_visible
+from minibroker.broker.handlers.commits.partitions import TopicAnswers, known_partitions
+from minibroker.broker.handlers.common.permissions import Allowed
+from minibroker.broker.handlers.common.visible_answers import when_visible
 from minibroker.broker.security.acls import Operation
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from minibroker.broker.groups.group import GroupRecord
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
 
 _CLASSES: Final = (OffsetDeleteResponseTopic, OffsetDeleteResponsePartition)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.consumer_offsets import get_offset
-from minibroker.broker.handlers.permissions import Allowed, Need
+from minibroker.broker.handlers.common.permissions import Allowed, Need
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.slices import TimeSlice, gather, run_all, run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from minibroker.broker.cluster.image import MetadataImage
     from minibroker.broker.groups.group import Group
     from minibroker.broker.groups.offsets import CommittedOffset, OffsetStore
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
 
 _FIRST_IN_LOG: Final = 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from minibroker.broker.handlers.permissions import Allowed
+from minibroker.broker.handlers.common.permissions import Allowed
 from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.protocol.messages.offset_for_leader_epoch import (
@@ -22,7 +22,7 @@ from minibroker.kafka.protocol.messages.offset_for_leader_epoch import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
     from minibroker.kafka.error_codes import ErrorCode
 

@@ -20,15 +20,15 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.image import INTERNAL_TOPICS
-from minibroker.broker.handlers.produce_checks import (
+from minibroker.broker.handlers.appends.batches import (
     check_batches,
     cold_producers,
     has_transactional,
     receive_batches,
     without_forbidden,
 )
-from minibroker.broker.handlers.produce_failures import fail
-from minibroker.broker.handlers.produce_fast import short_way
+from minibroker.broker.handlers.appends.failures import fail
+from minibroker.broker.handlers.appends.short_way import short_way
 from minibroker.broker.partitions import verification
 from minibroker.broker.partitions.cold_reads import ROUNDS_MAX, warm
 from minibroker.broker.partitions.partition import ACKS_ALL
@@ -51,8 +51,8 @@ from minibroker.kafka.records.produce_rules import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable
 
-    from minibroker.broker.handlers.context import RequestContext
-    from minibroker.broker.handlers.produce_checks import ReceivedTopic, Refusals
+    from minibroker.broker.handlers.appends.batches import ReceivedTopic, Refusals
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.partitions.append_queue import Flushing
     from minibroker.broker.partitions.checking import ReceivedBatch
     from minibroker.broker.partitions.cold_reads import ColdError
@@ -113,11 +113,11 @@ def _handle_checked(
     context: RequestContext, request: ProduceRequest, topics: list[ReceivedTopic]
 ) -> Steps[ProduceResponse | Awaitable[ProduceResponse]]:
     if request.transactional_id is not None:
-        from minibroker.broker.handlers import produce_transactions  # noqa: PLC0415  most do without
-
-        refused = yield from produce_transactions.verify_batches(
-            context, request.transactional_id, topics
+        from minibroker.broker.handlers.appends.transactions import (  # noqa: PLC0415  most do without
+            verify_batches,
         )
+
+        refused = yield from verify_batches(context, request.transactional_id, topics)
         if not isinstance(refused, dict):
             return _when_verified(context, request, topics, refused)
         return (yield from _append_all(context, request, topics, refused))

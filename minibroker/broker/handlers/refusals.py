@@ -20,7 +20,7 @@ from minibroker.kafka.protocol.api_keys import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
 
 class Refusal(NamedTuple):

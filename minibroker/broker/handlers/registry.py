@@ -13,7 +13,7 @@ from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.protocol.api_keys import APIS, load_messages
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.handler import Handler
+    from minibroker.broker.handlers.common.handler import Handler
     from minibroker.broker.metrics import Metrics
 
 # Sorted by key, as `protocol_specs/apis/` is. A module is named as its API, except `refusals`, the
@@ -155,7 +155,7 @@ def _narrowed(
 
 def load_handler(api_key: int, versions: tuple[int, int], metrics: Metrics) -> Handler:
     """Import messages and handler of an API; `versions` is the served range. Raises KeyError."""
-    from minibroker.broker.handlers.handler import Handler  # noqa: PLC0415  no start needs it
+    from minibroker.broker.handlers.common.handler import Handler  # noqa: PLC0415  no start needs it
 
     api = APIS[api_key]
     module = import_module(f"minibroker.broker.handlers.{HANDLERS[api_key]}")

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.broker.handlers.token_requests import change_end
+from minibroker.broker.handlers.common.tokens import change_end
 from minibroker.kafka.protocol.messages.renew_delegation_token import RenewDelegationTokenResponse
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.kafka.protocol.messages.renew_delegation_token import (
         RenewDelegationTokenRequest,
     )

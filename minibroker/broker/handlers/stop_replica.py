@@ -29,7 +29,7 @@ from minibroker.kafka.protocol.messages.stop_replica import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.partitions.manager import PartitionManager
 
 """Leader epoch of a partition whose topic is being deleted."""

@@ -16,14 +16,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minibroker.broker.groups.member_requests import Sync, SyncAnswer
-from minibroker.broker.handlers.group_members import AnswerWaiter, manager_of
+from minibroker.broker.handlers.common.group_members import AnswerWaiter, manager_of
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.protocol.messages.sync_group import SyncGroupResponse
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.kafka.protocol.messages.sync_group import SyncGroupRequest
 
 _NAMES_PROTOCOL_SINCE = 5

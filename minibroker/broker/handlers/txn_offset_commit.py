@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.handlers.committed_partitions import (
+from minibroker.broker.handlers.commits.offsets import accept, when_replicated, write
+from minibroker.broker.handlers.commits.partitions import (
     TopicAnswers,
     known_partitions,
     refuse_all,
 )
-from minibroker.broker.handlers.offsets_to_commit import accept, when_replicated, write
-from minibroker.broker.handlers.permissions import Allowed
-from minibroker.broker.handlers.transaction_verification import Protocol, Question, verify
+from minibroker.broker.handlers.common.permissions import Allowed
+from minibroker.broker.handlers.common.transaction_verification import Protocol, Question, verify
 from minibroker.broker.partitions.journal_partition import coordinator_error
 from minibroker.broker.security.acls import Operation
 from minibroker.broker.slices import run_with_pauses
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
     from minibroker.broker.groups.group import CommitPartitionValidator
     from minibroker.broker.groups.shard import GroupShard
-    from minibroker.broker.handlers.committed_partitions import KnownTopic
-    from minibroker.broker.handlers.context import RequestContext
-    from minibroker.broker.handlers.transaction_verification import Codes
+    from minibroker.broker.handlers.commits.partitions import KnownTopic
+    from minibroker.broker.handlers.common.context import RequestContext
+    from minibroker.broker.handlers.common.transaction_verification import Codes
     from minibroker.broker.slices import Steps
 
 _FIRST_WITH_LOADING: Final = 2

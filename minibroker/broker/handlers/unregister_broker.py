@@ -17,7 +17,7 @@ from minibroker.kafka.protocol.messages.unregister_broker import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
 
 def handle(context: RequestContext, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:

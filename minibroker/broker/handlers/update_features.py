@@ -24,7 +24,7 @@ from minibroker.kafka.protocol.messages.update_features import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
 _ALL_FAILED = "The update failed for all features since the following feature had an error: "
 

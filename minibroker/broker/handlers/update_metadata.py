@@ -29,7 +29,7 @@ from minibroker.kafka.protocol.messages.update_metadata import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
 
 async def handle(context: RequestContext, request: UpdateMetadataRequest) -> UpdateMetadataResponse:

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.handlers.permissions import Need
+from minibroker.broker.handlers.common.permissions import Need
 from minibroker.broker.partitions.markers import EndOfTransaction
 from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
 from minibroker.broker.slices import gather, run_all, run_with_pauses
@@ -32,7 +32,7 @@ from minibroker.kafka.protocol.messages.write_txn_markers import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.partitions.markers import Codes
     from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.write_txn_markers import WritableTxnMarker

@@ -2,10 +2,10 @@
 coordinator knows.
 
 Where the log shows the producer's transaction open, the batch is appended. Else the coordinator is
-asked first (`handlers/transaction_verification`). Until the first batch is in the log, this module
-remembers the lowest sequence that asked. Batches are in flight side by side, and a verified one
-must not overtake an earlier one that was refused for the moment (CONCURRENT_TRANSACTIONS) and will
-come again.
+asked first (`handlers/common/transaction_verification`). Until the first batch is in the log, this
+module remembers the lowest sequence that asked. Batches are in flight side by side, and a verified
+one must not overtake an earlier one that was refused for the moment (CONCURRENT_TRANSACTIONS) and
+will come again.
 
 `begin` gives a guard for the question. A handler that asks a coordinator on another broker shows
 the guard to `check_guard` when the answer is there. A marker that was written meanwhile has removed

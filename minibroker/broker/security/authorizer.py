@@ -1,7 +1,7 @@
 """The authorizer: what every request asks before it does something, and the changes of ACLs.
 
-`Authorizer.allows` is the authorize station's answer; `handlers/context.RequestContext.authorize`
-calls it, each handler in Kafka's order of checks. Decisions are kept until an ACL changes, so a
+`Authorizer.allows` is the authorize station's answer; `RequestContext.authorize` calls it, each
+handler in Kafka's order of checks. Decisions are kept until an ACL changes, so a
 request that repeats costs one look-up. Produce and Fetch pay less: a connection has the topics that
 its client may use at hand (`permitted`). `rules.py` decides, `acl_store.py` keeps the ACLs.
 

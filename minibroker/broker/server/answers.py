@@ -16,9 +16,9 @@ from minibroker.kafka.protocol.primitives import Writer
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from minibroker.broker.handlers.context import RequestContext
-    from minibroker.broker.handlers.handler import Handler
-    from minibroker.broker.handlers.produce_fast import FastAnswer, LoneAnswer
+    from minibroker.broker.handlers.appends.short_way import FastAnswer, LoneAnswer
+    from minibroker.broker.handlers.common.context import RequestContext
+    from minibroker.broker.handlers.common.handler import Handler
     from minibroker.broker.server.call import Call
     from minibroker.kafka.error_codes import ErrorCode
 

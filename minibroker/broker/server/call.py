@@ -10,8 +10,8 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
-    from minibroker.broker.handlers.handler import Handler
+    from minibroker.broker.handlers.common.context import RequestContext
+    from minibroker.broker.handlers.common.handler import Handler
 
 
 class Call:

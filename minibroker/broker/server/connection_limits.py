@@ -29,7 +29,7 @@ from minibroker.kafka.java_strings import host_address
 
 if TYPE_CHECKING:
     from minibroker.broker.config.broker import BrokerConfig, Listener
-    from minibroker.broker.handlers.context import Services
+    from minibroker.broker.handlers.common.context import Services
     from minibroker.broker.quotas.rate import Rate
 
 logger = logging.getLogger(__name__)

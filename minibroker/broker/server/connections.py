@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from minibroker.broker.config.broker import BrokerConfig, Listener
-    from minibroker.broker.handlers.context import Services
+    from minibroker.broker.handlers.common.context import Services
     from minibroker.broker.server.dispatch import Dispatcher
     from minibroker.broker.server.interceptor import LoginInterceptor
     from minibroker.kafka.errors import StorageError

@@ -21,7 +21,7 @@ from minibroker.kafka.protocol.primitives import Reader
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from minibroker.broker.handlers.handler import Handler
+    from minibroker.broker.handlers.common.handler import Handler
     from minibroker.broker.server.answers import AnyAnswer
 
 LARGE_FRAME_BYTES: Final = 32 * 1024

@@ -10,7 +10,7 @@ Third station of a request: `connection` gives its bytes, `handlers/<api>` does 
   `RequestContext.principal`). On a PLAINTEXT listener it is `ANONYMOUS` from the start, on a SASL
   listener the client proves it first (`sasl_gate.py`).
 * *authorize*: without an authorizer everyone may do everything. With one, a request needs the
-  permissions of `handlers/permissions.py`; what concerns a part of it, its handler asks.
+  permissions of `handlers/common/permissions.py`; what concerns a part of it, its handler asks.
 * *handle*: the API's short way, else its handler (`handling.py`). Large requests are decoded beside
   the loop first (`decoder.py`). Faults and the log of requests look in here (`interceptor.py`).
 * *commit*: what the run appended is written, one `writev` per partition, before its first answer is
@@ -55,8 +55,8 @@ from minibroker.kafka.protocol.api_keys import (
 from minibroker.kafka.protocol.header import parse_request_header
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext, Services
-    from minibroker.broker.handlers.handler import Handler
+    from minibroker.broker.handlers.common.context import RequestContext, Services
+    from minibroker.broker.handlers.common.handler import Handler
     from minibroker.broker.partitions.append_queue import Flushing
     from minibroker.broker.server.answers import AnyAnswer
     from minibroker.broker.server.connection import Connection

@@ -17,8 +17,8 @@ from minibroker.kafka.protocol.primitives import Reader
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.broker.handlers.context import RequestContext
-    from minibroker.broker.handlers.handler import Handler
+    from minibroker.broker.handlers.common.context import RequestContext
+    from minibroker.broker.handlers.common.handler import Handler
     from minibroker.broker.server.answers import AnyAnswer
     from minibroker.broker.server.call import Call
     from minibroker.broker.slices import Steps

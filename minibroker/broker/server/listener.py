@@ -18,7 +18,7 @@ from minibroker.kafka.java_strings import host_address
 
 if TYPE_CHECKING:
     from minibroker.broker.config.broker import BrokerConfig, Listener
-    from minibroker.broker.handlers.context import Services
+    from minibroker.broker.handlers.common.context import Services
     from minibroker.broker.security.listener_tls import ListenerTls
     from minibroker.broker.security.sasl.mechanisms import Mechanisms
     from minibroker.broker.server.connections import Connections

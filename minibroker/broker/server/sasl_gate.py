@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.config.listeners import Listener
-    from minibroker.broker.handlers.context import RequestContext, Services
+    from minibroker.broker.handlers.common.context import RequestContext, Services
     from minibroker.broker.security.sasl.authenticator import Header, Identity, Step
     from minibroker.broker.security.sasl.exchange import Exchange
     from minibroker.broker.server.connection import Connection

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minibroker.broker.config.broker import BrokerConfig, Listener
-    from minibroker.broker.handlers.context import Services
+    from minibroker.broker.handlers.common.context import Services
 
 logger = logging.getLogger(__name__)
 

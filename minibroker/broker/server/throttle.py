@@ -30,7 +30,7 @@ from minibroker.kafka.protocol.api_keys import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.server.answers import AnyAnswer
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.broker.handlers.context import RequestContext
+from minibroker.broker.handlers.common.context import RequestContext
 from minibroker.broker.server.connection import Connection, ConnectionState, Event
 from minibroker.broker.server.outgoing import TURN_BYTES, Outgoing
 from minibroker.kafka.ids import ANONYMOUS

@@ -9,7 +9,7 @@ from minibroker.broker.cluster.configs import with_changes
 from minibroker.broker.config.alterations import as_changes
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.dynamic import DynamicConfig
-from minibroker.broker.handlers.context import RequestContext
+from minibroker.broker.handlers.common.context import RequestContext
 
 if TYPE_CHECKING:
     from minibroker.broker.cluster.configs import Edit

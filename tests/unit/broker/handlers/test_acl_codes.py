@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.broker.handlers.acl_codes import (
+from minibroker.broker.handlers.common.acl_codes import (
     acl_of,
     check_codes,
     check_creation,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.handlers.authorized_operations import ALL_OPERATIONS
+from minibroker.broker.handlers.common.authorized_operations import ALL_OPERATIONS
 from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
 from minibroker.kafka.protocol.messages.describe_cluster import DescribeClusterRequest
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from minibroker.broker.config.alterations import APPEND, DELETE, SET, SUBTRACT, Change
-from minibroker.broker.handlers.broker_loggers import alter_levels, levels
+from minibroker.broker.handlers.configs.loggers import alter_levels, levels
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minibroker.broker.cluster.image import MetadataImage, TopicImage
-from minibroker.broker.handlers.committed_partitions import (
+from minibroker.broker.handlers.commits.partitions import (
     TopicAnswers,
     is_too_long,
     known_partitions,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.broker.handlers.config_resources import (
+from minibroker.broker.handlers.configs.resources import (
     BROKER,
     CLIENT_METRICS,
     GROUP,

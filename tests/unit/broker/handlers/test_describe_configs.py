@@ -24,7 +24,7 @@ from tests.support.turns import Turns
 from tests.unit.broker.handlers.config_services import make_context
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import Services
+    from minibroker.broker.handlers.common.context import Services
 
 
 def ask(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.config.dynamic import DynamicConfig
-from minibroker.broker.handlers.config_resources import BROKER, TOPIC
-from minibroker.broker.handlers.edited_configs import edit_config
+from minibroker.broker.handlers.configs.edits import edit_config
+from minibroker.broker.handlers.configs.resources import BROKER, TOPIC
 from minibroker.broker.security.password_encoder import is_encoded
 from minibroker.broker.security.stored_passwords import StoredPasswords
 from minibroker.kafka.error_codes import ErrorCode

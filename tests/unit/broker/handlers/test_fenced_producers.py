@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minibroker.broker.handlers.fenced_producers import known_code
+from minibroker.broker.handlers.common.fenced_producers import known_code
 from minibroker.kafka.error_codes import ErrorCode
 
 

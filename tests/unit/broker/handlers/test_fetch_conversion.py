@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.broker.handlers import fetch_conversion
+from minibroker.broker.handlers.reads import conversion
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.records.conversion import down_convert
 from tests.support.in_process import START_MS, batch_of
@@ -107,7 +107,7 @@ async def test_much_is_converted_beside_the_loop(
         threads.append(threading.current_thread())
         return down_convert(*arguments)
 
-    monkeypatch.setattr(fetch_conversion, "down_convert", watched)
+    monkeypatch.setattr(conversion, "down_convert", watched)
     values = [bytes([n]) * 50_000 for n in range(4)]
     for value in values:
         await result(client, produce(batch_of(value)))

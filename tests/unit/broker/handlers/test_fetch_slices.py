@@ -8,7 +8,7 @@ import pytest
 
 from minibroker.broker import slices
 from minibroker.broker.handlers import fetch as fetch_handler
-from minibroker.broker.handlers import fetch_reading
+from minibroker.broker.handlers.reads import fetch_pass
 from tests.support.in_process import START_MS, batch_of
 from tests.support.record_requests import asking, id_of, part, produce_values, told
 from tests.support.waiting import eventually
@@ -16,7 +16,7 @@ from tests.unit.broker.handlers.short_way import answer_to
 from tests.unit.broker.partitions.conftest import Claim
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.fetch_reading import FetchPass
+    from minibroker.broker.handlers.reads.fetch_pass import FetchPass
     from minibroker.kafka.protocol.messages.fetch import FetchResponse
     from tests.support.in_process import InProcessBroker, RawClient
 
@@ -27,7 +27,7 @@ COUNT = 8
 def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every partition is a step, and every step a slice."""
     monkeypatch.setattr(slices, "SLICE_S", 0.0)
-    for module in (fetch_handler, fetch_reading):
+    for module in (fetch_handler, fetch_pass):
         monkeypatch.setattr(module, "STEP_PARTITIONS", 1)
 
 

@@ -10,7 +10,7 @@ from minibroker.broker import slices
 from minibroker.broker.groups.offsets import CommittedOffset
 from minibroker.broker.groups.shard import DELETED_AT_ONCE
 from minibroker.broker.handlers import describe_groups
-from minibroker.broker.handlers.authorized_operations import ALL_OPERATIONS
+from minibroker.broker.handlers.common.authorized_operations import ALL_OPERATIONS
 from minibroker.broker.security.acls import ResourceType
 from minibroker.broker.slices import run_all
 from minibroker.kafka.error_codes import ErrorCode

@@ -12,8 +12,8 @@ from minibroker.broker.groups.classic.group import ClassicGroup
 from minibroker.broker.groups.consumer.group import ConsumerGroup
 from minibroker.broker.groups.consumer.member import Member
 from minibroker.broker.groups.group import CLASSIC, CONSUMER
-from minibroker.broker.handlers.context import RequestContext
-from minibroker.broker.handlers.group_members import AnswerWaiter, client_host, manager_of
+from minibroker.broker.handlers.common.context import RequestContext
+from minibroker.broker.handlers.common.group_members import AnswerWaiter, client_host, manager_of
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from minibroker.broker.cluster.image import BrokerInfo, Endpoint, MetadataImage, TopicImage
-from minibroker.broker.handlers.leaders import LeaderHints, endpoint_of, visible_leader
+from minibroker.broker.handlers.common.leaders import LeaderHints, endpoint_of, visible_leader
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.ids import TopicId
 from minibroker.kafka.protocol.messages.fetch import LeaderIdAndEpoch, NodeEndpoint

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.broker.handlers.authorized_operations import ALL_OPERATIONS
+from minibroker.broker.handlers.common.authorized_operations import ALL_OPERATIONS
 from minibroker.broker.security.acls import ResourceType
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.ids import ZERO_TOPIC_ID

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from minibroker.broker.groups.offsets import CommittedOffset
-from minibroker.broker.handlers.committed_partitions import KnownTopic, TopicAnswers
-from minibroker.broker.handlers.offsets_to_commit import accept, when_replicated, write
+from minibroker.broker.handlers.commits.offsets import accept, when_replicated, write
+from minibroker.broker.handlers.commits.partitions import KnownTopic, TopicAnswers
 from minibroker.broker.slices import gather, run_all
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.handlers.permissions import REQUEST_NEEDS, check_of, refusal
+from minibroker.broker.handlers.common.permissions import REQUEST_NEEDS, check_of, refusal
 from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.api_keys import APIS, METADATA, load_messages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.broker.handlers.produce_routes import ProduceRoutes
+from minibroker.broker.handlers.appends.routes import ProduceRoutes
 from tests.support.record_requests import id_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from minibroker.broker.config.listeners import SecurityProtocol
-from minibroker.broker.handlers.token_requests import check_client
+from minibroker.broker.handlers.common.tokens import check_client
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import ANONYMOUS

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.broker.handlers import transaction_verification
-from minibroker.broker.handlers.transaction_verification import Protocol, Question, verify
+from minibroker.broker.handlers.common import transaction_verification
+from minibroker.broker.handlers.common.transaction_verification import Protocol, Question, verify
 from minibroker.broker.partitions import verification
 from minibroker.broker.partitions.markers import EndOfTransaction
 from minibroker.broker.transactions.state import TransactionState

@@ -7,7 +7,7 @@ import inspect
 
 import pytest
 
-from minibroker.broker.handlers.visible_answers import when_visible
+from minibroker.broker.handlers.common.visible_answers import when_visible
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 

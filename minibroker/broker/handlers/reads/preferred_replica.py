@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.handlers.leaders import endpoint_of
+from minibroker.broker.handlers.common.leaders import endpoint_of
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.partitions.partition import Partition
 
 NO_REPLICA: Final = -1

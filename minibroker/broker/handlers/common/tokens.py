@@ -15,7 +15,7 @@ from minibroker.kafka.ids import ANONYMOUS
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.security.token_store import TokenStore
 
 NO_TIME: Final = -1

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from minibroker.broker.groups.member_requests import MayDescribe
     from minibroker.broker.groups.members import Members
     from minibroker.broker.groups.shard import GroupShard
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
 
 def manager_of(groups: GroupCoordinator, shard: GroupShard, group_id: str) -> Members:

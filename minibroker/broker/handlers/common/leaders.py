@@ -11,7 +11,7 @@ from minibroker.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
     from minibroker.broker.cluster.image import BrokerInfo, Endpoint, PartitionImage
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
 
 def endpoint_of(context: RequestContext, broker: BrokerInfo) -> Endpoint | None:

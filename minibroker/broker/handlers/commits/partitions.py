@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from minibroker.broker.cluster.image import MetadataImage, TopicImage
-    from minibroker.broker.handlers.permissions import Allowed
+    from minibroker.broker.handlers.common.permissions import Allowed
     from minibroker.broker.slices import Steps
 
 

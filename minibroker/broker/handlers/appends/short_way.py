@@ -2,7 +2,7 @@
 
 Nearly every request of a producer has this shape. `produce.handle` makes some eighty calls for each
 partition, through generated messages. Here ten are enough: the bytes that name a topic are looked
-up as they are (`produce_routes`), and the answer is the same bytes with four numbers behind each
+up as they are (`appends/routes`), and the answer is the same bytes with four numbers behind each
 partition. A request of any other shape gives None before anything is appended, and takes the
 general way. That is the reference: a test compares the two byte for byte.
 
@@ -25,8 +25,8 @@ from struct import Struct
 from struct import error as StructError  # noqa: N812  a class, named as the others are
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.handlers.produce_failures import fail
-from minibroker.broker.handlers.produce_routes import (
+from minibroker.broker.handlers.appends.failures import fail
+from minibroker.broker.handlers.appends.routes import (
     FIRST_FLEXIBLE,
     FIRST_WITH_TOPIC_IDS,
     ProduceRoutes,
@@ -54,8 +54,8 @@ from minibroker.kafka.records.batch import (
 from minibroker.kafka.records.produce_rules import FIRST_VERSION_OF_ZSTD, LargeBatchError
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext, Services
-    from minibroker.broker.handlers.handler import Handler, ShortWayOf
+    from minibroker.broker.handlers.common.context import RequestContext, Services
+    from minibroker.broker.handlers.common.handler import Handler, ShortWayOf
     from minibroker.broker.partitions.partition import Partition
 
 FIRST_VERSION: Final = 3

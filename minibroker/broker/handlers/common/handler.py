@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minibroker.broker.handlers.permissions import check_of
+from minibroker.broker.handlers.common.permissions import check_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.broker.handlers.context import RequestContext, Services
+    from minibroker.broker.handlers.common.context import RequestContext, Services
     from minibroker.broker.metrics import RequestMetrics
     from minibroker.kafka.protocol.api_keys import Api
 

@@ -20,7 +20,7 @@ from minibroker.kafka.protocol import api_keys as keys
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
 
 Item = TypeVar("Item")

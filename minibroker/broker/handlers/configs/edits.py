@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.broker.config.dynamic import is_password
-from minibroker.broker.handlers.config_resources import BROKER, entity_of
+from minibroker.broker.handlers.configs.resources import BROKER, entity_of
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ConfigError, KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from minibroker.broker.handlers.context import Services
+    from minibroker.broker.handlers.common.context import Services
 
 
 class _OtherPasswordsError(Exception):

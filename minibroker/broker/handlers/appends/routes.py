@@ -1,7 +1,7 @@
 """Routes of the short way of Produce: the bytes that name a partition in a request → the partition.
 
-Owned by `produce_fast`, one per broker. The partition manager tells it when a partition comes, goes
-or changes its role, and then it forgets all routes.
+Owned by `short_way`, one per broker. The partition manager tells it when a partition comes, goes or
+changes its role, and then it forgets all routes.
 """
 
 from __future__ import annotations

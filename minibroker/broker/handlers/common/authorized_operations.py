@@ -16,7 +16,7 @@ from minibroker.broker.security.acls import (
 )
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
 
 ALL_OPERATIONS: Final = {
     resource_type: sum(1 << operation for operation in operations)

@@ -29,7 +29,7 @@ from minibroker.kafka.ids import TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from minibroker.broker.handlers.context import Services
+    from minibroker.broker.handlers.common.context import Services
     from minibroker.broker.partitions.partition import VerificationGuard
 
     Codes = dict[TopicPartition, ErrorCode]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.handlers.leaders import LeaderHints
+from minibroker.broker.handlers.common.leaders import LeaderHints
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -17,7 +17,7 @@ from minibroker.kafka.protocol.messages.produce import (
 from minibroker.kafka.records.produce_rules import InvalidRecordsError, NotVerifiedError
 
 if TYPE_CHECKING:
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.kafka.errors import KafkaError
     from minibroker.kafka.protocol.messages.produce import (
         PartitionProduceResponse,

@@ -20,7 +20,7 @@ from minibroker.broker.cluster.paths import DEFAULT_ENTITY, sanitize
 from minibroker.broker.config.alterations import check_broker_values
 from minibroker.broker.config.keys import CLIENT_METRICS_KEYS
 from minibroker.broker.config.topic import validate_topic_config
-from minibroker.broker.handlers.permissions import REFUSALS
+from minibroker.broker.handlers.common.permissions import REFUSALS
 from minibroker.broker.security.acls import CLUSTER_NAME, Operation, ResourceType
 from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.error_codes import ErrorCode
@@ -30,7 +30,7 @@ from minibroker.kafka.java_numbers import parse_integer
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-    from minibroker.broker.handlers.context import RequestContext, Services
+    from minibroker.broker.handlers.common.context import RequestContext, Services
 
 TOPIC: Final = 2
 BROKER: Final = 4

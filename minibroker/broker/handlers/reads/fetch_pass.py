@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from minibroker.broker.handlers.preferred_replica import NO_REPLICA, preferred_replica
+from minibroker.broker.handlers.reads.preferred_replica import NO_REPLICA, preferred_replica
 from minibroker.broker.partitions.cold_reads import ColdError
 from minibroker.broker.partitions.partition import LOG_END, READ_COMMITTED
 from minibroker.broker.partitions.replicas import FollowerId
@@ -24,7 +24,7 @@ from minibroker.kafka.protocol.messages.fetch import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.partitions.fetch_session import (
         FetchContext,
         FetchPartition,

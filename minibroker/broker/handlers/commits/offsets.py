@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from minibroker.broker.groups.offsets import NO_EXPIRY, CommittedOffset
-from minibroker.broker.handlers.committed_partitions import is_too_long
-from minibroker.broker.handlers.visible_answers import when_visible
+from minibroker.broker.handlers.commits.partitions import is_too_long
+from minibroker.broker.handlers.common.visible_answers import when_visible
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import NO_PRODUCER_ID, ZERO_TOPIC_ID
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from minibroker.broker.groups.group import CommitPartitionValidator
     from minibroker.broker.groups.offsets import OffsetKey
     from minibroker.broker.groups.shard import GroupShard
-    from minibroker.broker.handlers.committed_partitions import KnownTopic, TopicAnswers
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.commits.partitions import KnownTopic, TopicAnswers
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.offset_commit import OffsetCommitResponse
     from minibroker.kafka.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse

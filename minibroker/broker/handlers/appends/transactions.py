@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.handlers.transaction_verification import Protocol, Question, verify
+from minibroker.broker.handlers.common.transaction_verification import Protocol, Question, verify
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import TopicPartition
@@ -21,9 +21,9 @@ from minibroker.kafka.records.produce_rules import NotVerifiedError, check_produ
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator
 
-    from minibroker.broker.handlers.context import RequestContext
-    from minibroker.broker.handlers.produce_checks import ReceivedTopic, Refusals
-    from minibroker.broker.handlers.transaction_verification import Codes
+    from minibroker.broker.handlers.appends.batches import ReceivedTopic, Refusals
+    from minibroker.broker.handlers.common.context import RequestContext
+    from minibroker.broker.handlers.common.transaction_verification import Codes
     from minibroker.broker.partitions.checking import ReceivedBatch
     from minibroker.broker.slices import Steps
     from minibroker.kafka.records.batch import BatchHeader

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from minibroker.broker.handlers.produce_routes import FIRST_WITH_TOPIC_IDS
+from minibroker.broker.handlers.appends.routes import FIRST_WITH_TOPIC_IDS
 from minibroker.broker.partitions.checking import ReceivedBatch
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.slices import gather
@@ -31,7 +31,7 @@ from minibroker.kafka.records.produce_rules import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.partitions.cold_reads import ColdError
     from minibroker.broker.slices import Steps
 

@@ -29,7 +29,7 @@ from minibroker.kafka.records.conversion import down_convert, is_readable_as
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from minibroker.broker.handlers.context import RequestContext
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.fetch import FetchRequest, PartitionData
 
