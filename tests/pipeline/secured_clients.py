@@ -9,12 +9,12 @@ import pyarrow as pa
 from minibroker.kafka.java_formats.properties import escaped
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka.options import parse
+from minibroker.pipeline.kafka.reader_lag import LagReader
 from minibroker.pipeline.kafka.sink.marker import Position
 from minibroker.pipeline.kafka.sink.options import parse_options
 from minibroker.pipeline.kafka.sink.writers import write_rows
 from minibroker.pipeline.kafka.source.batch import plan as ranges_of
 from minibroker.pipeline.kafka.source.reader import read_range
-from minibroker.pipeline.verbs.lag.readers import LagReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

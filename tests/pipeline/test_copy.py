@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from minibroker.pipeline import PipelineError, compare, copy
 from minibroker.pipeline.kafka.preflight import ask
 from minibroker.pipeline.plan import Kafka
-from minibroker.pipeline.verbs.replay.target import create, grow
+from minibroker.pipeline.spark.target_topics import create, grow
 from tests.pipeline import topics
 from tests.pipeline.committed import commit, offsets, records, rest, values
 from tests.pipeline.made_records import PARTITIONS, RECORDS, copy_in_transactions, made, write

@@ -13,11 +13,11 @@ from minibroker.pipeline import PipelineError, archive, replay
 from minibroker.pipeline.kafka import preflight, schemas
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.spark import target_topics as target
+from minibroker.pipeline.spark.target_topics import ReplayTarget
 from minibroker.pipeline.verbs.replay import rows as replayed
-from minibroker.pipeline.verbs.replay import target
 from minibroker.pipeline.verbs.replay.job import check, run
 from minibroker.pipeline.verbs.replay.plan import ReplayPlan
-from minibroker.pipeline.verbs.replay.target import ReplayTarget
 from tests.pipeline import topics
 from tests.pipeline.committed import Record, records
 

@@ -204,6 +204,6 @@ def _table(spark: SparkSession, plan: ArchivePlan, place: TablePlace) -> Growing
     )
     if not plan.upsert_by:
         return staged
-    from minibroker.pipeline.tables.mirror import MirrorTable  # noqa: PLC0415  an extra
+    from minibroker.pipeline.verbs.archive.mirror import MirrorTable  # noqa: PLC0415  an extra
 
     return MirrorTable(plan, place, staged)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minibroker.clock import SystemClock
-from minibroker.pipeline.cli import page_file
+from minibroker.pipeline.cli import html_page as page_file
 from minibroker.pipeline.cli.dry_run import Lines, operations_lines
 from minibroker.pipeline.explain import READ_AGAIN, explained
 from minibroker.pipeline.files.file_system import files_of

@@ -16,7 +16,7 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.spark.progress import Note
-from minibroker.pipeline.verbs.replay.target import create, grow
+from minibroker.pipeline.spark.target_topics import create, grow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -15,12 +15,13 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from minibroker.clock import SystemClock
-from minibroker.pipeline.cli import page_file
+from minibroker.pipeline.cli import html_page as page_file
 from minibroker.pipeline.cli.dry_run import Lines, operations_lines, origin_text, topics_text
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import READ_AGAIN, explained
 from minibroker.pipeline.files.file_system import local
 from minibroker.pipeline.kafka import preflight
+from minibroker.pipeline.kafka import reader_lag as group_lag
 from minibroker.pipeline.kafka.segments.records import SegmentOptions
 from minibroker.pipeline.kafka.source import frames as sources
 from minibroker.pipeline.operations import mask_secret
@@ -42,17 +43,16 @@ from minibroker.pipeline.verbs.inspect.keys import KEY_BYTES_SHOWN
 from minibroker.pipeline.verbs.inspect.page import page
 from minibroker.pipeline.verbs.inspect.plan import InspectPlan
 from minibroker.pipeline.verbs.inspect.tallies import TopicTally, width_of
-from minibroker.pipeline.verbs.lag import readers as group_lag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyspark.sql import SparkSession
 
+    from minibroker.pipeline.kafka.reader_lag import ReaderLag
     from minibroker.pipeline.verbs.inspect.batch_tallies import BatchTally
     from minibroker.pipeline.verbs.inspect.keys import CountedKey
     from minibroker.pipeline.verbs.inspect.tallies import Tally
-    from minibroker.pipeline.verbs.lag.readers import ReaderLag
 
 FREQUENT_KEYS: Final = 10
 LARGE: Final = 0.99

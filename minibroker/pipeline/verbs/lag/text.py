@@ -11,7 +11,7 @@ from minibroker.pipeline.verbs.inspect.text import table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from minibroker.pipeline.verbs.lag.readers import PartitionLag, ReaderLag
+    from minibroker.pipeline.kafka.reader_lag import PartitionLag, ReaderLag
 
 _NAMES: Final = (12, 40)
 """Longest name in the narrowest table, and in the widest."""

@@ -42,18 +42,18 @@ from minibroker.pipeline.spark.job_operations import begin_operations, check_ope
 from minibroker.pipeline.spark.outcome import Outcome
 from minibroker.pipeline.spark.progress import Note
 from minibroker.pipeline.spark.running import Watch, run_started
-from minibroker.pipeline.spark.topic_identity import read_ids, recreated, write_ids
-from minibroker.pipeline.tables import archived_files
-from minibroker.pipeline.verbs.replay.indexed_archive import indexed
-from minibroker.pipeline.verbs.replay.plan import ReplayPlan
-from minibroker.pipeline.verbs.replay.source import ReplaySource
-from minibroker.pipeline.verbs.replay.target import (
+from minibroker.pipeline.spark.target_topics import (
     KEPT_FOR_EVER,
     ReplayTarget,
     archived_partitions,
     create,
     expiry_note,
 )
+from minibroker.pipeline.spark.topic_identity import read_ids, recreated, write_ids
+from minibroker.pipeline.tables import archived_files
+from minibroker.pipeline.verbs.replay.indexed_archive import indexed
+from minibroker.pipeline.verbs.replay.plan import ReplayPlan
+from minibroker.pipeline.verbs.replay.source import ReplaySource
 from minibroker.pipeline.verbs.replay.writer import FORMAT, ReplayBatchWriter
 
 if TYPE_CHECKING:

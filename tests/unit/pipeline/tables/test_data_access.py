@@ -16,11 +16,11 @@ from minibroker.pipeline.tables.choice import open_archive, place_of
 from minibroker.pipeline.tables.data_access import end_output, open_input, open_output
 from minibroker.pipeline.tables.data_files import write_files
 from minibroker.pipeline.tables.file_archive import FileArchive
-from minibroker.pipeline.tables.mirror import MirrorTable
 from minibroker.pipeline.tables.parquet_directory import ParquetDirectory
 from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.values.json_events import event_type
 from minibroker.pipeline.verbs.archive import table_sink
+from minibroker.pipeline.verbs.archive.mirror import MirrorTable
 from minibroker.pipeline.verbs.archive.plan import ArchivePlan
 from minibroker.pipeline.verbs.maintain import maintenance
 from minibroker.pipeline.verbs.maintain.plan import MaintainPlan

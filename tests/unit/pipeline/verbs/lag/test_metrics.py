@@ -9,8 +9,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.kafka.reader_lag import PartitionLag, ReaderLag
 from minibroker.pipeline.verbs.lag.metrics import LagMetrics, serve
-from minibroker.pipeline.verbs.lag.readers import PartitionLag, ReaderLag
 from minibroker.pipeline.verbs.lag.text import Look
 
 LABELS = ("consumergroup", "topic", "partition")

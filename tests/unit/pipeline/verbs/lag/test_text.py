@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from minibroker.pipeline.verbs.lag.readers import PartitionLag, ReaderLag
+from minibroker.pipeline.kafka.reader_lag import PartitionLag, ReaderLag
 from minibroker.pipeline.verbs.lag.text import Look, json_line, page, rows_of, shortened
 
 NOW_MS = 1_795_000_000_000

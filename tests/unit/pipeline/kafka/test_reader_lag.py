@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.verbs.lag.readers import PartitionLag, ReaderLag, checkpoint_of
+from minibroker.pipeline.kafka.reader_lag import PartitionLag, ReaderLag, checkpoint_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.pipeline.cli import page_file
+from minibroker.pipeline.cli import html_page as page_file
 from minibroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import LocalFiles
-from minibroker.pipeline.verbs.replay.target import archived_partitions, expiry_note
+from minibroker.pipeline.spark.target_topics import archived_partitions, expiry_note
 
 if TYPE_CHECKING:
     from pathlib import Path
