@@ -35,10 +35,9 @@ from minibroker.pipeline.operations.dated_columns import WithoutBad
 from minibroker.pipeline.operations.dead_letter_rows import REASON, to_records, to_rows
 from minibroker.pipeline.options.kinds import is_path
 from minibroker.pipeline.plan import join
+from minibroker.pipeline.spark.numbered_batch import write_once
 from minibroker.pipeline.tables.choice import place_of
 from minibroker.pipeline.tables.file_archive import FileArchive
-from minibroker.pipeline.verbs.replay import writer as replay_writer
-from minibroker.pipeline.verbs.replay.source import ReplaySource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,7 +62,7 @@ class DeadLetters(ABC):
         self._store = store
 
     def publish(self, spark: SparkSession, batch: BatchId, paths: Sequence[str]) -> None:
-        """Publish the records in files of `decoded_sink.DEAD_LETTER`, once for each batch."""
+        """Publish the records in files of `data_files.DEAD_LETTER`, once for each batch."""
         if paths:
             self.publish_rows(batch, _read(spark, paths, self._store))
 
@@ -85,9 +84,8 @@ class DeadLetterTopic(DeadLetters):
 
     def publish_rows(self, batch: BatchId, records: DataFrame) -> None:
         spark = records.sparkSession
-        spark.dataSource.register(ReplaySource)
         spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would choose the tasks anew
-        replay_writer.write_once(
+        write_once(
             to_records(records),
             self._options,
             name=f"dead-letters-{batch.query}",

@@ -17,11 +17,10 @@ from minibroker.pipeline.kafka import schemas
 from minibroker.pipeline.kafka.source.fixed_ranges import read_fixed
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.operations import frames as operated
+from minibroker.pipeline.operations.rows import SET_ASIDE
+from minibroker.pipeline.spark.numbered_batch import to_write, within, write_once, writers_of
 from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.verbs.copy.task import whole_ranges
-from minibroker.pipeline.verbs.replay import rows as replayed
-from minibroker.pipeline.verbs.replay.source import ReplaySource
-from minibroker.pipeline.verbs.replay.writer import aside_metrics, write_once
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,7 +71,6 @@ class ChosenBatchWriter:
         self._targets.ensure(names)
         spark = batch.sparkSession
         spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would choose the tasks anew
-        spark.dataSource.register(ReplaySource)
         given = {
             **plan.kafka.options(),
             "includeHeaders": "true",
@@ -81,16 +79,16 @@ class ChosenBatchWriter:
         read = read_fixed(spark, given, ranges, plan.kafka.source)
         counted = Observation()
         wanted = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
-        writers = replayed.writers_of(ranges)
+        writers = writers_of(ranges)
         bad_dates, set_aside = self._bad_dates, 0
         now = None if bad_dates is None else f.timestamp_millis(f.lit(bad_dates.now_ms(number)))
         chosen = operated.chosen(read, plan.operations, now=now)
-        placed = replayed.within(chosen, wanted, writers)
+        placed = within(chosen, wanted, writers)
         if bad_dates is not None:
             good = bad_dates.without(placed, BatchId(self._name, number))
             placed, set_aside = good.rows, good.bad
         rows = operated.changed(placed, plan.operations, self._secret, counted)
-        written = replayed.to_write(
+        written = to_write(
             rows, keep_timestamps=True, keep_partitions=plan.keeps_partitions, renamed=names
         )
         options = {**self._sink, "tasks": str(writers)}
@@ -102,4 +100,5 @@ class ChosenBatchWriter:
             number=number,
             max_rate=plan.max_rate,
         )
-        self.metrics[number] = {**counted.get, **aside_metrics(bad_dates, set_aside)}
+        aside = {} if bad_dates is None else {SET_ASIDE: set_aside}
+        self.metrics[number] = {**counted.get, **aside}

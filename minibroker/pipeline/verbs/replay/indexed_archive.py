@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from minibroker.pipeline.files.file_system import FileSystem
+    from minibroker.pipeline.spark.dead_letters import BadDates
     from minibroker.pipeline.verbs.replay.plan import ReplayPlan
-    from minibroker.pipeline.verbs.replay.writer import DatedAhead
 
 _FILES: Final = 1_000
 """Files of an archive that are looked at before a replay."""
@@ -76,7 +76,7 @@ class IndexedArchive(NamedTuple):
         return chosen(rows, plan.operations)
 
     def writer(
-        self, plan: ReplayPlan, name: str, secret: bytes, bad_dates: DatedAhead | None
+        self, plan: ReplayPlan, name: str, secret: bytes, bad_dates: BadDates | None
     ) -> ReplayBatchWriter:
         """Return the writer of its batches; arguments as of `ReplayBatchWriter`."""
         return ReplayBatchWriter(

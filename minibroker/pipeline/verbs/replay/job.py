@@ -53,8 +53,8 @@ from minibroker.pipeline.spark.topic_identity import read_ids, recreated, write_
 from minibroker.pipeline.tables import archived_files
 from minibroker.pipeline.verbs.replay.indexed_archive import indexed
 from minibroker.pipeline.verbs.replay.plan import ReplayPlan
-from minibroker.pipeline.verbs.replay.source import ReplaySource
-from minibroker.pipeline.verbs.replay.writer import FORMAT, ReplayBatchWriter
+from minibroker.pipeline.verbs.replay.source import FORMAT, ReplaySource
+from minibroker.pipeline.verbs.replay.writer import ReplayBatchWriter
 
 if TYPE_CHECKING:
     import threading

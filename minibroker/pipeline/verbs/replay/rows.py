@@ -9,14 +9,8 @@ from pyspark.sql import functions as f
 from minibroker.pipeline.operations.dated_columns import bad_date
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pyspark.sql import DataFrame
 
-    from minibroker.pipeline.offsets import OffsetRange
-
-WRITERS_MAX: Final = 16
-"""Tasks of a batch, each with a transaction of its own."""
 
 SAMPLE_ROWS: Final = 1_000
 """Rows that stand for all where a mean is enough."""
@@ -99,56 +93,3 @@ def knots_of(rows: DataFrame, width_ms: int) -> DataFrame:
 def _timed(rows: DataFrame) -> DataFrame:
     has_time = f.col("timestampType") >= 0
     return rows.where(has_time & bad_date(f.col("timestamp"), f.current_timestamp()).isNull())
-
-
-def within(rows: DataFrame, ranges: DataFrame, writers: int) -> DataFrame:
-    """Return the rows of `ranges`, each partition in order in one task.
-
-    The choice of the task depends only on `writers`: a batch that is written again after a kill
-    comes in the same parts, and the sink skips those that it has written.
-
-    Args:
-        rows: of an archive.
-        ranges: columns of `schemas.RANGE`, each partition once; they travel to every task.
-        writers: of `writers_of`.
-    """
-    is_within = (f.col("offset") >= f.col("start")) & (f.col("offset") < f.col("end"))
-    writer = f.pmod(f.hash("topic").cast("bigint") + f.col("partition"), f.lit(writers))
-    return (
-        rows.join(f.broadcast(ranges), ["topic", "partition"])
-        .where(is_within)
-        .drop("start", "end")
-        .repartitionById(writers, writer.cast("int"))
-        .sortWithinPartitions("topic", "partition", "offset")
-    )
-
-
-def writers_of(ranges: Sequence[OffsetRange]) -> int:
-    """Return the number of tasks that `within` makes."""
-    return max(1, min(len(ranges), WRITERS_MAX))
-
-
-def to_write(
-    rows: DataFrame,
-    *,
-    keep_timestamps: bool,
-    keep_partitions: bool,
-    renamed: Mapping[str, str] | None = None,
-) -> DataFrame:
-    """Return the sink's columns; a record without a timestamp gets the time of the replay.
-
-    Args:
-        rows: of an archive, or of topics.
-        keep_timestamps: whether the others keep theirs.
-        keep_partitions: whether records keep their partitions.
-        renamed: topic → the topic to write to; None: the sink has one topic for all.
-    """
-    columns = [f.col("key"), f.col("value"), f.col("headers")]
-    if renamed is not None:
-        names = [f.when(f.col("topic") == old, f.lit(new)) for old, new in renamed.items()]
-        columns.append(f.coalesce(*names).alias("topic"))
-    if keep_partitions:
-        columns.append(f.col("partition"))
-    if keep_timestamps:
-        columns.append(f.when(f.col("timestampType") >= 0, f.col("timestamp")).alias("timestamp"))
-    return rows.select(*columns)

@@ -6,7 +6,6 @@ before it is read, and after a kill the source returns the same range again.
 
 Options: `index`, a file with a `ReplayIndex` (this process and the driver share the machine);
 `rows`, about how many records a batch has; `speed`, empty: everything is due at once.
-`writer` is the other end of the same format.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from minibroker.clock import SystemClock
 from minibroker.pipeline import offsets
 from minibroker.pipeline.kafka.schemas import RANGE
 from minibroker.pipeline.verbs.replay.index import ReplayIndex
-from minibroker.pipeline.verbs.replay.writer import FORMAT, TaskWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
 
     from minibroker.clock import Clock
 
+FORMAT: Final = "minibroker-replay"
 _WHERE: Final = "the replay's checkpoint"
 
 
@@ -57,9 +56,6 @@ class ReplaySource(DataSource):
             speed=float(speed) if speed else None,
             clock=SystemClock(),
         )
-
-    def writer(self, schema: StructType, overwrite: bool) -> TaskWriter:
-        return TaskWriter(self.options)
 
 
 class Ranges(InputPartition):
