@@ -14,28 +14,32 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from minibroker.pipeline.values.decoding import ValueSchema
-    from minibroker.pipeline.verbs.rollup.plan import RollupPlan
 
 EXAMPLES_MAX: Final = 10_000
 
 
-def check(plan: RollupPlan) -> None:
-    """Check everything that needs no Spark. Raises PipelineError."""
-    if plan.example is not None:
-        examples(plan.example)
+def check(given: str | None, example: str | None) -> None:
+    """Check everything that needs no Spark. Raises PipelineError.
+
+    Args:
+        given: DDL or Spark's JSON, or a file with it.
+        example: in place of it a file with values.
+    """
+    if example is not None:
+        examples(example)
     else:
-        schema_text(plan.schema or "")
+        schema_text(given or "")
 
 
-def schema_of(spark: SparkSession, plan: RollupPlan) -> StructType:
-    """Return the fields of the topic's values. Raises PipelineError."""
-    if plan.example is not None:
-        lines = [json.dumps(example) for example in examples(plan.example)]
+def schema_of(spark: SparkSession, given: str | None, example: str | None) -> StructType:
+    """Return the fields of values; arguments as of `check`. Raises PipelineError."""
+    if example is not None:
+        lines = [json.dumps(value) for value in examples(example)]
         schema = spark.read.json(spark.sparkContext.parallelize(lines, 1)).schema
     else:
-        schema = parsed_schema(schema_text(plan.schema or ""), plan.schema or "")
+        schema = parsed_schema(schema_text(given or ""), given or "")
     if not schema.names:
-        raise PipelineError(f"{plan.example or plan.schema} has no fields: give at least one")
+        raise PipelineError(f"{example or given} has no fields: give at least one")
     if taken := clashes(schema):
         raise PipelineError(
             f"a value's field cannot be named {taken[0]!r}: that is the name of the record itself; "

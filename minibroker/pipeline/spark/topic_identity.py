@@ -14,7 +14,7 @@ Clusters before 2.8 have no ids: nothing is compared.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from minibroker.pipeline import offsets
 from minibroker.pipeline.checkpoints import job_directory
@@ -29,12 +29,26 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.files.file_system import FileSystem
     from minibroker.pipeline.kafka.preflight import ClusterTopics
+    from minibroker.pipeline.plan import Kafka
     from minibroker.pipeline.spark.progress import Batch, Progress
-    from minibroker.pipeline.verbs.archive.plan import ArchivePlan
-    from minibroker.pipeline.verbs.copy.plan import CopyPlan
-    from minibroker.pipeline.verbs.rollup.plan import RollupPlan
 
 _FILE: Final = "topics.json"
+
+
+class Reading(Protocol):
+    """What a plan says about the topics that it reads."""
+
+    @property
+    def kafka(self) -> Kafka:
+        """Return the cluster."""
+
+    @property
+    def on_recreated(self) -> str:
+        """Return the reaction to a topic that was made anew: FAIL or READ."""
+
+    @property
+    def fail_on_data_loss(self) -> bool:
+        """Return whether records that were removed before they were read end the job."""
 
 
 class Place(NamedTuple):
@@ -82,7 +96,7 @@ def recreated(known: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
 
 
 def check(
-    plan: ArchivePlan | RollupPlan | CopyPlan,
+    plan: Reading,
     place: Place,
     there: ClusterTopics,
     topics: Iterable[str],
@@ -125,7 +139,7 @@ def check(
     job_directory.check_not_ahead(directory, known, ends)
 
 
-def begin(plan: ArchivePlan | RollupPlan | CopyPlan, place: Place, ids: Mapping[str, str]) -> None:
+def begin(plan: Reading, place: Place, ids: Mapping[str, str]) -> None:
     """Let topics that were made anew begin at their start, if the plan says so; note all ids.
 
     Args:
@@ -163,7 +177,7 @@ def start_over(files: FileSystem, checkpoint: str, starts: Mapping[str, Mapping[
 
 
 def noting(
-    plan: ArchivePlan | CopyPlan, place: Place, ids: Mapping[str, str], progress: Progress | None
+    plan: Reading, place: Place, ids: Mapping[str, str], progress: Progress | None
 ) -> Progress:
     """Return a `Progress` that also notes the ids of topics that a pattern finds meanwhile."""
     known = set(ids)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.files.object_stores import ObjectStore
     from minibroker.pipeline.tables.table import Table
-    from minibroker.pipeline.verbs.archive.plan import ArchivePlan
 
 _LIBRARIES: Final = {"iceberg": "pyiceberg", "delta": "deltalake"}
 
@@ -66,14 +65,6 @@ def listed(file_format: str, directory: str, store: ObjectStore | None) -> list[
     """
     place = place_of(directory, store)
     return [file.path for file in open_archive(file_format, place, {}, None).files()]
-
-
-def open_table(plan: ArchivePlan, place: TablePlace) -> Table:
-    """Return the table that an archive writes; it is made if there is none.
-
-    Raises PipelineError.
-    """
-    return open_archive(plan.format, place, plan.catalog, plan.table, plan.decoded_columns)
 
 
 def open_archive(

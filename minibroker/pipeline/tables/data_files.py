@@ -64,6 +64,8 @@ RECORD: Final = pa.schema(
     ]
 )
 """Columns of `schemas.ARCHIVE`, which needs Spark."""
+DEAD_LETTER: Final = RECORD.append(pa.field("reason", pa.string()))
+"""Columns of `schemas.ARCHIVE` and the reason: a record as it came."""
 PARTITION_COLUMNS: Final = ("topic", "date")
 """Columns that are directories: `schemas.ARCHIVE_PARTITION_COLUMNS`."""
 

@@ -186,9 +186,9 @@ def _columns(plan: ArchivePlan) -> list[DecodedColumn]:
 
 def _table(spark: SparkSession, plan: ArchivePlan, place: TablePlace) -> GrowingTable:
     if plan.is_table and not plan.upsert_by:
-        from minibroker.pipeline.tables.choice import open_table  # noqa: PLC0415  an extra
+        from minibroker.pipeline.tables.choice import open_archive  # noqa: PLC0415  an extra
 
-        return open_table(plan, place)
+        return open_archive(plan.format, place, plan.catalog, plan.table, plan.decoded_columns)
     from minibroker.pipeline.tables.parquet_directory import ParquetDirectory  # noqa: PLC0415  PyArrow
     from minibroker.pipeline.verbs.archive.table_writer import compression_of  # noqa: PLC0415  PyArrow
 

@@ -26,7 +26,7 @@ from minibroker.pipeline.errors import BadRecordError
 from minibroker.pipeline.operations import dated_ahead
 from minibroker.pipeline.operations.dated_ahead import Judged
 from minibroker.pipeline.operations.masked_columns import NOT_DECODED
-from minibroker.pipeline.tables.data_files import RECORD, DataFile, FileWriter, Layout
+from minibroker.pipeline.tables.data_files import DEAD_LETTER, DataFile, FileWriter, Layout
 from minibroker.pipeline.values import decoding
 from minibroker.pipeline.values.decoding import REASON, SchemaKey, decoded
 from minibroker.pipeline.verbs.archive import table_sink
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 FORMAT: Final = "minibroker-decoded"
 _MASKS: Final = "secret.masks"
 """Option with the masks; Spark shows no option whose name has `secret` in it."""
-
-DEAD_LETTER: Final = RECORD.append(pa.field(REASON, pa.string()))
-"""Columns of `schemas.ARCHIVE` and the reason: a record as it came."""
 
 
 @dataclass

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minibroker.clock import SystemClock
-from minibroker.pipeline.cli import html_page as page_file
+from minibroker.pipeline.cli import html_page
 from minibroker.pipeline.cli.dry_run import Lines, operations_lines
 from minibroker.pipeline.explain import READ_AGAIN, explained
 from minibroker.pipeline.files.file_system import files_of
@@ -68,7 +68,7 @@ def check(plan: ComparePlan) -> None:
     Raises:
         PipelineError: no broker, no such topic, no such archive.
     """
-    page_file.check(plan.report)
+    html_page.check(plan.report)
     for side in plan.sides:
         if side.archive is None:
             preflight.chosen_topics(preflight.ask(side.kafka), [str(side.topic)], None)
@@ -110,7 +110,7 @@ def run(
     except Exception as error:
         raise explained(error, READ_AGAIN) from error
     if plan.report is not None:
-        page_file.write(plan.report, page(found))
+        html_page.write(plan.report, page(found))
     return found
 
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from textwrap import wrap
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from minibroker.pipeline.cli.text_table import WIDTH, table
 from minibroker.pipeline.quantities import counted, duration, moment, number, percent, size
 from minibroker.pipeline.verbs.inspect.words import findings, ratio, share
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from minibroker.pipeline.verbs.inspect.facts import Inspection, TopicFacts
-
-
-WIDTH: Final = 100
-"""Most characters of a line; only a table of large numbers is wider."""
 
 
 def text(inspection: Inspection) -> str:
@@ -132,23 +127,3 @@ def _groups(topic: TopicFacts) -> list[tuple[str, ...]]:
         for group in topic.groups
     ]
     return rows
-
-
-def table(rows: Sequence[Sequence[str]], *, left: int = 1, words: Sequence[str] = ()) -> list[str]:
-    """Return lines with columns as wide as their widest cell, right-aligned but for texts.
-
-    Args:
-        rows: cells, first those of the head.
-        left: so many columns from the left hold text and not numbers.
-        words: titles of further columns that hold text.
-    """
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(width) if column < left or rows[0][column] in words else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  " + "  ".join(cells).rstrip())
-    lines.insert(1, "  " + "  ".join("-" * width for width in widths))
-    return lines

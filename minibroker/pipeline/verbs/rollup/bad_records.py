@@ -41,9 +41,8 @@ from minibroker.pipeline.operations.dead_letter_rows import REASON
 from minibroker.pipeline.options.kinds import is_path
 from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, is_remote, join
 from minibroker.pipeline.spark import dead_letters
-from minibroker.pipeline.tables.data_files import FileWriter, Layout
+from minibroker.pipeline.tables.data_files import DEAD_LETTER, FileWriter, Layout
 from minibroker.pipeline.tables.table import BatchId
-from minibroker.pipeline.verbs.archive.decoded_sink import DEAD_LETTER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -78,7 +78,7 @@ def check(plan: RollupPlan, spark: SparkSession | None = None) -> None:
         PipelineError: no broker, a missing topic, no schema, or a directory or checkpoint of
             another job.
     """
-    check_schema(plan)
+    check_schema(plan.schema, plan.example)
     there = preflight.ask(plan.kafka)
     preflight.check_topic_exists(there, plan.topic)
     if plan.to_topic is not None:
@@ -87,7 +87,7 @@ def check(plan: RollupPlan, spark: SparkSession | None = None) -> None:
     files = files_of(owner, spark)
     if files is not None:
         found = _claim_of(plan, files)
-        schema = None if spark is None else schema_of(spark, plan)
+        schema = None if spark is None else schema_of(spark, plan.schema, plan.example)
         job_directory.check_job(owner, found, job_of(plan, schema), newer=_NEWER)
         in_result = plan.to_topic is None
         check_operations(plan.operations, owner, found, in_result=in_result)
@@ -169,7 +169,7 @@ def run(
     files = files_with(spark, owner)
     try:
         ids = preflight.topic_ids(plan.kafka, [plan.topic])
-        schema = schema_of(spark, plan)
+        schema = schema_of(spark, plan.schema, plan.example)
         claim = _claim_of(plan, files)
         settled = begin_operations(
             plan.operations, files, owner, claim, in_result=plan.to_topic is None
