@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from minibroker.pipeline.plan import Kafka
+    from minibroker.pipeline.kafka.cluster import Kafka
 
 
 def write_properties(file: Path, settings: Mapping[str, Any]) -> Path:

@@ -20,11 +20,12 @@ from confluent_kafka.admin import (
 from minibroker.pipeline import PipelineError, archive, replay
 from minibroker.pipeline.checkpoints.job_directory import write_job
 from minibroker.pipeline.files.file_system import LocalFiles
+from minibroker.pipeline.files.paths import JOB_DIRECTORY
 from minibroker.pipeline.kafka import preflight, schemas
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.kafka.sink.frames import stream_to_files
 from minibroker.pipeline.kafka.source import frames as sources
 from minibroker.pipeline.kafka.source.frames import stream_topics
-from minibroker.pipeline.plan import JOB_DIRECTORY, Kafka
 from minibroker.pipeline.tables.archived_files import all_rows
 from minibroker.pipeline.tables.archived_rows import from_text, to_archive
 from minibroker.pipeline.verbs.archive.job import job_of, reader_options

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_an
 from cryptography.x509 import load_pem_x509_certificates
 
 from minibroker.pipeline import archive
-from minibroker.pipeline.plan import kafka_of
+from minibroker.pipeline.kafka.cluster import kafka_of
 from minibroker.testing import Broker
 from tests.golden.both_kafkas import listeners
 from tests.golden.record_sasl import ALLOWED_URLS

@@ -12,7 +12,7 @@ from minibroker.pipeline import PipelineError, archive, copy, replay, rollup
 from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.kafka import preflight
-from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.kafka.cluster import Kafka
 from tests.pipeline import topics
 from tests.pipeline.committed import records
 from tests.pipeline.table_readers import READERS, table_in_store

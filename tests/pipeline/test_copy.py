@@ -11,8 +11,8 @@ from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from minibroker.pipeline import PipelineError, compare, copy
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.kafka.preflight import ask
-from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.spark.target_topics import create, grow
 from tests.pipeline import topics
 from tests.pipeline.committed import commit, offsets, records, rest, values

@@ -9,9 +9,9 @@ import pytest
 from confluent_kafka import Consumer
 
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.kafka.groups import LibrdkafkaGroups, WireGroups, groups_of
 from minibroker.pipeline.offsets import TopicPartition
-from minibroker.pipeline.plan import Kafka
 from tests.pipeline import topics
 
 if TYPE_CHECKING:

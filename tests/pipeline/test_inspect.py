@@ -14,7 +14,7 @@ from minibroker.kafka.records.record import Record
 from minibroker.pipeline import inspect
 from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.verbs.inspect.facts import FrequentKey, GroupLag
 from minibroker.pipeline.verbs.inspect.job import run
 from minibroker.pipeline.verbs.inspect.plan import InspectPlan

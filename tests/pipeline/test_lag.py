@@ -16,9 +16,9 @@ from confluent_kafka import Consumer, TopicPartition
 
 from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.kafka.groups import LibrdkafkaGroups, WireGroups
 from minibroker.pipeline.kafka.reader_lag import LagReader
-from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.wire import groups as wire_groups
 from tests.pipeline import topics
 from tests.pipeline.terminal import command, on_a_terminal

@@ -11,8 +11,8 @@ import pytest
 
 from minibroker.pipeline import PipelineError, archive, replay
 from minibroker.pipeline.kafka import preflight, schemas
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.offsets import OffsetRange
-from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.spark import target_topics as target
 from minibroker.pipeline.spark.target_topics import ReplayTarget
 from minibroker.pipeline.verbs.replay import rows as replayed

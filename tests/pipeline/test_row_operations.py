@@ -15,6 +15,7 @@ from minibroker.pipeline import PipelineError, compare, copy
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.kafka import preflight, schemas
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.kafka.python_rows import without_null_headers
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.operations.frames import operated
@@ -23,7 +24,6 @@ from minibroker.pipeline.operations.moments import moment_of
 from minibroker.pipeline.operations.rows import RowOperations, missed, share_of
 from minibroker.pipeline.options.declaration import InPython, built
 from minibroker.pipeline.options.row_options import RowOptions
-from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.tables.archived_files import all_rows
 from minibroker.pipeline.verbs.archive import job as archive
 from minibroker.pipeline.verbs.archive.plan import ArchivePlan

@@ -20,6 +20,7 @@ from cryptography.x509 import load_pem_x509_certificate, load_pem_x509_certifica
 
 from minibroker.pipeline import PipelineError, archive, inspect, replay, rollup
 from minibroker.pipeline.kafka import preflight
+from minibroker.pipeline.kafka.cluster import kafka_of
 from minibroker.pipeline.kafka.options import parse
 from minibroker.pipeline.kafka.sink import wire_transaction
 from minibroker.pipeline.kafka.sink.marker import Position
@@ -27,7 +28,6 @@ from minibroker.pipeline.kafka.sink.options import parse_options
 from minibroker.pipeline.kafka.sink.writers import write_rows
 from minibroker.pipeline.kafka.source.reader import read_range
 from minibroker.pipeline.offsets import OffsetRange
-from minibroker.pipeline.plan import kafka_of
 from minibroker.pipeline.wire import connection as wire_connection
 from minibroker.pipeline.wire import reader as record_reader
 from minibroker.pipeline.wire.client import close_idle

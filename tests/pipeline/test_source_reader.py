@@ -9,12 +9,12 @@ import pytest
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import options, preflight
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.kafka.source import reader
 from minibroker.pipeline.kafka.source.batch import plan
 from minibroker.pipeline.kafka.source.reader import read_range
 from minibroker.pipeline.kafka.source.reader_columns import ColumnBuilder
 from minibroker.pipeline.offsets import OffsetRange
-from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.wire import client as wire_client
 from minibroker.pipeline.wire import reader as wire_reader
 from minibroker.pipeline.wire.connection import WireConnection

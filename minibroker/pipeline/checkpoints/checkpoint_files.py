@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.pipeline.plan import is_remote
+from minibroker.pipeline.files.paths import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.pipeline import offsets
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.plan import JOB_DIRECTORY, join
+from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping

@@ -16,15 +16,15 @@ from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.operations import rows as row_operations
 from minibroker.pipeline.operations.rows import NONE
 from minibroker.pipeline.options.declaration import given_lines
-from minibroker.pipeline.plan import TABLE_FORMATS
 from minibroker.pipeline.spark import launch, places
+from minibroker.pipeline.tables.choice import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from minibroker.pipeline.cli.parser import Arguments
+    from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.operations.rows import RowOperations
-    from minibroker.pipeline.plan import Kafka
 
 SEEN_LATER: Final = "is seen when Spark runs"
 """Text for a file at a URL, which is not read here."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import unquote, urlparse
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.plan import is_remote
+from minibroker.pipeline.files.paths import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -19,7 +19,7 @@ from obstore.store import S3Store
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import FileFacts, LocalFiles, StoredFile
 from minibroker.pipeline.files.object_stores import ObjectStore, bucket_and_key, is_object_store
-from minibroker.pipeline.plan import is_remote
+from minibroker.pipeline.files.paths import is_remote
 
 if TYPE_CHECKING:
     from minibroker.pipeline.files.file_system import FileSystem, LeavesOut

@@ -30,9 +30,9 @@ from minibroker.pipeline.wire.settings import UnservedError, WireSettings, wire_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.kafka.preflight import Admin
     from minibroker.pipeline.offsets import Offsets
-    from minibroker.pipeline.plan import Kafka
     from minibroker.pipeline.wire.groups import GroupOffset, KnownGroup
 
 ANSWER_TIMEOUT_S: Final = 30

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from confluent_kafka.admin import ClusterMetadata, ConfigEntry
 
+    from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.offsets import Offsets
-    from minibroker.pipeline.plan import Kafka
 
 ANSWER_TIMEOUT_S: Final = 15
 _FIRST_ANSWER_S: Final = 3

@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import files_of
+from minibroker.pipeline.files.paths import JOB_DIRECTORY, absolute, join
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka.groups import groups_of
 from minibroker.pipeline.kafka.sink.marker import is_marker_group
 from minibroker.pipeline.offsets import TopicPartition
-from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.offsets import Offsets
-    from minibroker.pipeline.plan import Kafka
 
 GROUPS_MAX: Final = 1_000
 """Groups of one look."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import local
-from minibroker.pipeline.plan import JOB_DIRECTORY, is_remote, join
+from minibroker.pipeline.files.paths import JOB_DIRECTORY, is_remote, join
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

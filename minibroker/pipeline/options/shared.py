@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple, Protocol
 
 from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.kafka.cluster import DEFAULT_BOOTSTRAP, SOURCES, Kafka, kafka_of
 from minibroker.pipeline.options.declaration import Names, Option, Part
 from minibroker.pipeline.options.kinds import (
     COUNT,
@@ -28,7 +29,6 @@ from minibroker.pipeline.options.kinds import (
     addresses,
     choice,
 )
-from minibroker.pipeline.plan import DEFAULT_BOOTSTRAP, SOURCES, Kafka, kafka_of
 
 RECORDS: Final = "Records"
 VALUES: Final = "Values as columns"

@@ -11,10 +11,10 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Final
 
+from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 from minibroker.pipeline.operations import met_places
 from minibroker.pipeline.operations.frames import found_in
 from minibroker.pipeline.operations.met_places import MetPlaces
-from minibroker.pipeline.plan import JOB_DIRECTORY, join
 
 if TYPE_CHECKING:
     from collections.abc import Callable

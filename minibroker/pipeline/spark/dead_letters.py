@@ -27,6 +27,7 @@ from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.checkpoints.query_identity import check_owner
 from minibroker.pipeline.files.file_system import files_of, files_with
 from minibroker.pipeline.files.object_stores import is_object_store
+from minibroker.pipeline.files.paths import join
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka.schemas import ARCHIVE, ARCHIVE_PARTITION_COLUMNS
 from minibroker.pipeline.kafka.sink import frames as sinks
@@ -34,7 +35,6 @@ from minibroker.pipeline.operations import dated_columns as dated_ahead
 from minibroker.pipeline.operations.dated_columns import WithoutBad
 from minibroker.pipeline.operations.dead_letter_rows import REASON, to_records, to_rows
 from minibroker.pipeline.options.kinds import is_path
-from minibroker.pipeline.plan import join
 from minibroker.pipeline.spark.numbered_batch import write_once
 from minibroker.pipeline.tables.choice import place_of
 from minibroker.pipeline.tables.file_archive import FileArchive
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.files.file_system import FileSystem
     from minibroker.pipeline.files.object_stores import ObjectStore
+    from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.kafka.preflight import ClusterTopics
-    from minibroker.pipeline.plan import Kafka
     from minibroker.pipeline.tables.table import BatchId
 
 JOB: Final[Mapping[str, str]] = {"job": "dead letters"}

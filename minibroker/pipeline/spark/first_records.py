@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from minibroker.pipeline.plan import Kafka
+    from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.spark.topic_identity import Place
 
 _KEPT: Final = (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import start_sentence
-from minibroker.pipeline.plan import is_on_this_machine
+from minibroker.pipeline.files.paths import is_on_this_machine
 from minibroker.pipeline.spark import places
 from minibroker.pipeline.spark.progress import Note, operation_notes
 

@@ -31,10 +31,10 @@ from pyspark.sql import SparkSession
 import minibroker
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import local
+from minibroker.pipeline.files.paths import is_on_this_machine, is_remote
 from minibroker.pipeline.kafka.data_source import TopicSource
 from minibroker.pipeline.kafka.segments.batches import BatchSource
 from minibroker.pipeline.kafka.segments.records import SegmentSource
-from minibroker.pipeline.plan import is_on_this_machine, is_remote
 from minibroker.pipeline.spark.spark_home import java_options, quick_home
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from minibroker.pipeline.spark.progress import Note
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.offsets import Offsets
-    from minibroker.pipeline.plan import Kafka
     from minibroker.pipeline.spark.progress import Batch, Progress
     from minibroker.pipeline.spark.topic_identity import Place
 

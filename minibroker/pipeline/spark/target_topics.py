@@ -17,8 +17,8 @@ from confluent_kafka.admin import NewPartitions, NewTopic
 
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 from minibroker.pipeline.kafka import preflight
-from minibroker.pipeline.plan import JOB_DIRECTORY, join
 from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.spark.progress import Note
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from minibroker.pipeline.files.file_system import FileSystem
-    from minibroker.pipeline.plan import Kafka
+    from minibroker.pipeline.kafka.cluster import Kafka
 
 DEFAULT_REPLICATION: Final = -1
 """Replication factor of a new topic: the cluster's `default.replication.factor` (KIP-464)."""

@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from minibroker.pipeline import offsets
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.options.shared import READ
-from minibroker.pipeline.plan import JOB_DIRECTORY, join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from minibroker.pipeline.files.file_system import FileSystem
+    from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.kafka.preflight import ClusterTopics
-    from minibroker.pipeline.plan import Kafka
     from minibroker.pipeline.spark.progress import Batch, Progress
 
 _FILE: Final = "topics.json"

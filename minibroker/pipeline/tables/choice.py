@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.files.object_stores import is_object_store
-from minibroker.pipeline.plan import absolute, is_remote
+from minibroker.pipeline.files.paths import absolute, is_remote
 from minibroker.pipeline.tables.table import TablePlace
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.files.object_stores import ObjectStore
     from minibroker.pipeline.tables.table import Table
 
+TABLE_FORMATS: Final = ("iceberg", "delta")
 _LIBRARIES: Final = {"iceberg": "pyiceberg", "delta": "deltalake"}
 
 

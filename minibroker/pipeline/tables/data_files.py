@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from minibroker.pipeline.plan import join
+from minibroker.pipeline.files.paths import join
 from minibroker.pipeline.tables.data_access import end_output, open_output
 
 if TYPE_CHECKING:

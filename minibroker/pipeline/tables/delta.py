@@ -21,7 +21,7 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
 from minibroker.clock import SystemClock
-from minibroker.pipeline.plan import join
+from minibroker.pipeline.files.paths import join
 from minibroker.pipeline.tables.data_access import open_input
 from minibroker.pipeline.tables.data_files import (
     MERGED,

@@ -20,7 +20,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.plan import JOB_DIRECTORY, join
+from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 from minibroker.pipeline.tables.merges import Merges
 
 if TYPE_CHECKING:

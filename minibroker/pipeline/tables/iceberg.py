@@ -40,7 +40,7 @@ from pyiceberg.types import (
 )
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.plan import join
+from minibroker.pipeline.files.paths import join
 from minibroker.pipeline.tables.data_files import MERGED, Layout, date_text, is_left, stem_of
 from minibroker.pipeline.tables.iceberg_directory import IDENTIFIER, DirectoryCatalog
 from minibroker.pipeline.tables.iceberg_upsert import replace_rows

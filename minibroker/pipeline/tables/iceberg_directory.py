@@ -26,7 +26,7 @@ from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.table.update import update_table_metadata
 
-from minibroker.pipeline.plan import join
+from minibroker.pipeline.files.paths import join
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

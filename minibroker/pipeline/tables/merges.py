@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.plan import JOB_DIRECTORY, join
+from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 from minibroker.pipeline.tables.exchange import exchange
 
 if TYPE_CHECKING:

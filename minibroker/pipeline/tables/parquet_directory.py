@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, join
+from minibroker.pipeline.files.paths import JOB_DIRECTORY, absolute, join
 from minibroker.pipeline.tables.data_files import PARTITION_COLUMNS, RECORD, Layout, stem_of
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from confluent_kafka.schema_registry.error import SchemaRegistryError
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.client_settings import stores_as_pem
-from minibroker.pipeline.plan import REGISTRY_PREFIX, without_password
+from minibroker.pipeline.kafka.cluster import REGISTRY_PREFIX, without_password
 from minibroker.pipeline.values.decoding import AVRO, KINDS, PROTOBUF, ValueSchema
 
 if TYPE_CHECKING:

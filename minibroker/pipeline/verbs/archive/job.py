@@ -31,14 +31,15 @@ from minibroker.pipeline.cli.dry_run import (
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files.file_system import LocalFiles, files_with
 from minibroker.pipeline.files.object_stores import check_hadoop, store_of_session
+from minibroker.pipeline.files.paths import absolute, is_remote
 from minibroker.pipeline.kafka import preflight
+from minibroker.pipeline.kafka.cluster import SOURCES
 from minibroker.pipeline.kafka.sink import frames as sinks
 from minibroker.pipeline.kafka.source import frames as sources
 from minibroker.pipeline.operations.frames import check_condition, chosen, operated
 from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.operations.time_range import stations_of
 from minibroker.pipeline.options.shared import DEFAULT_BATCH_BYTES, pause_option, trigger_of
-from minibroker.pipeline.plan import SOURCES, absolute, is_remote
 from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.spark import dead_letters, topic_identity
 from minibroker.pipeline.spark.checked_places import FEW, CheckedPlaces

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.plan import join
+from minibroker.pipeline.files.paths import join
 from minibroker.pipeline.tables.choice import check as check_table
 from minibroker.pipeline.tables.data_access import open_input
 from minibroker.pipeline.values.arrow_types import plain

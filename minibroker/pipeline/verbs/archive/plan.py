@@ -7,6 +7,8 @@ from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.files.object_stores import is_object_store, store_of
+from minibroker.pipeline.files.paths import JOB_DIRECTORY, is_remote, join
+from minibroker.pipeline.kafka.cluster import Kafka, without_password
 from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.options import row_options
 from minibroker.pipeline.options.declaration import Names, Option, Verb
@@ -46,15 +48,8 @@ from minibroker.pipeline.options.shared import (
     check_every,
     check_limits,
 )
-from minibroker.pipeline.plan import (
-    JOB_DIRECTORY,
-    TABLE_FORMATS,
-    Kafka,
-    is_remote,
-    join,
-    without_password,
-)
 from minibroker.pipeline.quantities import counted
+from minibroker.pipeline.tables.choice import TABLE_FORMATS
 
 FORMATS: Final = (*FILE_FORMATS, *TABLE_FORMATS)
 FOLLOW_EVERY_MS: Final = 60_000

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.operations.rows import BY_KEY, NONE, RowOperations
 from minibroker.pipeline.options import row_options
 from minibroker.pipeline.options.declaration import Names, Option, Part, Verb
@@ -19,7 +20,6 @@ from minibroker.pipeline.options.shared import (
     Engine,
     cluster_beside,
 )
-from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.verbs.compare.rules import IGNORED, CompareRules
 from minibroker.pipeline.verbs.compare.side import SIDE, Side, side_of
 

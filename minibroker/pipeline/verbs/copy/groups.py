@@ -21,9 +21,9 @@ from minibroker.pipeline.spark.progress import Note
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.kafka.groups import Groups
     from minibroker.pipeline.offsets import Offsets
-    from minibroker.pipeline.plan import Kafka
     from minibroker.pipeline.verbs.copy.offset_map import TranslatedOffsets
     from minibroker.pipeline.verbs.copy.plan import CopyPlan
 

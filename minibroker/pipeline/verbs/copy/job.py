@@ -31,6 +31,7 @@ from minibroker.pipeline.cli.dry_run import (
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files.file_system import files_of, files_with
+from minibroker.pipeline.files.paths import join
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka.sink.begun_batches import check_not_older
 from minibroker.pipeline.kafka.source import frames as sources
@@ -38,7 +39,6 @@ from minibroker.pipeline.kafka.source.frames import RATED_BATCH_S
 from minibroker.pipeline.operations.frames import check_condition, chosen
 from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.options.shared import pause_option, trigger_of
-from minibroker.pipeline.plan import join
 from minibroker.pipeline.spark import dead_letters, topic_identity
 from minibroker.pipeline.spark.checked_places import CheckedPlaces
 from minibroker.pipeline.spark.first_records import records_ahead
@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from minibroker.pipeline.files.file_system import FileSystem
+    from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.kafka.preflight import ClusterTopics
-    from minibroker.pipeline.plan import Kafka
     from minibroker.pipeline.spark.dead_letters import BadDates
     from minibroker.pipeline.spark.progress import Progress
     from minibroker.pipeline.verbs.copy.offset_map import TranslatedOffsets

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.files.paths import join
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.options import row_options
 from minibroker.pipeline.options.declaration import Names, Option, Part, Verb
@@ -28,7 +30,6 @@ from minibroker.pipeline.options.shared import (
     check_every,
     cluster_beside,
 )
-from minibroker.pipeline.plan import Kafka, join
 from minibroker.pipeline.quantities import counted
 
 COPY_BATCH_ROWS: Final = 500_000

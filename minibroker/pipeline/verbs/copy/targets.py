@@ -21,7 +21,7 @@ from minibroker.pipeline.spark.target_topics import create, grow
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from minibroker.pipeline.plan import Kafka
+    from minibroker.pipeline.kafka.cluster import Kafka
 
 LEFT_OUT: Final = frozenset(
     {

@@ -20,6 +20,7 @@ from minibroker.pipeline.cli.dry_run import Lines, operations_lines, origin_text
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import READ_AGAIN, explained
 from minibroker.pipeline.files.file_system import local
+from minibroker.pipeline.files.paths import is_remote
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka import reader_lag as group_lag
 from minibroker.pipeline.kafka.segments.records import SegmentOptions
@@ -27,7 +28,6 @@ from minibroker.pipeline.kafka.source import frames as sources
 from minibroker.pipeline.operations import mask_secret
 from minibroker.pipeline.operations.frames import operated
 from minibroker.pipeline.operations.rows import source_options
-from minibroker.pipeline.plan import is_remote
 from minibroker.pipeline.spark import places
 from minibroker.pipeline.verbs.inspect import batch_source
 from minibroker.pipeline.verbs.inspect import source as tally_source

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.options import row_options
 from minibroker.pipeline.options.declaration import Names, Option, Verb
 from minibroker.pipeline.options.kinds import DIRECTORY, TOPICS, Kind
 from minibroker.pipeline.options.row_options import ROW_OPTIONS
 from minibroker.pipeline.options.shared import CLUSTER, Engine
-from minibroker.pipeline.plan import Kafka
 
 
 class InspectPlan(NamedTuple):

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Consumer, KafkaError
 
+    from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.kafka.reader_lag import PartitionLag, ReaderLag
-    from minibroker.pipeline.plan import Kafka
 
 READS_MAX: Final = 100
 WAIT_S: Final = 2.0

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.options.declaration import Names, Option, Verb
 from minibroker.pipeline.options.kinds import DURATION, PORT_MAX, SWITCH, TOPICS, Kind, Many
 from minibroker.pipeline.options.shared import OUTPUT, OWN_SOURCE
-from minibroker.pipeline.plan import Kafka
 
 DEFAULT_EVERY_MS: Final = 5_000
 _PORT: Final = re.compile(r"[0-9]{1,5}")

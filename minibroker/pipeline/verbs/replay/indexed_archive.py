@@ -15,10 +15,10 @@ from pyspark.sql import functions as f
 
 from minibroker.clock import SystemClock
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.files.paths import is_remote
 from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.operations.dated_ahead import latest_ms
 from minibroker.pipeline.operations.frames import chosen, in_time
-from minibroker.pipeline.plan import is_remote
 from minibroker.pipeline.tables import archived_files
 from minibroker.pipeline.verbs.replay import rows as replayed
 from minibroker.pipeline.verbs.replay.file_contents import Chosen, contents_of

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
+from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.options import row_options
 from minibroker.pipeline.options.declaration import Names, Option, Verb
@@ -29,7 +31,6 @@ from minibroker.pipeline.options.shared import (
     PACE,
     Engine,
 )
-from minibroker.pipeline.plan import JOB_DIRECTORY, Kafka, join
 from minibroker.pipeline.quantities import counted
 
 REPLAY_BATCH_ROWS: Final = 500_000

@@ -34,12 +34,12 @@ from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.checkpoints.query_identity import query_of
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import files_with
+from minibroker.pipeline.files.paths import JOB_DIRECTORY, absolute, is_remote, join
 from minibroker.pipeline.kafka.python_rows import listed
 from minibroker.pipeline.kafka.sink.writers import BATCH_PROPERTY
 from minibroker.pipeline.operations import json_columns as json_values
 from minibroker.pipeline.operations.dead_letter_rows import REASON
 from minibroker.pipeline.options.kinds import is_path
-from minibroker.pipeline.plan import JOB_DIRECTORY, absolute, is_remote, join
 from minibroker.pipeline.spark import dead_letters
 from minibroker.pipeline.tables.data_files import DEAD_LETTER, FileWriter, Layout
 from minibroker.pipeline.tables.table import BatchId

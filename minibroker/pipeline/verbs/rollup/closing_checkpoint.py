@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.pipeline.checkpoints import job_directory
-from minibroker.pipeline.plan import join
+from minibroker.pipeline.files.paths import join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

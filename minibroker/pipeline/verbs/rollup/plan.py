@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.options import row_options
 from minibroker.pipeline.options.declaration import Names, Option, Verb
@@ -36,7 +38,6 @@ from minibroker.pipeline.options.shared import (
     check_every,
     trigger_of,
 )
-from minibroker.pipeline.plan import JOB_DIRECTORY, Kafka, join
 from minibroker.pipeline.quantities import counted, duration
 from minibroker.pipeline.spark.outcome import Outcome
 from minibroker.pipeline.spark.progress import Note

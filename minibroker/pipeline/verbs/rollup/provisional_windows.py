@@ -24,8 +24,8 @@ from pyspark.sql import functions as f
 
 from minibroker.pipeline.checkpoints.checkpoint_files import start_query
 from minibroker.pipeline.files.file_system import files_with
+from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 from minibroker.pipeline.kafka.sink import frames as sinks
-from minibroker.pipeline.plan import JOB_DIRECTORY, join
 from minibroker.pipeline.spark.running import Watch, run_started
 from minibroker.pipeline.verbs.rollup import closing_checkpoint, windows
 from minibroker.pipeline.verbs.rollup.plan import RollupPlan

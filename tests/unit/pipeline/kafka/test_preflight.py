@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import preflight
-from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.kafka.cluster import Kafka
 
 
 class Unanswered(preflight.Admin):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.spark import places
 from minibroker.pipeline.verbs.archive.plan import ArchivePlan
 from minibroker.pipeline.verbs.replay.plan import ReplayPlan

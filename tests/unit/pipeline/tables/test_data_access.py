@@ -11,7 +11,7 @@ from pyiceberg.table import StaticTable
 
 from minibroker.clock import SystemClock
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.tables.choice import open_archive, place_of
 from minibroker.pipeline.tables.data_access import end_output, open_input, open_output
 from minibroker.pipeline.tables.data_files import write_files

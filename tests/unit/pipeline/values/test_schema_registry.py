@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.plan import without_password
+from minibroker.pipeline.kafka.cluster import without_password
 from minibroker.pipeline.values.decoding import PROTOBUF, reader_of
 from minibroker.pipeline.values.schema_registry import SchemaRegistry, descriptors
 

@@ -10,7 +10,7 @@ import pytest
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import LocalFiles
-from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.tables.data_files import DataFile, Layout
 from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.values.decoding import SchemaKey

@@ -9,7 +9,7 @@ import pytest
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import LocalFiles
-from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.tables.choice import place_of
 from minibroker.pipeline.tables.data_files import write_files
 from minibroker.pipeline.tables.file_archive import FileArchive

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.verbs.compare.side import check_word, side_of
 
 HERE = Kafka("here:9092")

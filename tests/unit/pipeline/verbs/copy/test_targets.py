@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from confluent_kafka.admin import ConfigEntry, ConfigSource
 
 from minibroker.pipeline.kafka import preflight
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.kafka.preflight import ClusterTopics
-from minibroker.pipeline.plan import Kafka
 from minibroker.pipeline.verbs.copy.targets import LEFT_OUT, CopyTargets, copied_settings, too_few
 
 if TYPE_CHECKING:

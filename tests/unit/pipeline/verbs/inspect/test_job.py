@@ -10,7 +10,7 @@ import pytest
 from minibroker.broker.storage import names
 from minibroker.pipeline import inspect
 from minibroker.pipeline.errors import JobUsageError, PipelineError
-from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.verbs.inspect.facts import FrequentKey, PartitionFacts, TopicFacts
 from minibroker.pipeline.verbs.inspect.job import check, topic_facts
 from minibroker.pipeline.verbs.inspect.plan import InspectPlan

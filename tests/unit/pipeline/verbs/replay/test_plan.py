@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.verbs.replay.plan import ReplayPlan
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from minibroker.pipeline.files.file_system import LocalFiles
-from minibroker.pipeline.plan import Kafka
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.verbs.rollup import provisional_windows
 from minibroker.pipeline.verbs.rollup.plan import RollupPlan
 

@@ -1,12 +1,7 @@
-"""Parts of the plans of all verbs: the cluster, and paths that may be URLs.
-
-The plans themselves are declared in `verbs`. Nothing here needs Spark or a broker.
-"""
+"""A cluster of a plan: where it is and how to connect to it. Nothing here asks it anything."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.pipeline.kafka.client_settings import read_file, writer_settings
@@ -15,16 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SOURCES: Final = ("minibroker", "connector")
-TABLE_FORMATS: Final = ("iceberg", "delta")
 DEFAULT_BOOTSTRAP: Final = "127.0.0.1:9092"
 
 REGISTRY_PREFIX: Final = "schema.registry."
 """Begin of the names of a schema registry's settings, among those of a Kafka client."""
-
-JOB_DIRECTORY: Final = "_minibroker"
-"""Name of the directory beside a job's results; Spark and other readers skip names with `_`."""
-
-_REMOTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 class Kafka(NamedTuple):
@@ -85,30 +74,3 @@ def without_password(url: str) -> str:
     """Return a URL without the login in it."""
     scheme, mark, rest = url.partition("://")
     return f"{scheme}{mark}{rest.rpartition('@')[2]}"
-
-
-def is_remote(path: str) -> bool:
-    """Return whether `path` is a URL (`s3a://…`, `hdfs:/…`) and not a local path."""
-    return bool(_REMOTE.match(path)) and not path.startswith("file:/")
-
-
-def is_on_this_machine(master: str) -> bool:
-    """Return whether every worker of `master` runs here, so that a loopback address works."""
-    return master.startswith("local")
-
-
-def has_scheme(path: str) -> bool:
-    """Return whether `path` is a URL, `file:/…` too."""
-    return bool(_REMOTE.match(path))
-
-
-def absolute(path: str) -> str:
-    """Return a local path as an absolute one: Spark's JVM may run in another directory."""
-    return path if _REMOTE.match(path) else str(Path(path).absolute())
-
-
-def join(directory: str, *names: str) -> str:
-    """Return a path below `directory`, which may be a URL."""
-    if _REMOTE.match(directory):
-        return "/".join((directory.rstrip("/"), *names))
-    return str(PurePath(directory, *names))

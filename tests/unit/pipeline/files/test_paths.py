@@ -1,4 +1,4 @@
-"""Parts of all plans: the cluster, and paths."""
+"""Paths and URLs."""
 
 from __future__ import annotations
 
@@ -6,21 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.pipeline.files.paths import absolute, is_remote, join
 from minibroker.pipeline.options.kinds import is_path
-from minibroker.pipeline.plan import Kafka, absolute, is_remote, join
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def test_committed_records_are_read_by_default() -> None:
-    assert Kafka().options() == {
-        "kafka.bootstrap.servers": "127.0.0.1:9092",
-        "kafka.isolation.level": "read_committed",
-    }
-    told = Kafka("h:1", settings={"isolation.level": "read_uncommitted", "a": "b"})
-    assert told.options()["kafka.isolation.level"] == "read_uncommitted"
-    assert told.writer_options() == {"kafka.bootstrap.servers": "h:1", "kafka.a": "b"}
 
 
 def test_paths_urls_and_topics_are_told_apart() -> None:
