@@ -13,6 +13,7 @@ from minibroker.pipeline import PipelineError, archive, replay
 from minibroker.pipeline.kafka import preflight, schemas
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.offsets import OffsetRange
+from minibroker.pipeline.spark import numbered_batch
 from minibroker.pipeline.spark import target_topics as target
 from minibroker.pipeline.spark.target_topics import ReplayTarget
 from minibroker.pipeline.verbs.replay import rows as replayed
@@ -253,9 +254,9 @@ def test_a_batch_of_ten_thousand_partitions_is_one_join(spark: SparkSession) -> 
     ranges = [OffsetRange(topic, number, 1, 3) for number in range(10_000)]
     wanted = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
 
-    found = replayed.within(rows, wanted, replayed.writers_of(ranges))
+    found = numbered_batch.within(rows, wanted, numbered_batch.writers_of(ranges))
 
-    assert found.rdd.getNumPartitions() == replayed.WRITERS_MAX
+    assert found.rdd.getNumPartitions() == numbered_batch.WRITERS_MAX
     assert found.selectExpr("count(*)", "min(offset)", "max(offset)").collect() == [(20_000, 1, 2)]
     parts = [list(part) for part in found.rdd.glom().collect()]
     assert all(part == sorted(part) for part in parts)
