@@ -36,7 +36,7 @@ _FILE: Final = "topics.json"
 
 
 class Reading(Protocol):
-    """What a plan says about the topics that it reads."""
+    """The part of a plan that is about the topics that it reads."""
 
     @property
     def kafka(self) -> Kafka:
