@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from minibroker.broker.app import CLUSTER_FILE, Broker
-from minibroker.broker.config.checks import GENERATED_ID
+from minibroker.broker.config.broker import GENERATED_ID
 from minibroker.broker.ready_file import write_ready_file
 from minibroker.kafka.errors import ConfigError, MinibrokerError, StorageError
 

@@ -25,8 +25,9 @@ from minibroker.kafka.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
     from minibroker.broker.cluster.cluster import Cluster
-    from minibroker.broker.config.broker import BrokerConfig, Listener
+    from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.config.dynamic import DynamicConfig
+    from minibroker.broker.config.listeners import Listener
     from minibroker.broker.server.server import Server
 
 logger = logging.getLogger(__name__)

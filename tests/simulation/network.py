@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextvars import Context
 
-    from minibroker.broker.config.broker import Listener
+    from minibroker.broker.config.listeners import Listener
     from minibroker.broker.server.connections import Connections
     from tests.simulation.loop import Machine, SimulatedLoop
 

@@ -55,7 +55,7 @@ from minibroker.kafka.protocol.messages.describe_configs import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from minibroker.broker.config.entries import ConfigEntry
+    from minibroker.broker.config.dynamic import ConfigEntry
     from minibroker.broker.handlers.common.context import RequestContext, Services
 
 TYPE_CODES: Final = {

@@ -28,7 +28,8 @@ from minibroker.broker.config.settings import LISTENER_LIMITS
 from minibroker.kafka.java_strings import host_address
 
 if TYPE_CHECKING:
-    from minibroker.broker.config.broker import BrokerConfig, Listener
+    from minibroker.broker.config.broker import BrokerConfig
+    from minibroker.broker.config.listeners import Listener
     from minibroker.broker.handlers.common.context import Services
     from minibroker.broker.quotas.rate import Rate
 

@@ -21,7 +21,8 @@ from minibroker.broker.worker import Worker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minibroker.broker.config.broker import BrokerConfig, Listener
+    from minibroker.broker.config.broker import BrokerConfig
+    from minibroker.broker.config.listeners import Listener
     from minibroker.broker.handlers.common.context import Services
     from minibroker.broker.server.dispatch import Dispatcher
     from minibroker.broker.server.interceptor import LoginInterceptor

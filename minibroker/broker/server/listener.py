@@ -17,7 +17,8 @@ from minibroker.broker.server.transport import ClientTransport
 from minibroker.kafka.java_strings import host_address
 
 if TYPE_CHECKING:
-    from minibroker.broker.config.broker import BrokerConfig, Listener
+    from minibroker.broker.config.broker import BrokerConfig
+    from minibroker.broker.config.listeners import Listener
     from minibroker.broker.handlers.common.context import Services
     from minibroker.broker.security.listener_tls import ListenerTls
     from minibroker.broker.security.sasl.mechanisms import Mechanisms

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Mapping
 
-    from minibroker.broker.config.broker import BrokerConfig, Listener
+    from minibroker.broker.config.broker import BrokerConfig
+    from minibroker.broker.config.listeners import Listener
     from minibroker.broker.handlers.common.context import Services
 
 logger = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from minibroker.kafka.ids import ANONYMOUS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minibroker.broker.config.broker import Listener
+    from minibroker.broker.config.listeners import Listener
     from minibroker.broker.security.sasl.mechanisms import Mechanisms
     from minibroker.broker.server.answers import Run, Waiting
     from minibroker.broker.server.connections import Connections

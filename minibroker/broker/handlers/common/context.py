@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from minibroker.broker.cluster.cluster import Cluster
     from minibroker.broker.cluster.features import Features
-    from minibroker.broker.config.broker import BrokerConfig, Listener
+    from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.config.dynamic import DynamicConfig
+    from minibroker.broker.config.listeners import Listener
     from minibroker.broker.coordinators import Coordinators
     from minibroker.broker.groups.coordinator import GroupCoordinator
     from minibroker.broker.metrics import Metrics

@@ -17,8 +17,7 @@ from minibroker.broker.config.describe import (
     group_entries,
     topic_entries,
 )
-from minibroker.broker.config.dynamic import DynamicConfig
-from minibroker.broker.config.entries import ConfigEntry, Layer
+from minibroker.broker.config.dynamic import ConfigEntry, DynamicConfig, Layer
 
 
 def make(settings: dict[str, str] | None = None) -> DynamicConfig:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.keys import BROKER_KEYS
 from minibroker.broker.config.listeners import Listener, SecurityProtocol
+from minibroker.broker.config.settings import ConfigValues
 from minibroker.broker.config.values import BrokerValues
 from minibroker.kafka.errors import ConfigError
 
@@ -122,3 +124,42 @@ def test_the_controller_comes_by_the_listener_between_brokers_unless_it_has_its_
     assert config.control_plane_listener_name == "CONTROL"
     assert config.controller_listener_name == "CONTROL"
     assert config.inter_broker_listener_name == "PLAINTEXT"
+
+
+TYPES = {"boolean": "bool", "string": "str | None"}
+"""Type of a key → type of the attribute with its value; the others are numbers."""
+
+
+def test_attributes_have_the_types_of_their_keys() -> None:
+    for attribute, annotation in BrokerValues.__annotations__.items():
+        key = BROKER_KEYS[attribute.replace("_", ".")]
+        assert annotation == TYPES.get(key.type, "int"), attribute
+        assert annotation != "int" or key.default is not None, attribute
+
+
+def test_a_listener_sees_its_own_settings_over_the_plain_ones() -> None:
+    settings = ConfigValues(
+        {
+            "ssl.client.auth": "none",
+            "ssl.protocol": "TLSv1.2",
+            "listener.name.internal.ssl.client.auth": "required",
+            "listener.name.other.ssl.protocol": "TLSv1.3",
+        }
+    )
+    internal = settings.of_listener("INTERNAL")
+    assert internal.text("ssl.client.auth") == "required"
+    assert internal.text("ssl.protocol") == "TLSv1.2"
+    assert settings.text("ssl.client.auth") == "none"
+
+
+def test_a_key_of_a_mechanism_loses_the_prefix_of_the_listener() -> None:
+    settings = ConfigValues({"listener.name.x.plain.sasl.jaas.config": "a line"})
+    assert settings.of_listener("X").get("plain.sasl.jaas.config") == "a line"
+    assert settings.of_listener("Y").get("plain.sasl.jaas.config") is None
+
+
+def test_a_key_that_nobody_sets_has_its_default_for_each_listener() -> None:
+    listener = BrokerConfig().of_listener("PLAINTEXT")
+    assert listener.words("ssl.enabled.protocols") == ["TLSv1.2", "TLSv1.3"]
+    assert listener.integer("sasl.server.max.receive.size") == 524288
+    assert not listener.boolean("ssl.allow.dn.changes")

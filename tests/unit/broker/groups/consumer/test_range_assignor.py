@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.broker.config.checks import SERVED_ASSIGNORS
+from minibroker.broker.config.broker import SERVED_ASSIGNORS
 from minibroker.broker.groups.consumer.assignor import (
     ASSIGNORS,
     AssignorInput,
