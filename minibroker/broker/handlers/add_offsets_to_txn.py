@@ -2,7 +2,12 @@
 
 Behaviour: the offsets of a group will be committed in this transaction: the
 partition of `__consumer_offsets` that keeps the group joins it.
-Versions: 2 PRODUCER_FENCED; 3 flexible; 4 TRANSACTION_ABORTABLE (KIP-890).
+
+Versions:
+- 2: PRODUCER_FENCED
+- 3: flexible
+- 4: TRANSACTION_ABORTABLE (KIP-890)
+
 Differs from Kafka: nothing known.
 """
 

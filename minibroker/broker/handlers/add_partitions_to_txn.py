@@ -2,8 +2,13 @@
 
 Behaviour: partitions join a transaction, which the first of them begins. All of a
 transaction's partitions or none.
-Versions: 2 PRODUCER_FENCED; 3 flexible; 4 several transactions, verification only (KIP-890):
-brokers ask so, clients stay at 3; 5 TRANSACTION_ABORTABLE.
+
+Versions:
+- 2: PRODUCER_FENCED
+- 3: flexible
+- 4: several transactions, verification only (KIP-890): brokers ask so, clients stay at 3
+- 5: TRANSACTION_ABORTABLE
+
 Differs from Kafka: nothing known.
 """
 

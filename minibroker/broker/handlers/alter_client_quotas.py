@@ -3,7 +3,12 @@
 Behaviour: sets and removes the quotas of users, of client ids, of both together, and of IPs. Each
 entity gets its own result. `validate_only` does everything but the change. A change acts on open
 connections at once. An entity whose last quota is removed leaves the tree.
-Versions: 1 flexible. Source: KIP-546, KIP-612 (IPs).
+
+Versions:
+- 1: flexible
+
+Source: KIP-546, KIP-612 (IPs).
+
 Differs from Kafka: a value of 0 or less is refused, as in Kafka 4; 3.9 stores it. If a request
 names an entity or a key twice, the later value wins, as in 3.9; Kafka 4 refuses it.
 """

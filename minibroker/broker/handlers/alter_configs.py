@@ -2,7 +2,11 @@
 
 Behaviour: the listed values replace all values that the resource has of its own. Each resource gets
 its own result. `validate_only` does everything but the change.
-Versions: 1 a client over its quota is answered first and paused after; 2 flexible.
+
+Versions:
+- 1: a client over its quota is answered first and paused after
+- 2: flexible
+
 Differs from Kafka: client metrics and groups can be altered as in Kafka 4, although the metadata is
 kept as in ZooKeeper. Security settings that are not served are read-only (`config/unserved.py`). A
 new listener whose settings of TLS or SASL let no client in is refused; Kafka takes it, and its log

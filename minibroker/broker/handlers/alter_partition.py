@@ -2,8 +2,14 @@
 
 Behaviour: writes the ISR that the leader of a partition wants, if its epochs are those of the
 state. Each partition gets its own result: the state as it is now, or the error.
-Versions: 1 recovery after an unclean election; 2 topics by id, INELIGIBLE_REPLICA where it was
-OPERATION_NOT_ATTEMPTED; 3 epochs of the brokers in the ISR. Source: KIP-497, KIP-704, KIP-841.
+
+Versions:
+- 1: recovery after an unclean election
+- 2: topics by id, INELIGIBLE_REPLICA where it was OPERATION_NOT_ATTEMPTED
+- 3: epochs of the brokers in the ISR
+
+Source: KIP-497, KIP-704, KIP-841.
+
 Differs from Kafka 3.9: only the leader may ask, and only for replicas, as in Kafka 4. Epochs of
 brokers in the ISR are not compared, as in 3.9.
 """

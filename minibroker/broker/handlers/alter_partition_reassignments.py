@@ -2,10 +2,14 @@
 
 Behaviour: moves partitions to other brokers, or cancels a move (null replicas). Each partition is
 answered at once with its own result; ListPartitionReassignments lists the moves that still run.
-Versions: 1 the request may forbid a change of the number of replicas (KIP-860). Source: KIP-455.
-Version 0 is answered as Kafka 3.9 answers it, version 1 as Kafka 4 does, because only Kafka 4
-serves it. The order of checks differs, and in version 1 a partition that does not move gets no new
-leader epoch.
+
+Versions:
+- 1: the request may forbid a change of the number of replicas (KIP-860)
+
+Source: KIP-455. Version 0 is answered as Kafka 3.9 answers it, version 1 as Kafka 4 does, because
+only Kafka 4 serves it. The order of checks differs, and in version 1 a partition that does not move
+gets no new leader epoch.
+
 Differs from Kafka: see `cluster/reassignment.py`.
 """
 

@@ -3,7 +3,11 @@
 Behaviour: each partition is answered at once and moves to the named log directory in the
 background. Clients use it meanwhile (KIP-113). A partition that is named for two directories moves
 to the last of them.
-Versions: 1 a client over its quota is answered first and paused after; 2 flexible.
+
+Versions:
+- 1: a client over its quota is answered first and paused after
+- 2: flexible
+
 Differs from Kafka: nothing known.
 """
 

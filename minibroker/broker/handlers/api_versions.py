@@ -3,8 +3,13 @@
 Behaviour: lists every served API with its range of versions. A client may send it at any time and
 any number of times. An unsupported version is answered with `unsupported_version`, in the body of
 version 0 (KIP-511); `server/dispatch` calls it.
-Versions: 1 throttle time; 3 flexible, client name and version, features; 4 features with minimum 0
-(KAFKA-17011); 5 id of the cluster and of the broker that the client expects (KIP-1242).
+
+Versions:
+- 1: throttle time
+- 3: flexible, client name and version, features
+- 4: features with minimum 0 (KAFKA-17011)
+- 5: id of the cluster and of the broker that the client expects (KIP-1242)
+
 Differs from Kafka: the features are those of 4.x that this broker has (`cluster/features.py`).
 Kafka 3.9 with ZooKeeper has none, and a broker that advertises that release lists none.
 """

@@ -2,7 +2,10 @@
 
 Behaviour: epochs, members, what they have and what they shall have, of groups of the consumer
 protocol (KIP-848). A group that is not there, or is of another kind, is GROUP_ID_NOT_FOUND.
-Versions: 1 tells members of the classic protocol from the others (KIP-1099).
+
+Versions:
+- 1: tells members of the classic protocol from the others (KIP-1099)
+
 Differs from Kafka: groups are answered in the order asked; 4.x sorts them by partition.
 """
 

@@ -2,7 +2,10 @@
 
 Behaviour: a member of the consumer protocol (KIP-848) joins, keeps alive, reports what it owns,
 hears what it may own, leaves. What is decided when stands in `groups/consumer/heartbeat.py`.
-Versions: 1 regular expressions, the client makes its member id (KIP-1082).
+
+Versions:
+- 1: regular expressions, the client makes its member id (KIP-1082)
+
 Differs from Kafka: a pattern is RE2's own (Kafka has its Java port): `\\C` is taken, and a pattern
 that repeats more than a thousand times in all is refused.
 """

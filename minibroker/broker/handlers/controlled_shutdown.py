@@ -3,7 +3,13 @@
 Behaviour: the broker stops soon. Other replicas in sync lead what it led, and it leaves the ISR of
 what it follows. The answer names the partitions that it still leads, because no other replica can;
 the broker asks again after a pause, or stops all the same.
-Versions: 2 epoch of the broker's registration; 3 flexible. Source: KIP-380.
+
+Versions:
+- 2: epoch of the broker's registration
+- 3: flexible
+
+Source: KIP-380.
+
 Differs from Kafka: nothing known.
 """
 

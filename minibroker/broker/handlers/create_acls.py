@@ -2,7 +2,13 @@
 
 Behaviour: adds ACLs; one that stands already is added again without effect. Each has a result of
 its own. SECURITY_DISABLED without an authorizer.
-Versions: 0 literal patterns only; 1 pattern types (KIP-290); 2 flexible; 3 resource type USER.
+
+Versions:
+- 0: literal patterns only
+- 1: pattern types (KIP-290)
+- 2: flexible
+- 3: resource type USER
+
 Differs from Kafka: a resource whose name cannot be a node of the tree (`a//b`, `..`) is refused
 with UNKNOWN_SERVER_ERROR, as in Kafka 3.9; StandardAuthorizer of KRaft takes any name.
 """

@@ -2,7 +2,11 @@
 
 Behaviour: makes a token for the client, or for an owner whose tokens it may create. An answer with
 an error names the principals, too.
-Versions: 2 flexible; 3 owner and requester (KIP-373).
+
+Versions:
+- 2: flexible
+- 3: owner and requester (KIP-373)
+
 Differs from Kafka: nothing known.
 """
 

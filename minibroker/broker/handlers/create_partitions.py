@@ -3,7 +3,11 @@
 Behaviour: adds partitions to topics. Each topic gets its own result. The new partitions have
 leaders before the answer leaves. A request for more partitions than `cluster/creation_limits`
 allows is refused as a whole in every version, as in Kafka 4.4.
-Versions: 2 flexible; 3 THROTTLING_QUOTA_EXCEEDED (KIP-599).
+
+Versions:
+- 2: flexible
+- 3: THROTTLING_QUOTA_EXCEEDED (KIP-599)
+
 Differs from Kafka: the results have the order of the request; Kafka's have the order of a hash map.
 """
 

@@ -6,9 +6,14 @@ brokers of an assignment are dead (Kafka 4 refuses those, and so does a broker t
 From version 5 on the answer holds its configuration. A request that would create more than
 `cluster/creation_limits` allows is refused as a whole in every version. Kafka 4.4 does so; Kafka
 3.9 creates as many as it can and stops answering.
-Versions: 1 validate only, error messages; 4 defaults by -1 (KIP-464); 5 flexible, configuration in
-the answer (KIP-525): a list, never null, as Java's client fails on null; 6
-THROTTLING_QUOTA_EXCEEDED; 7 topic id.
+
+Versions:
+- 1: validate only, error messages
+- 4: defaults by -1 (KIP-464)
+- 5: flexible, configuration in the answer (KIP-525): a list, never null, as Java's client fails on
+  null
+- 6: THROTTLING_QUOTA_EXCEEDED
+- 7: topic id
 """
 
 from __future__ import annotations

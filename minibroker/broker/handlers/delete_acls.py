@@ -3,7 +3,13 @@
 Behaviour: removes the ACLs that match a filter and returns them, for each filter of the request.
 An ACL that matches several filters is in the first of them with AclAuthorizer, in all of them with
 StandardAuthorizer. SECURITY_DISABLED without an authorizer.
-Versions: 0 literal patterns only; 1 pattern types (KIP-290); 2 flexible; 3 resource type USER.
+
+Versions:
+- 0: literal patterns only
+- 1: pattern types (KIP-290)
+- 2: flexible
+- 3: resource type USER
+
 Differs from Kafka: ACLs are sorted; Kafka has them in the order of a hash table.
 """
 

@@ -1,7 +1,12 @@
 """DeleteGroups: key 42, versions 0-3.
 
 Behaviour: an empty group goes with all its offsets (KIP-229); one with members stays.
-Versions: 1 throttle after the answer; 2 flexible; 3 error messages (KIP-1331).
+
+Versions:
+- 1: throttle after the answer
+- 2: flexible
+- 3: error messages (KIP-1331)
+
 Differs from Kafka: nothing known.
 """
 

@@ -5,7 +5,11 @@ watermark). Clients cannot read older records from then on; the next retention c
 segments. The answer holds the low watermark: the lowest log start offset of all live replicas. It
 waits until each follower has deleted too. After `timeout_ms` the partitions that are not done get
 REQUEST_TIMED_OUT; their followers delete later.
-Versions: 1 a client over its quota is answered first and paused after; 2 flexible.
+
+Versions:
+- 1: a client over its quota is answered first and paused after
+- 2: flexible
+
 Differs from Kafka: a log that moves to another directory of this broker is not waited for.
 Source: Kafka ReplicaManager.deleteRecords, DelayedDeleteRecords.
 """

@@ -5,9 +5,17 @@ logs are renamed and synced, on other brokers too. The answer waits for brokers 
 ten seconds. A dead broker deletes when it is back; until then the mark stays, and the name is
 taken. A worker removes the files after `file.delete.delay.ms`. After a crash in between the next
 controller completes the deletion.
-Versions: 1 throttle time; 3 TOPIC_DELETION_DISABLED; 4 flexible; 5 error messages; 6 topic ids. A
-topic that is named twice, or by name and id at once, is refused alone, as KRaft does it. Kafka with
-ZooKeeper refuses the whole request.
+
+Versions:
+- 1: throttle time
+- 3: TOPIC_DELETION_DISABLED
+- 4: flexible
+- 5: error messages
+- 6: topic ids
+
+A topic that is named twice, or by name and id at once, is refused alone, as KRaft does it. Kafka
+with ZooKeeper refuses the whole request.
+
 Differs from Kafka: nothing known.
 """
 

@@ -2,7 +2,13 @@
 
 Behaviour: returns the ACLs that match a filter, by resource. Without an authorizer the answer is
 SECURITY_DISABLED.
-Versions: 0 literal patterns only; 1 pattern types (KIP-290); 2 flexible; 3 resource type USER.
+
+Versions:
+- 0: literal patterns only
+- 1: pattern types (KIP-290)
+- 2: flexible
+- 3: resource type USER
+
 Differs from Kafka: resources and ACLs are sorted; Kafka has them in the order of a hash table.
 """
 

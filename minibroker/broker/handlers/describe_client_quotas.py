@@ -2,7 +2,12 @@
 
 Behaviour: returns the quotas of every entity that matches the filter: an exact name, the default
 entity, or any. The answer comes from the metadata image, at once.
-Versions: 1 flexible. Source: KIP-546.
+
+Versions:
+- 1: flexible
+
+Source: KIP-546.
+
 Differs from Kafka: nothing known. The error messages are those of 3.9.
 """
 

@@ -1,7 +1,11 @@
 """DescribeCluster: key 60, versions 0-2.
 
 Behaviour: returns cluster id, controller and brokers, like Metadata without topics.
-Versions: 1 endpoint type (1 brokers, 2 controllers; KIP-919); 2 fenced brokers (KIP-1073).
+
+Versions:
+- 1: endpoint type (1 brokers, 2 controllers; KIP-919)
+- 2: fenced brokers (KIP-1073)
+
 Differs from Kafka: nothing known.
 """
 

@@ -4,9 +4,14 @@ Behaviour: returns every setting of a topic, of this broker, of its loggers, of 
 subscription or of a group. An empty broker name asks for the dynamic values of the whole cluster.
 Each setting has its value, its source, and whether it may change. On request it has the values of
 lower precedence and a documentation. Secrets have no value.
-Versions: 1 source and synonyms instead of a default flag (KIP-226); 3 type and documentation
-(KIP-569); 4 flexible.
+
+Versions:
+- 1: source and synonyms instead of a default flag (KIP-226)
+- 3: type and documentation (KIP-569)
+- 4: flexible
+
 The default flag of version 0 is never set, as in Kafka 3.9.
+
 Differs from Kafka: groups and client metrics are described as in Kafka 4. The listeners of a broker
 and the security settings that are not served (`config/unserved.py`) are read-only, because this
 broker refuses to alter them.

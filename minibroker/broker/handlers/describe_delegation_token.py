@@ -2,7 +2,11 @@
 
 Behaviour: lists tokens, with their HMACs: those that the client owns, asked for or may renew, and
 those that it may describe. An empty list of owners asks for none, none for all.
-Versions: 2 flexible; 3 the requester (KIP-373).
+
+Versions:
+- 2: flexible
+- 3: the requester (KIP-373)
+
 Differs from Kafka: tokens are in the order in which this broker came to know them.
 """
 

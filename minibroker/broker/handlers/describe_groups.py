@@ -2,8 +2,14 @@
 
 Behaviour: state, members and their assignments of classic groups; what the members said about the
 protocol only while the group is stable. A group that is not there, or is of another kind, is Dead.
-Versions: 1 throttle time; 3 authorized operations (KIP-430); 4 static members; 5 flexible; 6 a
-group that is not there is GROUP_ID_NOT_FOUND (KIP-1043).
+
+Versions:
+- 1: throttle time
+- 3: authorized operations (KIP-430)
+- 4: static members
+- 5: flexible
+- 6: a group that is not there is GROUP_ID_NOT_FOUND (KIP-1043)
+
 Differs from Kafka: groups are answered in the order asked; 4.x sorts them by partition.
 """
 

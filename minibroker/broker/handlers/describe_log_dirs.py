@@ -2,8 +2,15 @@
 
 Behaviour: returns for each log directory its partitions with their sizes (the sum of the `.log`
 files), the copies of partitions that move to it, and the total and free bytes of its file system.
-Versions: 2 flexible; 3 top-level error; 4 total and usable bytes (KIP-827); 5 cordoned directories.
+
+Versions:
+- 2: flexible
+- 3: top-level error
+- 4: total and usable bytes (KIP-827)
+- 5: cordoned directories
+
 A failed directory is KAFKA_STORAGE_ERROR and nothing else.
+
 Differs from Kafka: nothing known. Web consoles show a broker as offline if it does not answer this.
 """
 

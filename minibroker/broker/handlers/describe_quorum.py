@@ -5,7 +5,11 @@ voter, this broker, because no other process changes its tree. The leader epoch 
 controller, and the end offset is the number of the tree's last change. A request for any other
 partition is answered with UNKNOWN_TOPIC_OR_PARTITION. With ZooKeeper there is no such quorum, and
 the API is not advertised, as in Kafka 3.9.
-Versions: 1 times of fetches (KIP-836); 2 messages, directory ids, addresses of voters (KIP-853).
+
+Versions:
+- 1: times of fetches (KIP-836)
+- 2: messages, directory ids, addresses of voters (KIP-853)
+
 Differs from Kafka: a client cannot fetch `__cluster_metadata`, and the address of the voter is the
 one on the client's listener, because there is no listener for controllers.
 """

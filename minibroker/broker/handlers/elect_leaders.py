@@ -3,7 +3,13 @@
 Behaviour: makes the preferred (first) replica the leader of a partition. An unclean election makes
 any live replica the leader of a partition that has none. Each partition gets its own result. If the
 request asks for all partitions, the answer leaves out those that needed no election.
-Versions: 1 kind of election, error of the whole request; 2 flexible. Source: KIP-183, KIP-460.
+
+Versions:
+- 1: kind of election, error of the whole request
+- 2: flexible
+
+Source: KIP-183, KIP-460.
+
 Differs from Kafka: an unknown kind of election is INVALID_REQUEST, as in Kafka 4. The time-out is
 not used, because a new leader is elected before the answer leaves.
 """

@@ -3,8 +3,12 @@
 Behaviour: the transaction is committed or aborted. The answer leaves when the
 decision is in `__transaction_state`; the markers follow, and until every partition has one the
 producer gets CONCURRENT_TRANSACTIONS for its next request.
-Versions: 2 PRODUCER_FENCED; 3 flexible; 5 every end raises the epoch, which the answer tells
-(KIP-890).
+
+Versions:
+- 2: PRODUCER_FENCED
+- 3: flexible
+- 5: every end raises the epoch, which the answer tells (KIP-890)
+
 Differs from Kafka: nothing known.
 """
 

@@ -2,7 +2,10 @@
 
 Behaviour: gives a token another end, or removes it (a negative period); its owner and its
 renewers may. The HMAC names the token.
-Versions: 2 flexible.
+
+Versions:
+- 2: flexible
+
 Differs from Kafka: nothing known.
 """
 

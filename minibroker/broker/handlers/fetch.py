@@ -4,11 +4,20 @@ Behaviour: reads from each partition in turn until `max_bytes` are together; wit
 `min_bytes` it waits up to `max_wait_ms`, unless the reader is behind the newest segment:
 `partitions/waiters` counts as Kafka's DelayedFetch does. Records go out as slices of mapped
 segments, untouched.
-Versions: 3 max_bytes and a first batch that is always whole (KIP-74); 4 isolation level, last
-stable offset, aborted transactions; 5 log start offset; 7 sessions (KIP-227); 9 leader epochs
-(KIP-320); 11 rack, and followers answer consumers (KIP-392); 12 flexible, diverging epochs; 13
-topic ids (KIP-516); 16 current leader (KIP-951). Versions 0-1 read record format 0, 2-3 format 1:
-see `reads/conversion`.
+
+Versions:
+- 3: max_bytes and a first batch that is always whole (KIP-74)
+- 4: isolation level, last stable offset, aborted transactions
+- 5: log start offset
+- 7: sessions (KIP-227)
+- 9: leader epochs (KIP-320)
+- 11: rack, and followers answer consumers (KIP-392)
+- 12: flexible, diverging epochs
+- 13: topic ids (KIP-516)
+- 16: current leader (KIP-951)
+
+Versions 0-1 read record format 0, 2-3 format 1: see `reads/conversion`.
+
 Differs from Kafka: what `records.conversion` and `reads/conversion` tell; nothing else is known.
 """
 

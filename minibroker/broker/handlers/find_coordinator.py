@@ -3,8 +3,14 @@
 Behaviour: the broker that coordinates a group or a transactional id is the one that leads the
 partition of `__consumer_offsets` or `__transaction_state` to which the id's hash points. The topic
 is created by the first who asks.
-Versions: 1 transactional ids, throttle time, a message; 3 flexible; 4 many keys in one request
-(KIP-699); 5 TRANSACTION_ABORTABLE; 6 keys of share groups.
+
+Versions:
+- 1: transactional ids, throttle time, a message
+- 3: flexible
+- 4: many keys in one request (KIP-699)
+- 5: TRANSACTION_ABORTABLE
+- 6: keys of share groups
+
 Differs from Kafka: the controller's answer that had to create the topic names the coordinator.
 Kafka says COORDINATOR_NOT_AVAILABLE until the topic is there, as our other brokers do, and the
 client asks again after its back-off.

@@ -2,7 +2,12 @@
 
 Behaviour: keeps a member's session alive; answers REBALANCE_IN_PROGRESS while the others join. A
 group that is being loaded answers that all is well.
-Versions: 1 throttle time; 3 static members (KIP-345); 4 flexible.
+
+Versions:
+- 1: throttle time
+- 3: static members (KIP-345)
+- 4: flexible
+
 Differs from Kafka: nothing known.
 """
 

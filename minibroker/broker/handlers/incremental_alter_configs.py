@@ -3,7 +3,12 @@
 Behaviour: sets and deletes single keys, and appends to or subtracts from lists; other keys keep
 their values. Each resource gets its own result. `validate_only` does everything but the change.
 Broker loggers are the Python loggers of this process: a level acts at once and is not stored.
-Versions: 1 flexible. Source: KIP-339.
+
+Versions:
+- 1: flexible
+
+Source: KIP-339.
+
 Differs from Kafka: like AlterConfigs. Logger names are this broker's
 (`minibroker.broker.server`). TRACE is a level below Python's DEBUG.
 """

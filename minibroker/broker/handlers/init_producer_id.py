@@ -3,8 +3,15 @@
 Behaviour: without a transactional id, a fresh producer id with epoch 0 (KIP-98), from
 any broker. With one, its producer id and a higher epoch: an earlier session is fenced, what it
 left open is aborted first.
-Versions: 2 flexible; 3 producer id and epoch for recovery (KIP-360); 4 PRODUCER_FENCED; 5
-TRANSACTION_ABORTABLE. Version 6, two-phase commit (KIP-939), is one that Kafka calls unstable.
+
+Versions:
+- 2: flexible
+- 3: producer id and epoch for recovery (KIP-360)
+- 4: PRODUCER_FENCED
+- 5: TRANSACTION_ABORTABLE
+
+Version 6, two-phase commit (KIP-939), is one that Kafka calls unstable.
+
 Differs from Kafka: nothing known.
 """
 

@@ -2,9 +2,17 @@
 
 Behaviour: makes the client a member of a group and waits until the group has a generation; the
 leader hears who is in it. What is decided when stands in `groups/classic/joining.py`.
-Versions: 0 rebalance time-out = session time-out; 1 rebalance time-out; 4 a new member gets its id
-first (MEMBER_ID_REQUIRED); 5 static members (KIP-345); 6 flexible; 7 protocol type; 8 reason
-(KIP-800); 9 skip_assignment (KIP-814).
+
+Versions:
+- 0: rebalance time-out = session time-out
+- 1: rebalance time-out
+- 4: a new member gets its id first (MEMBER_ID_REQUIRED)
+- 5: static members (KIP-345)
+- 6: flexible
+- 7: protocol type
+- 8: reason (KIP-800)
+- 9: skip_assignment (KIP-814)
+
 Differs from Kafka: a join that is replaced by a newer one of the same member is answered
 REBALANCE_IN_PROGRESS instead of never; so is a join that names one protocol twice, which counts
 once, and which Kafka never answers.

@@ -6,8 +6,16 @@ UNKNOWN_TOPIC_OR_PARTITION (this broker has no replica), STALE_CONTROLLER_EPOCH 
 not newer than the last one), or none.
 Order of checks: broker epoch (STALE_BROKER_EPOCH), controller epoch (STALE_CONTROLLER_EPOCH), then
 those of each partition in the order above, but the leader epoch before the replicas.
-Versions: 1 new replicas are marked; 2 broker epoch, by topic; 3 replicas of a reassignment; 4
-flexible; 5 topic ids, results by topic id; 6 recovery state (KIP-704); 7 KRaft controllers.
+
+Versions:
+- 1: new replicas are marked
+- 2: broker epoch, by topic
+- 3: replicas of a reassignment
+- 4: flexible
+- 5: topic ids, results by topic id
+- 6: recovery state (KIP-704)
+- 7: KRaft controllers
+
 Differs from Kafka: a state may be known from the tree already; its first request is answered as a
 new one all the same.
 Source: Kafka KafkaApis.handleLeaderAndIsrRequest, ReplicaManager.becomeLeaderOrFollower.

@@ -4,8 +4,13 @@ Behaviour: members go, or an admin client removes them, static ones also by thei
 rebalance for all of them. They go in parts of `_MEMBERS_AT_ONCE`, which is one rebalance too: the
 first part begins it, and the group waits for the others. A group that is not there has none of the
 members.
-Versions: 1 throttle time; 3 several members, static names (KIP-345); 4 flexible; 5 reason
-(KIP-800).
+
+Versions:
+- 1: throttle time
+- 3: several members, static names (KIP-345)
+- 4: flexible
+- 5: reason (KIP-800)
+
 Differs from Kafka: nothing known.
 """
 

@@ -3,7 +3,11 @@
 Behaviour: returns the names of all resources that can have settings. Version 0 asks for client
 metrics only. Version 1 asks for the given kinds, or for all kinds if it gives none; an unknown kind
 is UNSUPPORTED_VERSION.
-Versions: 1 kinds in request and answer (KIP-1142); 0 is KIP-1000's ListClientMetricsResources.
+
+Versions:
+- 1: kinds in request and answer (KIP-1142)
+- 0: is KIP-1000's ListClientMetricsResources
+
 Differs from Kafka: nothing known.
 """
 

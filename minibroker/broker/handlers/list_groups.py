@@ -2,7 +2,13 @@
 
 Behaviour: every group that is coordinated here, of every kind, also those that only store offsets.
 Filters are compared without regard to case.
-Versions: 1 throttle time; 3 flexible; 4 states (KIP-518); 5 types (KIP-848).
+
+Versions:
+- 1: throttle time
+- 3: flexible
+- 4: states (KIP-518)
+- 5: types (KIP-848)
+
 Differs from Kafka: nothing known.
 """
 

@@ -12,9 +12,15 @@ consumer the log ends at the high watermark, or at the last stable offset with r
 | -5        | 9     | latest that is tiered: none, offset -1 (KIP-1005)                  |
 | -6        | 11    | earliest not tiered yet: none, offset -1 (KIP-1023)                |
 
-Versions: 0 up to max_num_offsets segment starts, newest first; 1 exact record and its timestamp;
-2 isolation level; 4 leader epochs; 5 OFFSET_NOT_AVAILABLE (KIP-207; before, the same is
-LEADER_NOT_AVAILABLE); 6 flexible; 10 timeout for remote storage.
+Versions:
+- 0: up to max_num_offsets segment starts, newest first
+- 1: exact record and its timestamp
+- 2: isolation level
+- 4: leader epochs
+- 5: OFFSET_NOT_AVAILABLE (KIP-207; before, the same is LEADER_NOT_AVAILABLE)
+- 6: flexible
+- 10: timeout for remote storage
+
 Differs from Kafka: a lookup by time goes on to later segments where the record that it looks for in
 one was deleted by DeleteRecords. Kafka answers then that there is none.
 """

@@ -2,8 +2,11 @@
 
 Behaviour: the transactional ids that this broker coordinates, by state, producer id, age and name
 (KIP-664).
-Versions: 1 those open for longer than a duration (KIP-994); 2 pattern for the transactional id
-(KIP-1152).
+
+Versions:
+- 1: those open for longer than a duration (KIP-994)
+- 2: pattern for the transactional id (KIP-1152)
+
 Differs from Kafka: nothing known.
 """
 

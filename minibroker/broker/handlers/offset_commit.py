@@ -5,9 +5,17 @@ written. The group decides who may commit: its members in their generation, and 
 member id while the group is empty.
 A consumer that assigns itself its partitions and has the id of a live group is refused, and the log
 says who it is.
-Versions: 0 keeps offsets in the tree, under /consumers; 1 generation and member, a commit time per
-partition; 2-4 an explicit retention; 6 leader epochs; 7 static members; 8 flexible; 9 member epochs
-(KIP-848); 10 topic ids.
+
+Versions:
+- 0: keeps offsets in the tree, under /consumers
+- 1: generation and member, a commit time per partition
+- 2-4: an explicit retention
+- 6: leader epochs
+- 7: static members
+- 8: flexible
+- 9: member epochs (KIP-848)
+- 10: topic ids
+
 Differs from Kafka: nothing known.
 """
 

@@ -3,9 +3,18 @@
 Behaviour: what groups have committed; -1 and no error for what nobody committed, an unknown group
 included. What an open transaction has written does not show, and a client that wants stable offsets
 is told to ask again (KIP-447).
-Versions: 0 offsets in the tree, under /consumers; 2 all topics of the group, an error for the group
-as a whole; 3 throttle time; 5 leader epochs; 6 flexible; 7 stable offsets; 8 several groups
-(KIP-709); 9 member epochs (KIP-848); 10 topic ids.
+
+Versions:
+- 0: offsets in the tree, under /consumers
+- 2: all topics of the group, an error for the group as a whole
+- 3: throttle time
+- 5: leader epochs
+- 6: flexible
+- 7: stable offsets
+- 8: several groups (KIP-709)
+- 9: member epochs (KIP-848)
+- 10: topic ids
+
 Differs from Kafka: nothing known.
 """
 

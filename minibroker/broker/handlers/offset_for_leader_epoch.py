@@ -2,7 +2,13 @@
 
 Behaviour: returns the end offset of a leader epoch; with it a consumer detects a truncated log
 (KIP-320).
-Versions: 1 the epoch found; 2 current leader epoch and throttle time; 3 replica id; 4 flexible.
+
+Versions:
+- 1: the epoch found
+- 2: current leader epoch and throttle time
+- 3: replica id
+- 4: flexible
+
 Differs from Kafka: nothing known.
 """
 

@@ -3,12 +3,24 @@
 Behaviour: each partition's records are checked, get their offsets and are staged; the connection
 writes everything staged before this answer leaves. With acks=0 the answer is not sent
 (`is_silent`): an error in it ends the connection, so that the producer refreshes its metadata.
-Versions: 1 throttle time; 2 log append time; 3 transactional id and record batches only; 5 log
-start offset; 7 zstd; 8 errors per record (KIP-467); 9 flexible; 10 current leader (KIP-951);
-11 TRANSACTION_ABORTABLE, 12 implicit transaction partitions (KIP-890); 13 topic ids (KIP-516).
+
+Versions:
+- 1: throttle time
+- 2: log append time
+- 3: transactional id and record batches only
+- 5: log start offset
+- 7: zstd
+- 8: errors per record (KIP-467)
+- 9: flexible
+- 10: current leader (KIP-951)
+- 11: TRANSACTION_ABORTABLE (KIP-890)
+- 12: implicit transaction partitions (KIP-890)
+- 13: topic ids (KIP-516)
+
 Versions 0-2 carry message sets of format 0 and 1 (or, as Kafka lets them, a batch of format 2); the
 topic's `message.format.version` decides what becomes of them (`storage.old_formats`). They have no
 transactional id, so a transactional batch is refused in them.
+
 Differs from Kafka: what batches may unfold to is bounded, and so is the list of refused records
 (`storage.record_checks`, `storage.validator`). Records that are null are refused with
 INVALID_RECORD, and the other partitions are taken; Kafka never answers such a request.

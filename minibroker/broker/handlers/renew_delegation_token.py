@@ -1,7 +1,10 @@
 """RenewDelegationToken: key 39, versions 0-2.
 
 Behaviour: gives a token a later end; its owner and its renewers may. The HMAC names the token.
-Versions: 2 flexible.
+
+Versions:
+- 2: flexible
+
 Differs from Kafka: nothing known.
 """
 

@@ -6,8 +6,13 @@ offline, or a disk does not let go of the log), FENCED_LEADER_EPOCH (its leader 
 the known one, or it is about an earlier topic of that name, which is gone), or none. A partition
 that this broker does not have is stopped already.
 Order of checks: broker epoch (STALE_BROKER_EPOCH), controller epoch (STALE_CONTROLLER_EPOCH).
-Versions: 1 broker epoch, by topic; 2 flexible; 3 leader epoch and deletion for each partition
-(KIP-570); 4 KRaft controllers.
+
+Versions:
+- 1: broker epoch, by topic
+- 2: flexible
+- 3: leader epoch and deletion for each partition (KIP-570)
+- 4: KRaft controllers
+
 Differs from Kafka: the answer leaves once the deletion is durable. A request about the deletion of
 a topic may come late, when the name belongs to another topic. It has no topic id, so Kafka would
 delete that one.

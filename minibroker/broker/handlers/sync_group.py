@@ -4,8 +4,13 @@ Behaviour: the leader hands in the assignment of its generation, every member ge
 that is stored; members that ask before the leader wait (`groups/classic/syncing.py`). While the
 group is being loaded the answer is REBALANCE_IN_PROGRESS, as old clients do not know the other one
 (Kafka 3.9; 4.x answers COORDINATOR_LOAD_IN_PROGRESS).
-Versions: 1 throttle time; 3 static members (KIP-345); 4 flexible; 5 protocol type and name, which
-must be the group's (KIP-559).
+
+Versions:
+- 1: throttle time
+- 3: static members (KIP-345)
+- 4: flexible
+- 5: protocol type and name, which must be the group's (KIP-559)
+
 Differs from Kafka: a sync that is replaced by a newer one of the same member, or whose member is
 removed, is answered (REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID) instead of never.
 """

@@ -3,9 +3,15 @@
 Behaviour: offsets that a producer commits as part of its transaction. They stand in the group's
 partition of `__consumer_offsets` as the producer's transactional batch and count when the marker
 comes.
-Versions: 1 no difference; 2 leader epochs; 3 flexible, and the group says whether the producer
-still belongs to it (KIP-447); 4 TRANSACTION_ABORTABLE; 5 the broker adds the partition to the
-transaction (KIP-890); 6 topic ids (KIP-1319).
+
+Versions:
+- 1: no difference
+- 2: leader epochs
+- 3: flexible, and the group says whether the producer still belongs to it (KIP-447)
+- 4: TRANSACTION_ABORTABLE
+- 5: the broker adds the partition to the transaction (KIP-890)
+- 6: topic ids (KIP-1319)
+
 Differs from Kafka: nothing known.
 """
 

@@ -4,8 +4,13 @@ Behaviour: sets the levels of features, all of them or none; level 0 disables a 
 `transaction.version` selects the transaction protocol of clients (KIP-890). `group.version` enables
 the new group protocol (KIP-848). `eligible.leader.replicas.version` (KIP-966), if enabled, fixes
 `min.insync.replicas` for the whole cluster.
-Versions: 1 kind of change and validate only (KIP-778), version 0 only raises levels; 2 no result
-per feature. Source: KIP-584, KIP-1022; Kafka QuorumController.updateFeatures.
+
+Versions:
+- 1: kind of change and validate only (KIP-778), version 0 only raises levels
+- 2: no result per feature
+
+Source: KIP-584, KIP-1022; Kafka QuorumController.updateFeatures.
+
 Differs from Kafka: answers like 4.x in all versions. Kafka 3.9 with ZooKeeper has no features and
 answers INVALID_REQUEST for each.
 """

@@ -4,8 +4,17 @@ Behaviour: Apache Kafka's controller tells of brokers and partitions; a request 
 changed. A partition whose leader is -2 is being deleted: clients hear UNKNOWN_TOPIC_OR_PARTITION
 once requests have named all partitions of its topic, and the logs go.
 Order of checks: broker epoch (STALE_BROKER_EPOCH), controller epoch (STALE_CONTROLLER_EPOCH).
-Versions: 1 several endpoints; 2 rack; 3 listener names; 4 offline replicas; 5 broker epoch, by
-topic; 6 flexible; 7 topic ids; 8 KRaft controllers (KIP-866).
+
+Versions:
+- 1: several endpoints
+- 2: rack
+- 3: listener names
+- 4: offline replicas
+- 5: broker epoch, by topic
+- 6: flexible
+- 7: topic ids
+- 8: KRaft controllers (KIP-866)
+
 Differs from Kafka: the tree's watches feed the image too, so a request may bring nothing new. The
 registered brokers come from the tree alone (`cluster/requests.py`).
 Source: Kafka KafkaApis.handleUpdateMetadataRequest, ZkMetadataCache.updateMetadata.

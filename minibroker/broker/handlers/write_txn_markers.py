@@ -3,7 +3,11 @@
 Behaviour: a transaction coordinator ends a transaction in partitions that this broker leads. Admin
 clients use it too, to abort a transaction that hangs (KIP-664). A marker that the followers do not
 have within `request.timeout.ms` is REQUEST_TIMED_OUT, and stays in the log: it is sent again.
-Versions: 1 flexible; 2 transaction version of each marker (KIP-1228).
+
+Versions:
+- 1: flexible
+- 2: transaction version of each marker (KIP-1228)
+
 Differs from Kafka: nothing known.
 """
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.cluster.image import BrokerInfo, Endpoint
-from minibroker.broker.handlers import metadata_topics
+from minibroker.broker.handlers import metadata
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
@@ -24,13 +24,13 @@ def about(*names: str, **more: Any) -> MetadataRequest:
 def built(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Names and versions of the topics whose bytes were built."""
     seen: list[tuple[str, int]] = []
-    encode = metadata_topics.EncodedTopic.__init__
+    encode = metadata.EncodedTopic.__init__
 
     def note(self: Any, topic: Any, version: int, brokers: Any) -> None:
         seen.append((topic.name, version))
         encode(self, topic, version, brokers)
 
-    monkeypatch.setattr(metadata_topics.EncodedTopic, "__init__", note)
+    monkeypatch.setattr(metadata.EncodedTopic, "__init__", note)
     return seen
 
 
@@ -78,10 +78,10 @@ async def test_operations_are_told_to_those_who_ask(client: RawClient) -> None:
 async def test_bytes_go_with_their_topic(running: InProcessBroker, client: RawClient) -> None:
     await client.call(MetadataRequest(topics=None), 9)
     gc.collect()
-    before = len(metadata_topics._encoded)
+    before = len(metadata._encoded)
     for index in range(10):
         await running.create_topic(f"short-lived-{index}")
         await client.call(MetadataRequest(topics=None), 9)
         await running.broker.cluster.delete_topic(f"short-lived-{index}")
     gc.collect()
-    assert len(metadata_topics._encoded) == before
+    assert len(metadata._encoded) == before
