@@ -40,8 +40,8 @@ def handle(
     """Add one partition. Only clients of the first protocol send this request."""
 
     def refuse(code: ErrorCode) -> AddOffsetsToTxnResponse:
-        known = known_code(code, knows_fenced=context.version >= _FIRST_WITH_FENCED)
-        return AddOffsetsToTxnResponse(error_code=int(known))
+        client_code = known_code(code, knows_fenced=context.version >= _FIRST_WITH_FENCED)
+        return AddOffsetsToTxnResponse(error_code=int(client_code))
 
     services = context.services
     index = services.groups.journal.partition_of(request.group_id)

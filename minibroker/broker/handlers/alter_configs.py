@@ -72,14 +72,14 @@ async def _alter(
         check_resource(services, kind, name)
     check_permission(context, Operation.ALTER_CONFIGS, kind, name)
     check_resource(services, kind, name)
-    wanted = {config.name: config.value for config in resource.configs if config.value is not None}
+    values = {config.name: config.value for config in resource.configs if config.value is not None}
 
     def edit(current: dict[str, str]) -> dict[str, str]:
-        check_values(services, kind, name, wanted)
-        check_min_insync_replicas(services, kind, name, as_changes(current, wanted))
-        return wanted
+        check_values(services, kind, name, values)
+        check_min_insync_replicas(services, kind, name, as_changes(current, values))
+        return values
 
-    await edit_config(services, kind, name, edit, wanted, validate_only=validate_only)
+    await edit_config(services, kind, name, edit, values, validate_only=validate_only)
 
 
 def error_response(

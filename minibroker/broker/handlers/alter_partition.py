@@ -52,14 +52,14 @@ async def handle(context: RequestContext, request: AlterPartitionRequest) -> Alt
     for topic in request.topics:
         name = topic.topic_name
         if version >= _BY_ID:
-            known = cluster.image.topic_by_id.get(topic.topic_id)
-            if known is None:
+            image_topic = cluster.image.topic_by_id.get(topic.topic_id)
+            if image_topic is None:
                 response.topics.append(_unknown_topic(topic))
                 continue
-            name = known.name
+            name = image_topic.name
         answered[name] = ResponseTopicData(topic_name=topic.topic_name, topic_id=topic.topic_id)
-        for asked in topic.partitions:
-            changes[TopicPartition(name, asked.partition_index)] = _change(asked, version)
+        for change in topic.partitions:
+            changes[TopicPartition(name, change.partition_index)] = _change(change, version)
     outcomes = await cluster.leadership.alter_isrs(
         request.broker_id,
         changes,
@@ -73,12 +73,12 @@ async def handle(context: RequestContext, request: AlterPartitionRequest) -> Alt
     return response
 
 
-def _change(asked: Any, version: int) -> IsrChange:
-    isr = asked.new_isr
+def _change(change: Any, version: int) -> IsrChange:
+    isr = change.new_isr
     if version >= _WITH_EPOCHS:
-        isr = [broker.broker_id for broker in asked.new_isr_with_epochs]
+        isr = [broker.broker_id for broker in change.new_isr_with_epochs]
     return IsrChange(
-        asked.leader_epoch, asked.partition_epoch, list(isr), asked.leader_recovery_state
+        change.leader_epoch, change.partition_epoch, list(isr), change.leader_recovery_state
     )
 
 
@@ -87,9 +87,9 @@ def _unknown_topic(topic: Any) -> ResponseTopicData:
         topic_id=topic.topic_id,
         partitions=[
             ResponsePartitionData(
-                partition_index=asked.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_ID
+                partition_index=change.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_ID
             )
-            for asked in topic.partitions
+            for change in topic.partitions
         ],
     )
 

@@ -76,11 +76,11 @@ async def _alter(context: RequestContext, name: str, asked_changes: _UserChanges
     """Make all changes of one user. Raises KafkaError for the first change that is refused."""
     upsertions, deletions = asked_changes
     # Kafka reports the fault that it finds last, and it looks at upsertions last.
-    wanted: list[ScramCredentialUpsertion | ScramCredentialDeletion] = [*deletions, *upsertions]
-    for change in reversed(wanted):
+    in_order: list[ScramCredentialUpsertion | ScramCredentialDeletion] = [*deletions, *upsertions]
+    for change in reversed(in_order):
         _check(change)
-    mechanisms = Counter(change.mechanism for change in wanted)
-    if max(mechanisms.values()) > 1 or (len(wanted) > 1 and _is_kafka_4(context)):
+    mechanisms = Counter(change.mechanism for change in in_order)
+    if max(mechanisms.values()) > 1 or (len(in_order) > 1 and _is_kafka_4(context)):
         raise KafkaError(
             ErrorCode.DUPLICATE_RESOURCE,
             "A user credential cannot be altered twice in the same request",

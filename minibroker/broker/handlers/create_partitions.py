@@ -75,11 +75,11 @@ async def handle(
 
 def _added_count(context: RequestContext, topics: list[CreatePartitionsTopic]) -> int:
     """Return how many partitions these topics would get together; unknown topics do not count."""
-    known = context.services.cluster.image.topics
+    image_topics = context.services.cluster.image.topics
     return sum(
-        max(0, topic.count - len(known[topic.name].partitions))
+        max(0, topic.count - len(image_topics[topic.name].partitions))
         for topic in topics
-        if topic.name in known
+        if topic.name in image_topics
     )
 
 

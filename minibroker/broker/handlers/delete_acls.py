@@ -44,21 +44,25 @@ def handle(
     """Remove the ACLs; return an awaitable of them. Raises ProtocolError for a filter of no client,
     KafkaError.
     """
-    for wanted in request.filters:
-        check_filter(wanted, context.version)
+    for acl_filter in request.filters:
+        check_filter(acl_filter, context.version)
         yield
     ALTER_CLUSTER.check(context, request)
     authorizer = context.services.authorizer
     if authorizer is None:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
-    filters = yield from gather(filter_of(wanted, context.version) for wanted in request.filters)
+    filters = yield from gather(
+        filter_of(acl_filter, context.version) for acl_filter in request.filters
+    )
     return _delete(authorizer, filters)
 
 
 async def _delete(authorizer: Authorizer, filters: list[AclFilter]) -> DeleteAclsResponse:
-    results = await collect(_result_of_unknown(wanted, authorizer) for wanted in filters)
-    known = [wanted for wanted, result in zip(filters, results, strict=True) if result is None]
-    deleted = iter(await authorizer.delete(known))
+    results = await collect(_result_of_unknown(acl_filter, authorizer) for acl_filter in filters)
+    usable = [
+        acl_filter for acl_filter, result in zip(filters, results, strict=True) if result is None
+    ]
+    deleted = iter(await authorizer.delete(usable))
     response = DeleteAclsResponse()
     turn = TimeSlice()
     for refusal in results:
@@ -72,7 +76,9 @@ async def _delete(authorizer: Authorizer, filters: list[AclFilter]) -> DeleteAcl
     return response
 
 
-def _result_of_unknown(wanted: AclFilter, authorizer: Authorizer) -> DeleteAclsFilterResult | None:
+def _result_of_unknown(
+    acl_filter: AclFilter, authorizer: Authorizer
+) -> DeleteAclsFilterResult | None:
     """Return the refusal of a filter with a code of a later Kafka, None for any other filter.
 
     AclAuthorizer finds nothing by it and refuses nothing.
@@ -80,9 +86,9 @@ def _result_of_unknown(wanted: AclFilter, authorizer: Authorizer) -> DeleteAclsF
     if not authorizer.is_standard:
         return None
     reason = None
-    if wanted.is_pattern_unknown:
+    if acl_filter.is_pattern_unknown:
         reason = "Unknown patternFilter."
-    elif wanted.is_entry_unknown:
+    elif acl_filter.is_entry_unknown:
         reason = "Unknown entryFilter."
     if reason is None:
         return None

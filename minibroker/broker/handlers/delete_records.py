@@ -79,18 +79,18 @@ async def _when_done(response: DeleteRecordsResponse, waits: Waits) -> DeleteRec
 
 def _offsets_by_topic(request: DeleteRecordsRequest) -> dict[str, dict[int, int]]:
     """Return topic → partition → wanted offset."""
-    found: dict[str, dict[int, int]] = {}
+    offsets_by_topic: dict[str, dict[int, int]] = {}
     for topic in request.topics:
         for part in topic.partitions:
-            found.setdefault(topic.name, {})[part.partition_index] = part.offset
-    return found
+            offsets_by_topic.setdefault(topic.name, {})[part.partition_index] = part.offset
+    return offsets_by_topic
 
 
 def _partition(context: RequestContext, name: str, index: int) -> Partition:
     """Return the partition, led here. Raises KafkaError, in Kafka's order of checks."""
     services = context.services
-    known = services.cluster.image.topics.get(name)
-    if known is None or not 0 <= index < len(known.partitions):
+    image_topic = services.cluster.image.topics.get(name)
+    if image_topic is None or not 0 <= index < len(image_topic.partitions):
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if name in INTERNAL_TOPICS:
         raise KafkaError(
@@ -111,10 +111,10 @@ def _delete(  # noqa: PLR0917  one call per partition of a request
 
     `waits` grows where the followers have to delete first. Raises KafkaError.
     """
-    wanted = context.services.partitions.delete_records(partition, offset)
+    start_offset = context.services.partitions.delete_records(partition, offset)
     result.low_watermark = partition.low_watermark
-    if partition.replicas is not None and result.low_watermark < wanted:
-        waits.append(partition.replicas.deletions.wait(wanted, result, timeout_ms))
+    if partition.replicas is not None and result.low_watermark < start_offset:
+        waits.append(partition.replicas.deletions.wait(start_offset, result, timeout_ms))
 
 
 def error_response(

@@ -93,8 +93,8 @@ def _name_of(context: RequestContext, topic: DeleteTopicState) -> str | bytes:
     """Return the topic's name, or the id that no topic has."""
     if topic.name is not None:
         return topic.name
-    known = context.services.cluster.image.topic_by_id.get(topic.topic_id)
-    return known.name if known is not None else topic.topic_id
+    image_topic = context.services.cluster.image.topic_by_id.get(topic.topic_id)
+    return image_topic.name if image_topic is not None else topic.topic_id
 
 
 def _check(topic: DeleteTopicState, named_count: int) -> None:
@@ -122,10 +122,10 @@ def _check_permission(context: RequestContext, result: DeletableTopicResult) -> 
     has_id = result.topic_id != ZERO_TOPIC_ID
     image = context.services.cluster.image
     if has_id:
-        known = image.topic_by_id.get(result.topic_id)
-        if known is None:
+        image_topic = image.topic_by_id.get(result.topic_id)
+        if image_topic is None:
             return
-        result.name = known.name
+        result.name = image_topic.name
     if authorizer.is_standard and context.authorize(
         Operation.DELETE, ResourceType.CLUSTER, CLUSTER_NAME, is_filter=True
     ):
@@ -147,10 +147,10 @@ async def _delete(
 ) -> None:
     cluster = context.services.cluster
     if result.topic_id != ZERO_TOPIC_ID:
-        known = cluster.image.topic_by_id.get(result.topic_id)
-        if known is None:
+        image_topic = cluster.image.topic_by_id.get(result.topic_id)
+        if image_topic is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
-        result.name = known.name
+        result.name = image_topic.name
     name = result.name or ""
     topic = cluster.image.topics.get(name)
     if topic is None:

@@ -41,9 +41,9 @@ def handle(context: RequestContext, request: DescribeAclsRequest) -> DescribeAcl
     authorizer = context.services.authorizer
     if authorizer is None:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
-    found = authorizer.find(filter_of(request, context.version))
+    acls_found = authorizer.find(filter_of(request, context.version))
     response = DescribeAclsResponse()
-    for pattern, acls in groupby(found, key=lambda acl: acl.pattern):
+    for pattern, acls in groupby(acls_found, key=lambda acl: acl.pattern):
         resource = DescribeAclsResource(
             resource_type=pattern.resource_type,
             resource_name=pattern.name,

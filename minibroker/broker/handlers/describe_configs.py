@@ -154,28 +154,28 @@ def _describe(
 def _entries(services: Services, resource: DescribeConfigsResource) -> list[ConfigEntry]:
     """Return the settings of any resource but a logger. Raises KafkaError."""
     kind, name = resource.resource_type, resource.resource_name
-    wanted = resource.configuration_keys or None  # an empty list asks for all settings, like null
+    names = resource.configuration_keys or None  # an empty list asks for all settings, like null
     dynamic = services.dynamic
     if kind == TOPIC:
         check_topic_name(name)
         if name not in services.cluster.image.topics:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return topic_entries(dynamic, current_values(services, kind, name), wanted)
+        return topic_entries(dynamic, current_values(services, kind, name), names)
     if kind == BROKER:
         if not name:
-            return cluster_default_entries(dynamic, wanted)
+            return cluster_default_entries(dynamic, names)
         check_broker_id(services, name, "Broker id must be an integer, but it is: ")
-        return broker_entries(dynamic, wanted)
+        return broker_entries(dynamic, names)
     if kind == CLIENT_METRICS:
         if not name:
             raise invalid_request("Client metrics subscription name must not be empty")
         if not is_known_kind(services, CLIENT_METRICS):
             raise invalid_request("Config type client-metrics is only supported on KRaft clusters")
-        return client_metrics_entries(current_values(services, kind, name), wanted)
+        return client_metrics_entries(current_values(services, kind, name), names)
     if kind == GROUP and is_known_kind(services, GROUP):
         if not name:
             raise invalid_request("Group name must not be empty")
-        return group_entries(dynamic, current_values(services, kind, name), wanted)
+        return group_entries(dynamic, current_values(services, kind, name), names)
     raise invalid_request(f"Unsupported resource type: {kind}")
 
 
@@ -209,14 +209,14 @@ def _describe_loggers(
     """Return the levels of this process's loggers. Raises KafkaError."""
     from minibroker.broker.handlers.configs.loggers import levels  # noqa: PLC0415  rare
 
-    name, wanted = resource.resource_name, resource.configuration_keys
+    name, names = resource.resource_name, resource.configuration_keys
     if not name:
         raise invalid_request("Broker id must not be empty")
     check_broker_id(services, name, "Broker id must be an integer, but it is: ")
     return [
         DescribeConfigsResourceResult(name=logger, value=level, config_source=BROKER_LOGGER_SOURCE)
         for logger, level in levels().items()
-        if not wanted or logger in wanted
+        if not names or logger in names
     ]
 
 

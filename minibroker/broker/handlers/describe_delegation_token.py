@@ -49,21 +49,21 @@ def handle(
 
     return DescribeDelegationTokenResponse(
         tokens=[
-            _described(known, context.version)
-            for known in tokens.all()
-            if is_shown(known.token, context.principal, owners, may_describe)
+            _described(stored, context.version)
+            for stored in tokens.all()
+            if is_shown(stored.token, context.principal, owners, may_describe)
         ]
     )
 
 
-def _described(known: KnownToken, version: int) -> DescribedDelegationToken:
-    token = known.token
+def _described(stored: KnownToken, version: int) -> DescribedDelegationToken:
+    token = stored.token
     described = DescribedDelegationToken(
         issue_timestamp=token.issued_ms,
         expiry_timestamp=token.expires_ms,
         max_timestamp=token.max_ms,
         token_id=token.id,
-        hmac=known.hmac,
+        hmac=stored.hmac,
     )
     described.principal_type, _, described.principal_name = token.owner.partition(":")
     if version >= FIRST_WITH_REQUESTER:

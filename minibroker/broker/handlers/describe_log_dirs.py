@@ -39,23 +39,23 @@ def handle(
     context: RequestContext, request: DescribeLogDirsRequest
 ) -> Steps[DescribeLogDirsResponse]:
     """Return one result per configured directory, in the order of `log.dirs`."""
-    wanted: set[tuple[str, int]] | None = None
+    names: set[tuple[str, int]] | None = None
     if request.topics is not None:
-        wanted = set()
+        names = set()
         for topic in request.topics:
-            wanted.update((topic.topic, index) for index in topic.partitions)
+            names.update((topic.topic, index) for index in topic.partitions)
             yield
     partitions = context.services.partitions
     partitions.commit()
     response = DescribeLogDirsResponse()
     for directory in partitions.log_directories():
-        described = yield from _describe(context.services.log_moves, directory, wanted)
+        described = yield from _describe(context.services.log_moves, directory, names)
         response.results.append(described)
     return response
 
 
 def _describe(
-    moves: LogMoves, directory: LogDirectoryView, wanted: set[tuple[str, int]] | None
+    moves: LogMoves, directory: LogDirectoryView, names: set[tuple[str, int]] | None
 ) -> Steps[DescribeLogDirsResult]:
     result = DescribeLogDirsResult(log_dir=directory.path)
     if directory.is_offline:
@@ -66,12 +66,12 @@ def _describe(
     except StorageError:
         result.error_code = int(ErrorCode.KAFKA_STORAGE_ERROR)
         return result
-    found = [(log.name, log.size_bytes, 0, False) for log in directory.logs()]
-    found += [(*copy, True) for copy in moves.in_directory(directory.configured_path)]
+    rows = [(log.name, log.size_bytes, 0, False) for log in directory.logs()]
+    rows += [(*copy, True) for copy in moves.in_directory(directory.configured_path)]
     topics: dict[str, DescribeLogDirsTopic] = {}
-    for name, size_bytes, lag, is_copy in found:
+    for name, size_bytes, lag, is_copy in rows:
         yield
-        if wanted is not None and name not in wanted:
+        if names is not None and name not in names:
             continue
         topic = topics.get(name.topic)
         if topic is None:

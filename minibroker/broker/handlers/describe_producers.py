@@ -53,22 +53,22 @@ def _describe_all(
         yield
         for index in topic.partition_indexes:
             yield
-            found = PartitionResponse(partition_index=index)
-            answer.partitions.append(found)
+            result = PartitionResponse(partition_index=index)
+            answer.partitions.append(result)
             if refusal is not None:
-                found.error_code = int(refusal.code)
-                found.error_message = refusal.detail
+                result.error_code = int(refusal.code)
+                result.error_message = refusal.detail
                 continue
             try:
                 partition = services.partitions.get(topic.name, index)
                 if cold is not None:
                     partition.require_producers()
-                found.active_producers = _producers(partition)
+                result.active_producers = _producers(partition)
             except ColdError as error:
                 assert cold is not None
                 cold.append(error)
             except KafkaError as error:
-                found.error_code = int(error.code)
+                result.error_code = int(error.code)
     return response
 
 

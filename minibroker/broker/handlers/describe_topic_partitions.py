@@ -44,12 +44,12 @@ def handle(
     fetch_all = not request.topics
     cursor = request.cursor
     first_name = cursor.topic_name if cursor is not None else ""
-    asked = topics if fetch_all else {topic.name for topic in request.topics}
-    names = sorted(name for name in asked if name >= first_name)
+    requested = topics if fetch_all else {topic.name for topic in request.topics}
+    names = sorted(name for name in requested if name >= first_name)
     if cursor is not None:
         _check_cursor(cursor, None if fetch_all else names)
     limit = context.services.config.max_request_partition_size_limit
-    left = max(1, min(limit, request.response_partition_limit))
+    room = max(1, min(limit, request.response_partition_limit))
     response = DescribeTopicPartitionsResponse()
     may_describe = Allowed(context, Operation.DESCRIBE, is_filter=fetch_all)
     names = yield from may_describe.refused_last(names, str)
@@ -57,7 +57,7 @@ def handle(
         yield
         if name not in may_describe:
             break  # the others, too
-        if left == 0:
+        if room == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break
         topic = topics.get(name)
@@ -66,9 +66,9 @@ def handle(
                 response.topics.append(_unknown(context, name))
             continue
         start = cursor.partition_index if cursor is not None and name == first_name else 0
-        end = min(len(topic.partitions), start + left)
+        end = min(len(topic.partitions), start + room)
         response.topics.append(_topic(context, topic, range(start, end)))
-        left -= max(0, end - start)
+        room -= max(0, end - start)
         if end < len(topic.partitions):
             response.next_cursor = Cursor(topic_name=name, partition_index=end)
             break

@@ -39,20 +39,20 @@ def _describe(context: RequestContext, transactional_id: str) -> TransactionStat
         return TransactionState(transactional_id=transactional_id, error_code=code)
     visible = Allowed(context, Operation.DESCRIBE, is_filter=True)
     try:
-        found = context.services.transactions.describe(transactional_id)
+        transaction = context.services.transactions.describe(transactional_id)
     except KafkaError as error:
         return TransactionState(transactional_id=transactional_id, error_code=int(error.code))
     topics: dict[str, TopicData] = {}
-    for topic, index in sorted(found.partitions):
+    for topic, index in sorted(transaction.partitions):
         if topic in visible:
             topics.setdefault(topic, TopicData(topic=topic)).partitions.append(index)
     return TransactionState(
         transactional_id=transactional_id,
-        transaction_state=found.state.title,
-        transaction_timeout_ms=found.timeout_ms,
-        transaction_start_time_ms=found.start_ms,
-        producer_id=found.producer_id,
-        producer_epoch=found.producer_epoch,
+        transaction_state=transaction.state.title,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_start_time_ms=transaction.start_ms,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
         topics=list(topics.values()),
     )
 

@@ -49,10 +49,10 @@ def handle(
                 results.append(result)
         results.sort(key=lambda result: result.user)
     else:
-        asked = Counter(user.name for user in request.users)
+        name_counts = Counter(user.name for user in request.users)
         results = yield from gather(
             _asked_for(name, count, configs.get(sanitize(name), {}))
-            for name, count in asked.items()
+            for name, count in name_counts.items()
         )
     return DescribeUserScramCredentialsResponse(error_message="", results=results)
 
@@ -78,11 +78,11 @@ def _asked_for(
 
 def _described(name: str, config: Mapping[str, str]) -> DescribeUserScramCredentialsResult | None:
     """Return the credentials of one user, None if it has none."""
-    found = {code: config[key] for code, key in MECHANISMS.items() if key in config}
-    if not found:
+    credentials = {code: config[key] for code, key in MECHANISMS.items() if key in config}
+    if not credentials:
         return None
     infos = []
-    for code, stored in found.items():
+    for code, stored in credentials.items():
         iterations = iterations_of(stored)
         if iterations is None:
             detail = f"the {MECHANISMS[code]} credential of user {name} cannot be read"

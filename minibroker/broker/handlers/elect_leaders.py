@@ -66,10 +66,10 @@ def _asked(context: RequestContext, request: ElectLeadersRequest) -> dict[str, C
     if request.topic_partitions is None:
         topics = context.services.cluster.image.topics.values()
         return {topic.name: range(len(topic.partitions)) for topic in topics}
-    asked: dict[str, dict[int, None]] = {}
+    indexes_by_topic: dict[str, dict[int, None]] = {}
     for topic in request.topic_partitions:
-        asked.setdefault(topic.topic, {}).update(dict.fromkeys(topic.partitions))
-    return dict(asked)
+        indexes_by_topic.setdefault(topic.topic, {}).update(dict.fromkeys(topic.partitions))
+    return dict(indexes_by_topic)
 
 
 async def _elect(

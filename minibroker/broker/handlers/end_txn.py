@@ -39,8 +39,8 @@ def handle(
     coordinator = context.services.transactions
 
     def refuse(code: ErrorCode) -> EndTxnResponse:
-        known = known_code(code, knows_fenced=version >= _FIRST_WITH_FENCED)
-        return EndTxnResponse(error_code=int(known))
+        client_code = known_code(code, knows_fenced=version >= _FIRST_WITH_FENCED)
+        return EndTxnResponse(error_code=int(client_code))
 
     async def end_later(ended: Awaitable[tuple[int, int]]) -> EndTxnResponse:
         try:

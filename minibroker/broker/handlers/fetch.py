@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.slices import Steps
 
-    Asked = OrderedDict[PartitionKey, FetchPartition]
+    Places = OrderedDict[PartitionKey, FetchPartition]
 
 Answer = TypeVar("Answer")
 AT_ONCE_MAX: Final = 256
@@ -93,17 +93,17 @@ def handle(
 def _handle_in_steps(
     context: RequestContext, request: FetchRequest
 ) -> Steps[FetchResponse | Awaitable[FetchResponse]]:
-    asked = OrderedDict()
+    places: Places = OrderedDict()
     for key, partition in _asked(context, request):
-        asked[key] = partition
+        places[key] = partition
         yield
-    return _handle(context, request, asked)
+    return _handle(context, request, places)
 
 
 def _handle(
-    context: RequestContext, request: FetchRequest, asked: Asked
+    context: RequestContext, request: FetchRequest, places: Places
 ) -> FetchResponse | Awaitable[FetchResponse]:
-    answer = _answer(context, request, asked)
+    answer = _answer(context, request, places)
     if context.version >= _FIRST_VERSION_UNCONVERTED:
         return answer
     from minibroker.broker.handlers.reads.conversion import for_old_consumer  # noqa: PLC0415  rarely
@@ -112,10 +112,10 @@ def _handle(
 
 
 def _answer(
-    context: RequestContext, request: FetchRequest, asked: Asked
+    context: RequestContext, request: FetchRequest, places: Places
 ) -> FetchResponse | Awaitable[FetchResponse]:
     """Return the answer with the records as they are stored."""
-    session = _session(context, request, asked)
+    session = _session(context, request, places)
     if session.error_code:
         return FetchResponse(error_code=session.error_code)
     fetch = FetchPass(context, request, session)
@@ -196,16 +196,16 @@ def _bytes_to_wait_for(fetch: FetchPass) -> int | None:
 
 def _positions(fetch: FetchPass) -> Iterator[FetchPosition]:
     """Yield the place in each partition that was read. Raises KafkaError."""
-    for _, asked, _ in fetch.results[: fetch.readable_count]:
-        yield _position_in(fetch, asked)
+    for _, place, _ in fetch.results[: fetch.readable_count]:
+        yield _position_in(fetch, place)
 
 
-def _position_in(fetch: FetchPass, asked: FetchPartition) -> FetchPosition:
-    partition = replica_for(fetch, asked)
+def _position_in(fetch: FetchPass, place: FetchPartition) -> FetchPosition:
+    partition = replica_for(fetch, place)
     return FetchPosition(
         partition,
-        asked.fetch_offset,
-        asked.max_bytes,
+        place.fetch_offset,
+        place.max_bytes,
         fetch.isolation_level,
         is_held=partial(fetch.is_held, partition) if fetch.throttle is not None else None,
     )
@@ -227,7 +227,7 @@ def _delay(
         bytes_min,
         fetch.request.max_wait_ms,
         read_again,
-        find_more=lambda: [_position_in(fetch, asked) for asked in session.more()],
+        find_more=lambda: [_position_in(fetch, place) for place in session.more()],
     )
     session.hang(delayed)
     delayed.future.add_done_callback(lambda _future: session.leave(delayed))
@@ -243,8 +243,8 @@ def _asked(
     for topic in request.topics:
         name: str | None = topic.topic
         if uses_ids:
-            known = image.topic_by_id.get(topic.topic_id)
-            name = known.name if known is not None else None
+            image_topic = image.topic_by_id.get(topic.topic_id)
+            name = image_topic.name if image_topic is not None else None
         for part in topic.partitions:
             key = (topic.topic_id if uses_ids else topic.topic, part.partition)
             yield (
@@ -263,11 +263,11 @@ def _asked(
             )
 
 
-def _session(context: RequestContext, request: FetchRequest, asked: Asked) -> FetchContext:
+def _session(context: RequestContext, request: FetchRequest, places: Places) -> FetchContext:
     """Return the partitions of this fetch: the request's own, or those of its session."""
     uses_ids = context.version >= 13
     if context.version < 7:
-        return FetchContext(asked, None)
+        return FetchContext(places, None)
     forgotten: list[PartitionKey] = [
         (topic.topic_id if uses_ids else topic.topic, index)
         for topic in request.forgotten_topics_data
@@ -278,7 +278,7 @@ def _session(context: RequestContext, request: FetchRequest, asked: Asked) -> Fe
     return context.services.fetch_sessions.context(
         request.session_id,
         request.session_epoch,
-        asked,
+        places,
         forgotten,
         uses_topic_ids=uses_ids,
         isolation_level=LOG_END if follower else request.isolation_level,
@@ -339,17 +339,17 @@ def _add_results(
     throttle = fetch.throttle
     selected = fetch.session.select((key, _session_result(data)) for key, _, data in results)
     group = response.responses[-1] if response.responses else None
-    for (_, asked, data), is_selected in zip(results, selected, strict=True):
+    for (_, place, data), is_selected in zip(results, selected, strict=True):
         if not is_selected:
             continue
-        topic = asked.topic or ""
+        topic = place.topic or ""
         if context.version >= 16 and data.error_code in _LEADER_ERRORS:
             hints = LeaderHints(context, response.node_endpoints, (LeaderIdAndEpoch, NodeEndpoint))
-            data.current_leader = hints.of(topic, asked.index)
-        if group is None or group.topic != topic or group.topic_id != asked.topic_id:
-            group = FetchableTopicResponse(topic=topic, topic_id=asked.topic_id)
+            data.current_leader = hints.of(topic, place.index)
+        if group is None or group.topic != topic or group.topic_id != place.topic_id:
+            group = FetchableTopicResponse(topic=topic, topic_id=place.topic_id)
             response.responses.append(group)
-        if throttle is not None and throttle.is_throttled(topic, asked.index):
+        if throttle is not None and throttle.is_throttled(topic, place.index):
             writer = Writer()
             data.write(writer, context.version)
             fetch.throttled_bytes += writer.size
@@ -372,18 +372,18 @@ def _record_throttled(fetch: FetchPass) -> None:
 def _look_again_where_changed(fetch: FetchPass, results: Iterable[FetchResult]) -> None:
     """Have the session look again at partitions that changed since a slice read them to the end."""
     partitions = fetch.context.services.partitions
-    for _, asked, data in results:
-        read = asked.read_to_end_of
+    for _, place, data in results:
+        read = place.read_to_end_of
         if read is not None and not (
             read is partitions.replica(read.topic, read.index)
             and (read.is_leader or (read.has_log and not fetch.needs_leader))
-            and asked.fetch_offset == read.end_offset_for(fetch.isolation_level)
-            and asked.current_leader_epoch in {-1, read.leader_epoch}
+            and place.fetch_offset == read.end_offset_for(fetch.isolation_level)
+            and place.current_leader_epoch in {-1, read.leader_epoch}
             and read.high_watermark == data.high_watermark
             and read.last_stable_offset == data.last_stable_offset
             and read.log_start_offset == data.log_start_offset
         ):
-            asked.read_to_end_of = None
+            place.read_to_end_of = None
 
 
 def _throttled(fetch: FetchPass) -> FetchResponse | None:
@@ -395,12 +395,12 @@ def _throttled(fetch: FetchPass) -> FetchResponse | None:
     group: FetchableTopicResponse | None = None
     group_key: object = None
     whole = FetchResponse()
-    for key, asked, data in fetch.results:
+    for key, place, data in fetch.results:
         if is_incremental and not data.records and not data.error_code:
             continue
         if group is None or group_key != key[0]:
             group_key = key[0]
-            group = FetchableTopicResponse(topic=asked.topic or "", topic_id=asked.topic_id)
+            group = FetchableTopicResponse(topic=place.topic or "", topic_id=place.topic_id)
             whole.responses.append(group)
         group.partitions.append(data)
     writer = Writer()

@@ -102,11 +102,11 @@ def _respond(
             for key in request.coordinator_keys
         )
         return FindCoordinatorResponse(coordinators=coordinators)
-    found = _find(context, request.key, journal, topic)
-    if found.error_code:
-        return error_response(request, context.version, ErrorCode(found.error_code), None)
+    result = _find(context, request.key, journal, topic)
+    if result.error_code:
+        return error_response(request, context.version, ErrorCode(result.error_code), None)
     return FindCoordinatorResponse(
-        error_message=_NONE_MESSAGE, node_id=found.node_id, host=found.host, port=found.port
+        error_message=_NONE_MESSAGE, node_id=result.node_id, host=result.host, port=result.port
     )
 
 

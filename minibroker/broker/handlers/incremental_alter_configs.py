@@ -86,21 +86,21 @@ async def _alter(
     for change in changes:
         if not SET <= change.operation <= SUBTRACT:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # both Kafkas answer so
-    asked = {
+    changed_values = {
         change.name: None if change.operation == DELETE else change.value for change in changes
     }
 
     def edit(current: dict[str, str]) -> dict[str, str]:
         try:
-            wanted = apply_changes(current, changes, _keys_of(kind))
+            values = apply_changes(current, changes, _keys_of(kind))
         except ConfigError as error:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
-        check_values(services, kind, name, wanted)
-        check_min_insync_replicas(services, kind, name, asked)
-        return wanted
+        check_values(services, kind, name, values)
+        check_min_insync_replicas(services, kind, name, changed_values)
+        return values
 
-    given = {change.name: change.value or "" for change in changes if change.operation != DELETE}
-    await edit_config(services, kind, name, edit, given, validate_only=validate_only)
+    texts = {change.name: change.value or "" for change in changes if change.operation != DELETE}
+    await edit_config(services, kind, name, edit, texts, validate_only=validate_only)
 
 
 def _keys_of(kind: int) -> Mapping[str, ConfigKey]:

@@ -63,23 +63,23 @@ async def handle(context: RequestContext, request: LeaderAndIsrRequest) -> Leade
     """Take the roles; return a result for each partition. Raises CoordinationError."""
     services = context.services
     requests, partitions = services.cluster.requests, services.partitions
-    asked = await collect(_asked_of(request))
+    items = await collect(_asked_of(request))
     try:
         requests.check_broker_epoch(request.broker_epoch, is_kraft=request.is_kraft_controller)
         requests.check_controller_epoch(request.controller_id, request.controller_epoch)
     except KafkaError as error:
         refused = _Results(context.version, error.code)
-        await end_in_slices(refused.adding((item, error.code) for item in asked))
+        await end_in_slices(refused.adding((item, error.code) for item in items))
         return refused.response
     context.note_controller()
     broker_id = services.config.broker_id
-    errors = await collect(_error_of(partitions, broker_id, item) for item in asked)
-    await requests.take_states(await _topics_of(asked, errors))
+    errors = await collect(_error_of(partitions, broker_id, item) for item in items)
+    await requests.take_states(await _topics_of(items, errors))
     results = _Results(context.version, ErrorCode.NONE)
     await end_in_slices(
         results.adding(
             (item, error or _result_of(partitions, item))
-            for item, error in zip(asked, errors, strict=True)
+            for item, error in zip(items, errors, strict=True)
         )
     )
     return results.response
@@ -136,13 +136,13 @@ def _result_of(partitions: PartitionManager, item: _Wanted) -> ErrorCode:
     return ErrorCode.NONE
 
 
-async def _topics_of(asked: list[_Wanted], errors: list[ErrorCode]) -> list[SentTopic]:
+async def _topics_of(items: list[_Wanted], errors: list[ErrorCode]) -> list[SentTopic]:
     """Return the states of partitions without an error, grouped by topic; made in slices of the
     loop's time.
     """
     topics: dict[str, SentTopic] = {}
     turn = TimeSlice()
-    for item, error in zip(asked, errors, strict=True):
+    for item, error in zip(items, errors, strict=True):
         if turn.is_over:
             await turn.pause()
         if error:

@@ -43,16 +43,16 @@ def handle(
 ) -> ListConfigResourcesResponse:
     """Return the resources of the wanted kinds, kind by kind."""
     if context.version == 0:
-        wanted: Iterable[int] = (CLIENT_METRICS,)
+        kinds: Iterable[int] = (CLIENT_METRICS,)
     else:
-        wanted = request.resource_types or _ALL
-        if not set(wanted) <= set(_ALL):
+        kinds = request.resource_types or _ALL
+        if not set(kinds) <= set(_ALL):
             return ListConfigResourcesResponse(error_code=int(ErrorCode.UNSUPPORTED_VERSION))
     return ListConfigResourcesResponse(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=kind)
             for kind in _ALL
-            if kind in wanted
+            if kind in kinds
             for name in _names(context.services, kind)
         ]
     )

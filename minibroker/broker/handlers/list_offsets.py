@@ -177,11 +177,11 @@ def _find_offset(
     )
     if timestamp == LATEST_TIMESTAMP:
         _check_end_is_known(partition, request)
-    found = _look_up(partition, timestamp, end_offset, resident_only)
-    if found is None:
+    offset_found = _look_up(partition, timestamp, end_offset, resident_only)
+    if offset_found is None:
         _check_end_is_known(partition, request)
-        found = _UNKNOWN
-    found_timestamp, offset, leader_epoch = found
+        offset_found = _UNKNOWN
+    found_timestamp, offset, leader_epoch = offset_found
     result.timestamp = found_timestamp
     result.offset = offset
     if context.version >= 4:
@@ -237,12 +237,12 @@ def _look_up(
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _UNKNOWN
     if timestamp == MAX_TIMESTAMP:
-        found = partition.max_timestamp_offset(resident_only=resident_only)
+        offset_found = partition.max_timestamp_offset(resident_only=resident_only)
     else:
-        found = partition.offset_for_timestamp(timestamp, resident_only=resident_only)
-    if found is None or found.offset >= end_offset:
+        offset_found = partition.offset_for_timestamp(timestamp, resident_only=resident_only)
+    if offset_found is None or offset_found.offset >= end_offset:
         return None
-    return found.timestamp, found.offset, found.leader_epoch
+    return offset_found.timestamp, offset_found.offset, offset_found.leader_epoch
 
 
 def _list_segments(

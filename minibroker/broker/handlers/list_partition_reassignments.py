@@ -39,20 +39,20 @@ def handle(
         return response
     topics = cluster.image.topics
     if request.topics is None:
-        found = yield from gather(
+        ongoing = yield from gather(
             _listed(topic, range(len(topic.partitions))) for topic in list(topics.values())
         )
     else:
-        wanted: dict[str, set[int]] = {}
+        indexes_by_topic: dict[str, set[int]] = {}
         for topic in request.topics:
-            wanted.setdefault(topic.name, set()).update(topic.partition_indexes)
+            indexes_by_topic.setdefault(topic.name, set()).update(topic.partition_indexes)
             yield
-        found = yield from gather(
+        ongoing = yield from gather(
             _listed(topics[name], sorted(indexes))
-            for name, indexes in wanted.items()
+            for name, indexes in indexes_by_topic.items()
             if name in topics
         )
-    response.topics = [topic for topic in found if topic.partitions]
+    response.topics = [topic for topic in ongoing if topic.partitions]
     return response
 
 

@@ -85,10 +85,10 @@ def handle(
     if request.topics is None or (context.version == 0 and not request.topics):
         visible = Allowed(context, Operation.DESCRIBE, is_filter=True)
         topics: list[AnsweredTopic] = []
-        for known in list(image.topics.values()):
+        for image_topic in list(image.topics.values()):
             yield
-            if known.name in visible:
-                topics.append(_known(context, request, known))
+            if image_topic.name in visible:
+                topics.append(_known(context, request, image_topic))
         return (yield from _respond(context, request, topics))
     if context.version < 12:
         for topic in request.topics:
@@ -111,8 +111,8 @@ def handle(
     may_create = context.services.config.auto_create_topics_enable and (
         context.version < 4 or request.allow_auto_topic_creation
     )
-    asked, refused = yield from _split(names, Allowed(context, Operation.DESCRIBE))
-    missing = [name for name in asked if name not in image.topics]
+    names_to_show, refused = yield from _split(names, Allowed(context, Operation.DESCRIBE))
+    missing = [name for name in names_to_show if name not in image.topics]
     forbidden: list[MetadataResponseTopic] = []
     if missing and may_create and not _may_create_any(context):
         creatable, uncreatable = yield from _split(missing, Allowed(context, Operation.CREATE))
@@ -120,11 +120,11 @@ def handle(
             _forbidden(name, is_internal=name in INTERNAL_TOPICS) for name in uncreatable
         )
         missing = list(creatable)
-        asked = {name: None for name in asked if name not in uncreatable}
+        names_to_show = {name: None for name in names_to_show if name not in uncreatable}
     forbidden += yield from gather(_forbidden(name) for name in refused)
     if missing and may_create:
-        return _create_and_respond(context, request, list(asked), missing, forbidden)
-    topics = yield from gather(_by_name(context, request, name, {}) for name in asked)
+        return _create_and_respond(context, request, list(names_to_show), missing, forbidden)
+    topics = yield from gather(_by_name(context, request, name, {}) for name in names_to_show)
     return (yield from _respond(context, request, [*topics, *forbidden]))
 
 
@@ -253,7 +253,7 @@ def _by_id(
     context: RequestContext, request: MetadataRequest, topic_ids: dict[bytes, None]
 ) -> Steps[list[AnsweredTopic]]:
     topic_by_id = context.services.cluster.image.topic_by_id
-    known: list[AnsweredTopic] = []
+    described: list[AnsweredTopic] = []
     unknown: list[AnsweredTopic] = []
     forbidden: list[AnsweredTopic] = []
     may_describe = Allowed(context, Operation.DESCRIBE)
@@ -263,11 +263,11 @@ def _by_id(
         if topic is not None and topic.name not in may_describe:
             forbidden.append(_forbidden(None, topic_id))
         elif topic is not None:
-            known.append(_known(context, request, topic))
+            described.append(_known(context, request, topic))
         else:
             code = int(ErrorCode.UNKNOWN_TOPIC_ID)
             unknown.append(MetadataResponseTopic(error_code=code, name=None, topic_id=topic_id))
-    return unknown + known + forbidden
+    return unknown + described + forbidden
 
 
 def _respond(

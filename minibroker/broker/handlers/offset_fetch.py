@@ -68,13 +68,13 @@ def handle(
         for group in request.groups:
             response.groups.append((yield from _fetch(context, group, request.require_stable)))
         return response
-    asked = OffsetFetchRequestGroup(group_id=request.group_id, topics=None)
+    group_request = OffsetFetchRequestGroup(group_id=request.group_id, topics=None)
     if request.topics is not None:
-        asked.topics = yield from gather(
+        group_request.topics = yield from gather(
             OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
             for topic in request.topics
         )
-    answer = yield from _fetch(context, asked, request.require_stable)
+    answer = yield from _fetch(context, group_request, request.require_stable)
     return (yield from _unbatched(answer))
 
 
@@ -98,22 +98,22 @@ def _unbatched(group: OffsetFetchResponseGroup) -> Steps[OffsetFetchResponse]:
 
 
 def _fetch(
-    context: RequestContext, asked: OffsetFetchRequestGroup, require_stable: bool
+    context: RequestContext, group_request: OffsetFetchRequestGroup, require_stable: bool
 ) -> Steps[OffsetFetchResponseGroup]:
     """Return the offsets of one group."""
-    group_id = asked.group_id
+    group_id = group_request.group_id
     yield
     try:
         if not context.authorize(Operation.DESCRIBE, ResourceType.GROUP, group_id):
             raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
         shard = context.services.groups.shard(group_id, may_be_empty=True)
-        is_known = _check_reader(shard.groups.get(group_id), asked)
+        is_known = _check_reader(shard.groups.get(group_id), group_request)
     except KafkaError as error:
-        return (yield from _group_error(asked, context.version, error.code))
+        return (yield from _group_error(group_request, context.version, error.code))
     answer = OffsetFetchResponseGroup(group_id=group_id)
     has_ids = context.version >= _FIRST_WITH_TOPIC_IDS
     image = context.services.cluster.image
-    if asked.topics is None:
+    if group_request.topics is None:
         if is_known:
             visible = Allowed(context, Operation.DESCRIBE, is_filter=True)
             answer.topics = yield from _all_topics(
@@ -127,15 +127,15 @@ def _fetch(
         return answer
     may_describe = Allowed(context, Operation.DESCRIBE)
     unknown = []
-    for topic in asked.topics:
+    for topic in group_request.topics:
         yield
         name = topic.name
         if has_ids:
-            known = image.topic_by_id.get(topic.topic_id)
-            if known is None:
+            image_topic = image.topic_by_id.get(topic.topic_id)
+            if image_topic is None:
                 unknown.append((yield from _topic_error(topic, ErrorCode.UNKNOWN_TOPIC_ID)))
                 continue
-            name = known.name
+            name = image_topic.name
         if name not in may_describe:
             refused = yield from _topic_error(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             refused.name = name
@@ -156,7 +156,7 @@ def _fetch(
     return answer
 
 
-def _check_reader(group: Group | None, asked: OffsetFetchRequestGroup) -> bool:
+def _check_reader(group: Group | None, group_request: OffsetFetchRequestGroup) -> bool:
     """Return whether the group exists.
 
     Raises KafkaError if this member may not read its offsets.
@@ -164,7 +164,7 @@ def _check_reader(group: Group | None, asked: OffsetFetchRequestGroup) -> bool:
     if group is None:
         return False
     try:
-        group.validate_offset_fetch(asked.member_id, asked.member_epoch)
+        group.validate_offset_fetch(group_request.member_id, group_request.member_epoch)
     except KafkaError as error:
         if error.code == ErrorCode.GROUP_ID_NOT_FOUND:
             return False
@@ -193,10 +193,10 @@ def _all_topics(
     for name, partitions in list(offsets.of_group(group_id).items()):
         entry = OffsetFetchResponseTopics(name=name)
         if has_ids:
-            known = image.topics.get(name)
-            if known is None:
+            image_topic = image.topics.get(name)
+            if image_topic is None:
                 continue
-            entry.topic_id = known.topic_id
+            entry.topic_id = image_topic.topic_id
         for index in list(partitions):
             yield
             committed = offsets.visible(group_id, name, index)
@@ -246,16 +246,16 @@ def _topic_error(
 
 
 def _group_error(
-    asked: OffsetFetchRequestGroup, version: int, code: ErrorCode
+    group_request: OffsetFetchRequestGroup, version: int, code: ErrorCode
 ) -> Steps[OffsetFetchResponseGroup]:
     """Return the code for the group, or before version 2 for each partition."""
     if version >= _FIRST_WITH_GROUP_ERROR:
-        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=int(code))
+        return OffsetFetchResponseGroup(group_id=group_request.group_id, error_code=int(code))
     topics = []
-    for topic in asked.topics or ():
+    for topic in group_request.topics or ():
         topics.append((yield from _topic_error(topic, code)))
         yield
-    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+    return OffsetFetchResponseGroup(group_id=group_request.group_id, topics=topics)
 
 
 async def _fetch_from_tree(
@@ -271,8 +271,8 @@ async def _fetch_from_tree(
         may_describe.refused_last(request.topics or (), lambda topic: topic.name)
     )
     for topic in topics:
-        known = cluster.image.topics.get(topic.name)
-        count = 0 if known is None else len(known.partitions)
+        image_topic = cluster.image.topics.get(topic.name)
+        count = 0 if image_topic is None else len(image_topic.partitions)
         entry = OffsetFetchResponseTopic(name=topic.name)
         for index in topic.partition_indexes:
             if turn.is_over:
@@ -306,9 +306,9 @@ def error_response(
         return OffsetFetchResponse(
             groups=[run_all(_group_error(group, version, code)) for group in groups]
         )
-    asked = OffsetFetchRequestGroup(group_id=request.group_id)
-    asked.topics = [
+    group_request = OffsetFetchRequestGroup(group_id=request.group_id)
+    group_request.topics = [
         OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
         for topic in request.topics or ()
     ]
-    return run_all(_unbatched(run_all(_group_error(asked, version, code))))
+    return run_all(_unbatched(run_all(_group_error(group_request, version, code))))

@@ -64,10 +64,10 @@ async def handle(context: RequestContext, request: StopReplicaRequest) -> StopRe
     context.note_controller()
     results: dict[_Stopped, ErrorCode] = {}
     deleted: dict[str, list[_Stopped]] = {}
-    asked = _asked_of(request)
-    going = {item.topic for item in asked if item.leader_epoch == DURING_DELETE}
+    replicas = _asked_of(request)
+    going = {item.topic for item in replicas if item.leader_epoch == DURING_DELETE}
     alive = {topic for topic in going if not await requests.is_being_deleted(topic)}
-    for item in asked:
+    for item in replicas:
         if item.topic in alive and item.leader_epoch == DURING_DELETE:
             results[item] = ErrorCode.FENCED_LEADER_EPOCH
             continue
@@ -124,20 +124,20 @@ def _stop(partitions: PartitionManager, item: _Stopped) -> ErrorCode:
 def _asked_of(request: StopReplicaRequest) -> list[_Stopped]:
     """Return the partitions in their order, whatever the version."""
     is_deleted = request.delete_partitions
-    asked = [
+    replicas = [
         _Stopped(
             topic.topic_name, state.partition_index, state.leader_epoch, state.delete_partition
         )
         for topic in request.topic_states
         for state in topic.partition_states
     ]
-    asked += [
+    replicas += [
         _Stopped(topic.name, index, -1, is_deleted)
         for topic in request.topics
         for index in topic.partition_indexes
     ]
-    asked += [
+    replicas += [
         _Stopped(item.topic_name, item.partition_index, -1, is_deleted)
         for item in request.ungrouped_partitions
     ]
-    return asked
+    return replicas

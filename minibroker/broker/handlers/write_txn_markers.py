@@ -59,9 +59,9 @@ def handle(
     unanswered = 0
     waiting: asyncio.Future[None] | None = None
 
-    def take(producer_id: int, found: Codes) -> None:
+    def take(producer_id: int, marker_codes: Codes) -> None:
         nonlocal unanswered
-        codes[producer_id] |= found
+        codes[producer_id] |= marker_codes
         unanswered -= 1
         if not unanswered and waiting is not None and not waiting.done():
             waiting.set_result(None)
@@ -85,8 +85,8 @@ def handle(
         )
         # A partition that is named twice gets one marker, as in Kafka.
         names = dict.fromkeys((yield from gather(_partitions_of(marker))))
-        left = iter(names)
-        while part := tuple(islice(left, WRITTEN_MAX)):
+        rest = iter(names)
+        while part := tuple(islice(rest, WRITTEN_MAX)):
             unanswered += 1
             services.transactions.markers.write(
                 ending, part, partial(take, marker.producer_id), after=after
@@ -113,8 +113,8 @@ async def _when_written(
 
 def _response(codes: dict[int, Codes]) -> Steps[WriteTxnMarkersResponse]:
     response = WriteTxnMarkersResponse()
-    for producer_id, found in codes.items():
-        topics = yield from _topics(found)
+    for producer_id, marker_codes in codes.items():
+        topics = yield from _topics(marker_codes)
         response.markers.append(WritableTxnMarkerResult(producer_id=producer_id, topics=topics))
     return response
 

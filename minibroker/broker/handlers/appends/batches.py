@@ -134,8 +134,8 @@ def _topic_name(context: RequestContext, topic: TopicProduceData) -> str | None:
     """Return the name of a topic in the request; None where the request has an unknown id."""
     if context.version < FIRST_WITH_TOPIC_IDS:
         return topic.name
-    known = context.services.cluster.image.topic_by_id.get(topic.topic_id)
-    return known.name if known is not None else None
+    image_topic = context.services.cluster.image.topic_by_id.get(topic.topic_id)
+    return image_topic.name if image_topic is not None else None
 
 
 def without_forbidden(

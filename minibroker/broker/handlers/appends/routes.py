@@ -62,19 +62,19 @@ class ProduceRoutes:
         topic, index = lead[:-_COUNT_AND_INDEX_BYTES], int.from_bytes(lead[-4:], signed=True)
         partition = self.find(version, topic, index)
         if partition is not None:
-            known = self.lone_by_version[version]
-            if len(known) >= _TOPICS_MAX:
-                known.clear()
-            known[lead] = partition
+            routes = self.lone_by_version[version]
+            if len(routes) >= _TOPICS_MAX:
+                routes.clear()
+            routes[lead] = partition
         return partition
 
     def find(self, version: int, topic: bytes, index: int) -> Partition | None:
         """Return the partition and remember it; None if it is not led here, or internal."""
         if version >= FIRST_WITH_TOPIC_IDS:
-            known = self._cluster.image.topic_by_id.get(topic)
-            if known is None:
+            image_topic = self._cluster.image.topic_by_id.get(topic)
+            if image_topic is None:
                 return None
-            name = known.name
+            name = image_topic.name
         else:
             is_compact = version >= FIRST_FLEXIBLE
             start = _COMPACT_LENGTH_BYTES if is_compact else _NAME_LENGTH_BYTES

@@ -439,7 +439,7 @@ def _split_compact(  # noqa: PLR0912  a pass over all partitions: calls would co
     if id_length or acks not in {1, -1} or not 1 < topic_count <= _TOPICS_MAX + 1:
         return None
     has_ids = version >= FIRST_WITH_TOPIC_IDS
-    known = routes.by_version[version]
+    topic_routes = routes.by_version[version]
     forbidden = _FORBIDDEN[version]
     batches: list[BatchAnswer] = []
     at = position + _COMPACT_HEAD.size
@@ -449,7 +449,7 @@ def _split_compact(  # noqa: PLR0912  a pass over all partitions: calls would co
         topic = bytes(frame[start:at])
         if not has_ids and (not topic or topic[0] > 127):
             return None
-        partitions = known.get(topic, {})
+        partitions = topic_routes.get(topic, {})
         partition_count = frame[at]
         at += 1
         if partition_count > 127:
@@ -515,7 +515,7 @@ def _split(
     id_length, acks, _, topic_count = _HEAD.unpack_from(frame, position)
     if id_length != -1 or acks not in {1, -1} or topic_count < 1:
         return None
-    known = routes.by_version[version]
+    topic_routes = routes.by_version[version]
     forbidden = _FORBIDDEN[version]
     batches: list[BatchAnswer] = []
     at = position + _HEAD.size
@@ -526,7 +526,7 @@ def _split(
             return None
         at += _NAME_LENGTH.size + name_length
         topic = bytes(frame[start:at])
-        partitions = known.get(topic, {})
+        partitions = topic_routes.get(topic, {})
         (partition_count,) = _INT32.unpack_from(frame, at)
         at += 4
         if partition_count < 1:

@@ -105,12 +105,14 @@ def known_partitions(
     UNKNOWN_TOPIC_ID where `has_ids`, TOPIC_AUTHORIZATION_FAILED for a topic that is not in
     `may_read`, UNKNOWN_TOPIC_OR_PARTITION.
     """
-    found = []
+    existing_topics = []
     for topic in topics:
         yield
-        known = image.topic_by_id.get(topic.topic_id) if has_ids else image.topics.get(topic.name)
-        if (known is not None or not has_ids) and _topic_name(topic, known) not in may_read:
-            name = _topic_name(topic, known)
+        in_image = (
+            image.topic_by_id.get(topic.topic_id) if has_ids else image.topics.get(topic.name)
+        )
+        if (in_image is not None or not has_ids) and _topic_name(topic, in_image) not in may_read:
+            name = _topic_name(topic, in_image)
             topic_id = topic.topic_id if has_ids else ZERO_TOPIC_ID
             answers.topic(name, topic_id)
             for partition in topic.partitions:
@@ -118,7 +120,7 @@ def known_partitions(
                 index = partition.partition_index
                 answers.add(name, topic_id, index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             continue
-        if known is None:
+        if in_image is None:
             name, topic_id, code = topic.name, ZERO_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if has_ids:
                 name, topic_id, code = "", topic.topic_id, ErrorCode.UNKNOWN_TOPIC_ID
@@ -127,7 +129,7 @@ def known_partitions(
                 yield
                 answers.add(name, topic_id, partition.partition_index, code)
             continue
-        count = len(known.partitions)
+        count = len(in_image.partitions)
         existing = []
         for partition in topic.partitions:
             yield
@@ -135,19 +137,19 @@ def known_partitions(
                 existing.append(partition)
             else:
                 answers.add(
-                    known.name,
-                    known.topic_id,
+                    in_image.name,
+                    in_image.topic_id,
                     partition.partition_index,
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 )
         if existing:
-            found.append(KnownTopic(known, existing))
-    return found
+            existing_topics.append(KnownTopic(in_image, existing))
+    return existing_topics
 
 
-def _topic_name(topic: Any, known: TopicImage | None) -> str:
+def _topic_name(topic: Any, in_image: TopicImage | None) -> str:
     """Return the name of a topic in a request, by its id if the image knows it."""
-    name: str = topic.name if known is None else known.name
+    name: str = topic.name if in_image is None else in_image.name
     return name
 
 

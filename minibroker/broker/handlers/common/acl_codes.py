@@ -38,31 +38,31 @@ def check_codes(*codes: int) -> None:
         raise ProtocolError("an ACL or a filter of ACLs has a code that stands for nothing")
 
 
-def check_filter(wanted: DescribeAclsRequest | DeleteAclsFilter, version: int) -> None:
+def check_filter(request: DescribeAclsRequest | DeleteAclsFilter, version: int) -> None:
     """Raise ProtocolError for a filter that no client of this version sends."""
-    if version == 0 and wanted.pattern_type_filter not in (PatternType.LITERAL, PatternType.ANY):
+    if version == 0 and request.pattern_type_filter not in (PatternType.LITERAL, PatternType.ANY):
         raise ProtocolError("version 0 of an ACL request has literal patterns only")
     check_codes(
-        wanted.pattern_type_filter,
-        wanted.resource_type_filter,
-        wanted.operation,
-        wanted.permission_type,
+        request.pattern_type_filter,
+        request.resource_type_filter,
+        request.operation,
+        request.permission_type,
     )
 
 
-def filter_of(wanted: DescribeAclsRequest | DeleteAclsFilter, version: int) -> AclFilter:
+def filter_of(request: DescribeAclsRequest | DeleteAclsFilter, version: int) -> AclFilter:
     """Return the filter. In version 0, any pattern means literal ones."""
-    pattern_type = word_of(PatternType, wanted.pattern_type_filter)
+    pattern_type = word_of(PatternType, request.pattern_type_filter)
     if version == 0:
         pattern_type = PatternType.LITERAL
     return AclFilter(
-        word_of(ResourceType, wanted.resource_type_filter),
-        wanted.resource_name_filter,
+        word_of(ResourceType, request.resource_type_filter),
+        request.resource_name_filter,
         pattern_type,
-        wanted.principal_filter,
-        wanted.host_filter,
-        word_of(Operation, wanted.operation),
-        word_of(Permission, wanted.permission_type),
+        request.principal_filter,
+        request.host_filter,
+        word_of(Operation, request.operation),
+        word_of(Permission, request.permission_type),
     )
 
 

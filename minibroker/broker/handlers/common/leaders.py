@@ -52,10 +52,10 @@ class LeaderHints:
         answer.
         """
         image = self._context.services.cluster.image
-        known = image.topics.get(topic)
-        if known is None or not 0 <= index < len(known.partitions):
+        image_topic = image.topics.get(topic)
+        if image_topic is None or not 0 <= index < len(image_topic.partitions):
             return None
-        state = known.partitions[index]
+        state = image_topic.partitions[index]
         leader = self._leader_class(leader_id=state.leader, leader_epoch=state.leader_epoch)
         broker = image.brokers.get(state.leader)
         address = endpoint_of(self._context, broker) if broker is not None else None

@@ -34,18 +34,18 @@ async def edit_config(
     kind: int,
     name: str,
     edit: Callable[[dict[str, str]], dict[str, str]],
-    given: Mapping[str, str],
+    texts: Mapping[str, str],
     *,
     validate_only: bool,
 ) -> None:
     """Give a resource the values that `edit` makes of its present ones. Raises what `edit` raises.
 
-    `given`: the values of the request. With `validate_only` nothing is written.
+    `texts`: the values of the request. With `validate_only` nothing is written.
     Raises KafkaError INVALID_CONFIG where a password cannot be stored.
     """
     entity = entity_of(kind, name)
     if kind == BROKER:
-        await _edit_broker(services, name, edit, given, validate_only=validate_only)
+        await _edit_broker(services, name, edit, texts, validate_only=validate_only)
         if not validate_only:
             services.dynamic.reload()
     else:
@@ -56,7 +56,7 @@ async def _edit_broker(
     services: Services,
     name: str,
     edit: Callable[[dict[str, str]], dict[str, str]],
-    given: Mapping[str, str],
+    texts: Mapping[str, str],
     *,
     validate_only: bool,
 ) -> None:
@@ -64,24 +64,24 @@ async def _edit_broker(
     stored: dict[str, str] = {}  # the passwords in the tree
     plain: dict[str, str] = {}  # those of them that can be decoded
     encoded: dict[str, str] | str = {}  # those of the request, or why they cannot be stored
-    if not validate_only and any(map(is_password, given)):
-        encoded = await _encoded(services, name, given)
+    if not validate_only and any(map(is_password, texts)):
+        encoded = await _encoded(services, name, texts)
 
     def edit_stored(current: dict[str, str]) -> dict[str, str]:
-        found = {key: text for key, text in current.items() if is_password(key)}
-        if found != stored:
-            raise _OtherPasswordsError(found)
-        shown = {key: text for key, text in current.items() if key not in found}
-        wanted = edit(shown | plain)
-        if validate_only or not any(map(is_password, wanted)):
-            return wanted
+        stored_now = {key: text for key, text in current.items() if is_password(key)}
+        if stored_now != stored:
+            raise _OtherPasswordsError(stored_now)
+        shown = {key: text for key, text in current.items() if key not in stored_now}
+        values = edit(shown | plain)
+        if validate_only or not any(map(is_password, values)):
+            return values
         if isinstance(encoded, str):
             raise KafkaError(ErrorCode.INVALID_CONFIG, encoded)
-        to_store = dict(wanted)
-        for key, text in wanted.items():
+        to_store = dict(values)
+        for key, text in values.items():
             if is_password(key):
                 to_store[key] = stored[key] if plain.get(key) == text else encoded[key]
-        services.passwords.note(wanted, to_store)
+        services.passwords.note(values, to_store)
         return to_store
 
     while True:
@@ -89,14 +89,14 @@ async def _edit_broker(
             await services.cluster.edit_config(
                 *entity_of(BROKER, name), edit_stored, validate_only=validate_only
             )
-        except _OtherPasswordsError as found:
-            stored = found.stored
+        except _OtherPasswordsError as error:
+            stored = error.stored
             plain = await services.passwords.decode(stored)
         else:
             return
 
 
-async def _encoded(services: Services, name: str, given: Mapping[str, str]) -> dict[str, str] | str:
+async def _encoded(services: Services, name: str, texts: Mapping[str, str]) -> dict[str, str] | str:
     """Return the passwords of a request as they are stored, or the complaint why they cannot be.
 
     It is the last complaint of a request: the values are checked first, as in Kafka.
@@ -106,7 +106,7 @@ async def _encoded(services: Services, name: str, given: Mapping[str, str]) -> d
         complaint = "Password config can be defined only at broker level"
     else:
         try:
-            return await services.passwords.encode(given)
+            return await services.passwords.encode(texts)
         except ConfigError as error:
             complaint = str(error)
     return (

@@ -34,8 +34,8 @@ logger = logging.getLogger(__name__)
 
 def levels() -> dict[str, str]:
     """Return the effective level of every logger, by name."""
-    known = logging.root.manager.loggerDict.items()
-    names = [ROOT, *sorted(name for name, known_as in known if _is_logger(known_as))]
+    loggers = logging.root.manager.loggerDict.items()
+    names = [ROOT, *sorted(name for name, known_as in loggers if _is_logger(known_as))]
     return {name: _level_name(_logger(name).getEffectiveLevel()) for name in names}
 
 
@@ -43,10 +43,10 @@ def alter_levels(
     broker_id: int, resource_name: str, changes: Sequence[Change], *, validate_only: bool
 ) -> None:
     """Set and unset levels. Raises KafkaError before the first change if one is not allowed."""
-    asked = parse_integer(resource_name, 32)
-    if asked is None:
+    asked_id = parse_integer(resource_name, 32)
+    if asked_id is None:
         raise _invalid(f"Node id must be an integer, but it is: {resource_name}")
-    if asked != broker_id:
+    if asked_id != broker_id:
         raise _invalid(f"Unexpected node id. Expected {broker_id}, but received {resource_name}")
     for change in changes:
         _check(change)

@@ -144,10 +144,10 @@ def check_resource(services: Services, resource_type: int, resource_name: str) -
 def check_broker_id(services: Services, text: str, complaint: str) -> None:
     """Raise INVALID_REQUEST if `text` is not the id of this broker."""
     broker_id = services.config.broker_id
-    asked = parse_integer(text, 32)
-    if asked is None:
+    asked_id = parse_integer(text, 32)
+    if asked_id is None:
         raise invalid_request(f"{complaint}{text}")
-    if asked != broker_id:
+    if asked_id != broker_id:
         raise invalid_request(f"Unexpected broker id, expected {broker_id}, but received {text}")
 
 

@@ -123,9 +123,9 @@ def _jobs_of(
     if version < FIRST_VERSION_OF_V2:
         newest_magic = 1 if version >= FIRST_VERSION_OF_V1 else 0
     fetch_offsets: dict[tuple[str, int], int] = {}
-    for asked in request.topics:
-        for part in asked.partitions:
-            fetch_offsets[asked.topic, part.partition] = part.fetch_offset
+    for requested_topic in request.topics:
+        for part in requested_topic.partitions:
+            fetch_offsets[requested_topic.topic, part.partition] = part.fetch_offset
             yield
     jobs: list[_Job] = []
     for topic in answer.responses:

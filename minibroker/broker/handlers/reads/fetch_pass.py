@@ -165,24 +165,24 @@ def read_steps(fetch: FetchPass, *, resident_only: bool) -> Iterator[None]:
     left_bytes = fetch.limit_bytes
     min_one_batch = fetch.context.version >= 3
     image = fetch.context.services.cluster.image
-    for count, (key, asked) in enumerate(fetch.session, 1):
+    for count, (key, place) in enumerate(fetch.session, 1):
         if count % STEP_PARTITIONS == 0:
             yield
-        asked.read_to_end_of = None
-        if asked.topic is None:
-            known = image.topic_by_id.get(asked.topic_id)
-            asked.topic = known.name if known is not None else None
-        data = PartitionData(partition_index=asked.index, high_watermark=-1, records=_NO_RECORDS)
+        place.read_to_end_of = None
+        if place.topic is None:
+            image_topic = image.topic_by_id.get(place.topic_id)
+            place.topic = image_topic.name if image_topic is not None else None
+        data = PartitionData(partition_index=place.index, high_watermark=-1, records=_NO_RECORDS)
         try:
-            size = _read(fetch, asked, data, left_bytes, min_one_batch, resident_only=resident_only)
+            size = _read(fetch, place, data, left_bytes, min_one_batch, resident_only=resident_only)
         except ColdError as cold:
             fetch.cold.append(cold)
             continue
         except Exception as error:
-            code = answer_error(error, f"reading {asked.topic}-{asked.index}").code
+            code = answer_error(error, f"reading {place.topic}-{place.index}").code
             if code in _KNOWN_BEFORE_READING:
                 data.error_code = int(code)
-                unknown.append((key, asked, data))
+                unknown.append((key, place, data))
                 continue
             _fail(fetch, data, code)
             size = 0
@@ -190,14 +190,14 @@ def read_steps(fetch: FetchPass, *, resident_only: bool) -> Iterator[None]:
             min_one_batch = False
             fetch.bytes_read += size
         left_bytes = max(0, left_bytes - size)  # also where the request's own limit is negative
-        results.append((key, asked, data))
+        results.append((key, place, data))
     fetch.readable_count = len(results)
     fetch.results = results + unknown
 
 
 def _read(
     fetch: FetchPass,
-    asked: FetchPartition,
+    place: FetchPartition,
     data: PartitionData,
     left_bytes: int,
     min_one_batch: bool,
@@ -207,43 +207,43 @@ def _read(
     """Read one partition into `data`; returns the bytes read. Raises KafkaError, ColdError."""
     context = fetch.context
     if fetch.allowed is not None:
-        _check_permission(fetch, fetch.allowed, asked.topic)
-    partition = replica_for(fetch, asked)
+        _check_permission(fetch, fetch.allowed, place.topic)
+    partition = replica_for(fetch, place)
     if resident_only:
         partition.require_producers()  # for the last stable offset, whatever the answer is
     if fetch.rack:
         data.preferred_read_replica = preferred_replica(
-            context, partition, fetch.rack, asked.fetch_offset
+            context, partition, fetch.rack, place.fetch_offset
         )
         if data.preferred_read_replica != NO_REPLICA:
             _note_ends(partition, data)
             fetch.failed = True  # like an error, it is told at once
             return 0
-    if asked.last_fetched_epoch >= 0 and _diverges(partition, asked, data):
+    if place.last_fetched_epoch >= 0 and _diverges(partition, place, data):
         fetch.failed = True  # like an error, it is told at once
         return 0
     isolation_level = fetch.isolation_level
     read = partition.read(
-        asked.fetch_offset,
-        min(asked.max_bytes, left_bytes),
+        place.fetch_offset,
+        min(place.max_bytes, left_bytes),
         isolation_level=isolation_level,
         min_one_batch=min_one_batch,
         resident_only=resident_only,
     )
-    if asked.fetch_offset == partition.end_offset_for(isolation_level) and _may_watch(
+    if place.fetch_offset == partition.end_offset_for(isolation_level) and _may_watch(
         fetch, partition
     ):
-        asked.read_to_end_of = partition
+        place.read_to_end_of = partition
     if fetch.follower is not None and fetch.is_new:
         context.services.partitions.follower_fetched(
-            partition, fetch.follower, asked.fetch_offset, asked.follower_start_offset
+            partition, fetch.follower, place.fetch_offset, place.follower_start_offset
         )
     _note_ends(partition, data)
     if isolation_level == READ_COMMITTED:
         data.aborted_transactions = [
             AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
             for producer_id, first_offset, _, _ in partition.aborted_transactions(
-                asked.fetch_offset, read
+                place.fetch_offset, read
             )
         ]
     if (read.is_first_batch_cut and context.version >= 3) or fetch.is_held(partition):
@@ -296,36 +296,36 @@ def _note_ends(partition: Partition, data: PartitionData) -> None:
     data.aborted_transactions = None
 
 
-def replica_for(fetch: FetchPass, asked: FetchPartition) -> Partition:
+def replica_for(fetch: FetchPass, place: FetchPartition) -> Partition:
     """Return the partition: led here, or for a consumer that knows followers, any replica. Raises
     KafkaError in Kafka's order.
     """
-    if asked.topic is None:
+    if place.topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
     partitions = fetch.context.services.partitions
-    partition = partitions.hosted(asked.topic, asked.index)
-    if fetch.context.version >= 13 and partition.topic_id != asked.topic_id:
+    partition = partitions.hosted(place.topic, place.index)
+    if fetch.context.version >= 13 and partition.topic_id != place.topic_id:
         raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
     if fetch.needs_leader:
-        partitions.check_leads(partition, asked.current_leader_epoch)
+        partitions.check_leads(partition, place.current_leader_epoch)
         if fetch.follower is not None:
             partitions.check_has_replica(
-                partition, fetch.follower.broker_id, asked.current_leader_epoch
+                partition, fetch.follower.broker_id, place.current_leader_epoch
             )
     else:
-        partition.check_leader_epoch(asked.current_leader_epoch)
+        partition.check_leader_epoch(place.current_leader_epoch)
     return partition
 
 
-def _diverges(partition: Partition, asked: FetchPartition, data: PartitionData) -> bool:
+def _diverges(partition: Partition, place: FetchPartition, data: PartitionData) -> bool:
     """KIP-595: the reader's last epoch ended here before the offset that it wants.
 
     Raises KafkaError OFFSET_OUT_OF_RANGE for an offset before the log's start, whatever the epoch.
     """
-    epoch, end_offset = partition.end_offset_for_epoch(asked.last_fetched_epoch)
-    if end_offset < 0 or asked.fetch_offset < partition.log_start_offset:
+    epoch, end_offset = partition.end_offset_for_epoch(place.last_fetched_epoch)
+    if end_offset < 0 or place.fetch_offset < partition.log_start_offset:
         raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
-    if epoch >= asked.last_fetched_epoch and end_offset >= asked.fetch_offset:
+    if epoch >= place.last_fetched_epoch and end_offset >= place.fetch_offset:
         return False
     data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
     _note_ends(partition, data)
