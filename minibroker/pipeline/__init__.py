@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minibroker.pipeline.errors import PipelineError
-    from minibroker.pipeline.spark.outcome import Outcome
+    from minibroker.pipeline.spark.progress import Outcome
     from minibroker.pipeline.verbs.compare.facts import Comparison
     from minibroker.pipeline.verbs.inspect.facts import Inspection
 

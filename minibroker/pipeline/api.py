@@ -12,8 +12,14 @@ import inspect as signatures
 import textwrap
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minibroker.pipeline.options.declaration import InPython, built, option_of, options_of, plan_of
-from minibroker.pipeline.options.help_text import argument_lines
+from minibroker.pipeline.options.declaration import (
+    InPython,
+    argument_lines,
+    built,
+    option_of,
+    options_of,
+    plan_of,
+)
 from minibroker.pipeline.options.kinds import near
 from minibroker.pipeline.options.shared import Engine
 from minibroker.pipeline.spark import launch

@@ -14,16 +14,18 @@ import importlib.util
 import sys
 from typing import TYPE_CHECKING, Final, TextIO
 
-from minibroker.pipeline.cli.exits import (
+from minibroker.pipeline.cli.parser import help_of, overview, parse
+from minibroker.pipeline.cli.starting import announce
+from minibroker.pipeline.errors import (
     EXIT_BAD_RECORD,
     EXIT_FAILED,
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_USAGE,
+    BadRecordError,
+    JobUsageError,
+    PipelineError,
 )
-from minibroker.pipeline.cli.parser import help_of, overview, parse
-from minibroker.pipeline.cli.starting import announce
-from minibroker.pipeline.errors import BadRecordError, JobUsageError, PipelineError
 from minibroker.pipeline.options.kinds import near
 from minibroker.pipeline.verbs.table import VERBS
 

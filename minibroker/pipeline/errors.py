@@ -1,9 +1,9 @@
-"""The errors that a person can mend; `minibroker pipeline` prints them (`cli.exits`)."""
+"""The errors that a person can mend; `minibroker pipeline` prints them."""
 
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,3 +31,17 @@ def near_places(name: str, known: Iterable[str]) -> str:
     """Return ` (did you mean customer.email?)` for names that are near, the nearest first."""
     found = difflib.get_close_matches(name, list(known), n=3)
     return f" (did you mean {' or '.join(found)}?)" if found else ""
+
+
+EXIT_OK: Final = 0
+"""The job did what it was asked; bad records, if any, are dead letters, and counted."""
+EXIT_FAILED: Final = 1
+"""It failed: a broker is away, a directory belongs to another job, Spark does not start."""
+EXIT_USAGE: Final = 2
+"""The arguments are wrong, or a mask names a place that no record has; nothing was written."""
+EXIT_DIFFERENT: Final = 3
+"""`compare` found differences."""
+EXIT_BAD_RECORD: Final = 4
+"""A record that cannot be used ended the job, and so it will again: give `--dead-letters`."""
+EXIT_INTERRUPTED: Final = 130
+"""Ctrl-C; the same command goes on."""

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import dataset
 
 from minibroker.pipeline import PipelineError, rollup
-from minibroker.pipeline.spark.outcome import Outcome
+from minibroker.pipeline.spark.progress import Outcome
 from minibroker.pipeline.tables.file_archive import FileArchive
 from tests.pipeline import topics
 from tests.pipeline.committed import records

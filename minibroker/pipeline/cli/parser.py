@@ -12,9 +12,15 @@ import textwrap
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.options.declaration import InWords, built, option_of, options_of, plan_of
+from minibroker.pipeline.options.declaration import (
+    InWords,
+    built,
+    help_text,
+    option_of,
+    options_of,
+    plan_of,
+)
 from minibroker.pipeline.options.declaration import unknown as unknown_word
-from minibroker.pipeline.options.help_text import help_text
 from minibroker.pipeline.options.shared import GROUPS, CommandOptions, Engine
 
 if TYPE_CHECKING:

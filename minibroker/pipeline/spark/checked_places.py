@@ -8,21 +8,27 @@ has a file with its masks, and is not checked again: a later batch may well be w
 
 from __future__ import annotations
 
+import json
 import threading
 from typing import TYPE_CHECKING, Final
 
+from minibroker.pipeline import offsets
+from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
+from minibroker.pipeline.kafka.source import frames as sources
 from minibroker.pipeline.operations import met_places
 from minibroker.pipeline.operations.frames import found_in
 from minibroker.pipeline.operations.met_places import MetPlaces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from minibroker.pipeline.files.file_system import FileSystem
+    from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.operations.rows import RowOperations
+    from minibroker.pipeline.spark.topic_identity import Place
 
 _FILE: Final = "places.txt"
 FEW: Final = 200
@@ -98,3 +104,40 @@ class CheckedPlaces:
 
 def _bytes(value: bytearray | None) -> bytes | None:
     return None if value is None else bytes(value)
+
+
+_KEPT: Final = (
+    "subscribe",
+    "subscribePattern",
+    "startingOffsets",
+    "startingTimestamp",
+    "startingOffsetsByTimestampStrategy",
+)
+"""Options of a stream that a batch has, too, beside those of the client."""
+
+
+def records_ahead(
+    spark: SparkSession, kafka: Kafka, options: Mapping[str, str], place: Place
+) -> DataFrame:
+    """Return the records behind the last committed batch of a query, up to the end of its topics.
+
+    Args:
+        spark: of the job.
+        kafka: the cluster.
+        options: of the query's source, as of the `reader_options` of a job.
+        place: of the query.
+
+    Raises PipelineError.
+    """
+    given = {
+        name: value for name, value in options.items() if name in _KEPT or name.startswith("kafka.")
+    }
+    position = job_directory.committed_progress_of(place.files, place.checkpoint)
+    if position:
+        assigned: dict[str, list[int]] = {}
+        for where in sorted(position):
+            assigned.setdefault(where.topic, []).append(where.partition)
+        given = {name: value for name, value in given.items() if name not in _KEPT}
+        given |= {"assign": json.dumps(assigned), "startingOffsets": offsets.to_json(position)}
+    given |= {"includeHeaders": "true", "failOnDataLoss": "false"}
+    return sources.read_topics(spark, given, source=kafka.source)

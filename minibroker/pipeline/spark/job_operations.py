@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minibroker.pipeline.files.file_system import FileSystem
-    from minibroker.pipeline.spark.outcome import Outcome
+    from minibroker.pipeline.spark.progress import Outcome
 
 
 class Settled(NamedTuple):

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.options.declaration import Verb
     from minibroker.pipeline.options.shared import Engine
-    from minibroker.pipeline.spark.outcome import Outcome
     from minibroker.pipeline.spark.places import Plan
-    from minibroker.pipeline.spark.progress import Progress
+    from minibroker.pipeline.spark.progress import Outcome, Progress
 
 SHUFFLE_PARTITIONS: Final = "8"
 """Partitions of a rollup's windows, in the checkpoint from the first batch on.

@@ -17,8 +17,7 @@ from pyspark.errors import StreamingQueryException
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import PYTHON_TOO_SLOW, explained
 from minibroker.pipeline.operations.rows import FOUND, METRIC, ROWS, SET_ASIDE, UNMASKABLE
-from minibroker.pipeline.spark.outcome import Outcome
-from minibroker.pipeline.spark.progress import Batch
+from minibroker.pipeline.spark.progress import Batch, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

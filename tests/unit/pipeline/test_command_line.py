@@ -15,10 +15,9 @@ from types import SimpleNamespace
 import pytest
 
 from minibroker import cli
-from minibroker.pipeline.cli.exits import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from minibroker.pipeline.cli.parser import help_of, overview
 from minibroker.pipeline.command_line import run_words
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, PipelineError
 from minibroker.pipeline.spark import launch, session
 from minibroker.pipeline.verbs.inspect import job as inspect
 from minibroker.pipeline.verbs.table import VERBS

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
-from minibroker.pipeline.errors import BadRecordError, JobUsageError, PipelineError
+from minibroker.pipeline.errors import BadRecordError, JobUsageError, PipelineError, near_places
 from minibroker.pipeline.explain import (
     READ_AGAIN,
     analysis_sentence,
@@ -153,3 +155,13 @@ def test_sparks_word_on_an_expression() -> None:
         "[X] " + meant.format("`__time`, `amount`, `__bad`, `record`") + ". SQLSTATE: 42703"
     )
     assert analysis_sentence(RuntimeError(own_columns)) == meant.format("`amount`, `record`")
+
+
+def test_it_survives_the_way_between_sparks_processes() -> None:
+    assert str(pickle.loads(pickle.dumps(PipelineError("make the topic")))) == "make the topic"
+
+
+def test_a_name_that_is_near_is_proposed() -> None:
+    known = ["customer.email", "customer.name", "id"]
+    assert near_places("customer.emial", known).startswith(" (did you mean customer.email")
+    assert near_places("wholly other", known) == ""

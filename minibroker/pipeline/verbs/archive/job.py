@@ -42,10 +42,9 @@ from minibroker.pipeline.operations.time_range import stations_of
 from minibroker.pipeline.options.shared import DEFAULT_BATCH_BYTES, pause_option, trigger_of
 from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.spark import dead_letters, topic_identity
-from minibroker.pipeline.spark.checked_places import FEW, CheckedPlaces
-from minibroker.pipeline.spark.first_records import records_ahead
+from minibroker.pipeline.spark.checked_places import FEW, CheckedPlaces, records_ahead
 from minibroker.pipeline.spark.job_operations import begin_operations, check_operations
-from minibroker.pipeline.spark.outcome import Outcome
+from minibroker.pipeline.spark.progress import Outcome
 from minibroker.pipeline.spark.running import Watch, run_started
 from minibroker.pipeline.spark.skipped_offsets import SkippedOffsets, noting_skips
 from minibroker.pipeline.spark.topic_identity import Place

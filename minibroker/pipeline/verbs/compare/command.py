@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TextIO
 
-from minibroker.pipeline.cli.exits import EXIT_DIFFERENT, EXIT_OK
 from minibroker.pipeline.cli.one_answer import answer_of
+from minibroker.pipeline.errors import EXIT_DIFFERENT, EXIT_OK
 from minibroker.pipeline.spark import launch
 from minibroker.pipeline.verbs.compare import job as compare
 from minibroker.pipeline.verbs.compare import text as compare_text

@@ -40,11 +40,9 @@ from minibroker.pipeline.operations.frames import check_condition, chosen
 from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.options.shared import pause_option, trigger_of
 from minibroker.pipeline.spark import dead_letters, topic_identity
-from minibroker.pipeline.spark.checked_places import CheckedPlaces
-from minibroker.pipeline.spark.first_records import records_ahead
+from minibroker.pipeline.spark.checked_places import CheckedPlaces, records_ahead
 from minibroker.pipeline.spark.job_operations import begin_operations, check_operations
-from minibroker.pipeline.spark.outcome import Outcome
-from minibroker.pipeline.spark.progress import Note
+from minibroker.pipeline.spark.progress import Note, Outcome
 from minibroker.pipeline.spark.repeating import repeated
 from minibroker.pipeline.spark.running import Watch, run_started
 from minibroker.pipeline.spark.skipped_offsets import SkippedOffsets, noting_skips

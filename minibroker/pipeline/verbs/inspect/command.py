@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TextIO
 
-from minibroker.pipeline.cli.exits import EXIT_OK
 from minibroker.pipeline.cli.one_answer import answer_of
+from minibroker.pipeline.errors import EXIT_OK
 from minibroker.pipeline.spark import launch
 from minibroker.pipeline.verbs.inspect import job as inspect
 from minibroker.pipeline.verbs.inspect import text as report_text

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from minibroker.clock import SystemClock
 from minibroker.pipeline.cli.dry_run import Lines
-from minibroker.pipeline.cli.exits import EXIT_INTERRUPTED, EXIT_OK
 from minibroker.pipeline.cli.interrupting import ctrl_c_sets
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.errors import EXIT_INTERRUPTED, EXIT_OK, PipelineError
 from minibroker.pipeline.kafka.reader_lag import LagReader
 from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.verbs.lag.oldest_unread import OldestUnread

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TextIO
 
-from minibroker.pipeline.cli.exits import EXIT_OK
+from minibroker.pipeline.errors import EXIT_OK
 from minibroker.pipeline.verbs.maintain import maintenance
 
 if TYPE_CHECKING:

@@ -39,8 +39,7 @@ from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.spark import dead_letters
 from minibroker.pipeline.spark.checked_places import CheckedPlaces
 from minibroker.pipeline.spark.job_operations import begin_operations, check_operations
-from minibroker.pipeline.spark.outcome import Outcome
-from minibroker.pipeline.spark.progress import Note
+from minibroker.pipeline.spark.progress import Note, Outcome
 from minibroker.pipeline.spark.running import Watch, run_started
 from minibroker.pipeline.spark.target_topics import (
     KEPT_FOR_EVER,

@@ -38,10 +38,9 @@ from minibroker.pipeline.operations.value_schema import schema_of
 from minibroker.pipeline.options.shared import pause_option
 from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.spark import topic_identity
-from minibroker.pipeline.spark.checked_places import CheckedPlaces
-from minibroker.pipeline.spark.first_records import records_ahead
+from minibroker.pipeline.spark.checked_places import CheckedPlaces, records_ahead
 from minibroker.pipeline.spark.job_operations import begin_operations, check_operations
-from minibroker.pipeline.spark.outcome import Outcome
+from minibroker.pipeline.spark.progress import Outcome
 from minibroker.pipeline.spark.running import Watch, run_started
 from minibroker.pipeline.spark.skipped_offsets import SkippedOffsets, noting_skips
 from minibroker.pipeline.spark.topic_identity import Place

@@ -39,8 +39,7 @@ from minibroker.pipeline.options.shared import (
     trigger_of,
 )
 from minibroker.pipeline.quantities import counted, duration
-from minibroker.pipeline.spark.outcome import Outcome
-from minibroker.pipeline.spark.progress import Note
+from minibroker.pipeline.spark.progress import Note, Outcome
 
 WATERMARK_MS: Final = 600_000
 

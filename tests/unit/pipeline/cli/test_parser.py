@@ -8,8 +8,7 @@ from minibroker.pipeline.cli import parser
 from minibroker.pipeline.cli.parser import Arguments, help_of, overview
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.kafka.cluster import Kafka
-from minibroker.pipeline.options.declaration import option_of, options_of
-from minibroker.pipeline.options.help_text import help_text
+from minibroker.pipeline.options.declaration import help_text, option_of, options_of
 from minibroker.pipeline.options.shared import Engine
 from minibroker.pipeline.verbs.archive.plan import ArchivePlan
 from minibroker.pipeline.verbs.inspect.plan import InspectPlan

@@ -6,11 +6,13 @@ import json
 import pickle
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minibroker.pipeline.operations.mask_rules import fields_of, rules_of
+from minibroker.pipeline.operations.masked_rows import masked_rows
 from minibroker.pipeline.operations.masking import Masker
 
 SECRET = b"sixteen bytes or more"
@@ -173,3 +175,27 @@ def test_every_other_field_stays_as_it_was(plain: dict[str, Any]) -> None:
     inner = got.get("a")
     for item in inner if isinstance(inner, list) else [inner]:
         assert not isinstance(item, dict) or "secret" not in item
+
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+def test_the_columns_come_back_with_places_and_reasons() -> None:
+    masker = Masker(rules_of(["a=mask, headers.user=null"]), (), b"")
+    headers = pa.array([[{"key": "user", "value": b"ann"}], None], HEADERS)
+    values = pa.array([b'{"a":"x"}', b"ann"])
+    found = masked_rows(masker, ["headers", "value"], [headers, values])
+    assert found.to_pylist() == [
+        {
+            "headers": [{"key": "user", "value": None}],
+            "value": b'{"a":"x"}',
+            "found": 3,
+            "reason": None,
+        },
+        {
+            "headers": None,
+            "value": None,
+            "found": 0,
+            "reason": "its value cannot be masked: it is no JSON",
+        },
+    ]

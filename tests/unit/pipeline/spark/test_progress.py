@@ -7,11 +7,11 @@ import json
 
 import pytest
 
-from minibroker.pipeline.spark.outcome import Outcome
 from minibroker.pipeline.spark.progress import (
     Batch,
     JsonProgress,
     Note,
+    Outcome,
     TerminalProgress,
     as_line,
     last_sentence,

@@ -10,6 +10,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.spark.repeating import repeated
 from minibroker.pipeline.spark.running import Watch, lag_of, run_started
 
 
@@ -186,3 +187,19 @@ def test_a_start_that_was_too_slow_is_made_again() -> None:
 def test_lag_is_known_when_the_source_tells_its_end() -> None:
     assert lag_of(told(0, 1)) == 2 + 3
     assert lag_of({"sources": [{"endOffset": {"t": {"0": 5}}, "latestOffset": None}]}) is None
+
+
+def test_the_calls_end_with_the_block() -> None:
+    called = threading.Semaphore(0)
+    before = threading.active_count()
+    with repeated(0.001, called.release):
+        for _ in range(3):
+            assert called.acquire(timeout=60)
+    assert threading.active_count() == before
+
+
+def test_a_block_may_end_before_the_first_call() -> None:
+    called = threading.Event()
+    with repeated(3_600.0, called.set):
+        pass
+    assert not called.is_set()

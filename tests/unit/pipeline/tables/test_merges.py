@@ -13,6 +13,7 @@ from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.tables import merges
 from minibroker.pipeline.tables.data_files import write_files
 from minibroker.pipeline.tables.file_archive import FileArchive
+from minibroker.pipeline.tables.merges import exchange
 from minibroker.pipeline.tables.parquet_directory import ParquetDirectory
 from minibroker.pipeline.tables.table import BatchId
 from minibroker.pipeline.verbs.maintain import maintenance
@@ -203,3 +204,18 @@ def test_a_damaged_list_is_one_sentence(archive: Archive) -> None:
     path.write_text("{")
     with pytest.raises(PipelineError, match="is damaged"):
         archive.names()
+
+
+def test_each_gets_the_name_of_the_other(tmp_path: Path) -> None:
+    first, other = tmp_path / "a" / "first", tmp_path / "b" / "other"
+    for directory in (first, other):
+        directory.mkdir(parents=True)
+        (directory / directory.name).touch()
+    exchange(first, other)
+    assert (first / "other").exists()
+    assert (other / "first").exists()
+
+
+def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match=r"are not merged: its file system cannot .*No such"):
+        exchange(tmp_path, tmp_path / "nothing")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import pytest
 
 from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.tables import choice as tables
 from minibroker.pipeline.tables import table
 
 
@@ -71,3 +74,16 @@ def test_another_error_is_not_retried() -> None:
 
     with pytest.raises(OSError, match="no space"):
         table.retried("./orders", OvertakenError, commit)
+
+
+def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(PipelineError, match=r"deltalake is not installed.*minibroker\[tables\]"):
+        tables.check("delta", "d")
+
+
+def test_a_url_is_one_of_a_store() -> None:
+    for directory in ("d", "s3://bucket/d", "s3a://bucket/d"):
+        tables.check("iceberg", directory)
+    with pytest.raises(PipelineError, match="iceberg tables cannot be at hdfs://name/d: give"):
+        tables.check("iceberg", "hdfs://name/d")

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from minibroker.pipeline.offsets import OffsetRange, group_ranges
 from minibroker.pipeline.verbs.compare.digests import Digester
+from minibroker.pipeline.verbs.compare.ranges import TaskRanges, paired
 from minibroker.pipeline.verbs.compare.rules import CompareRules
 from minibroker.pipeline.verbs.compare.source import (
     DIFFERENCES,
@@ -147,3 +149,23 @@ def test_the_source_has_a_reader_and_two_writers(work: str, columns: int) -> Non
     for name, kind in writers.items():
         made = CompareSource({**given, "work": name}).writer(source.schema(), overwrite=False)
         assert isinstance(made, kind)
+
+
+def span(partition: int, start: int, end: int, topic: str = "a") -> OffsetRange:
+    return OffsetRange(topic, partition, start, end)
+
+
+def test_a_partition_is_cut_at_the_same_distance_from_its_first_offset() -> None:
+    a, b = [span(0, 100, 200), span(1, 0, 0)], [span(0, 5, 95, "b"), span(2, 0, 20, "b")]
+    tasks = paired(a, b, lambda ranges: group_ranges(ranges, groups_max=3))
+    assert tasks == [
+        TaskRanges([span(0, 100, 140)], [span(0, 5, 45, "b")]),
+        TaskRanges([span(0, 140, 180)], [span(0, 45, 85, "b")]),
+        TaskRanges([span(0, 180, 200)], [span(0, 85, 95, "b"), span(2, 0, 20, "b")]),
+    ]
+
+
+def test_one_topic_has_tasks_of_its_own() -> None:
+    tasks = paired([], [span(3, 7, 9)], lambda ranges: group_ranges(ranges, groups_max=2))
+    assert sorted(tasks) == [TaskRanges([], [span(3, 7, 8)]), TaskRanges([], [span(3, 8, 9)])]
+    assert paired([], [], lambda ranges: group_ranges(ranges, groups_max=2)) == []

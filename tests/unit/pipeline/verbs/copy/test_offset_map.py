@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.offsets import TopicPartition
+from minibroker.pipeline.verbs.copy.groups import forward, rows_in
 from minibroker.pipeline.verbs.copy.offset_map import (
     ENTRIES_MAX,
     FILES_MAX,
@@ -108,3 +110,16 @@ def test_the_map_is_in_files_and_they_stay_few(tmp_path: Path) -> None:
     assert len(again.map.rows()) == FILES_MAX * 2
     assert len(list(tmp_path.rglob("*.json"))) <= FILES_MAX
     assert again.map.translated(HERE, 15, refuses) == 16
+
+
+def test_only_moves_forward_are_made() -> None:
+    first, second, third = (TopicPartition("t", number) for number in range(3))
+    moves = {first: 5, second: 7, third: 9, TopicPartition("u", 0): 0}
+    there = {first: 6, second: 7, third: 8}
+    assert forward(moves, there) == {third: 9, TopicPartition("u", 0): 0}
+
+
+def test_rows_of_batches_are_counted() -> None:
+    batch = pa.RecordBatch.from_pydict({"x": [1, 2]})
+    assert rows_in([batch, batch]) == 4
+    assert rows_in([]) == 0

@@ -7,7 +7,7 @@ import pytest
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.options.declaration import InWords, options_of
-from minibroker.pipeline.spark.outcome import Outcome
+from minibroker.pipeline.spark.progress import Outcome
 from minibroker.pipeline.verbs.rollup.plan import VERB, RollupPlan, check, windows_note
 
 NAMES = {field.name: InWords({}).name_of(field) for field in options_of(VERB.plan)}
