@@ -1,6 +1,6 @@
 """Quantities as a person reads them, the same in a report, on a terminal and in a preview.
 
-And a duration as a person writes it, the same on the command line and in an option.
+A duration is read and written here, too, the same on the command line and in an option.
 """
 
 from __future__ import annotations
@@ -12,15 +12,8 @@ from typing import Final
 _BYTE_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 _KILO: Final = 1024
 _DURATION: Final = re.compile(r"(\d{1,15})\s*(ms|min|s|m|h|d)")
-_UNIT_MS: Final = {
-    "ms": 1,
-    "s": 1000,
-    "m": 60_000,
-    "min": 60_000,
-    "h": 3_600_000,
-    "d": 86_400_000,
-}
-_TIME_UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+_UNIT_MS: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
+"""Units of a duration, the longest first; a minute is `min` in a text for persons."""
 
 
 def milliseconds(text: str, *, without_unit: bool = False) -> int | None:
@@ -35,7 +28,22 @@ def milliseconds(text: str, *, without_unit: bool = False) -> int | None:
     parts = _DURATION.findall(text)
     if not parts or _DURATION.sub("", text).strip():
         return None
-    return sum(int(count) * _UNIT_MS[unit] for count, unit in parts)
+    return sum(int(count) * _UNIT_MS[unit.removesuffix("in")] for count, unit in parts)
+
+
+def exact_duration(span_ms: int) -> str:
+    """Return a duration as `milliseconds` reads it: `1h30m`."""
+    return "".join(f"{count}{unit}" for count, unit in _counts(span_ms))
+
+
+def _counts(span_ms: int) -> list[tuple[int, str]]:
+    """Return how many of each unit a duration has, without those that it has none of."""
+    counts = []
+    for unit, unit_ms in _UNIT_MS.items():
+        count, span_ms = divmod(span_ms, unit_ms)
+        if count:
+            counts.append((count, unit))
+    return counts
 
 
 def number(value: int) -> str:
@@ -79,12 +87,8 @@ def duration(span_ms: int) -> str:
     """Return `250 ms`, `3 s`, `2 min 5 s`, `1 d 4 h`."""
     if span_ms < 1_000:
         return f"{span_ms} ms"
-    parts = []
-    for unit_ms, name in _TIME_UNITS:
-        whole, span_ms = divmod(span_ms, unit_ms)
-        if whole:
-            parts.append(f"{whole} {name}")
-    return " ".join(parts[:2])
+    counts = _counts(span_ms - span_ms % 1_000)
+    return " ".join(f"{count} {'min' if unit == 'm' else unit}" for count, unit in counts[:2])
 
 
 def moment(ms: int) -> str:

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.files.object_stores import known_names
-from minibroker.pipeline.quantities import milliseconds
+from minibroker.pipeline.quantities import exact_duration, milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 _SIZE: Final = re.compile(r"(\d{1,12})\s*(K|M|G)?I?B?")
 _UNIT_BYTES: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_UNIT_MS: Final = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _COUNT: Final = re.compile(r"[0-9]{1,18}")
 PORT_MAX: Final = 65535
@@ -241,16 +240,6 @@ def duration_ms(text: str) -> int:
     return total
 
 
-def duration_text(span_ms: int) -> str:
-    """Return a duration as `duration_ms` reads it: `1h30m`."""
-    parts = []
-    for unit, unit_ms in _UNIT_MS:
-        whole, span_ms = divmod(span_ms, unit_ms)
-        if whole:
-            parts.append(f"{whole}{unit}")
-    return "".join(parts)
-
-
 def bytes_of(text: str) -> int:
     """Return a size such as `64MB`, `512KB`, `1GB` or `1000000` in bytes. Raises JobUsageError."""
     found = _SIZE.fullmatch(text.strip().upper())
@@ -355,7 +344,7 @@ DIRECTORY_OR_TOPIC: Final = DirectoryOrTopic("TOPIC|DIR", topic_or_directory)
 TOPIC: Final = Kind("T", check_topic)
 TOPICS: Final = Many("T[,...]", check_topic)
 COUNT: Final = Kind("N", count_of)
-DURATION: Final = Kind("DURATION", duration_ms, duration_text)
+DURATION: Final = Kind("DURATION", duration_ms, exact_duration)
 SIZE: Final = Kind("SIZE", bytes_of, bytes_text)
 RATE: Final = Kind("RATE", rate_of, rate_text)
 PAIRS: Final = Pairs()

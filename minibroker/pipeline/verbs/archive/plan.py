@@ -20,7 +20,6 @@ from minibroker.pipeline.options.kinds import (
     Kind,
     Many,
     choice,
-    duration_text,
     is_path,
 )
 from minibroker.pipeline.options.row_options import ROW_OPTIONS
@@ -48,7 +47,7 @@ from minibroker.pipeline.options.shared import (
     check_every,
     check_limits,
 )
-from minibroker.pipeline.quantities import counted
+from minibroker.pipeline.quantities import counted, exact_duration
 from minibroker.pipeline.tables.choice import TABLE_FORMATS
 
 FORMATS: Final = (*FILE_FORMATS, *TABLE_FORMATS)
@@ -94,7 +93,7 @@ class ArchivePlan(NamedTuple):
     fail_on_data_loss: Annotated[bool, ON_DATA_LOSS] = True
     on_recreated: Annotated[str, ON_RECREATED] = FAIL
     target_bytes: Annotated[int, TARGET_FILE_SIZE] = DEFAULT_TARGET_BYTES
-    every_ms: Annotated[int | None, EVERY._replace(default=duration_text(FOLLOW_EVERY_MS))] = None
+    every_ms: Annotated[int | None, EVERY._replace(default=exact_duration(FOLLOW_EVERY_MS))] = None
     catalog: Annotated[Mapping[str, str], CATALOG] = {}
     table: Annotated[str | None, TABLE] = None
     batch_bytes: Annotated[
