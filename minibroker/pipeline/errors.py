@@ -1,4 +1,4 @@
-"""The errors that a person can mend; `minibroker pipeline` prints them."""
+"""The errors that a person can mend, and the exit codes of `minibroker pipeline`."""
 
 from __future__ import annotations
 

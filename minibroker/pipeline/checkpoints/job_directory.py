@@ -59,7 +59,8 @@ def claim_of(
         last: number of the last batch that counts as written; None: none does.
         in_result: whether the directory is the result of the job, where its files claim it, too.
 
-    Raises PipelineError: as `read_job`.
+    Raises:
+        PipelineError: the identity there is damaged.
     """
     found = read_job(files, directory)
     is_written = last is not None or (
@@ -152,14 +153,15 @@ def progress_of(files: FileSystem, checkpoint: str) -> offsets.Offsets | None:
 def committed_progress_of(files: FileSystem, checkpoint: str) -> offsets.Offsets | None:
     """Return the end of the last committed batch, None if no batch is committed.
 
-    Raises PipelineError as `progress_of`.
+    Raises:
+        PipelineError: the checkpoint does not belong to a reader of topics.
     """
     number = last_committed(files, checkpoint)
     return None if number is None else end_of_batch(files, checkpoint, number)
 
 
 def end_of_batch(files: FileSystem, checkpoint: str, number: int) -> offsets.Offsets:
-    """Return the end of a batch that was begun. Raises PipelineError as `progress_of`."""
+    """Return the end of a batch that was begun. Raises PipelineError if it is no reader's."""
     path = join(checkpoint, "offsets", str(number))
     lines = (files.read(path) or "").splitlines()
     if len(lines) <= _OFFSETS_LINE:

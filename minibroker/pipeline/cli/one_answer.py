@@ -1,51 +1,59 @@
-"""The run of a verb that gives one answer: progress on stderr, and Ctrl-C ends it."""
+"""The run of a verb that gives one answer: progress on stderr, the answer on stdout."""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from minibroker.pipeline.cli.interrupting import ctrl_c_sets, when_set
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.errors import EXIT_OK, PipelineError
 from minibroker.pipeline.spark import launch
 from minibroker.pipeline.spark.progress import TerminalProgress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql import SparkSession
-
-    from minibroker.pipeline.options.shared import Engine
-
-Answer = TypeVar("Answer")
+    from minibroker.pipeline.cli.parser import Arguments
 
 
-def answer_of(
-    job: Callable[[SparkSession, Callable[[str], None] | None], Answer],
-    engine: Engine,
-    errors: TextIO,
-) -> Answer:
-    """Return what a job finds.
+class VerbAnswer(NamedTuple):
+    """The answer of a verb: `answer(found, is_terminal=…)` of its job makes it."""
 
-    Args:
-        job: gets a session, and a function that is told about the current step.
-        engine: the Spark to start.
-        errors: stderr, for the progress.
+    text: str
+    exit_code: int = EXIT_OK
 
-    Raises KeyboardInterrupt after Ctrl-C.
+
+def run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
+    """Run the job, write its answer to `out`, and return the exit code.
+
+    Raises:
+        KeyboardInterrupt: after Ctrl-C.
+        PipelineError: it cannot be done.
     """
+    verb, plan, engine, _ = arguments
+    job = launch.job_of(verb)
+    if verb.engine is None:
+        found = job.run(plan)
+    else:
+        job.check(launch.placed(plan, engine))
+        found = _found(job, arguments, errors)
+    answer: VerbAnswer = job.answer(found, is_terminal=out.isatty())
+    out.write(answer.text)
+    return answer.exit_code
+
+
+def _found(job: Any, arguments: Arguments, errors: TextIO) -> Any:
+    """Return what a job finds in a session of its own; Ctrl-C ends what Spark does."""
     line = TerminalProgress(errors)
     tell = line.show if errors.isatty() else None
     stop = threading.Event()
     try:
         with (
             ctrl_c_sets(stop),
-            launch.started(engine, tell=tell, note=line.note, is_quiet=True) as spark,
+            launch.started(arguments.engine, tell=tell, note=line.note, is_quiet=True) as spark,
         ):
             if stop.is_set():
                 raise KeyboardInterrupt
             with when_set(stop, spark.sparkContext.cancelAllJobs):
-                return job(spark, tell)
+                return job.run(spark, arguments.plan, tell=tell)
     except PipelineError:
         if stop.is_set():
             raise KeyboardInterrupt from None

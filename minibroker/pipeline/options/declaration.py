@@ -16,9 +16,9 @@ for two options together stand in `check` of the verb, with `names["follow"]` fo
 calls the field.
 
 To add a verb: make the room `verbs/VERB/`. Its `plan.py` has the plan and `VERB`, which names two
-modules: `job`, which describes and does the work, and `command`, which prints the result
-(`cli/stream.py` does it for all jobs that report batches). No other module names a verb:
-`verbs/table.py` finds the rooms.
+modules: `job`, which describes and does the work, and `command`, which prints the result:
+`cli/stream.py` for jobs that report batches, `cli/one_answer.py` for those with one answer. No
+other module names a verb: `verbs/table.py` finds the rooms.
 """
 
 from __future__ import annotations

@@ -115,7 +115,8 @@ def placed(plan: Plan, engine: Engine, spark: SparkSession | None = None) -> Pla
         engine: the Spark to start, unless there is one.
         spark: the caller's session.
 
-    Raises PipelineError as `places.placed`.
+    Raises:
+        PipelineError: a path is relative, and the default file system is not this machine's.
     """
     from minibroker.pipeline.spark.session import running  # noqa: PLC0415  --dry-run
 

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 from minibroker.clock import SystemClock
 from minibroker.pipeline.cli import html_page
 from minibroker.pipeline.cli.dry_run import Lines, operations_lines
+from minibroker.pipeline.cli.one_answer import VerbAnswer
+from minibroker.pipeline.errors import EXIT_DIFFERENT, EXIT_OK
 from minibroker.pipeline.explain import READ_AGAIN, explained
 from minibroker.pipeline.files.file_system import files_of
 from minibroker.pipeline.kafka import preflight
@@ -40,6 +42,7 @@ from minibroker.pipeline.verbs.compare.facts import (
 )
 from minibroker.pipeline.verbs.compare.page import page
 from minibroker.pipeline.verbs.compare.source import EVERYWHERE, KEY_BYTES_SHOWN, Task
+from minibroker.pipeline.verbs.compare.text import text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -112,6 +115,12 @@ def run(
     if plan.report is not None:
         html_page.write(plan.report, page(found))
     return found
+
+
+def answer(found: Comparison, *, is_terminal: bool) -> VerbAnswer:
+    """Return a table for a person, a line of JSON for a script."""
+    shown = text(found) if is_terminal else json.dumps(found.as_json()) + "\n"
+    return VerbAnswer(shown, EXIT_OK if found.is_same else EXIT_DIFFERENT)
 
 
 def _compare(spark: SparkSession, plan: ComparePlan, tell: Callable[[str], None]) -> Comparison:

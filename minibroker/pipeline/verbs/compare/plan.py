@@ -132,7 +132,7 @@ VERB: Final = Verb(
     plan=ComparePlan,
     rank=7,
     job="minibroker.pipeline.verbs.compare.job",
-    command="minibroker.pipeline.verbs.compare.command",
+    command="minibroker.pipeline.cli.one_answer",
     group="Sides and rules",
     notes="""
 A and B are topics (orders, or orders@host:9092 of another cluster) or archives (./lake, or

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.clock import SystemClock
 from minibroker.pipeline.cli import html_page
 from minibroker.pipeline.cli.dry_run import Lines, operations_lines, origin_text, topics_text
+from minibroker.pipeline.cli.one_answer import VerbAnswer
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import READ_AGAIN, explained
 from minibroker.pipeline.files.file_system import local
@@ -43,6 +44,7 @@ from minibroker.pipeline.verbs.inspect.keys import KEY_BYTES_SHOWN
 from minibroker.pipeline.verbs.inspect.page import page
 from minibroker.pipeline.verbs.inspect.plan import InspectPlan
 from minibroker.pipeline.verbs.inspect.tallies import TopicTally, width_of
+from minibroker.pipeline.verbs.inspect.text import text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -115,6 +117,11 @@ def run(
     if plan.report is not None:
         html_page.write(plan.report, page(found))
     return found
+
+
+def answer(found: Inspection, *, is_terminal: bool) -> VerbAnswer:
+    """Return the tables of an inspection; a script gets the same."""
+    return VerbAnswer(text(found))
 
 
 def _look(spark: SparkSession, plan: InspectPlan, tell: Callable[[str], None]) -> Inspection:

@@ -49,7 +49,7 @@ VERB: Final = Verb(
     plan=InspectPlan,
     rank=6,
     job="minibroker.pipeline.verbs.inspect.job",
-    command="minibroker.pipeline.verbs.inspect.command",
+    command="minibroker.pipeline.cli.one_answer",
     group="Topics and page",
     notes="""
 Shows records, bytes and rates over time, sizes, keys and skew between partitions, timestamps out

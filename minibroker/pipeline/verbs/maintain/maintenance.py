@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import itertools
+import json
 import os
 from datetime import date
 from pathlib import Path
@@ -26,6 +27,7 @@ import pyarrow.parquet as pq
 from minibroker.clock import SystemClock
 from minibroker.pipeline import quantities
 from minibroker.pipeline.cli.dry_run import Lines, format_text
+from minibroker.pipeline.cli.one_answer import VerbAnswer
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.object_stores import is_object_store, store_of
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
@@ -116,6 +118,17 @@ def run(plan: MaintainPlan) -> Maintained:
         query = where.files.read(join(where.directory, JOB_DIRECTORY, "query")) or ""
         left = table.unlisted(query.strip(), plan.keep_ms)
         return done._replace(removed_files=_remove_left(where, left, now_ms))
+
+
+def answer(done: Maintained, *, is_terminal: bool) -> VerbAnswer:
+    """Return the counts as a sentence for a person, as a line of JSON for a script."""
+    if not is_terminal:
+        return VerbAnswer(json.dumps(done._asdict()) + "\n")
+    return VerbAnswer(
+        f"{done.merged_files:,} files merged into {done.into_files:,}; "
+        f"{done.expired_versions:,} old versions dropped; "
+        f"{done.removed_files:,} files removed\n"
+    )
 
 
 def bins(files: Iterable[ListedFile], target_bytes: int) -> list[list[ListedFile]]:

@@ -54,7 +54,7 @@ VERB: Final = Verb(
     plan=MaintainPlan,
     rank=5,
     job="minibroker.pipeline.verbs.maintain.maintenance",
-    command="minibroker.pipeline.verbs.maintain.command",
+    command="minibroker.pipeline.cli.one_answer",
     group="Archive",
     notes="""
 It may run beside an archive, and after a kill. Parquet files of a topic and day are merged in one
