@@ -43,13 +43,6 @@ async def test_the_listed_values_replace_all_others() -> None:
     assert context.services.dynamic.topic("t").retention_ms == 6
 
 
-async def test_an_empty_list_takes_all_values_away() -> None:
-    context = make_context()
-    await context.services.cluster.alter_config("topics", "t", {"retention.ms": "5"})
-    assert await alter(context, resource(2, "t")) == [(ErrorCode.NONE, None)]
-    assert context.services.cluster.config_of("topics", "t") == {}
-
-
 async def test_validate_only_changes_nothing_and_still_refuses() -> None:
     context = make_context()
     answers = await alter(

@@ -119,16 +119,6 @@ async def test_entities_are_answered_each_for_itself(client: RawClient) -> None:
     assert set(await described(client)) == {(("user", "u"),), (("ip", "127.0.0.1"),)}
 
 
-async def test_validate_only_changes_nothing(client: RawClient) -> None:
-    assert await altered(
-        client,
-        entry({"user": "u"}, producer_byte_rate=1.0),
-        entry({"user": "u"}, nonsense=1.0),
-        validate_only=True,
-    ) == [0, 42]
-    assert await described(client) == {}
-
-
 async def test_changes_of_topics_and_brokers_are_no_quotas(running: InProcessBroker) -> None:
     await running.create_topic("t")
     await running.broker.cluster.alter_config("topics", "t", {"retention.ms": "1"})

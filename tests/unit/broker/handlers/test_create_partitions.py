@@ -40,45 +40,6 @@ async def test_a_topic_grows(running: InProcessBroker, client: RawClient, versio
     assert sorted(running.partitions.of_topic("t")) == [0, 1, 2, 3]
 
 
-async def test_an_assignment(running: InProcessBroker, client: RawClient) -> None:
-    assert await code(client, growing(3, brokers=[[0]])) == "NONE"
-    running.partitions.get("t", 2)
-
-
-async def test_validate_only_changes_nothing(running: InProcessBroker, client: RawClient) -> None:
-    assert await code(client, growing(4, validate_only=True)) == "NONE"
-    assert sorted(running.partitions.of_topic("t")) == [0, 1]
-
-
-@pytest.mark.parametrize(
-    ("request_", "expected"),
-    [
-        (growing(2), "INVALID_PARTITIONS"),
-        (growing(1), "INVALID_PARTITIONS"),
-        (growing(0), "INVALID_PARTITIONS"),
-        (growing(-1), "INVALID_PARTITIONS"),
-        (growing(3, name="nowhere"), "UNKNOWN_TOPIC_OR_PARTITION"),
-        (growing(3, brokers=[]), "INVALID_REPLICA_ASSIGNMENT"),
-        (growing(3, brokers=[[0], [0]]), "INVALID_REPLICA_ASSIGNMENT"),
-        (growing(3, brokers=[[7]]), "INVALID_REPLICA_ASSIGNMENT"),
-        (growing(3, brokers=[[0, 0]]), "INVALID_REPLICA_ASSIGNMENT"),
-    ],
-)
-async def test_wrong_requests_are_refused(
-    running: InProcessBroker, client: RawClient, request_: CreatePartitionsRequest, expected: str
-) -> None:
-    assert await code(client, request_) == expected
-    assert sorted(running.partitions.of_topic("t")) == [0, 1]
-
-
-async def test_a_topic_asked_twice_is_refused(running: InProcessBroker, client: RawClient) -> None:
-    request = growing(4)
-    request.topics *= 2
-    (result,) = (await client.call(request, 2)).results
-    assert result.error_code == ErrorCode.INVALID_REQUEST
-    assert sorted(running.partitions.of_topic("t")) == [0, 1]
-
-
 async def test_no_time_is_a_time_out_though_the_topic_grows(
     running: InProcessBroker, client: RawClient
 ) -> None:

@@ -70,11 +70,6 @@ async def test_a_topic_is_there_when_the_answer_comes(
         assert result.topic_id == id_of(running, "new")
 
 
-async def test_defaults_by_minus_1(client: RawClient) -> None:
-    (result,) = await create(client, topic("new", -1, -1))
-    assert (result.error_code, result.num_partitions, result.replication_factor) == (0, 1, 1)
-
-
 async def test_configurations_are_kept_and_told(
     running: InProcessBroker, client: RawClient
 ) -> None:
@@ -85,59 +80,8 @@ async def test_configurations_are_kept_and_told(
     assert running.partitions.get("new", 0).log.config.retention_ms == 1000
 
 
-async def test_an_assignment(running: InProcessBroker, client: RawClient) -> None:
-    (result,) = await create(client, topic("new", -1, -1, assignment={0: [0], 1: [0]}))
-    assert (result.error_code, result.num_partitions) == (0, 2)
-    running.partitions.get("new", 1)
-
-
-async def test_validate_only_makes_nothing(running: InProcessBroker, client: RawClient) -> None:
-    (result,) = await create(client, topic("new", 3), validate_only=True)
-    assert (result.error_code, result.num_partitions) == (0, 3)
-    assert "new" not in running.broker.cluster.image.topics
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_a_topic_that_exists(client: RawClient, version: int) -> None:
-    assert await code(client, topic("t"), version) == ErrorCode.TOPIC_ALREADY_EXISTS
-
-
-@pytest.mark.parametrize("name", ["", ".", "..", "a b", "a/b", "x" * 250])
-async def test_illegal_names(client: RawClient, name: str) -> None:
-    assert await code(client, topic(name)) == ErrorCode.INVALID_TOPIC_EXCEPTION
-
-
-@pytest.mark.parametrize(
-    ("wanted", "expected"),
-    [
-        (topic(partitions=0), ErrorCode.INVALID_PARTITIONS),
-        (topic(partitions=-2), ErrorCode.INVALID_PARTITIONS),
-        (topic(replicas=0), ErrorCode.INVALID_REPLICATION_FACTOR),
-        (topic(replicas=2), ErrorCode.INVALID_REPLICATION_FACTOR),
-        (topic(configs={"no.such.key": "1"}), ErrorCode.INVALID_CONFIG),
-        (topic(configs={"retention.ms": "soon"}), ErrorCode.INVALID_CONFIG),
-        (topic(configs={"retention.ms": None}), ErrorCode.INVALID_CONFIG),
-        (topic(assignment={0: [0]}), ErrorCode.INVALID_REQUEST),
-        (topic("__cluster_metadata"), ErrorCode.INVALID_REQUEST),
-    ],
-)
-async def test_wrong_requests_are_refused(
-    running: InProcessBroker, client: RawClient, wanted: CreatableTopic, expected: ErrorCode
-) -> None:
-    (result,) = await create(client, wanted)
-    assert result.error_code == expected
-    assert result.error_message
-    assert set(running.broker.cluster.image.topics) == {"t"}
-
-
-@pytest.mark.parametrize(
-    "assignment", [{0: []}, {0: [0, 0]}, {1: [0]}, {0: [0], 2: [0]}, {0: [5]}, {0: [-1]}]
-)
-async def test_assignments_that_are_refused(
-    client: RawClient, assignment: dict[int, list[int]]
-) -> None:
-    wanted = topic(partitions=-1, replicas=-1, assignment=assignment)
-    assert await code(client, wanted) == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+async def test_the_topic_of_metadata_is_nobodys(client: RawClient) -> None:
+    assert await code(client, topic("__cluster_metadata")) == ErrorCode.INVALID_REQUEST
 
 
 async def test_topics_of_a_request_stand_for_themselves(
@@ -186,13 +130,3 @@ async def test_too_many_partitions_are_refused_and_nothing_is_made(
     if version >= 1:
         assert results[0].error_message == "Excessively large number of partitions per request."
     assert set(running.broker.cluster.image.topics) == {"t"}
-
-
-async def test_the_partitions_of_all_topics_of_a_request_count(client: RawClient) -> None:
-    results = await create(client, *(topic(f"n{index}", 1_001) for index in range(10)))
-    assert {result.error_code for result in results} == {ErrorCode.POLICY_VIOLATION}
-
-
-async def test_a_topic_and_its_configs_count_beside_its_partitions(client: RawClient) -> None:
-    (result,) = await create(client, topic("n", 9_999, configs={"retention.ms": "1"}))
-    assert result.error_message == "Unable to perform excessively large batch operation."

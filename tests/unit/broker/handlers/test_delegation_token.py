@@ -6,13 +6,18 @@ The refusals on a PLAINTEXT listener stand in tests/compat/scenarios/admin.py.
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker.config.listeners import SecurityProtocol
+from minibroker.broker.handlers.common.tokens import check_client
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.broker.security.sasl.client_exchange import ScramClient
 from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.ids import ANONYMOUS
 from minibroker.kafka.protocol.messages.create_delegation_token import (
     CreatableRenewers,
     CreateDelegationTokenRequest,
@@ -31,6 +36,7 @@ from tests.unit.broker.handlers.acl_requests import SETTINGS, acl, allow
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, ManualClock, RawClient
+
 
 MECHANISM = "SCRAM-SHA-256"
 
@@ -196,3 +202,34 @@ async def test_without_a_secret_tokens_are_off(running: InProcessBroker) -> None
         ]
     disabled = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
     assert {answer.error_code for answer in answers} == {disabled}
+
+
+ALICE = "User:alice"
+
+
+def client(protocol: SecurityProtocol, principal: str, *, is_token: bool = False) -> Any:
+    listener = SimpleNamespace(security_protocol=protocol)
+    return SimpleNamespace(listener=listener, principal=principal, is_token=is_token)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "principal", "is_token"),
+    [
+        (SecurityProtocol.PLAINTEXT, ANONYMOUS, False),
+        (SecurityProtocol.PLAINTEXT, ALICE, False),
+        (SecurityProtocol.SSL, ANONYMOUS, False),
+        (SecurityProtocol.SASL_SSL, ALICE, True),
+    ],
+)
+def test_a_client_that_proved_nothing_itself_is_refused(
+    protocol: SecurityProtocol, principal: str, is_token: bool
+) -> None:
+    with pytest.raises(KafkaError) as refused:
+        check_client(client(protocol, principal, is_token=is_token))
+    assert refused.value.code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+
+
+def test_a_login_or_a_certificate_is_enough() -> None:
+    for protocol in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL):
+        check_client(client(protocol, ALICE))
+    check_client(client(SecurityProtocol.SASL_PLAINTEXT, ANONYMOUS))

@@ -73,41 +73,6 @@ async def test_the_partition_starts_there(client: RawClient, version: int) -> No
     assert (await delete(client, 1, version)).low_watermark == 2
 
 
-async def test_minus_one_is_the_high_watermark(client: RawClient) -> None:
-    await fill(client, b"a", b"b", b"c")
-    assert (await delete(client, -1)).low_watermark == 3
-    assert await earliest(client) == 3
-
-
-@pytest.mark.parametrize("offset", [4, -2])
-async def test_offsets_that_do_not_exist(client: RawClient, offset: int) -> None:
-    await fill(client, b"a", b"b", b"c")
-    done = await delete(client, offset)
-    assert (done.error_code, done.low_watermark) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
-    assert await earliest(client) == 0
-
-
-@pytest.mark.parametrize(("name", "index"), [("nowhere", 0), ("t", 9), ("t", -1)])
-async def test_places_that_do_not_exist(client: RawClient, name: str, index: int) -> None:
-    done = await delete(client, 0, name=name, index=index)
-    assert (done.error_code, done.low_watermark) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
-
-
-async def test_a_topic_that_is_only_compacted_refuses(
-    running: InProcessBroker, client: RawClient
-) -> None:
-    await running.create_topic("compacted", cleanup_policy="compact")
-    await running.create_topic("both", cleanup_policy="compact,delete")
-    assert (await delete(client, 0, name="compacted")).error_code == ErrorCode.POLICY_VIOLATION
-    assert (await delete(client, 0, name="both")).error_code == 0
-
-
-async def test_internal_topics_refuse(running: InProcessBroker, client: RawClient) -> None:
-    await running.create_topic("__consumer_offsets", cleanup_policy="compact")
-    done = await delete(client, 0, name="__consumer_offsets")
-    assert done.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
-
-
 async def test_a_partition_named_twice_goes_by_the_last(client: RawClient) -> None:
     await fill(client, b"a", b"b", b"c")
     request = request_for({0: 1})

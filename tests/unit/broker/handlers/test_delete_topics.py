@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.ids import ZERO_TOPIC_ID
 from minibroker.kafka.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.support.in_process import InProcessBroker
-from tests.support.record_requests import id_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,29 +38,6 @@ async def test_a_topic_is_gone_when_the_answer_comes(
     assert running.partitions.find("t", 0) is None
     assert "t" not in running.broker.cluster.image.topics
     assert await codes(client, naming(version, "t"), version) == ["UNKNOWN_TOPIC_OR_PARTITION"]
-
-
-async def test_by_id(running: InProcessBroker, client: RawClient) -> None:
-    topic_id = id_of(running)
-    request = DeleteTopicsRequest(
-        topics=[
-            DeleteTopicState(name=None, topic_id=topic_id),
-            DeleteTopicState(name=None, topic_id=b"\7" * 16),
-        ],
-        timeout_ms=10_000,
-    )
-    answer = await client.call(request, 6)
-    assert {(r.topic_id, r.error_code) for r in answer.responses} == {
-        (topic_id, 0),
-        (b"\7" * 16, int(ErrorCode.UNKNOWN_TOPIC_ID)),
-    }
-
-
-async def test_by_name_the_id_is_told(running: InProcessBroker, client: RawClient) -> None:
-    topic_id = id_of(running)
-    (result,) = (await client.call(naming(6, "t"), 6)).responses
-    assert (result.name, result.topic_id) == ("t", topic_id)
-    assert topic_id != ZERO_TOPIC_ID
 
 
 async def test_topics_of_a_request_stand_for_themselves(

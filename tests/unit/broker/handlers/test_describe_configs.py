@@ -69,17 +69,6 @@ def test_a_topics_setting() -> None:
     assert config.documentation is not None
 
 
-def test_layers_and_texts_come_only_when_asked_for() -> None:
-    config = found(ask(make_context(4), 2, "t"), "cleanup.policy")
-    assert config.synonyms == []
-    assert config.documentation is None
-
-
-@pytest.mark.parametrize("keys", [None, []])
-def test_null_and_an_empty_list_ask_for_all_keys(keys: list[str] | None) -> None:
-    assert len(ask(make_context(4), 2, "t", keys).configs) == 36
-
-
 def test_the_broker_answers_for_itself() -> None:
     """Clients look for these keys, and for read-only and sensitive ones."""
     result = ask(make_context(4, {"ssl.key.password": ""}), 4, "0")
@@ -136,10 +125,6 @@ def test_another_brokers_settings_are_not_here() -> None:
     assert result.error_code == ErrorCode.INVALID_REQUEST
     assert result.error_message is not None
     assert result.error_message.startswith("Unexpected broker id, expected 0")
-
-
-def test_an_illegal_topic_name_is_told_from_an_unknown_one() -> None:
-    assert ask(make_context(4), 2, "a b").error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
 def written(response: object, version: int) -> DescribeConfigsResponse:

@@ -8,13 +8,14 @@ import pytest
 
 from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.describe_cluster import DescribeClusterRequest
 from minibroker.kafka.protocol.messages.find_coordinator import FindCoordinatorRequest
 from tests.support.in_process import TIMEOUT_S, InProcessBroker
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.in_process import RawClient
+    from tests.support.in_process import InProcessBroker, RawClient
 
 
 @pytest.fixture
@@ -47,3 +48,13 @@ async def test_a_broker_that_is_not_the_controller_does_not_wait_for_the_topic(
             OFFSETS_TOPIC, lambda topic: topic is not None, TIMEOUT_S
         )
         assert cluster.config_of("topics", OFFSETS_TOPIC)["cleanup.policy"] == "compact"
+
+
+@pytest.mark.parametrize("version", range(3))
+async def test_the_cluster(running: InProcessBroker, client: RawClient, version: int) -> None:
+    answer = await client.call(DescribeClusterRequest(), version)
+    assert (answer.error_code, answer.controller_id) == (0, 0)
+    assert answer.cluster_id == running.broker.cluster.image.cluster_id
+    (broker,) = answer.brokers
+    assert (broker.broker_id, broker.host, broker.port) == (0, *running.address)
+    assert answer.cluster_authorized_operations == -(2**31)

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.cluster.producer_ids import ProducerIds
+from minibroker.broker.handlers.common.fenced_producers import known_code
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError
 from minibroker.kafka.protocol.messages.init_producer_id import InitProducerIdRequest
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, RawClient
+
 
 ASKING = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
 
@@ -80,3 +82,15 @@ async def test_a_bug_gives_no_epoch_either(
     answer = await client.call(ASKING, 4)
     assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert (answer.producer_id, answer.producer_epoch) == (-1, -1)
+
+
+def test_only_versions_that_know_it_hear_producer_fenced() -> None:
+    fenced = ErrorCode.PRODUCER_FENCED
+    assert known_code(fenced, knows_fenced=True) is fenced
+    assert known_code(fenced, knows_fenced=False) is ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_every_other_code_is_itself() -> None:
+    for code in ErrorCode:
+        if code is not ErrorCode.PRODUCER_FENCED:
+            assert known_code(code, knows_fenced=False) is code

@@ -70,17 +70,6 @@ async def fill(client: RawClient, *times: int, codec: str = "none", topic: str =
     assert answer.partition_responses[0].error_code == 0
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_latest_and_earliest(client: RawClient, version: int) -> None:
-    assert await found(client, LATEST, version) == (-1, 0)
-    assert await found(client, EARLIEST, version) == (-1, 0)
-    await fill(client, 0, 10)
-    assert await found(client, LATEST, version) == (-1, 2)
-    assert await found(client, EARLIEST, version) == (-1, 0)
-    if version >= 4:
-        assert (await ask(client, LATEST, version)).leader_epoch == 0
-
-
 @pytest.mark.parametrize("codec", ["none", "gzip", "lz4"])
 @pytest.mark.parametrize("version", [1, 4, 6, 11])
 async def test_the_first_record_at_or_after_a_time(
@@ -114,40 +103,6 @@ async def test_over_several_segments(running: InProcessBroker, client: RawClient
         assert (await found(client, START_MS + time, 7, topic="rolled"))[1] == offset
 
 
-@pytest.mark.parametrize("version", [7, 8, 11])
-async def test_the_largest_timestamp(client: RawClient, version: int) -> None:
-    assert await found(client, MAX_TIMESTAMP, version) == (-1, -1)
-    await fill(client, 0, 30, 10)
-    await fill(client, 20)
-    assert await found(client, MAX_TIMESTAMP, version) == (START_MS + 30, 1)
-
-
-@pytest.mark.parametrize(
-    ("timestamp", "since"), [(-3, 7), (-4, 8), (-5, 9), (-6, 11), (-7, 99), (-100, 99)]
-)
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_special_times_before_their_version(
-    client: RawClient, timestamp: int, since: int, version: int
-) -> None:
-    part = await ask(client, timestamp, version)
-    if version < since < 99:
-        assert part.error_code == ErrorCode.UNSUPPORTED_VERSION
-    elif since == 99:
-        assert part.offset == -1 or part.error_code
-    else:
-        assert part.error_code == 0
-
-
-@pytest.mark.parametrize("version", [1, 4, 11])
-@pytest.mark.parametrize(("topic", "index"), [("nowhere", 0), ("t", 2), ("t", -1)])
-async def test_places_that_do_not_exist(
-    client: RawClient, version: int, topic: str, index: int
-) -> None:
-    part = await ask(client, LATEST, version, topic=topic, index=index)
-    assert part.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert (part.timestamp, part.offset) == (-1, -1)
-
-
 async def test_leader_epochs_are_checked(running: InProcessBroker, client: RawClient) -> None:
     part = await ask(client, LATEST, 4, leader_epoch=1)
     assert part.error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
@@ -166,15 +121,6 @@ async def test_read_committed_ends_at_the_open_transaction(
     running.partitions.commit()
     assert await found(client, LATEST, 2) == (-1, 2)
     assert await found(client, LATEST, 2, isolation_level=1) == (-1, 1)
-
-
-async def test_a_partition_asked_twice_is_refused(client: RawClient) -> None:
-    request = asking(LATEST)
-    request.topics[0].partitions *= 2
-    answer = await client.call(request, 5)
-    assert [part.error_code for part in answer.topics[0].partitions] == [
-        int(ErrorCode.INVALID_REQUEST)
-    ] * 2
 
 
 # A new leader (KIP-207), other replicas.
@@ -248,29 +194,3 @@ async def test_a_follower_answers_a_debugger_only(
 
 
 # Version 0.
-
-
-async def test_version_0_gives_segment_starts_newest_first(
-    running: InProcessBroker, client: RawClient, clock: Any
-) -> None:
-    for time in (0, 10, 20):
-        await fill(client, time)
-        running.partitions.get("t", 0).log.roll()
-    await fill(client, 30)
-
-    async def starts(timestamp: int, count: int = 10) -> list[int]:
-        part = await ask(client, timestamp, 0, max_num_offsets=count)
-        assert part.error_code == 0
-        offsets: list[int] = list(part.old_style_offsets)
-        return offsets
-
-    assert await starts(LATEST) == [4, 3, 2, 1, 0]
-    assert await starts(LATEST, 2) == [4, 3]
-    assert await starts(EARLIEST) == [0]
-    assert await starts(EARLIEST, 1) == [0]
-
-
-async def test_version_0_of_an_unknown_partition(client: RawClient) -> None:
-    part = await ask(client, LATEST, 0, topic="nowhere")
-    assert part.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert list(part.old_style_offsets) == []

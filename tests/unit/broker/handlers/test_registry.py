@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from minibroker.broker.handlers.refusals import REFUSALS
+from minibroker.broker.handlers.refusals import REFUSALS, error_response
 from minibroker.broker.handlers.registry import (
     BETWEEN_BROKERS,
     HANDLERS,
@@ -20,11 +21,18 @@ from minibroker.broker.handlers.registry import (
     supported_versions,
 )
 from minibroker.broker.metrics import Metrics
+from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.protocol.api_keys import APIS
 from minibroker.kafka.protocol.messages.api_versions import ApiVersionsRequest
+from minibroker.kafka.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest
+from minibroker.kafka.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from tests.support.in_process import TIMEOUT_S, InProcessBroker
+
+if TYPE_CHECKING:
+    from tests.support.in_process import RawClient
+
 
 SPECS = Path(__file__).parents[4] / "protocol_specs" / "apis"
 RELEASE = "minibroker.advertised.kafka.version"
@@ -182,3 +190,23 @@ def test_unstable_versions_are_not_offered() -> None:
     assert marked == UNSTABLE_FROM
     for key, first_unstable in marked.items():
         assert supported_versions()[key][1] == first_unstable - 1
+
+
+async def test_a_token_is_refused_with_the_principals_that_it_would_have_had(
+    client: RawClient,
+) -> None:
+    request = CreateDelegationTokenRequest(
+        owner_principal_type="User", owner_principal_name="carol", renewers=[], max_lifetime_ms=-1
+    )
+    answer = await client.call(request, 3)
+    assert answer.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    assert (answer.principal_type, answer.principal_name) == ("User", "carol")
+    assert answer.token_requester_principal_name == "ANONYMOUS"
+    assert answer.expiry_timestamp_ms == -1
+
+
+def test_a_failure_of_the_broker_is_told_in_the_form_of_the_api() -> None:
+    """An internal failure is not answered with the refusal's code."""
+    request = SaslAuthenticateRequest()
+    answer = error_response(request, 1, ErrorCode.UNKNOWN_SERVER_ERROR, "why")
+    assert (answer.error_code, answer.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, "why")
