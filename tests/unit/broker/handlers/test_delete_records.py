@@ -73,16 +73,6 @@ async def test_the_partition_starts_there(client: RawClient, version: int) -> No
     assert (await delete(client, 1, version)).low_watermark == 2
 
 
-async def test_a_partition_named_twice_goes_by_the_last(client: RawClient) -> None:
-    await fill(client, b"a", b"b", b"c")
-    request = request_for({0: 1})
-    request.topics += request_for({0: 2}).topics
-    answer = await client.call(request, 2)
-    [topic] = answer.topics
-    [result] = topic.partitions
-    assert result.low_watermark == 2
-
-
 async def test_the_files_below_it_go_with_the_next_check_and_after_the_delay(
     running: InProcessBroker, client: RawClient, clock: ManualClock
 ) -> None:

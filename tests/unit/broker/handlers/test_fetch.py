@@ -52,60 +52,13 @@ async def test_records_come_with_the_marks_of_the_partition(
         assert answer.responses[0].topic == "t"
 
 
-async def test_the_end_of_the_log_gives_nothing(client: RawClient) -> None:
-    await fill(client, b"a")
-    assert told(await client.call(asking(part(offset=1)), 11)) == {0: (0, 1, 0)}
-
-
-@pytest.mark.parametrize("offset", [2, -1, 1 << 40])
-async def test_an_offset_outside_the_log(client: RawClient, offset: int) -> None:
-    await fill(client, b"a")
-    found = first(await client.call(asking(part(offset=offset)), 11))
-    assert found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
-    assert found.high_watermark == -1
-    assert len(found.records or b"") == 0
-
-
-async def test_the_first_batch_comes_whole_whatever_the_limits(client: RawClient) -> None:
-    await fill(client, b"a" * 1000, b"b" * 1000)
-    answer = await client.call(asking(part(max_bytes=1), max_bytes=1), 11)
-    assert offsets_in(first(answer).records) == [0]
-    assert len(first(answer).records) > 1000
-
-
-async def test_only_the_first_partition_may_go_over_the_limit(client: RawClient) -> None:
-    for index in (0, 1):
-        await fill(client, b"a" * 1000, index=index)
-    answer = await client.call(asking(part(0), part(1), max_bytes=100), 11)
-    sizes = {index: size for index, (_, _, size) in told(answer).items()}
-    assert sizes[0] > 1000
-    assert sizes[1] == 0
-
-
 async def test_a_partitions_limit_holds_behind_the_first(client: RawClient) -> None:
     await fill(client, *[b"x"] * 10)
     found = first(await client.call(asking(part(max_bytes=3 * ONE_BATCH)), 11))
     assert len(found.records) == 3 * ONE_BATCH
 
 
-# Places that do not exist.
-
-
-@pytest.mark.parametrize("version", [4, 7, 11, 12])
-async def test_unknown_places_are_told_and_do_not_stop_the_others(
-    client: RawClient, version: int
-) -> None:
-    await fill(client, b"a")
-    answer = await client.call(asking(part(9), part(0), max_wait_ms=60_000), version)
-    assert told(answer)[9] == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, 0)
-    assert told(answer)[0][0] == 0
-    unknown = await client.call(asking(part(0), topic="nowhere", max_wait_ms=60_000), version)
-    assert first(unknown).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
-async def test_an_unknown_topic_id(client: RawClient) -> None:
-    answer = await client.call(asking(part(), topic_id=b"\7" * 16, max_wait_ms=60_000), 13)
-    assert first(answer).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+# Epochs.
 
 
 async def test_leader_epochs_are_checked_and_the_leader_is_told(
@@ -140,16 +93,6 @@ async def test_a_follower_compares_topic_id_then_leader_epoch_then_its_role(
     request = asking(part(current_leader_epoch=2), topic_id=ours)
     answer = first(await client.call(request, 16))
     assert answer.error_code == ErrorCode.INCONSISTENT_TOPIC_ID
-
-
-async def test_a_log_that_diverged_says_where(running: InProcessBroker, client: RawClient) -> None:
-    await fill(client, b"a", b"b")
-    found = first(await client.call(asking(part(offset=2, last_fetched_epoch=0)), 12))
-    assert (found.error_code, found.diverging_epoch) == (0, None)
-    request = asking(part(offset=5, last_fetched_epoch=0), max_wait_ms=60_000)
-    found = first(await client.call(request, 12))
-    assert found.error_code == 0
-    assert (found.diverging_epoch.epoch, found.diverging_epoch.end_offset) == (0, 2)
 
 
 async def test_an_offset_before_the_start_is_out_of_range_whatever_its_epoch(
@@ -199,25 +142,10 @@ async def test_it_waits_until_there_is_enough(running: InProcessBroker, client: 
     }
 
 
-async def test_its_time_ends_the_wait(client: RawClient) -> None:
-    assert told(await client.call(asking(part(), max_wait_ms=5), 11)) == {0: (0, 0, 0)}
-
-
-async def test_enough_that_is_there_needs_no_wait(client: RawClient) -> None:
-    await fill(client, b"a", b"b")
-    request = asking(part(), max_wait_ms=60_000, min_bytes=2 * ONE_BATCH)
-    assert told(await client.call(request, 11))[0][2] == 2 * ONE_BATCH
-
-
 async def test_min_bytes_is_at_most_max_bytes(client: RawClient) -> None:
     await fill(client, b"a" * 200)
     request = asking(part(), max_wait_ms=60_000, min_bytes=1 << 30, max_bytes=100)
     assert told(await client.call(request, 11))[0][2] > 200
-
-
-async def test_min_bytes_0_needs_no_wait(client: RawClient) -> None:
-    request = asking(part(), max_wait_ms=60_000, min_bytes=0)
-    assert told(await client.call(request, 11)) == {0: (0, 0, 0)}
 
 
 async def test_the_rest_of_an_older_segment_is_answered_at_once(
@@ -250,30 +178,6 @@ async def test_a_topic_deleted_meanwhile_is_told(
 
 
 # Sessions.
-
-
-@pytest.mark.parametrize("version", [7, 11, 12, 13, 18])
-async def test_a_session_tells_what_changed(
-    running: InProcessBroker, client: RawClient, version: int
-) -> None:
-    topic_id = id_of(running)
-    answer = await client.call(asking(part(0), part(1), topic_id=topic_id, session=(0, 0)), version)
-    session_id = answer.session_id
-    assert session_id > 0
-    assert set(told(answer)) == {0, 1}
-    answer = await client.call(asking(session=(session_id, 1)), version)
-    assert (answer.error_code, answer.session_id, answer.responses) == (0, session_id, [])
-    await fill(client, b"x", index=1)
-    answer = await client.call(asking(session=(session_id, 2)), version)
-    assert set(told(answer)) == {1}
-    request = asking(part(1, 1), topic_id=topic_id, session=(session_id, 3), forget=(0,))
-    assert told(await client.call(request, version)) == {}
-    answer = await client.call(asking(session=(session_id, 3)), version)
-    assert answer.error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
-    answer = await client.call(asking(session=(session_id, -1)), version)
-    assert answer.error_code == 0
-    answer = await client.call(asking(session=(session_id, 4)), version)
-    assert answer.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
 async def test_names_and_ids_do_not_mix_in_a_session(

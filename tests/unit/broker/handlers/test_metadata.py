@@ -6,10 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.broker.handlers.common.authorized_operations import ALL_OPERATIONS
-from minibroker.broker.security.acls import ResourceType
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.ids import ZERO_TOPIC_ID
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.in_process import TIMEOUT_S, InProcessBroker
 from tests.support.record_requests import id_of
@@ -65,18 +62,6 @@ async def test_the_rack_is_told(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_all_topics_and_none(
-    running: InProcessBroker, client: RawClient, version: int
-) -> None:
-    await running.create_topic("u")
-    everything = MetadataRequest(topics=[] if version == 0 else None)
-    answer = await client.call(everything, version)
-    assert sorted(topic.name for topic in answer.topics) == ["t", "u"]
-    if version >= 1:
-        assert (await client.call(MetadataRequest(topics=[]), version)).topics == []
-
-
-@pytest.mark.parametrize("version", VERSIONS)
 async def test_a_missing_topic_is_made_if_the_request_lets_it(
     running: InProcessBroker, client: RawClient, version: int
 ) -> None:
@@ -118,14 +103,6 @@ async def test_no_topic_is_made_if_the_broker_does_not(tmp_path: Any, version: i
         assert not running.broker.cluster.image.topics
 
 
-@pytest.mark.parametrize("name", ["a b", "a/b", ".", "..", "", "x" * 250, "ä"])
-async def test_illegal_names(running: InProcessBroker, client: RawClient, name: str) -> None:
-    answer = await client.call(named(name, "t", create=True), 9)
-    codes = {topic.name: topic.error_code for topic in answer.topics}
-    assert codes == {name: int(ErrorCode.INVALID_TOPIC_EXCEPTION), "t": 0}
-    assert set(running.broker.cluster.image.topics) == {"t"}
-
-
 async def test_the_offsets_topic_is_made_as_kafka_makes_it(
     running: InProcessBroker, client: RawClient
 ) -> None:
@@ -135,59 +112,6 @@ async def test_the_offsets_topic_is_made_as_kafka_makes_it(
     assert len(topic.partitions) == 50
     config = running.broker.cluster.config_of("topics", "__consumer_offsets")
     assert config["cleanup.policy"] == "compact"
-
-
-async def test_a_name_asked_twice_is_answered_once(client: RawClient) -> None:
-    assert len((await client.call(named("t", "t"), 9)).topics) == 1
-
-
-@pytest.mark.parametrize("version", [12, 13])
-async def test_topics_by_id(running: InProcessBroker, client: RawClient, version: int) -> None:
-    request = MetadataRequest(
-        topics=[
-            MetadataRequestTopic(name=None, topic_id=id_of(running)),
-            MetadataRequestTopic(name=None, topic_id=b"\7" * 16),
-        ]
-    )
-    answer = await client.call(request, version)
-    found = {topic.topic_id: (topic.error_code, topic.name) for topic in answer.topics}
-    assert found == {
-        id_of(running): (0, "t"),
-        b"\7" * 16: (int(ErrorCode.UNKNOWN_TOPIC_ID), None),
-    }
-
-
-@pytest.mark.parametrize("version", [10, 11])
-async def test_ids_before_their_version_are_refused(
-    running: InProcessBroker, client: RawClient, version: int
-) -> None:
-    request = MetadataRequest(
-        topics=[MetadataRequestTopic(name="t", topic_id=id_of(running))],
-        allow_auto_topic_creation=False,
-    )
-    answer = await client.call(request, version)
-    assert answer.topics[0].error_code == ErrorCode.INVALID_REQUEST
-
-
-@pytest.mark.parametrize("version", [8, 9, 10, 11, 13])
-async def test_authorized_operations_are_told_when_asked_for(
-    client: RawClient, version: int
-) -> None:
-    unasked = -(2**31)
-    answer = await client.call(named("t"), version)
-    assert answer.topics[0].topic_authorized_operations == unasked
-    request = named("t", include_topic_authorized_operations=True)
-    if version <= 10:
-        request.include_cluster_authorized_operations = True
-    answer = await client.call(request, version)
-    assert answer.topics[0].topic_authorized_operations == ALL_OPERATIONS[ResourceType.TOPIC]
-    if version <= 10:
-        assert answer.cluster_authorized_operations == ALL_OPERATIONS[ResourceType.CLUSTER]
-
-
-async def test_topic_ids_are_not_zero(client: RawClient) -> None:
-    answer = await client.call(named("t"), 12)
-    assert answer.topics[0].topic_id != ZERO_TOPIC_ID
 
 
 @pytest.mark.parametrize("names", [("a",), ("a", "b", "c d")])

@@ -47,19 +47,6 @@ async def test_the_end_of_the_current_epoch_is_the_end_of_the_log(
         assert found.leader_epoch == 0
 
 
-async def test_an_epoch_that_never_was(client: RawClient) -> None:
-    await fill(client, b"a")
-    found = await ask(client, 7)
-    assert (found.error_code, found.leader_epoch, found.end_offset) == (0, -1, -1)
-
-
-@pytest.mark.parametrize(("name", "index"), [("nowhere", 0), ("t", 9)])
-async def test_places_that_do_not_exist(client: RawClient, name: str, index: int) -> None:
-    found = await ask(client, 0, name=name, index=index)
-    assert found.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert (found.leader_epoch, found.end_offset) == (-1, -1)
-
-
 async def test_the_current_epoch_is_checked(running: InProcessBroker, client: RawClient) -> None:
     assert (await ask(client, 0, current=4)).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
     partition = running.partitions.get("t", 0)
