@@ -9,7 +9,6 @@ import pytest
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import StorageError
 from minibroker.kafka.protocol.messages.describe_log_dirs import (
-    DescribableLogDirTopic,
     DescribeLogDirsRequest,
 )
 from tests.support.in_process import batch_of
@@ -36,23 +35,6 @@ async def test_every_partition_and_its_size(
     assert not any(part.is_future_key for part in topic.partitions)
     if version >= 4:
         assert directory.total_bytes >= directory.usable_bytes > 0
-
-
-@pytest.mark.parametrize("version", range(1, 6))
-async def test_only_what_is_asked_for(client: RawClient, version: int) -> None:
-    request = DescribeLogDirsRequest(
-        topics=[
-            DescribableLogDirTopic(topic="t", partitions=[1, 9]),
-            DescribableLogDirTopic(topic="nowhere", partitions=[0]),
-        ]
-    )
-    (directory,) = (await client.call(request, version)).results
-    assert [
-        (topic.name, [part.partition_index for part in topic.partitions])
-        for topic in directory.topics
-    ] == [("t", [1])]
-    (directory,) = (await client.call(DescribeLogDirsRequest(topics=[]), version)).results
-    assert directory.topics == []
 
 
 async def test_a_disk_that_is_gone(

@@ -8,7 +8,6 @@ import pytest
 
 from minibroker.broker.handlers.common.authorized_operations import ALL_OPERATIONS
 from minibroker.broker.security.acls import ResourceType
-from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -69,21 +68,3 @@ async def test_pages_join_to_the_whole(client: RawClient, limit: int) -> None:
             break
         cursor = (answer.next_cursor.topic_name, answer.next_cursor.partition_index)
     assert seen == [("a", 0), ("a", 1), ("a", 2), ("t", 0), ("t", 1), ("z", 0)]
-
-
-async def test_topics_that_do_not_exist(client: RawClient) -> None:
-    answer = await client.call(asking("t", "nowhere", "a b"), 0)
-    assert {topic.name: ErrorCode(topic.error_code).name for topic in answer.topics} == {
-        "a b": "INVALID_TOPIC_EXCEPTION",
-        "nowhere": "UNKNOWN_TOPIC_OR_PARTITION",
-        "t": "NONE",
-    }
-
-
-@pytest.mark.parametrize("cursor", [("u", 0), ("t", -1)])
-async def test_a_cursor_that_fits_nothing_fails_the_request(
-    client: RawClient, cursor: tuple[str, int]
-) -> None:
-    answer = await client.call(asking("t", cursor=cursor), 0)
-    assert [topic.error_code for topic in answer.topics] == [int(ErrorCode.INVALID_REQUEST)]
-    await client.call(asking("t"), 0)
