@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker import slices
+from minibroker.broker.groups.member_requests import Join, JoinAnswer
 from minibroker.broker.groups.offsets import CommittedOffset
 from minibroker.broker.groups.shard import DELETED_AT_ONCE
 from minibroker.broker.handlers import describe_groups
@@ -23,6 +24,7 @@ from minibroker.kafka.protocol.messages.leave_group import LeaveGroupRequest, Me
 from minibroker.kafka.protocol.messages.list_groups import ListGroupsRequest
 from minibroker.kafka.protocol.messages.sync_group import SyncGroupRequest
 from tests.support.turns import Turns
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker, RawClient
@@ -155,3 +157,24 @@ async def test_others_have_the_loop_while_a_group_is_deleted(
     ]
     assert shard.groups == {}
     assert shard.offsets.committed_count == 0
+
+
+async def test_many_members_leave_in_parts_and_one_rebalance(
+    running: InProcessBroker, client: RawClient
+) -> None:
+    groups = running.broker.services.groups
+    await groups.journal.ensure_topic()
+    shard = groups.shard("g")
+    answers: list[JoinAnswer] = []
+    names = [f"i{number}" for number in range(150)]
+    for name in names:
+        member = Join("", name, "c", "/127.0.0.1", "consumer", (("p", b""),), 60_000, 60_000)
+        groups.classic.join(shard, "g", member, answers.append)
+    await eventually(lambda: len(answers) == len(names))
+    (generation,) = {answer.generation_id for answer in answers}
+    members = [MemberIdentity(member_id="", group_instance_id=name) for name in [*names, "i0"]]
+    left = await client.call(LeaveGroupRequest(group_id="g", members=members), 4)
+    codes = [member.error_code for member in left.members]
+    assert codes == [0] * len(names) + [ErrorCode.UNKNOWN_MEMBER_ID]
+    group: Any = shard.groups["g"]
+    assert (group.state_name, group.generation_id) == ("Empty", generation + 1)
