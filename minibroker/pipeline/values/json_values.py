@@ -11,7 +11,7 @@ A field that the type does not have is left out. A missing field is null. A row 
 person gave has one of its fields at least. A decimal is a number or
 the text of one. It has to fit its column without a digit lost.
 
-A value may know more than its JSON says (`connect_json`): then a column of its meaning gets that.
+A value may know more than its JSON says (`json_events`): then a column of its meaning gets that.
 """
 
 from __future__ import annotations

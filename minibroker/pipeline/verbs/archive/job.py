@@ -41,13 +41,17 @@ from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.operations.time_range import stations_of
 from minibroker.pipeline.options.shared import DEFAULT_BATCH_BYTES, pause_option, trigger_of
 from minibroker.pipeline.quantities import duration
-from minibroker.pipeline.spark import dead_letters, topic_identity
-from minibroker.pipeline.spark.checked_places import FEW, CheckedPlaces, records_ahead
-from minibroker.pipeline.spark.job_operations import begin_operations, check_operations
+from minibroker.pipeline.spark import dead_letters, source_topics
+from minibroker.pipeline.spark.job_operations import (
+    FEW,
+    CheckedPlaces,
+    begin_operations,
+    check_operations,
+    records_ahead,
+)
 from minibroker.pipeline.spark.progress import Outcome
 from minibroker.pipeline.spark.running import Watch, run_started
-from minibroker.pipeline.spark.skipped_offsets import SkippedOffsets, noting_skips
-from minibroker.pipeline.spark.topic_identity import Place
+from minibroker.pipeline.spark.source_topics import Place, SkippedOffsets, noting_skips
 from minibroker.pipeline.tables.archived_rows import to_archive, to_text
 from minibroker.pipeline.tables.choice import check as check_table
 from minibroker.pipeline.tables.choice import place_of
@@ -106,7 +110,7 @@ def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
         job_directory.check_job(plan.to, found, job_of(plan))
         check_operations(plan.operations, plan.to, found, in_result=True)
         check_same_columns(plan, found)
-        topic_identity.check(plan, Place(files, plan.to, plan.checkpoint), there, topics)
+        source_topics.check(plan, Place(files, plan.to, plan.checkpoint), there, topics)
     dead_letters.check(plan.dead_letters, there, spark, files if plan.takes_store else None)
     return topics
 
@@ -188,12 +192,12 @@ def run(
             return Outcome(was_stopped=stop is not None and stop.is_set())
         first = _first_records(spark, plan, place) if plan.masks_columns and not claim else None
         job_directory.write_job(files, plan.to, {**job_of(plan), **settled.identity}, claim)
-        topic_identity.begin(plan, place, ids)
+        source_topics.begin(plan, place, ids)
         skipped = SkippedOffsets()
         if not plan.fail_on_data_loss:
             progress = noting_skips(plan.kafka, place, skipped, note, progress)
         if plan.pattern is not None:
-            progress = topic_identity.noting(plan, place, ids, progress)
+            progress = source_topics.noting(plan, place, ids, progress)
 
         def records() -> DataFrame:
             read = sources.stream_topics(spark, options, source=plan.kafka.source)

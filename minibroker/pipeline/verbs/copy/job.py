@@ -39,14 +39,17 @@ from minibroker.pipeline.kafka.source.frames import RATED_BATCH_S
 from minibroker.pipeline.operations.frames import check_condition, chosen
 from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.options.shared import pause_option, trigger_of
-from minibroker.pipeline.spark import dead_letters, topic_identity
-from minibroker.pipeline.spark.checked_places import CheckedPlaces, records_ahead
-from minibroker.pipeline.spark.job_operations import begin_operations, check_operations
+from minibroker.pipeline.spark import dead_letters, source_topics
+from minibroker.pipeline.spark.job_operations import (
+    CheckedPlaces,
+    begin_operations,
+    check_operations,
+    records_ahead,
+)
 from minibroker.pipeline.spark.progress import Note, Outcome
 from minibroker.pipeline.spark.repeating import repeated
 from minibroker.pipeline.spark.running import Watch, run_started
-from minibroker.pipeline.spark.skipped_offsets import SkippedOffsets, noting_skips
-from minibroker.pipeline.spark.topic_identity import Place
+from minibroker.pipeline.spark.source_topics import Place, SkippedOffsets, noting_skips
 from minibroker.pipeline.verbs.copy.chosen import ChosenBatchWriter
 from minibroker.pipeline.verbs.copy.groups import let_follow
 from minibroker.pipeline.verbs.copy.offset_map import OffsetMapFiles
@@ -96,7 +99,7 @@ def check(plan: CopyPlan, spark: SparkSession | None = None) -> list[str]:
         found = _claim_of(plan, files)
         job_directory.check_job(plan.checkpoint_directory, found, job_of(plan, here, there))
         check_operations(plan.operations, plan.checkpoint_directory, found, in_result=False)
-        topic_identity.check(plan, _place(plan, files), here, topics)
+        source_topics.check(plan, _place(plan, files), here, topics)
         _check_targets(plan, files, there, topics)
     dead_letters.check(plan.dead_letters, there, spark)
     return topics
@@ -125,13 +128,13 @@ def _check_names(
 def _check_targets(
     plan: CopyPlan, files: FileSystem, there: ClusterTopics, topics: Iterable[str]
 ) -> None:
-    known = topic_identity.read_ids(files, join(plan.checkpoint_directory, _OF_TARGETS))
+    known = source_topics.read_ids(files, join(plan.checkpoint_directory, _OF_TARGETS))
     targets = [plan.target_of(topic) for topic in topics]
     gone = sorted(
         target for target in targets if target in known and target not in there.partitions
     )
     now = preflight.topic_ids(plan.target, [name for name in targets if name in there.partitions])
-    if anew := [*gone, *topic_identity.recreated(known, now)]:
+    if anew := [*gone, *source_topics.recreated(known, now)]:
         raise PipelineError(
             f"{plan.checkpoint_directory} belongs to a copy into a topic {anew[0]!r} that is gone: "
             "give another directory with --checkpoint to copy into a new one"
@@ -219,7 +222,7 @@ def run(
         }
         named = {**whole, "name": f"copy-{uuid.uuid4()}"}
         job_directory.write_job(files, directory, named, claim)
-        topic_identity.begin(plan, place, ids)
+        source_topics.begin(plan, place, ids)
         targets = CopyTargets(plan.kafka, target, note, keeps_partitions=plan.keeps_partitions)
         targets.ensure({topic: plan.target_of(topic) for topic in topics})
         _keep_targets(plan, files, topics)
@@ -238,7 +241,7 @@ def run(
         if not plan.fail_on_data_loss:
             progress = noting_skips(plan.kafka, place, skipped, note, progress)
         if plan.pattern is not None:
-            progress = topic_identity.noting(plan, place, ids, progress)
+            progress = source_topics.noting(plan, place, ids, progress)
         with _groups_meanwhile(plan, target, places.map, tell):
             check_not_older(plan.target.writer_options(), name, files, plan.checkpoint)
             outcome = run_started(lambda: _start(spark, plan, options, writer, progress), stop)
@@ -263,7 +266,7 @@ def _bad_dates(spark: SparkSession, plan: CopyPlan, files: FileSystem) -> BadDat
 def _keep_targets(plan: CopyPlan, files: FileSystem, topics: Iterable[str]) -> None:
     ids = preflight.topic_ids(plan.target, [plan.target_of(topic) for topic in topics])
     known = {name: found for name, found in ids.items() if found}
-    topic_identity.write_ids(files, join(plan.checkpoint_directory, _OF_TARGETS), known)
+    source_topics.write_ids(files, join(plan.checkpoint_directory, _OF_TARGETS), known)
 
 
 def _start(

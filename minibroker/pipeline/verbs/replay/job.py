@@ -37,10 +37,14 @@ from minibroker.pipeline.kafka.source.frames import RATED_BATCH_S
 from minibroker.pipeline.operations.frames import check_condition
 from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.spark import dead_letters
-from minibroker.pipeline.spark.checked_places import CheckedPlaces
-from minibroker.pipeline.spark.job_operations import begin_operations, check_operations
+from minibroker.pipeline.spark.job_operations import (
+    CheckedPlaces,
+    begin_operations,
+    check_operations,
+)
 from minibroker.pipeline.spark.progress import Note, Outcome
 from minibroker.pipeline.spark.running import Watch, run_started
+from minibroker.pipeline.spark.source_topics import read_ids, recreated, write_ids
 from minibroker.pipeline.spark.target_topics import (
     KEPT_FOR_EVER,
     ReplayTarget,
@@ -48,7 +52,6 @@ from minibroker.pipeline.spark.target_topics import (
     create,
     expiry_note,
 )
-from minibroker.pipeline.spark.topic_identity import read_ids, recreated, write_ids
 from minibroker.pipeline.tables import archived_files
 from minibroker.pipeline.verbs.replay.indexed_archive import indexed
 from minibroker.pipeline.verbs.replay.plan import ReplayPlan

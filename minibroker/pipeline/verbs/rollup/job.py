@@ -37,13 +37,16 @@ from minibroker.pipeline.operations.value_schema import check as check_schema
 from minibroker.pipeline.operations.value_schema import schema_of
 from minibroker.pipeline.options.shared import pause_option
 from minibroker.pipeline.quantities import duration
-from minibroker.pipeline.spark import topic_identity
-from minibroker.pipeline.spark.checked_places import CheckedPlaces, records_ahead
-from minibroker.pipeline.spark.job_operations import begin_operations, check_operations
+from minibroker.pipeline.spark import source_topics
+from minibroker.pipeline.spark.job_operations import (
+    CheckedPlaces,
+    begin_operations,
+    check_operations,
+    records_ahead,
+)
 from minibroker.pipeline.spark.progress import Outcome
 from minibroker.pipeline.spark.running import Watch, run_started
-from minibroker.pipeline.spark.skipped_offsets import SkippedOffsets, noting_skips
-from minibroker.pipeline.spark.topic_identity import Place
+from minibroker.pipeline.spark.source_topics import Place, SkippedOffsets, noting_skips
 from minibroker.pipeline.verbs.rollup import (
     bad_records,
     committed_files,
@@ -91,7 +94,7 @@ def check(plan: RollupPlan, spark: SparkSession | None = None) -> None:
         in_result = plan.to_topic is None
         check_operations(plan.operations, owner, found, in_result=in_result)
         place = Place(files, owner, plan.checkpoint)
-        topic_identity.check(plan, place, there, [plan.topic])
+        source_topics.check(plan, place, there, [plan.topic])
     bad_records.check(plan, there, spark)
 
 
@@ -180,7 +183,7 @@ def run(
         rows = _rows(spark, plan, ids, schema, settled.secret)
         result = _windows(plan, _good(plan, rows))
         job_directory.write_job(files, owner, {**job_of(plan, schema), **settled.identity}, claim)
-        topic_identity.begin(plan, place, ids)
+        source_topics.begin(plan, place, ids)
         skipped = SkippedOffsets()
         if not plan.fail_on_data_loss:
             progress = noting_skips(plan.kafka, place, skipped, note, progress)
