@@ -1,7 +1,7 @@
 # fmt: off
 """Names that faults and waits take, as types: an editor completes them.
 
-For type checkers only; `testing/faults.py` checks names at run time.
+For type checkers only; `rig/faults.py` checks names at run time.
 
 Generated from protocol_specs/ by `python -m protocol_specs.codegen`; do not edit.
 """

@@ -68,7 +68,7 @@ def names_source(apis: list[ApiSpec], table: dict[str, Any]) -> str:
     lines = banner(
         "Names that faults and waits take, as types: an editor completes them.",
         "protocol_specs/",
-        "For type checkers only; `testing/faults.py` checks names at run time.",
+        "For type checkers only; `rig/faults.py` checks names at run time.",
         has_long_lines=False,
     )
     lines += ["from typing import Literal", ""]
