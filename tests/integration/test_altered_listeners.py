@@ -18,8 +18,8 @@ from kazoo.client import KazooClient
 
 from minibroker.testing import Broker
 from tests.support import java, readme
-from tests.support.altering import alter
 from tests.support.certificates import authority_pem, broker_certificate, pem_of
+from tests.support.configured import alter
 from tests.support.kafka_tools import run_commands
 from tests.support.processes import free_port
 from tests.support.waiting import wait_until

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.testing import Broker
-from tests.support.altering import alter, alter_by
+from tests.support.configured import alter, alter_by
 from tests.support.peers import KafkaPeer
 from tests.support.processes import free_port
 from tests.support.waiting import wait_until

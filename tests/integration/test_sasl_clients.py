@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from minibroker.broker.config.secured import MECHANISMS
+from minibroker.broker.config.sources import from_environment
 from minibroker.testing import Broker
 from tests.support.java import TOOLS_43
 from tests.support.kafka_tools import run_commands
@@ -16,6 +17,7 @@ from tests.support.kafka_tools import run_commands
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*_text is deprecated:DeprecationWarning")
 SECONDS = 180
@@ -96,3 +98,40 @@ def test_java_logs_in_with_any_letters_in_a_password(tmp_path: Path) -> None:
             commands.append((topics, *server, "--list"))
         listed = run_commands(TOOLS_43, *commands)
     assert [outcome.text.splitlines()[0] for outcome in listed] == ["t"] * len(MECHANISMS), listed
+
+
+# A broker whose logins stand in a JAAS file.
+
+
+FILE = """
+KafkaServer {
+    org.apache.kafka.common.security.plain.PlainLoginModule required
+        username="admin"
+        password="admin-secret"
+        user_admin="admin-secret"
+        user_alice="alice-secret";
+};
+"""
+
+
+def test_users_of_a_jaas_file_log_in(tmp_path: Path) -> None:
+    file = tmp_path / "jaas.conf"
+    file.write_text(FILE)
+    settings = {
+        **from_environment({"KAFKA_OPTS": f"-Djava.security.auth.login.config={file}"}),
+        "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+        "security.inter.broker.protocol": "SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+    }
+    with Broker(config=settings) as broker:
+        client: dict[str, Any] = {
+            "bootstrap.servers": broker.bootstrap,
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "alice",
+            "sasl.password": "alice-secret",
+        }
+        assert Producer(client).list_topics(timeout=SECONDS).brokers
+        with pytest.raises(KafkaException):
+            Producer({**client, "sasl.password": "wrong"}).list_topics(timeout=2)

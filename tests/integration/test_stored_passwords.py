@@ -18,8 +18,8 @@ from kazoo.client import KazooClient
 from minibroker.broker.security.password_encoder import PasswordEncoder, pairs_of
 from minibroker.kafka.errors import ConfigError
 from minibroker.testing import Broker
-from tests.support.altering import alter
 from tests.support.certificates import STORES
+from tests.support.configured import alter
 from tests.support.peers import KafkaPeer
 from tests.support.processes import free_port
 from tests.support.sasl_dialogues import Talk

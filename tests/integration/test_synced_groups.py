@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker.handlers.common.transaction_verification import Protocol, Question, verify
 from minibroker.broker.storage.files import Files
+from minibroker.broker.transactions.state import TransactionState
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import StorageError
+from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from minibroker.kafka.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -42,14 +45,20 @@ from minibroker.kafka.protocol.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
+from minibroker.kafka.records.batch import iterate_headers
 from tests.support.held_disk import HeldDisk
-from tests.support.in_process import InProcessBroker
+from tests.support.in_process import InProcessBroker, RawClient, batch_of
+from tests.support.record_requests import asking, first, part, produce
+from tests.support.transactions import transactional_world
+from tests.support.waiting import eventually
+from tests.support.watched_files import WatchedFiles
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from tests.support.in_process import RawClient
+    from tests.support.transactions import World
+
 
 SETTINGS = {
     "log.flush.interval.messages": "1",
@@ -60,7 +69,6 @@ SETTINGS = {
     "offsets.topic.replication.factor": "1",
     "group.initial.rebalance.delay.ms": "0",
 }
-
 LOADING = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 DELETED_TOPIC = OffsetDeleteRequestTopic(
     name="t", partitions=[OffsetDeleteRequestPartition(partition_index=0)]
@@ -373,3 +381,121 @@ async def test_nobody_hears_of_a_member_before_it_is_durable(
         answers = [await join_answer, await beat_answer]
         told = (ErrorCode.NOT_COORDINATOR, 0) if is_refused else (ErrorCode.NONE, 2)
         assert [(answer.error_code, answer.member_epoch) for answer in answers] == [told] * 2
+
+
+# With `log.flush.interval.messages=1` a step of a transaction begins when the last is durable.
+
+
+T0 = TopicPartition("t", 0)
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with transactional_world(tmp_path, **{"log.flush.interval.messages": "1"}) as made:
+        yield made
+
+
+async def turns(count: int = 10) -> None:
+    """Let all tasks run that wait only for the loop."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def hold_fsyncs(world: World) -> HeldDisk:
+    disk = HeldDisk()
+    world.running.partitions.appends.flusher = disk.flusher()
+    disk.hold()
+    return disk
+
+
+@pytest.mark.parametrize("is_commit", [True, False], ids=["commit", "abort"])
+async def test_markers_follow_a_durable_decision_and_the_end_follows_durable_markers(
+    world: World, is_commit: bool
+) -> None:
+    producer = await world.begin()
+    await world.add(producer, 0)
+    await world.produce(producer, b"a")
+    data = world.running.partitions.get("t", 0)
+    before = data.log_end_offset
+    disk = hold_fsyncs(world)
+    world.coordinator.end("x", *producer, is_commit=is_commit, client_version=0)
+    await turns()
+    assert data.log_end_offset == before, "a marker before the decision was durable"
+    disk.go_on_once()
+    await eventually(lambda: data.log_end_offset == before + 1)
+    prepared = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
+    assert world.state().state == prepared, "complete before the marker was durable"
+    disk.go_on()
+    ended = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
+    await eventually(lambda: world.state().state == ended)
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+async def test_a_batch_waits_until_its_transaction_is_durable(
+    world: World, is_refused: bool
+) -> None:
+    """Otherwise a power cut could leave a batch of a transaction that no coordinator knows."""
+    producer = await world.begin()
+    disk = hold_fsyncs(world)
+    question = Question("x", *producer, {T0: 0}, Protocol.ADDING)
+    waiting = verify(world.running.broker.services, question)
+    assert not isinstance(waiting, dict)
+    task = asyncio.ensure_future(waiting)
+    await turns()
+    assert not task.done()
+    if is_refused:
+        disk.error = StorageError("fsync: no")
+    disk.go_on()
+    assert await task == ({T0: ErrorCode.NOT_COORDINATOR} if is_refused else {})
+
+
+# `flush.messages=1` with two producers: every acknowledged record can be read at once.
+
+
+ROUNDS = 5
+
+
+async def produced(client: RawClient, value: bytes) -> int:
+    """Return the offset of an acknowledged record."""
+    answer = await client.call(produce(batch_of(value)), 9)
+    result = answer.responses[0].partition_responses[0]
+    assert result.error_code == 0
+    return int(result.base_offset)
+
+
+async def read_to(client: RawClient) -> int:
+    """Return up to which offset (not included) a consumer gets records that does not wait."""
+    records = first(await client.call(asking(part()), 11)).records
+    return max((header.last_offset + 1 for _, header in iterate_headers(records)), default=0)
+
+
+@pytest.mark.parametrize("begun", [1, 2], ids=["one by one", "side by side"])
+async def test_a_consumer_sees_each_record_once_it_is_acknowledged(
+    tmp_path: Path, begun: int
+) -> None:
+    files = WatchedFiles()
+    async with InProcessBroker(tmp_path, files=files) as running:
+        await running.create_topic("t", flush_messages="1")
+        directory = running.partitions.get("t", 0).log.directory
+        clients = [await running.connect() for _ in range(3)]
+        reader = clients.pop()
+        for turn in range(ROUNDS):
+            files.hold(directory)
+            sent = [
+                asyncio.create_task(produced(client, b"%d" % turn)) for client in clients[:begun]
+            ]
+            assert await files.is_held()
+            if begun == 1:
+                sent.append(asyncio.create_task(produced(clients[1], b"behind")))
+            assert await read_to(reader) <= 2 * turn
+            files.release()
+            for answered in asyncio.as_completed(sent):
+                assert await is_readable_once(reader, answered)
+        for client in (*clients, reader):
+            await client.close()
+
+
+async def is_readable_once(reader: RawClient, answered: asyncio.Future[int]) -> bool:
+    """Return whether a record can be read as soon as it is acknowledged."""
+    offset = await answered
+    return await read_to(reader) > offset

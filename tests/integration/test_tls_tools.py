@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from minibroker.testing import Broker
+from tests.golden.record_sslscan import RECORDED
 from tests.support import java
 from tests.support.certificates import authority_pem, broker_certificate, pem_of, tls_settings
 from tests.support.kafka_tools import run_commands
+from tests.support.scanning import KEYS, missing_scanner, scan, scanned_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.java, pytest.mark.slow]
 
+pytestmark = [pytest.mark.java, pytest.mark.slow]
 PERFORMANCE = "org.apache.kafka.tools.ProducerPerformance"
 CONSUMER_PERFORMANCE = "org.apache.kafka.tools.ConsumerPerformance"
 CONFIGS = "kafka.admin.ConfigCommand"
@@ -63,3 +66,24 @@ def test_java_writes_reads_and_replaces_the_certificate(tmp_path: Path) -> None:
         assert altered.failure is None, altered
         assert key in described.text, described
         assert len(broker.records("t")) == 500
+
+
+# A scanner of TLS finds at a listener what it finds at one of Apache Kafka 3.9.1, and no more.
+
+
+KAFKA: dict[str, list[str]] = json.loads(RECORDED.read_text())
+
+
+def test_a_scanner_finds_no_more_than_at_kafka(tmp_path: Path) -> None:
+    reason = missing_scanner()
+    if reason is not None:
+        pytest.skip(reason)
+    settings = {
+        **scanned_settings(tmp_path),
+        "listeners": "PLAINTEXT://127.0.0.1:0,EC://127.0.0.1:0,RSA://127.0.0.1:0",
+    }
+    with Broker(config=settings) as broker:
+        found = {key: set(scan(broker._node.app.ports[key])) for key in KEYS}
+    for key, findings in found.items():
+        assert "protocol tls 1.3" in findings
+        assert findings - set(KAFKA[key]) == set()

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from protocol_specs.codegen.__main__ import PACKAGE, ROOT, generate
+from protocol_specs.codegen.__main__ import PACKAGE, ROOT, current_digests, frozen_digests, generate
+from protocol_specs.codegen.layouts import differences
 from tests.support.reference_codec import MessageSpec, load_specs
 from tests.support.spec_schema import problems
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
 
 SPECS = ROOT / "protocol_specs"
 SPEC_FILES = [*sorted(SPECS.glob("*/*.json")), SPECS / "errors.json", SPECS / "layouts.json"]
@@ -58,3 +60,25 @@ def test_the_apis_are_those_of_brokers_with_and_without_zookeeper() -> None:
     keys = {spec.key for spec in load_specs() if spec.key is not None}
     expected = {*range(52), 55, 56, 57, 60, 61, 64, 65, 66, 67, 68, 69, 71, 72}
     assert keys == expected | set(range(74, 95))
+
+
+# Guard: a version that clients speak never changes its layout again.
+
+
+def test_no_frozen_layout_has_changed() -> None:
+    changed = differences(frozen_digests(), current_digests())
+    assert not changed, (
+        "fields of a released version were renamed, moved, retyped or given another default; a new "
+        f"layout needs a new version: {changed}"
+    )
+
+
+def test_every_version_is_frozen() -> None:
+    frozen = frozen_digests()
+    new = [
+        f"{name} version {version}"
+        for name, versions in current_digests().items()
+        for version in versions
+        if version not in frozen.get(name, {})
+    ]
+    assert not new, f"run `python -m protocol_specs.codegen --freeze`: {new}"

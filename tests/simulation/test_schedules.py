@@ -7,12 +7,14 @@ history; `make simulation FIRST=189 SCHEDULES=1 ARGS='-k keep_the_rules'` runs t
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.simulation import planted_bugs
+from tests.simulation.loop import SimulatedLoop
 from tests.simulation.plan import plan_of
 from tests.simulation.world import run_schedule
 from tests.support.memory import directory_in_memory
@@ -20,6 +22,7 @@ from tests.support.memory import directory_in_memory
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
 
 SCHEDULES = int(os.environ.get("MINIBROKER_SCHEDULES", "12"))
 FIRST = int(os.environ.get("MINIBROKER_SCHEDULES_FIRST", "0"))
@@ -93,3 +96,23 @@ def test_a_planted_bug_is_found(
         except AssertionError:
             return
     raise AssertionError(f"{seeds} schedules did not find it")
+
+
+# Simulated time keeps the order that sessions of ZooKeeper and connections keep.
+
+
+def test_calls_for_one_time_come_in_the_order_in_which_they_were_made() -> None:
+    """A session says that it expired, then that it is renewed; bytes of a connection stay in
+    order. Calls of another time, and calls that are cancelled, change nothing of that.
+    """
+    loop = SimulatedLoop()
+    heard: list[int] = []
+    for number in range(200):
+        loop.call_at(1.0, heard.append, number)
+        other = loop.call_at(0.5 + number % 7, asyncio.Event().set)
+        if number % 3:
+            other.cancel()
+    loop.call_at(9.0, loop.stop)
+    loop.run_forever()
+    loop.close()
+    assert heard == list(range(200))

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.broker.config.options import UsageError
+from minibroker.tools.check_arguments import parse_check_log
+from minibroker.tools.dump_output import Report
+from minibroker.tools.findings import SAID_MAX, Findings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.unit.tools.conftest import Said
+
 
 SUMMARY = "1 partitions, 3 segments: 0 broken, 0 notes\n"
 
@@ -50,3 +59,82 @@ def test_a_torn_middle_is_damage_behind_the_recovery_point_too(
     assert found["rule"] == "batch"
     assert (found["weight"], found["position"]) == ("broken", 103)
     assert "and every later segment" in found["what"]
+
+
+# Directories and switches of check-log.
+
+
+def test_directories_and_switches() -> None:
+    arguments = parse_check_log(["a/", "--deep", "b", "--json"])
+    assert arguments.directories == ["a", "b"]
+    assert (arguments.is_deep, arguments.is_json) == (True, True)
+    assert (arguments.is_quiet, arguments.is_strict) == (False, False)
+    assert parse_check_log(["/"]).directories == ["/"]
+
+
+@pytest.mark.parametrize("words", [[], ["--deep"], ["a", "--fix"], ["a", "--json=1"]])
+def test_refused(words: list[str]) -> None:
+    with pytest.raises(UsageError):
+        parse_check_log(words)
+
+
+# Findings: said at once, counted, not too many of a kind.
+
+
+def test_text_names_file_position_and_rule() -> None:
+    out = io.StringIO()
+    findings = Findings(out)
+    findings.broken("crc", "a.log", 12, "the CRC is wrong")
+    findings.note("leftover", "b", "on its way out")
+    findings.summary(2, 3)
+    assert out.getvalue().splitlines() == [
+        "broken: a.log at position 12: the CRC is wrong [crc]",
+        "note: b: on its way out [leftover]",
+        "2 partitions, 3 segments: 1 broken, 1 notes",
+    ]
+
+
+def test_json_is_one_object_a_line() -> None:
+    out = io.StringIO()
+    findings = Findings(out, is_json=True)
+    findings.broken("crc", "a.log", 12, "wrong")
+    findings.summary(1, 1)
+    first, last = map(json.loads, out.getvalue().splitlines())
+    assert first == {
+        "weight": "broken",
+        "rule": "crc",
+        "path": "a.log",
+        "position": 12,
+        "what": "wrong",
+    }
+    assert last["broken"] == 1
+
+
+def test_of_one_rule_and_file_only_so_many_are_said() -> None:
+    out = io.StringIO()
+    findings = Findings(out)
+    for number in range(SAID_MAX + 5):
+        findings.broken("order", "i", number, "…")
+    findings.close_file("i")
+    assert findings.broken_count == SAID_MAX + 5
+    assert len(out.getvalue().splitlines()) == SAID_MAX + 1
+    assert out.getvalue().endswith("… and 5 more of [order] in i\n")
+
+
+def test_excused_damage_is_a_note() -> None:
+    out = io.StringIO()
+    findings = Findings(out, is_quiet=True)
+    findings.excuses = True
+    findings.broken("batch", "a", 0, "torn")
+    assert (findings.broken_count, findings.note_count) == (0, 1)
+    assert out.getvalue() == ""
+
+
+# The words of a report.
+
+
+def test_a_report_names_its_file_or_not() -> None:
+    report = Report("gap", "a", "b", "Gaps in ", "  {} then {}")
+    assert report.heading("x.log") == "Gaps in x.log"
+    assert report.line((1, 5)) == "  1 then 5"
+    assert report._replace(names_file=False).heading("x.log") == "Gaps in "

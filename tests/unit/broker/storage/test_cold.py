@@ -13,7 +13,7 @@ from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import PROBE_BYTES, REAL_FILES
 from minibroker.broker.storage.open_files import ColdError, FileRange, WarmedEnds, WarmTask
 from tests.support.cold_files import ColdFiles
-from tests.support.counting_files import CountingFiles
+from tests.support.watched_files import CountingFiles
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,6 @@ from minibroker.broker.storage.files import Files
 from minibroker.broker.storage.log_directory import LogDirectory
 from minibroker.kafka.errors import StorageError
 from tests.support.check import broken_things
-from tests.support.counting_files import CountingFiles
 from tests.support.faulty_files import FaultyFiles, keep_everything, keep_nothing
 from tests.support.logs import (
     DEFAULTS,
@@ -28,6 +27,7 @@ from tests.support.logs import (
     sync,
     values_of,
 )
+from tests.support.watched_files import CountingFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable

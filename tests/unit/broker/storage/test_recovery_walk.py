@@ -14,7 +14,6 @@ from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record
 from tests.support.check import broken_things
 from tests.support.compaction import end_transaction
-from tests.support.counting_files import CountingFiles
 from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import (
     NOW_MS,
@@ -27,6 +26,7 @@ from tests.support.logs import (
     sync,
     values_of,
 )
+from tests.support.watched_files import CountingFiles
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.kafka.errors import StorageError
-from tests.support.counting_files import CountingFiles
 from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import TOPIC_ID, abandon, append, config, flush, open_manager, sync
+from tests.support.watched_files import CountingFiles
 
 if TYPE_CHECKING:
     from minibroker.broker.storage.partition_log import PartitionLog

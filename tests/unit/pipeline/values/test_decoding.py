@@ -7,6 +7,7 @@ import uuid
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from minibroker.pipeline.tables.data_files import RECORD
 from minibroker.pipeline.values.decoding import (
@@ -21,7 +22,15 @@ from minibroker.pipeline.values.decoding import (
     reader_of,
     to_json,
 )
-from minibroker.pipeline.values.wire_format import header_of
+from minibroker.pipeline.values.salvage import salvaged
+from minibroker.pipeline.values.wire_format import (
+    ValueGroup,
+    grouped,
+    header_of,
+    message_indexes,
+    split_by_message,
+    with_headers,
+)
 
 TEXT = json.dumps({"type": "object", "properties": {"a": {"type": "integer"}}})
 SCHEMA = ValueSchema(JSON, TEXT)
@@ -110,3 +119,158 @@ def test_decodings_travel_as_text() -> None:
     ]
     assert from_json(to_json(given)) == given
     assert reader_of(given[1].plain or SCHEMA).type == TYPE
+
+
+# Salvage: every good value is read, every bad one has a reason, in few calls.
+
+
+class Numbers:
+    """Reads decimal numbers; counts its calls."""
+
+    type = pa.int64()
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def read(self, values: pa.Array) -> pa.Array:
+        self.calls += 1
+        return pa.array([int(value.as_py()) for value in values], self.type)
+
+    def read_alone(self, value: bytes) -> pa.Array:
+        try:
+            return pa.array([int(value)], self.type)
+        except ValueError as error:
+            raise ValueError(f"is no number: {value!r}") from error
+
+
+def values(count: int, bad: set[int]) -> pa.Array:
+    found = [b"x" if index in bad else str(index).encode() for index in range(count)]
+    return pa.array(found, pa.binary())
+
+
+def test_good_values_take_one_call() -> None:
+    reader = Numbers()
+    found = salvaged(reader, values(1000, set()))
+    assert (found.array.to_pylist(), found.reasons) == (list(range(1000)), {})
+    assert reader.calls == 1
+
+
+def test_bad_values_among_many_stand_alone() -> None:
+    reader, bad = Numbers(), {0, 500, 999}
+    found = salvaged(reader, values(1000, bad))
+    wanted = [None if index in bad else index for index in range(1000)]
+    assert found.array.to_pylist() == wanted
+    assert found.reasons == dict.fromkeys(sorted(bad), "is no number: b'x'")
+    assert reader.calls < 60
+
+
+def test_nothing_and_all_bad() -> None:
+    assert salvaged(Numbers(), values(0, set())).array.equals(pa.nulls(0, pa.int64()))
+    found = salvaged(Numbers(), values(40, set(range(40))))
+    assert (found.array.null_count, sorted(found.reasons)) == (40, list(range(40)))
+
+
+class Times(Numbers):
+    """Reads microseconds."""
+
+    type = pa.timestamp("us")
+
+
+def test_a_time_that_no_table_keeps_is_bad_in_a_table_alone() -> None:
+    given = pa.array([b"0", b"9223372036825200000", b"1"], pa.binary())
+    found = salvaged(Times(), given, has_bounds=True)
+    assert found.reasons == {1: "has a time outside of the years 1 to 9999 in it"}
+    assert found.array.cast(pa.int64()).to_pylist() == [0, None, 1]
+    assert salvaged(Times(), given).reasons == {}
+
+
+# The wire format: headers, groups of one schema, message indexes.
+
+
+GUID = "89791762-2336-4186-9674-299b90a802e2"
+GUID_HEADER = b"\x01" + uuid.UUID(GUID).bytes
+
+
+def rows_of(group: ValueGroup) -> list[int]:
+    assert group.rows is not None
+    return list(group.rows.to_pylist())
+
+
+def test_the_header_of_a_record_stands_before_its_value() -> None:
+    name = "__value_schema_id"
+    headers = pa.array(
+        [
+            [{"key": "x", "value": b"no"}, {"key": name, "value": b"A"}],
+            None,
+            [],
+            [{"key": name, "value": b"B"}, {"key": name, "value": b"C"}],
+            [{"key": name, "value": b"D"}],
+            [{"key": "__key_schema_id", "value": b"E"}],
+            [{"key": name, "value": None}],
+        ],
+        RECORD.field("headers").type,
+    )
+    values = pa.array([b"1", b"2", None, b"4", None, b"6", b"7"], pa.binary())
+    expected = [b"A1", b"2", None, b"B4", None, b"6", b"7"]
+    assert with_headers(values, headers, "value").to_pylist() == expected
+    assert with_headers(values.slice(3), headers.slice(3), "value").to_pylist() == expected[3:]
+    assert with_headers(values, headers.slice(0, 0), "value") is values
+
+
+def test_values_of_one_schema_are_one_group() -> None:
+    values = pa.array([header_of(7) + b"a", header_of(7) + b"b"], pa.binary())
+    (group,) = grouped(values)
+    assert (group.schema, group.rows, group.payload.to_pylist()) == (7, None, [b"a", b"b"])
+
+
+def test_other_values_are_grouped_by_schema_with_their_rows() -> None:
+    values = [header_of(1) + b"a", b"x", header_of(2), header_of(1) + b"c", b"", b"\x01\0\0\0\1z"]
+    values += [GUID_HEADER + b"d", GUID_HEADER[:-1], GUID_HEADER]
+    found = {
+        group.schema: (rows_of(group), group.payload.to_pylist())
+        for group in grouped(pa.array(values, pa.binary()))
+    }
+    assert found == {
+        GUID: ([6, 8], [b"d", b""]),
+        1: ([0, 3], [b"a", b"c"]),
+        2: ([2], [b""]),
+        None: ([1, 4, 5, 7], [b"x", b"", b"\x01\0\0\0\1z", GUID_HEADER[:-1]]),
+    }
+    assert grouped(pa.array([], pa.binary())) == []
+
+
+def test_a_sliced_array_is_read_from_its_place() -> None:
+    values = pa.array([b"no", header_of(3) + b"a", header_of(3) + b"b"], pa.binary()).slice(1)
+    (group,) = grouped(values)
+    assert (group.schema, group.payload.to_pylist()) == (3, [b"a", b"b"])
+
+
+@pytest.mark.parametrize(
+    ("payload", "indexes", "size"),
+    [
+        (b"\0rest", (0,), 1),
+        (b"\x02\x02rest", (1,), 2),
+        (b"\x04\x00\x04rest", (0, 2), 3),
+        (b"\x02\x80\x01", (64,), 3),
+        (b"", None, 0),
+        (b"\x02", None, 0),
+        (b"\x01\x00", None, 0),  # a negative count
+        (b"\x02\x01", None, 0),  # a negative index
+        (b"\xff\xff\xff\xff\xff\xff", None, 0),
+        (b"\xfe\x01" + b"\0" * 127, None, 0),  # 127 messages inside each other
+    ],
+)
+def test_message_indexes(payload: bytes, indexes: tuple[int, ...] | None, size: int) -> None:
+    assert message_indexes(payload) == (indexes, size)
+
+
+def test_payloads_are_split_by_message() -> None:
+    (whole,) = split_by_message(pa.array([b"\0a", b"\0b"], pa.binary()))
+    assert (whole[0], whole[1].rows, whole[1].payload.to_pylist()) == ((0,), None, [b"a", b"b"])
+    found = {
+        message: (rows_of(group), group.payload.to_pylist())
+        for message, group in split_by_message(
+            pa.array([b"\0a", b"\x02\x02b", b"\x02", b"\0c"], pa.binary())
+        )
+    }
+    assert found == {(0,): ([0, 3], [b"a", b"c"]), (1,): ([1], [b"b"]), None: ([2], [b"\x02"])}

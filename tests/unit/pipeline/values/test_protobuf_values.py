@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -113,3 +113,83 @@ def test_any_bytes_are_a_value_or_an_error(files: str, data: bytes) -> None:
     except Exception:
         with pytest.raises(ValueError, match="is no Protobuf of this message"):
             reader.read_alone(data)
+
+
+# Struct and its kind become JSON text, messages without fields become true.
+
+
+FIELDS = """
+  int64 id = 1; {optional}google.protobuf.Struct s = 2; repeated google.protobuf.Value many = 3;
+  map<string, google.protobuf.ListValue> named = 4;
+  oneof one {{ google.protobuf.Value v = 5; Empty gone = 6; google.protobuf.Empty left = 7; }}
+  {optional}Inner inner = 8; repeated Inner inners = 9; map<string, Inner> by_name = 10;
+  {optional}google.protobuf.Any any = 11;
+  message Inner {{ {optional}google.protobuf.Struct s = 1; {optional}int32 x = 2; }}
+"""
+PROTOBUF_JSON_FILE = """
+syntax = "{syntax}";
+import "google/protobuf/any.proto"; import "google/protobuf/empty.proto";
+import "google/protobuf/struct.proto";
+message Order {{ {fields} }}
+message Empty {{}}
+"""
+PROTO3 = PROTOBUF_JSON_FILE.format(syntax="proto3", fields=FIELDS.format(optional=""))
+PROTO2 = PROTOBUF_JSON_FILE.format(
+    syntax="proto2", fields=FIELDS.format(optional="optional ")
+).replace("int64 id", "required int64 id")
+ENDLESS = "message Endless { google.protobuf.Struct s = 1; repeated Endless inner = 2; }"
+
+
+def encoded(files: str, *values: dict[str, Any]) -> pa.Array:
+    found = descriptor_pb2.FileDescriptorSet.FromString(b64decode(files))
+    pool = descriptor_pool.DescriptorPool()
+    for file in found.file:
+        pool.Add(file)
+    made = message_factory.GetMessageClass(pool.FindMessageTypeByName("Order"))
+    return pa.array(
+        [json_format.ParseDict(value, made()).SerializeToString() for value in values], pa.binary()
+    )
+
+
+@pytest.mark.parametrize("text", [PROTO3, PROTO2])
+def test_every_place_of_such_a_field(text: str) -> None:
+    files = descriptors(text, {})
+    full = {
+        "id": 1,
+        "s": {"a": [1, "x", None, True], "b": {"c": 1.5}},
+        "many": [1, None, "x"],
+        "named": {"k": [1, 2]},
+        "v": {"deep": {}},
+        "inner": {"s": {}, "x": 5},
+        "inners": [{"s": {"y": 1}}, {}],
+        "byName": {"k": {"s": {"z": 1}}},
+    }
+    reader = ProtobufReader(files)
+    values = encoded(files, full, {"id": 2, "gone": {}}, {"id": 3, "left": {}}, {"id": 4})
+    rows = reader.read(values).to_pylist()
+    first = rows[0]
+    assert first["s"] == '{"a": [1, "x", null, true], "b": {"c": 1.5}}'
+    assert first["many"] == ["1", "null", '"x"']
+    assert first["named"] == [("k", "[1, 2]")]
+    assert (first["v"], first["gone"]) == ('{"deep": {}}', None)
+    assert first["inner"] == {"s": "{}", "x": 5}
+    assert [item["s"] for item in first["inners"]] == ['{"y": 1}', None]
+    assert [(name, item["s"]) for name, item in first["by_name"]] == [("k", '{"z": 1}')]
+    assert [(row["gone"], row["left"]) for row in rows[1:]] == [
+        (True, None),
+        (None, True),
+        (None,) * 2,
+    ]
+    assert rows[3]["s"] is rows[3]["v"] is rows[3]["inner"] is None
+    assert [reader.read_alone(value.as_py())[0].as_py() for value in values] == rows
+
+
+def test_a_message_inside_itself_is_refused() -> None:
+    with pytest.raises(ValueError, match="its message Endless is inside itself"):
+        ProtobufReader(descriptors(PROTO3 + ENDLESS, {}), (2,))
+
+
+def test_bytes_that_are_no_struct() -> None:
+    reader = ProtobufReader(descriptors(PROTO3, {}))
+    with pytest.raises(ValueError, match="is no Protobuf of this message"):
+        reader.read_alone(b"\x12\x01\xff")

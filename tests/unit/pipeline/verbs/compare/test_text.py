@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from minibroker.pipeline.verbs.compare.facts import (
     PARTITIONS_MAX,
     Comparison,
@@ -9,6 +11,7 @@ from minibroker.pipeline.verbs.compare.facts import (
     PartitionComparison,
     SideFacts,
 )
+from minibroker.pipeline.verbs.compare.page import page
 from minibroker.pipeline.verbs.compare.text import shown_partitions, text
 
 FACTS = SideFacts(10, 0, 9, 1000, 2000)
@@ -69,3 +72,98 @@ def test_a_wide_table_leaves_out_the_offsets() -> None:
     assert "offsets are in the JSON and on the page" in told
     assert max(map(len, told.splitlines())) <= 100
     assert "offsets A  offsets B" in text(found(PartitionComparison(0, FACTS, FACTS)))
+
+
+# The page of a comparison: it has the numbers, and nothing of the records is markup in it.
+
+
+PAGE_FACTS = SideFacts(1234, 0, 1233, 1_700_000_000_000, 1_700_000_001_000)
+
+
+def test_the_page_has_the_numbers_and_escapes_keys() -> None:
+    found = Comparison(
+        "orders@<here>",
+        "copy",
+        ("timestamp",),
+        (PartitionComparison(0, PAGE_FACTS, PAGE_FACTS, changed=3),),
+        {"value": 3},
+        (Example("changed", (0, 1), (0, 2), "<script>", ("value",)),),
+        1.0,
+    )
+    told = page(found)
+    assert "<script>" not in told
+    assert "&lt;script&gt;" in told
+    assert "orders@&lt;here&gt;" in told
+    assert "Timestamp did not count." in told
+    assert '<li class="warn">Different: 3 changed.</li>' in told
+    assert "2023-11-14 22:13:20 to 22:13:21" in told
+    assert "1,231" in told
+    assert "<dt>Missing in B</dt>" in told
+    assert '<td>0@1</td><td>0@2</td><td class="words">&lt;script&gt;</td>' in told
+    assert "Examples, as partition@offset" in told
+
+
+def test_times_of_two_days_have_both_days() -> None:
+    over_night = SideFacts(2, 0, 1, 1_700_000_000_000, 1_700_086_400_000)
+    found = Comparison("a", "b", (), (PartitionComparison(0, over_night, None),), {}, (), 1.0)
+    assert "2023-11-14 22:13:20 to 2023-11-15 22:13:20" in page(found)
+
+
+def test_equal_sides_have_no_warning() -> None:
+    found = Comparison("a", "b", (), (PartitionComparison(0, PAGE_FACTS, PAGE_FACTS),), {}, (), 1.0)
+    assert 'class="warn"' not in page(found)
+    assert "<li>The same: both have 1,234 records.</li>" in page(found)
+
+
+# Sums and the verdict of a comparison follow from its partitions.
+
+
+def comparison(
+    *partitions: PartitionComparison,
+    ignored: tuple[str, ...] = (),
+    examples: tuple[Example, ...] = (),
+) -> Comparison:
+    return Comparison("a", "b", ignored, partitions, {}, examples, 1.5)
+
+
+def test_records_are_equal_that_are_neither_missing_nor_changed() -> None:
+    part = PartitionComparison(0, FACTS, FACTS, missing=1, only=2, changed=3, out_of_order=4)
+    found = comparison(part, PartitionComparison(1, FACTS, SideFacts()))
+    assert part.equal == 6
+    assert found.total("equal") == 16
+    assert (found.records("a"), found.records("b")) == (20, 10)
+    assert not found.is_same
+
+
+def test_partitions_that_one_side_has_count_unless_they_are_ignored() -> None:
+    parts = (PartitionComparison(0, FACTS, FACTS), PartitionComparison(1, SideFacts(), None))
+    assert comparison(*parts).has_other_partitions
+    assert not comparison(*parts).is_same
+    assert comparison(*parts, ignored=("partition",)).is_same
+
+
+def test_json_has_everything_of_few_partitions() -> None:
+    found = comparison(
+        PartitionComparison(0, FACTS, None), examples=(Example("only", None, (0, 3), "k"),)
+    )
+    told = json.loads(json.dumps(found.as_json()))
+    assert told["same"] is False
+    assert told["partitions"][0]["a"]["last_offset"] == 9
+    assert told["partitions"][0]["b"] is None
+    assert told["partition_count"] == 1
+    assert told["examples"] == [{"kind": "only", "a": None, "b": [0, 3], "key": "k", "fields": []}]
+
+
+def test_json_of_many_partitions_has_those_that_differ() -> None:
+    same = [PartitionComparison(number, FACTS, FACTS) for number in range(PARTITIONS_MAX)]
+    assert len(comparison(*same).as_json()["partitions"]) == PARTITIONS_MAX
+    many = (
+        *same,
+        PartitionComparison(97, FACTS, FACTS, only=1),
+        PartitionComparison(98, SideFacts(), None),
+    )
+    told = comparison(*many).as_json()
+    assert [part["partition"] for part in told["partitions"]] == [97, 98]
+    assert told["partition_count"] == len(many)
+    told = comparison(*many, ignored=("partition",)).as_json()
+    assert [part["partition"] for part in told["partitions"]] == [97]

@@ -11,10 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minibroker.pipeline.verbs.inspect.batch_tallies import COLUMNS, BatchTally
+from minibroker.pipeline.verbs.inspect.facts import CodecFacts, Defect
+from minibroker.pipeline.verbs.inspect.keys import COUNTED, KEPT, FrequentKeys, KeyCount, keys_of
 from minibroker.pipeline.verbs.inspect.tallies import FACTS, Tally, TopicTally, width_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
 
 Row = tuple[int, int, int | None, bytes | None, int | None]
 """partition, offset, milliseconds, key, bytes of the value"""
@@ -143,3 +147,143 @@ def test_a_partition_in_two_tasks_is_refused() -> None:
 def test_time_is_cut_into_round_slices(span_ms: int, width_ms: int) -> None:
     assert width_of(span_ms) == width_ms
     assert span_ms / width_of(span_ms) <= 60
+
+
+# Batches of a broker's files are counted: sequences by epoch, codecs, and torn files.
+
+
+USUAL: dict[str, Any] = {
+    "topic": "t",
+    "partition": 0,
+    "codec": "none",
+    "magic": 2,
+    "records": 10,
+    "sizeBytes": 100,
+    "recordBytes": 200,
+    "isControl": False,
+    "isAborted": False,
+    "producerId": 7,
+    "producerEpoch": 0,
+    "baseSequence": -1,
+}
+
+
+def tally(*rows: dict[str, Any]) -> BatchTally:
+    found = BatchTally()
+    whole = [{**dict.fromkeys(COLUMNS), **USUAL, **row} for row in rows]
+    found.add(pa.RecordBatch.from_pylist(whole))
+    return found
+
+
+def sent(first: int, last: int, **more: Any) -> dict[str, Any]:
+    return {"baseSequence": first, "lastSequence": last, "records": last - first + 1, **more}
+
+
+def producers(found: BatchTally) -> list[tuple[int, int, int, int]]:
+    return [
+        (told.partition, told.producer_id, told.missing, told.repeated)
+        for told in found.of_topic("t").producers
+    ]
+
+
+def test_sequences_that_go_on_are_sound() -> None:
+    end = 2**31 - 1
+    found = tally(
+        sent(end - 9, end),
+        sent(0, 9),
+        sent(0, 0, producerEpoch=1),
+        sent(10, 19),
+        sent(500, 509, producerId=8),
+        {"isControl": True, "producerId": 9},
+        {"producerId": -1},
+        {"producerId": None, "baseSequence": None, "magic": 1},
+    )
+    assert producers(found) == [(0, 7, 0, 0), (0, 8, 0, 0)]
+    assert [told.epochs for told in found.of_topic("t").producers] == [2, 1]
+
+
+def test_gaps_and_repetitions_are_counted_in_records() -> None:
+    """The tally of a task, merged with that of another one."""
+    found = tally(sent(0, 9), sent(13, 19), sent(13, 19), sent(20, 29), sent(35, 35))
+    found.merge(pickle.loads(pickle.dumps(tally(sent(0, 4, partition=1)))))
+    assert producers(found) == [(0, 7, 8, 7), (1, 7, 0, 0)]
+
+
+def test_codecs_and_defects() -> None:
+    found = tally(
+        sent(0, 9, recordBytes=None),
+        sent(10, 19, codec="zstd", isAborted=True),
+        {"isControl": True, "codec": "zstd"},
+        {"defect": "cut", "segment": "0.log", "position": 5, "sizeBytes": 7},
+    )
+    found.merge(tally(sent(0, 9, partition=1, codec="zstd")))
+    assert found.of_topic("t").codecs == (
+        CodecFacts("zstd", 2, 2, 20, 200, 400, 10),
+        CodecFacts("none", 2, 1, 10, 100, 0, 0),
+    )
+    assert found.of_topic("t").defects == (Defect(0, "0.log", 5, 7, "cut"),)
+    assert found.of_topic("other") == ((), (), ())
+
+
+# Keys are counted in bounded memory: exactly while they are few, within a bound when many.
+
+
+MANY = 100_000
+
+
+def pieces(size: int) -> list[range]:
+    """Return the numbers below MANY in pieces."""
+    return [range(start, start + size) for start in range(0, MANY, size)]
+
+
+def column(*keys: bytes | None) -> pa.Array:
+    return pa.array(keys, pa.binary())
+
+
+def test_few_keys_are_counted_exactly() -> None:
+    count = KeyCount()
+    for number in range(3 * KEPT):
+        count.add(
+            keys_of(column(b"%d" % (number % 1000), None)).hashes
+        ) if number % 7 == 0 else None
+    assert count.estimate() == 1000
+
+
+def test_many_keys_are_counted_about_and_a_merge_counts_the_same() -> None:
+    whole, parts = KeyCount(), [KeyCount(), KeyCount()]
+    for number, some in enumerate(pieces(1000)):
+        hashes = keys_of(column(*(b"%d" % key for key in some))).hashes
+        whole.add(hashes)
+        parts[number % 2].add(hashes)
+        parts[(number + 1) % 2].add(hashes.slice(0, 300))
+    sent = pickle.loads(pickle.dumps(parts[0]))
+    sent.merge(parts[1])
+    assert abs(whole.estimate() - MANY) < 0.05 * MANY
+    assert sent.estimate() == whole.estimate()
+
+
+def test_the_most_frequent_of_few_keys_are_exact_with_their_partitions() -> None:
+    found = FrequentKeys()
+    long = b"once" * 30
+    found.add(keys_of(column(b"everywhere", b"everywhere", b"rare", None)), 0)
+    other = FrequentKeys()
+    other.add(keys_of(column(b"everywhere", b"everywhere", long, long, long)), 1)
+    found.merge(other)
+    assert found.missed == 0
+    assert found.most_frequent(2) == [(b"everywhere", 10, 4, 0, 1), (long[:64], 120, 3, 1, 1)]
+
+
+def test_a_count_among_many_keys_is_short_by_no_more_than_is_told() -> None:
+    """One record of a hundred has the hot key, the others a key of their own."""
+    found, other, exact = FrequentKeys(), FrequentKeys(), Counter[bytes]()
+    for number, some in enumerate(pieces(5000)):
+        keys = [b"hot" if key % 100 == 0 else b"%d" % key for key in some]
+        exact.update(keys)
+        (found, other)[number % 2].add(keys_of(column(*keys)), number % 3)
+    other.settle()
+    found.merge(pickle.loads(pickle.dumps(other)))
+    [hot] = found.most_frequent(10)
+    assert hot.start == b"hot"
+    assert hot.records <= exact[b"hot"] <= hot.records + found.missed
+    assert 0 < found.missed <= MANY // COUNTED
+    assert (hot.first_partition, hot.last_partition) == (0, 2)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
 
 from minibroker.pipeline.files.file_system import LocalFiles
-from minibroker.pipeline.verbs.rollup import closing_checkpoint
+from minibroker.pipeline.kafka.cluster import Kafka
+from minibroker.pipeline.verbs.rollup import closing_checkpoint, provisional_windows
 from minibroker.pipeline.verbs.rollup.closing_checkpoint import not_needed
+from minibroker.pipeline.verbs.rollup.plan import RollupPlan
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
 
 FILES = LocalFiles()
 
@@ -70,3 +76,142 @@ def test_of_the_state_the_newest_snapshot_and_what_follows_is_needed() -> None:
     }
     assert not_needed("state/0/1", ["1.zip", "9.changelog", "SSTs"], committed=5) == []
     assert not_needed("state/0/1", ["1.delta", "2.delta"], committed=1) == []
+
+
+# Provisional files and Spark's list of them, killed at every step.
+
+
+FINAL = "date=2026-11-21/part-0.parquet"
+NO_SPARK = cast("Any", None)
+CHANGES = ("write", "remove", "rename", "copy_tree")
+
+
+class Killed(BaseException):
+    """An exception like kill -9: no code catches it."""
+
+
+def rollup_in(directory: Path) -> RollupPlan:
+    """Its directory after a batch with one final file; its path is one that may be mistaken."""
+    here = directory / "provisional-of ü"
+    offsets = 'v1\n{"batchWatermarkMs": 1}\n{"t": {"0": 5}}'
+    texts = {
+        FINAL: "final",
+        "_spark_metadata/0": "v1\n" + json.dumps({"path": (here / FINAL).as_uri()}),
+        "_spark_metadata/.0.crc": "of the list",
+        "_minibroker/checkpoint/offsets/0": offsets,
+        "_minibroker/checkpoint/commits/0": "v1",
+    }
+    for name, text in texts.items():
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_text(text)
+    return RollupPlan(Kafka(), "t", 60_000, ("count(*)",), str(here))
+
+
+def listed(plan: RollupPlan) -> list[str]:
+    """Return what Spark reads."""
+    lines = LocalFiles().read(f"{plan.to}/_spark_metadata/0") or ""
+    return [json.loads(line)["path"].rpartition("/")[2] for line in lines.splitlines()[1:]]
+
+
+def there(plan: RollupPlan) -> list[str]:
+    """Return the files that other readers see."""
+    files = LocalFiles()
+    found = [name for name in files.names(plan.to) if not name.startswith("_")]
+    return [name for date in found for name in files.names(f"{plan.to}/{date}")]
+
+
+@pytest.fixture
+def write(monkeypatch: pytest.MonkeyPatch) -> Callable[[RollupPlan], int]:
+    """`provisional_windows.write`, with two files of Spark."""
+
+    def write_rows(*arguments: Any) -> int:
+        rows = arguments[-1]
+        for name in ("date=2026-11-21/part-7.parquet", "date=2026-11-22/part-8.parquet"):
+            LocalFiles().write(f"{rows}/{name}", "row")
+        LocalFiles().write(f"{rows}/_SUCCESS", "")
+        return 5
+
+    monkeypatch.setattr(provisional_windows, "_write_rows", write_rows)
+    return lambda plan: provisional_windows.write(NO_SPARK, plan, NO_SPARK)
+
+
+def test_they_are_seen_by_all_and_then_by_nobody(
+    tmp_path: Path, write: Callable[[RollupPlan], int]
+) -> None:
+    plan = rollup_in(tmp_path)
+    assert write(plan) == 5
+    names = ["provisional-part-7.parquet", "provisional-part-8.parquet"]
+    assert listed(plan) == ["part-0.parquet", *names]
+    assert there(plan) == ["part-0.parquet", *names]
+    assert not LocalFiles().read(f"{plan.to}/_spark_metadata/.0.crc")
+    provisional_windows.remove(NO_SPARK, plan)
+    assert listed(plan) == there(plan) == ["part-0.parquet"]
+    provisional_windows.remove(NO_SPARK, plan)
+    assert listed(plan) == ["part-0.parquet"]
+
+
+def test_a_line_of_spark_has_what_its_reader_needs(
+    tmp_path: Path, write: Callable[[RollupPlan], int]
+) -> None:
+    plan = rollup_in(tmp_path)
+    write(plan)
+    text = LocalFiles().read(f"{plan.to}/_spark_metadata/0") or ""
+    found = json.loads(text.splitlines()[-1])
+    assert found.pop("modificationTime") > 1_700_000_000_000
+    assert found == {
+        "path": f"{tmp_path.as_uri()}/provisional-of%20%C3%BC/date%3D2026-11-22/"
+        "provisional-part-8.parquet",
+        "size": 3,
+        "isDir": False,
+        "blockReplication": 1,
+        "blockSize": 33_554_432,
+        "action": "add",
+    }
+
+
+@pytest.mark.parametrize("dies", ["write", "remove"])
+def test_killed_at_any_step_the_next_run_takes_all_of_it_away(
+    dies: str,
+    tmp_path: Path,
+    write: Callable[[RollupPlan], int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also in the middle of `remove`, and what is in Spark's list is always there."""
+    for step in range(100):
+        plan = rollup_in(tmp_path / str(step))
+        if dies == "remove":
+            write(plan)
+        with monkeypatch.context() as patch:
+            left = [step]
+            for name in CHANGES:
+                patch.setattr(LocalFiles, name, killed_after(getattr(LocalFiles, name), left))
+            try:
+                if dies == "remove":
+                    provisional_windows.remove(NO_SPARK, plan)
+                else:
+                    write(plan)
+                was_killed = False
+            except Killed:
+                was_killed = True
+        assert dies == "remove" or set(listed(plan)) <= set(there(plan))
+        provisional_windows.remove(NO_SPARK, plan)
+        assert listed(plan) == there(plan) == ["part-0.parquet"]
+        assert not (tmp_path / str(step) / "_minibroker" / "provisional.list").exists()
+        assert write(plan) == 5
+        assert listed(plan) == there(plan)
+        if not was_killed:
+            assert step >= 4
+            return
+    raise AssertionError("it has more steps than this test")
+
+
+def killed_after(change: Callable[..., None], left: list[int]) -> Callable[..., None]:
+    """`change`, while `left` allows one more; `left` is shared by all changes."""
+
+    def change_or_die(*arguments: Any) -> None:
+        if not left[0]:
+            raise Killed
+        left[0] -= 1
+        change(*arguments)
+
+    return change_or_die
