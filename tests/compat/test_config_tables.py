@@ -149,9 +149,7 @@ def test_every_broker_key_of_kafka_4_is_known(kafka_44: KafkaPeer) -> None:
     assert describe(kafka_44, BROKER, "0").keys() - BROKER_KEYS.keys() == set()
 
 
-def test_every_key_of_kafka_has_documentation_and_none_of_it_is_kafkas(
-    kafka_39: KafkaPeer,
-) -> None:
+def test_every_key_of_kafka_has_documentation_and_none_of_it_is_kafkas(kafka_39: KafkaPeer) -> None:
     for name, config in describe(kafka_39, BROKER, "0").items():
         line = sentence_of("broker", name)
         assert line, name

@@ -78,10 +78,7 @@ def transcript_of(
 
 @pytest.mark.parametrize(("scenario", "version"), cases())
 def test_answers_are_equal(
-    scenario: Scenario,
-    version: int,
-    minibroker: Minibroker,
-    request: pytest.FixtureRequest,
+    scenario: Scenario, version: int, minibroker: Minibroker, request: pytest.FixtureRequest
 ) -> None:
     judges = judges_of(scenario, version)
     assert judges, f"no Kafka judges version {version} of {scenario.api}"
@@ -132,10 +129,7 @@ def test_an_unstable_version_is_refused_as_kafka_refuses_it(
 ) -> None:
     _, newest = supported_versions()[INIT_PRODUCER_ID]
     for broker in (kafka_44, minibroker):
-        with (
-            WireClient(broker.host, broker.port) as client,
-            pytest.raises(ConnectionError),
-        ):
+        with WireClient(broker.host, broker.port) as client, pytest.raises(ConnectionError):
             client.call(
                 "init_producer_id", newest + 1, transactional_id=None, transaction_timeout_ms=60_000
             )

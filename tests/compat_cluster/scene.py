@@ -492,10 +492,7 @@ class Scene:
             0,
             timeout_ms=60_000,
             topics=[
-                {
-                    "name": topic,
-                    "partitions": [{"partition_index": partition, "replicas": target}],
-                }
+                {"name": topic, "partitions": [{"partition_index": partition, "replicas": target}]}
             ],
         )
 

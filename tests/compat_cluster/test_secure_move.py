@@ -181,8 +181,7 @@ def rotate_credentials(brokers: SecuredBrokers, clients: Clients, load: Load) ->
     set_password(clients.scram(changed), CAROL)
     load.use(clients.scram(CAROL))
     alter(
-        clients.scram(CAROL),
-        UserScramCredentialDeletion(ALICE.name, ScramMechanism.SCRAM_SHA_512),
+        clients.scram(CAROL), UserScramCredentialDeletion(ALICE.name, ScramMechanism.SCRAM_SHA_512)
     )
     say("brokers become another user, and the old one is removed")
     before = brokers.login
@@ -190,8 +189,7 @@ def rotate_credentials(brokers: SecuredBrokers, clients: Clients, load: Load) ->
     set_password(clients.scram(CAROL), brokers.login)
     brokers.move(Stage(("SASL_SSL",), "SASL_SSL"))
     alter(
-        clients.scram(CAROL),
-        UserScramCredentialDeletion(before.name, ScramMechanism.SCRAM_SHA_512),
+        clients.scram(CAROL), UserScramCredentialDeletion(before.name, ScramMechanism.SCRAM_SHA_512)
     )
     load.wait_for_more()
 

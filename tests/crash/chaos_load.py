@@ -254,12 +254,7 @@ class Life:
         }
 
     async def _write(
-        self,
-        number: int,
-        transactional_id: str,
-        producer: tuple[int, int],
-        name: str,
-        index: int,
+        self, number: int, transactional_id: str, producer: tuple[int, int], name: str, index: int
     ) -> None:
         value = self._announce(number, name, index)
         key = (*producer, name, index)

@@ -110,11 +110,7 @@ def batches(client: WireClient) -> list[tuple[BatchHeader, list[bytes | None]]]:
     end = end_offset(client)
     offset = 0
     while offset < end:
-        partition = {
-            "partition": 0,
-            "fetch_offset": offset,
-            "partition_max_bytes": 8 << 20,
-        }
+        partition = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": 8 << 20}
         answer = client.call(
             "fetch",
             11,

@@ -25,13 +25,7 @@ from minibroker.broker.config.topic import topic_config
 from minibroker.broker.storage import log_reads
 from minibroker.broker.storage.files import Files
 from minibroker.broker.storage.log_manager import LogManager
-from tests.crash.load import (
-    Load,
-    assert_all_there,
-    batches_of,
-    lost_between_segments,
-    open_logs,
-)
+from tests.crash.load import Load, assert_all_there, batches_of, lost_between_segments, open_logs
 from tests.support.check import broken_things
 from tests.support.faulty_files import FaultyFiles, PowerCut, keep_everything, keep_nothing
 from tests.support.logs import (

@@ -28,11 +28,7 @@ def history(*lines: str) -> History:
 
 @pytest.mark.parametrize(
     "read",
-    [
-        GOOD,
-        [[(0, 1)], [(0, 2)]],
-        [[(0, 1), (3, 5), (4, 7)], [(0, 2), (2, 6)]],
-    ],
+    [GOOD, [[(0, 1)], [(0, 2)]], [[(0, 1), (3, 5), (4, 7)], [(0, 2), (2, 6)]]],
     ids=["unknown is there", "unknown is not there", "the last was not told"],
 )
 def test_possible_histories(read: Read) -> None:

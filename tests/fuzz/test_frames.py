@@ -29,13 +29,7 @@ from minibroker.kafka.protocol.header import parse_request_header
 from minibroker.kafka.protocol.primitives import Reader
 from tests.fuzz.exploring import FRAMES, IS_EXPLORING, SEED
 from tests.fuzz.feeding import Feeder
-from tests.fuzz.frames import (
-    CREATE_PARTITIONS,
-    CREATE_TOPICS,
-    TOPIC,
-    Frame,
-    FrameMaker,
-)
+from tests.fuzz.frames import CREATE_PARTITIONS, CREATE_TOPICS, TOPIC, Frame, FrameMaker
 from tests.support.broker import Minibroker
 from tests.support.probe import answers_metadata
 from tests.support.wire import WireClient

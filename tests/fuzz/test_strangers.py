@@ -30,12 +30,7 @@ from tests.fuzz.strangers import (
     frame,
 )
 from tests.support.broker import Minibroker
-from tests.support.certificates import (
-    authority_pem,
-    broker_certificate,
-    client_tls,
-    write_stores,
-)
+from tests.support.certificates import authority_pem, broker_certificate, client_tls, write_stores
 from tests.support.processes import free_port
 from tests.support.wire import WireClient
 

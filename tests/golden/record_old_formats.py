@@ -129,11 +129,7 @@ def fetch(client: WireClient, topic: str, partition: int, version: int, offset: 
             {
                 "topic": topic,
                 "partitions": [
-                    {
-                        "partition": partition,
-                        "fetch_offset": offset,
-                        "partition_max_bytes": 1 << 20,
-                    }
+                    {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 1 << 20}
                 ],
             }
         ],
@@ -148,12 +144,7 @@ def list_offset(client: WireClient, topic: str, partition: int, time: int) -> li
         "list_offsets",
         1,
         replica_id=-1,
-        topics=[
-            {
-                "name": topic,
-                "partitions": [{"partition_index": partition, "timestamp": time}],
-            }
-        ],
+        topics=[{"name": topic, "partitions": [{"partition_index": partition, "timestamp": time}]}],
     )
     found = answer["topics"][0]["partitions"][0]
     return [found["error_code"], found["timestamp"], found["offset"]]

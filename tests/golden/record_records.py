@@ -79,11 +79,7 @@ def _librdkafka(address: str, codec: str) -> None:
     )
     for key, value, headers in RECORDS:
         producer.produce(
-            f"librdkafka-{codec}",
-            value,
-            key,
-            headers=list(headers),
-            timestamp=TIMESTAMP_MS,
+            f"librdkafka-{codec}", value, key, headers=list(headers), timestamp=TIMESTAMP_MS
         )
     producer.flush(60)
 

@@ -27,7 +27,7 @@ PROTOCOLS = {
     "listener.security.protocol.map": (
         "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
         + ",".join(f"{name}:{protocol}" for name, protocol in SECURED.items())
-    ),
+    )
 }
 ALLOWED_URLS = "-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls="
 """Kafka 4 reads only URLs that this property names."""

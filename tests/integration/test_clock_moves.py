@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.reacting import (
-    PATIENT,
-    READERS,
-    WRITERS,
-    Client,
-    opened_clients,
-    settle,
-)
+from tests.support.reacting import PATIENT, READERS, WRITERS, Client, opened_clients, settle
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:

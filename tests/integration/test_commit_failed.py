@@ -85,8 +85,7 @@ def outcomes(member: GroupMember, protocol: str) -> dict[str, str]:
 
 @pytest.mark.java
 @pytest.mark.parametrize(
-    ("client", "protocols"),
-    [("java-3.9.1", ["classic"]), ("java-4.4.0", ["classic", "consumer"])],
+    ("client", "protocols"), [("java-3.9.1", ["classic"]), ("java-4.4.0", ["classic", "consumer"])]
 )
 def test_java_gets_commit_failed_exception(
     kafka_broker: Broker,

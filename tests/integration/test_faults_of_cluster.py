@@ -106,9 +106,7 @@ def test_a_link_that_is_cut_one_way_lets_the_other_way_through(cluster: Cluster)
     cluster.wait_until_in_sync(WAIT_S)
 
 
-def test_a_paused_follower_keeps_acks_all_waiting_until_it_leaves_the_isr(
-    cluster: Cluster,
-) -> None:
+def test_a_paused_follower_keeps_acks_all_waiting_until_it_leaves_the_isr(cluster: Cluster) -> None:
     with cluster.pause(1) as pause:
         pause.wait(1, WAIT_S)
         sender = Sender(cluster)

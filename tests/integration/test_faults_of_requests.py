@@ -91,11 +91,7 @@ SENDING = (
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("row", SENDING, ids=lambda row: row.name)
 def test_a_producer(
-    kafka: Broker,
-    kafka_topic: str,
-    opened: Callable[[Client], Any],
-    row: Sending,
-    client: str,
+    kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], row: Sending, client: str
 ) -> None:
     rule = {"api": "Produce", "times": 1, "topic": kafka_topic, **row.rule}
     with kafka.faults.add(**rule) as fault:
@@ -207,11 +203,7 @@ IN_GROUP = (
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("row", IN_GROUP, ids=lambda row: "-".join(map(str, row.rule.values())))
 def test_a_member_finds_its_way_back(
-    kafka: Broker,
-    kafka_topic: str,
-    opened: Callable[[Client], Any],
-    row: InGroup,
-    client: str,
+    kafka: Broker, kafka_topic: str, opened: Callable[[Client], Any], row: InGroup, client: str
 ) -> None:
     member = opened(READERS[client](kafka.bootstrap, kafka_topic, "g"))
     assert settle(member.poll_until(lambda: member.assigned == [0])) == "done"

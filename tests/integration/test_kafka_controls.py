@@ -32,10 +32,7 @@ pytestmark = pytest.mark.java
 KAFKA = 0
 MINIBROKERS = (1, 2)
 ALL = {KAFKA, *MINIBROKERS}
-SETTINGS = {
-    "replica.fetch.wait.max.ms": "100",
-    "replica.fetch.backoff.ms": "100",
-}
+SETTINGS = {"replica.fetch.wait.max.ms": "100", "replica.fetch.backoff.ms": "100"}
 CHROOT = "kafka-controls"
 WAIT_S = 180
 

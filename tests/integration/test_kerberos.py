@@ -37,7 +37,7 @@ HOST = "localhost"
 SEEN = json.loads(RECORDED.read_text())
 DIFFERENCES = {
     # So that clients of Kafka 0.9 come in.
-    "a_ticket_without_a_handshake": "3.9.1",
+    "a_ticket_without_a_handshake": "3.9.1"
 }
 """Dialogue in which the two Kafkas differ → the one that minibroker follows."""
 SECONDS = 180

@@ -281,8 +281,7 @@ def test_the_eight_scopes_have_kafkas_order(brokers: dict[str, Broker]) -> None:
                 delays.append(produce_delay_ms(broker, client_id, BURST))
         finally:
             alter(
-                broker,
-                *((entity, "producer_byte_rate", None) for entity in scopes(new_id("gone"))),
+                broker, *((entity, "producer_byte_rate", None) for entity in scopes(new_id("gone")))
             )
         return delays
 
@@ -471,9 +470,7 @@ def test_additions_of_partitions_are_refused_alike(brokers: dict[str, Broker]) -
     assert third.told_ms + third.earliest_ms > second.told_ms + second.earliest_ms
 
 
-def test_without_a_limit_nobody_waits_and_connections_share_one(
-    brokers: dict[str, Broker],
-) -> None:
+def test_without_a_limit_nobody_waits_and_connections_share_one(brokers: dict[str, Broker]) -> None:
     def measure(broker: Broker) -> list[Delay]:
         client_id = new_id("shared")
         timeline = Timeline()

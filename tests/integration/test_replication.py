@@ -189,8 +189,7 @@ def test_a_leader_that_comes_back_drops_what_nobody_else_had(brokers: Brokers) -
     in sync, or none of them could lead afterwards.
     """
     brokers.start(
-        others={"zookeeper.session.timeout.ms": "20000"},
-        **{"replica.lag.time.max.ms": "60000"},
+        others={"zookeeper.session.timeout.ms": "20000"}, **{"replica.lag.time.max.ms": "60000"}
     )
     brokers.create("t")
     assert produce(brokers, "t", ["on all"]) == []

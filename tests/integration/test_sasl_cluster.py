@@ -132,8 +132,5 @@ def test_followers_go_on_when_their_sessions_end() -> None:
 
 def test_a_broker_without_a_login_for_the_others_does_not_start() -> None:
     settings = {**SETTINGS, "sasl.mechanism.inter.broker.protocol": "GSSAPI"}
-    with (
-        pytest.raises(ConfigError, match="protocol=GSSAPI"),
-        Cluster(2, config=settings),
-    ):
+    with pytest.raises(ConfigError, match="protocol=GSSAPI"), Cluster(2, config=settings):
         pass

@@ -28,7 +28,7 @@ HOST = "127.0.0.1"
 OURS = json.loads(RECORDED.read_text())
 DIFFERENCES: dict[str, str] = {
     # So that Debian's kcat comes in.
-    "scram_with_the_nonce_of_librdkafka_before_2_6_1": "3.9.1",
+    "scram_with_the_nonce_of_librdkafka_before_2_6_1": "3.9.1"
 }
 """Dialogue in which the two Kafkas differ → the one that minibroker follows."""
 NOT_BOUND: Any = {

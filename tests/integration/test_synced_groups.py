@@ -280,11 +280,7 @@ async def test_nobody_hears_of_a_transaction_before_it_is_durable(
     ids=["EndTxn", "AddOffsetsToTxn", "InitProducerId", "OffsetDelete", "LeaveGroup"],
 )
 async def test_an_answer_waits_for_its_own_record(
-    broker: InProcessBroker,
-    disk: HeldDisk,
-    change: Any,
-    version: int,
-    is_refused: bool,
+    broker: InProcessBroker, disk: HeldDisk, change: Any, version: int, is_refused: bool
 ) -> None:
     async with await broker.connect() as client:
         producer_id = await _begin_session(client)

@@ -138,9 +138,7 @@ def test_librdkafka_commits_and_aborts(kafka_broker: Broker) -> None:
 
 
 @pytest.mark.kafka(config=SETTINGS)
-async def test_aiokafka_reads_processes_and_writes(
-    kafka_broker: Broker,
-) -> None:
+async def test_aiokafka_reads_processes_and_writes(kafka_broker: Broker) -> None:
     """aiokafka uses only the oldest versions of these requests."""
     address = kafka_broker.bootstrap
     make_topics(address, "input", "output")
@@ -247,9 +245,7 @@ def test_two_brokers_share_the_transactions(
 
 
 @pytest.mark.java
-def test_hanging_transactions_are_found_and_aborted(
-    new_broker: Callable[..., Minibroker],
-) -> None:
+def test_hanging_transactions_are_found_and_aborted(new_broker: Callable[..., Minibroker]) -> None:
     """An old client left records of a transaction that the coordinator does not know."""
     broker = new_broker(settings={**SETTINGS, "transaction.partition.verification.enable": "false"})
     make_topics(broker.address, "t")

@@ -168,9 +168,7 @@ async def wait_registered(tree: ZooKeeperTree, path: str, owner: int) -> None:
     cancel()
 
 
-async def test_expired_session_is_renewed_with_everything_it_held(
-    zookeeper: ZooKeeper,
-) -> None:
+async def test_expired_session_is_renewed_with_everything_it_held(zookeeper: ZooKeeper) -> None:
     """The session is ended from outside: broker id, controller and watches come back."""
     cluster = OneCluster(zookeeper.connect)
     await cluster.cluster.start()
@@ -239,8 +237,7 @@ async def test_taken_broker_id_is_one_sentence(zookeeper: ZooKeeper) -> None:
     settings = second.cluster._settings
     second.cluster._settings = settings._replace(registration_timeout_s=0.5)
     with pytest.raises(
-        CoordinationError,
-        match=r"broker id 0 is registered by another process \(127.0.0.1:9092\)",
+        CoordinationError, match=r"broker id 0 is registered by another process \(127.0.0.1:9092\)"
     ):
         await second.cluster.start()
     assert first.cluster.is_controller

@@ -68,8 +68,7 @@ class Groups(RuleBasedStateMachine):
     # Rules. Most of what happens is good, or no group would ever live.
 
     @initialize(
-        names=st.lists(st.sampled_from(NAMES), min_size=1, max_size=4),
-        static=st.integers(0, 2),
+        names=st.lists(st.sampled_from(NAMES), min_size=1, max_size=4), static=st.integers(0, 2)
     )
     def begin(self, names: list[str], static: int) -> None:
         for number, name in enumerate(names):

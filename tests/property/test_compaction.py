@@ -161,9 +161,7 @@ class Run:
 
 @settings(max_examples=120)
 @given(steps=STEPS)
-def test_a_reader_finds_the_last_value_of_every_key(
-    steps: list[Put | Round | Reopen],
-) -> None:
+def test_a_reader_finds_the_last_value_of_every_key(steps: list[Put | Round | Reopen]) -> None:
     with tempfile.TemporaryDirectory() as path:
         run = Run(str(Path(path, "data")))
         for step in steps:

@@ -25,7 +25,7 @@ VALUES_EACH = 3
 
 # Versions that only an early-access build of 3.9 had; 4.x gave the same number to another layout.
 KNOWN_DIFFERENCES = {
-    "ReadShareGroupStateSummaryResponse v0": "Kafka 3.9's unreleased draft had no leader_epoch yet",
+    "ReadShareGroupStateSummaryResponse v0": "Kafka 3.9's unreleased draft had no leader_epoch yet"
 }
 
 # Messages that no kio has; Kafka's own classes check them below.

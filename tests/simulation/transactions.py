@@ -104,9 +104,7 @@ class Transactions:
         )
 
     def check_at_end(
-        self,
-        committed: dict[TopicPartition, dict[bytes, int]],
-        starts: dict[TopicPartition, int],
+        self, committed: dict[TopicPartition, dict[bytes, int]], starts: dict[TopicPartition, int]
     ) -> None:
         """Check that each transaction is there wholly, once, or not at all. Raises AssertionError.
 

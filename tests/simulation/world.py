@@ -29,12 +29,7 @@ from tests.simulation.faults import Faults
 from tests.simulation.host import Host
 from tests.simulation.loop import SimulatedClock, SimulatedLoop, SimulatedWorker
 from tests.simulation.network import Network, SimulatedListener
-from tests.simulation.plan import (
-    SETTINGS,
-    TOPIC,
-    UNCLEAN_TOPIC,
-    plan_of,
-)
+from tests.simulation.plan import SETTINGS, TOPIC, UNCLEAN_TOPIC, plan_of
 from tests.simulation.rules import Rules
 from tests.simulation.tree import SimulatedTree
 from tests.support.faulty_files import PowerCut

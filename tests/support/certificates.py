@@ -52,10 +52,7 @@ def _authority(number: int) -> trustme.CA:
 @cache
 def _issued(name: str, number: int, *identities: str) -> trustme.LeafCert:
     return _authority(number).issue_cert(
-        *identities,
-        common_name=name,
-        organization_name="Acme",
-        organization_unit_name="Users",
+        *identities, common_name=name, organization_name="Acme", organization_unit_name="Users"
     )
 
 

@@ -21,9 +21,7 @@ class HeldDisk:
         """The error that every fsync ends with, None for success."""
 
     def run_then(
-        self,
-        task: Callable[[], None],
-        done: Callable[[MinibrokerError | OSError | None], None],
+        self, task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
     ) -> None:
         def run() -> None:
             if self.error is None:

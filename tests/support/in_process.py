@@ -143,10 +143,7 @@ class RawClient:
     """One connection: requests at any version, answers as our generated messages."""
 
     def __init__(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        client_id: str | None,
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str | None
     ) -> None:
         self.reader = reader
         self.writer = writer

@@ -29,10 +29,7 @@ class LogTool:
         command = java_command(
             KAFKA_39,
             "LogTool",
-            options=(
-                log_option("tools"),
-                "-Dfile.encoding=UTF-8",
-            ),
+            options=(log_option("tools"), "-Dfile.encoding=UTF-8"),
             classes=compiled("LogTool", KAFKA_39),
         )
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

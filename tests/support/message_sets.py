@@ -76,12 +76,7 @@ def wrapper(
     """Return `inner` compressed in one message."""
     packed = pack(codec, inner)
     return message(
-        packed,
-        None,
-        magic=magic,
-        offset=offset,
-        timestamp=timestamp,
-        attributes=attributes | codec,
+        packed, None, magic=magic, offset=offset, timestamp=timestamp, attributes=attributes | codec
     )
 
 

@@ -82,24 +82,12 @@ add(
             do("scram"),
         ),
         "a_plain_token_for_scram": (SCRAM_256, PLAIN, ENDED),
-        "a_raw_plain_token_for_scram": (
-            do("handshake", "SCRAM-SHA-512", version=0),
-            RAW,
-        ),
+        "a_raw_plain_token_for_scram": (do("handshake", "SCRAM-SHA-512", version=0), RAW),
     },
 )
 
 
-add(
-    SASL,
-    {
-        "a_scram_message_for_plain": (
-            HELLO,
-            prove(b"n,,n=alice,r=clientnonce"),
-            ENDED,
-        ),
-    },
-)
+add(SASL, {"a_scram_message_for_plain": (HELLO, prove(b"n,,n=alice,r=clientnonce"), ENDED)})
 
 
 # Both versions of the handshake.
@@ -109,11 +97,7 @@ add(
     SASL,
     {
         "handshake_0_then_handshake_1": (HELLO_V0, NOTED_HELLO, ENDED),
-        "handshake_0_twice": (
-            HELLO_V0,
-            do("ask", "sasl_handshake", 0, mechanism="PLAIN"),
-            ENDED,
-        ),
+        "handshake_0_twice": (HELLO_V0, do("ask", "sasl_handshake", 0, mechanism="PLAIN"), ENDED),
         "handshake_1_then_handshake_0": (
             HELLO,
             do("ask", "sasl_handshake", 0, mechanism="PLAIN"),
@@ -125,12 +109,7 @@ add(
             do("send", b"n,,n=alice,r=clientnonce"),
         ),
         "a_raw_token_after_the_login": (HELLO, PLAIN, RAW),
-        "a_request_after_raw_tokens": (
-            HELLO_V0,
-            RAW,
-            NOTED_HELLO,
-            SERVED,
-        ),
+        "a_request_after_raw_tokens": (HELLO_V0, RAW, NOTED_HELLO, SERVED),
     },
 )
 

@@ -202,11 +202,7 @@ class KafkaPeer:
 
 
 def kafka_command(
-    jars: Path,
-    directory: Path,
-    *,
-    options: Sequence[str],
-    jvm: Sequence[str] = java.JVM_OPTIONS,
+    jars: Path, directory: Path, *, options: Sequence[str], jvm: Sequence[str] = java.JVM_OPTIONS
 ) -> list[str]:
     """Return the command line of the Kafka whose settings `KafkaPeer.prepare` wrote there."""
     config = str(directory / SETTINGS_FILE)

@@ -42,8 +42,6 @@ SETTINGS: Final = {
 """Settings of every broker, without its listeners and the name of its authorizer."""
 RECORDS: Final = bytes(build_batch([Record(0, 1_700_000_000_000, b"key", b"value", ())]))
 
-TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
-TRANSACTION = ResourceType.TRANSACTIONAL_ID
 Permission = tuple[Operation, ResourceType, str]
 """Operation, type and name of a resource; `@` in the name stands for the step."""
 
@@ -180,14 +178,25 @@ def case(
     name: str,
     version: int,
     fields: dict[str, Any] | Callable[[World, str], dict[str, Any]],
-    *permissions: Permission,
+    *permissions: str,
     only: str | None = None,
     leaves_out_all: bool = False,
 ) -> None:
-    """Add a case. `name`: the API, and after a blank what is special."""
+    """Add a case.
+
+    `name`: the API, and after a blank what is special.
+    `permissions`: as in `READ TOPIC t, ALTER CLUSTER`.
+    """
     make = fields if callable(fields) else lambda _world, step: _filled(fields, step)
     api = name.partition(" ")[0]
-    CASES[f"{name} v{version}"] = Case(api, version, make, permissions, only, leaves_out_all)
+    needed = tuple(map(permission_of, ", ".join(permissions).split(", ") if permissions else ()))
+    CASES[f"{name} v{version}"] = Case(api, version, make, needed, only, leaves_out_all)
+
+
+def permission_of(text: str) -> Permission:
+    """Return the permission of a text: operation, type and name, which a cluster has not."""
+    operation, kind, *name = text.split()
+    return Operation[operation], ResourceType[kind], name[0] if name else CLUSTER_NAME
 
 
 def _filled(value: Any, step: str) -> Any:
@@ -293,8 +302,7 @@ case(
     "produce",
     9,
     {"transactional_id": None, "acks": 1, "timeout_ms": 30_000, "topic_data": _DATA},
-    (Operation.WRITE, TOPIC, "t"),
-    (Operation.WRITE, TOPIC, "nowhere"),
+    "WRITE TOPIC t, WRITE TOPIC nowhere",
 )
 _TRANSACTIONAL = bytes(
     build_batch(
@@ -314,8 +322,7 @@ case(
         "timeout_ms": 30_000,
         "topic_data": [{"name": "t", "partition_data": [{"index": 0, "records": _TRANSACTIONAL}]}],
     },
-    (Operation.WRITE, TOPIC, "t"),
-    (Operation.WRITE, TRANSACTION, "x"),
+    "WRITE TOPIC t, WRITE TRANSACTIONAL_ID x",
 )
 
 
@@ -333,15 +340,8 @@ def fetch_of(replica_id: int) -> dict[str, Any]:
     }
 
 
-case(
-    "fetch",
-    11,
-    fetch_of(-1),
-    (Operation.READ, TOPIC, "t"),
-    (Operation.READ, TOPIC, "nowhere"),
-    (Operation.DESCRIBE, TOPIC, "t"),
-)
-case("fetch as-a-broker", 11, fetch_of(7), (Operation.READ, TOPIC, "t"), leaves_out_all=True)
+case("fetch", 11, fetch_of(-1), "READ TOPIC t, READ TOPIC nowhere, DESCRIBE TOPIC t")
+case("fetch as-a-broker", 11, fetch_of(7), "READ TOPIC t", leaves_out_all=True)
 case(
     "list_offsets",
     5,
@@ -355,8 +355,7 @@ case(
             for name in ("nowhere", "t")
         ],
     },
-    (Operation.DESCRIBE, TOPIC, "t"),
-    (Operation.DESCRIBE, TOPIC, "nowhere"),
+    "DESCRIBE TOPIC t, DESCRIBE TOPIC nowhere",
 )
 case(
     "delete_records",
@@ -368,8 +367,7 @@ case(
             for name in ("t", "nowhere")
         ],
     },
-    (Operation.DELETE, TOPIC, "t"),
-    (Operation.DELETE, TOPIC, "nowhere"),
+    "DELETE TOPIC t, DELETE TOPIC nowhere",
 )
 case(
     "offset_for_leader_epoch",
@@ -384,15 +382,13 @@ case(
             for name in ("t", "nowhere")
         ],
     },
-    (Operation.DESCRIBE, TOPIC, "t"),
-    (Operation.CLUSTER_ACTION, CLUSTER, CLUSTER_NAME),
+    "DESCRIBE TOPIC t, CLUSTER_ACTION CLUSTER",
 )
 case(
     "describe_producers",
     0,
     {"topics": [{"name": name, "partition_indexes": [0]} for name in ("t", "nowhere", "!")]},
-    (Operation.READ, TOPIC, "t"),
-    (Operation.READ, TOPIC, "nowhere"),
+    "READ TOPIC t, READ TOPIC nowhere",
 )
 
 # Metadata
@@ -408,18 +404,14 @@ for _version in (9, 12):
             "include_topic_authorized_operations": True,
             "include_cluster_authorized_operations": _version == 9,
         },
-        (Operation.DESCRIBE, TOPIC, "t"),
-        (Operation.DESCRIBE, TOPIC, "nowhere"),
-        (Operation.DESCRIBE, CLUSTER, CLUSTER_NAME),
+        "DESCRIBE TOPIC t, DESCRIBE TOPIC nowhere, DESCRIBE CLUSTER",
     )
-case("metadata all", 9, {"topics": None}, (Operation.WRITE, TOPIC, "t"))
+case("metadata all", 9, {"topics": None}, "WRITE TOPIC t")
 case(
     "metadata with-creation",
     9,
     {"topics": [{"name": "@"}], "allow_auto_topic_creation": True},
-    (Operation.DESCRIBE, TOPIC, "@"),
-    (Operation.CREATE, TOPIC, "@"),
-    (Operation.CREATE, CLUSTER, CLUSTER_NAME),
+    "DESCRIBE TOPIC @, CREATE TOPIC @, CREATE CLUSTER",
     leaves_out_all=True,
 )
 case(
@@ -432,21 +424,19 @@ case(
         ],
         "include_topic_authorized_operations": True,
     },
-    (Operation.DESCRIBE, TOPIC, "t"),
+    "DESCRIBE TOPIC t",
 )
 case(
     "describe_cluster",
     1,
     {"include_cluster_authorized_operations": True},
-    (Operation.DESCRIBE, CLUSTER, CLUSTER_NAME),
-    (Operation.CREATE, CLUSTER, CLUSTER_NAME),
+    "DESCRIBE CLUSTER, CREATE CLUSTER",
 )
 case(
     "describe_topic_partitions",
     0,
     {"topics": _NAMES, "response_partition_limit": 10},
-    (Operation.DESCRIBE, TOPIC, "t"),
-    (Operation.DESCRIBE, TOPIC, "nowhere"),
+    "DESCRIBE TOPIC t, DESCRIBE TOPIC nowhere",
     only=LATEST,
 )
 
@@ -459,7 +449,7 @@ _OFFSETS = [
     }
     for name in ("t", "nowhere")
 ]
-_READ_GROUP = (Operation.READ, GROUP, "g")
+_READ_GROUP = "READ GROUP g"
 case(
     "offset_commit",
     8,
@@ -471,36 +461,16 @@ case(
         "topics": _OFFSETS,
     },
     _READ_GROUP,
-    (Operation.READ, TOPIC, "t"),
-    (Operation.READ, TOPIC, "nowhere"),
+    "READ TOPIC t, READ TOPIC nowhere",
 )
 _FETCHED = [{"name": name, "partition_indexes": [0]} for name in ("t", "nowhere")]
-case(
-    "offset_fetch",
-    7,
-    {"group_id": "g", "topics": _FETCHED},
-    (Operation.DESCRIBE, GROUP, "g"),
-    (Operation.DESCRIBE, TOPIC, "t"),
-)
-case(
-    "offset_fetch all",
-    7,
-    {"group_id": "g", "topics": None},
-    (Operation.DESCRIBE, GROUP, "g"),
-    (Operation.DESCRIBE, TOPIC, "t"),
-)
+case("offset_fetch", 7, {"group_id": "g", "topics": _FETCHED}, "DESCRIBE GROUP g, DESCRIBE TOPIC t")
+case("offset_fetch all", 7, {"group_id": "g", "topics": None}, "DESCRIBE GROUP g, DESCRIBE TOPIC t")
 case(
     "offset_fetch groups",
     8,
-    {
-        "groups": [
-            {"group_id": "g", "topics": _FETCHED},
-            {"group_id": "other", "topics": None},
-        ]
-    },
-    (Operation.DESCRIBE, GROUP, "g"),
-    (Operation.DESCRIBE, GROUP, "other"),
-    (Operation.READ, TOPIC, "t"),
+    {"groups": [{"group_id": "g", "topics": _FETCHED}, {"group_id": "other", "topics": None}]},
+    "DESCRIBE GROUP g, DESCRIBE GROUP other, READ TOPIC t",
 )
 case(
     "offset_delete",
@@ -511,22 +481,21 @@ case(
             {"name": name, "partitions": [{"partition_index": 9}]} for name in ("t", "nowhere")
         ],
     },
-    (Operation.DELETE, GROUP, "g"),
-    (Operation.READ, TOPIC, "t"),
+    "DELETE GROUP g, READ TOPIC t",
 )
 case(
     "find_coordinator groups",
     4,
     {"key_type": 0, "coordinator_keys": ["g", "other"]},
-    (Operation.DESCRIBE, GROUP, "g"),
+    "DESCRIBE GROUP g",
 )
 case(
     "find_coordinator transactions",
     4,
     {"key_type": 1, "coordinator_keys": ["x", "other"]},
-    (Operation.DESCRIBE, TRANSACTION, "x"),
+    "DESCRIBE TRANSACTIONAL_ID x",
 )
-case("find_coordinator", 3, {"key_type": 0, "key": "g"}, (Operation.READ, GROUP, "g"))
+case("find_coordinator", 3, {"key_type": 0, "key": "g"}, "READ GROUP g")
 case(
     "join_group",
     5,
@@ -559,22 +528,10 @@ case(
     "describe_groups",
     5,
     {"groups": ["g", "other"], "include_authorized_operations": True},
-    (Operation.DESCRIBE, GROUP, "g"),
-    (Operation.READ, GROUP, "other"),
+    "DESCRIBE GROUP g, READ GROUP other",
 )
-case(
-    "list_groups",
-    4,
-    {"states_filter": []},
-    (Operation.DESCRIBE, GROUP, "g"),
-    (Operation.DESCRIBE, CLUSTER, CLUSTER_NAME),
-)
-case(
-    "delete_groups",
-    2,
-    {"groups_names": ["no-group", "other"]},
-    (Operation.DELETE, GROUP, "no-group"),
-)
+case("list_groups", 4, {"states_filter": []}, "DESCRIBE GROUP g, DESCRIBE CLUSTER")
+case("delete_groups", 2, {"groups_names": ["no-group", "other"]}, "DELETE GROUP no-group")
 case(
     "consumer_group_heartbeat",
     0,
@@ -586,8 +543,7 @@ case(
         "subscribed_topic_names": ["t"],
         "topic_partitions": [],
     },
-    (Operation.READ, GROUP, "@"),
-    (Operation.DESCRIBE, TOPIC, "t"),
+    "READ GROUP @, DESCRIBE TOPIC t",
     only=LATEST,
     leaves_out_all=True,
 )
@@ -595,20 +551,18 @@ case(
     "consumer_group_describe",
     0,
     {"group_ids": ["g", "other"], "include_authorized_operations": True},
-    (Operation.DESCRIBE, GROUP, "g"),
+    "DESCRIBE GROUP g",
     only=LATEST,
 )
 
 # Transactions
 
-_WRITE_ID = (Operation.WRITE, TRANSACTION, "x")
+_WRITE_ID = "WRITE TRANSACTIONAL_ID x"
 case(
     "init_producer_id idempotent",
     4,
     {"transactional_id": None, "transaction_timeout_ms": 1000},
-    (Operation.IDEMPOTENT_WRITE, CLUSTER, CLUSTER_NAME),
-    (Operation.WRITE, TOPIC, "some"),
-    (Operation.READ, TOPIC, "t"),
+    "IDEMPOTENT_WRITE CLUSTER, WRITE TOPIC some, READ TOPIC t",
 )
 case("init_producer_id", 4, {"transactional_id": "", "transaction_timeout_ms": 1000}, _WRITE_ID)
 _IDENTITY = {"producer_id": 9_999, "producer_epoch": 0}
@@ -624,9 +578,7 @@ case(
         ],
     },
     _WRITE_ID,
-    (Operation.WRITE, TOPIC, "t"),
-    (Operation.WRITE, TOPIC, "nowhere"),
-    (Operation.WRITE, TOPIC, "__consumer_offsets"),
+    "WRITE TOPIC t, WRITE TOPIC nowhere, WRITE TOPIC __consumer_offsets",
 )
 case(
     "add_partitions_to_txn of-brokers",
@@ -641,8 +593,7 @@ case(
             }
         ]
     },
-    (Operation.WRITE, TRANSACTION, "x"),
-    (Operation.CLUSTER_ACTION, CLUSTER, CLUSTER_NAME),
+    "WRITE TRANSACTIONAL_ID x, CLUSTER_ACTION CLUSTER",
 )
 case(
     "add_offsets_to_txn",
@@ -665,7 +616,7 @@ case(
     },
     _WRITE_ID,
     _READ_GROUP,
-    (Operation.READ, TOPIC, "t"),
+    "READ TOPIC t",
 )
 _MARKER = {
     **_IDENTITY,
@@ -673,20 +624,11 @@ _MARKER = {
     "coordinator_epoch": 0,
     "topics": [{"name": "nowhere", "partition_indexes": [0]}],
 }
+case("write_txn_markers", 1, {"markers": [_MARKER]}, "ALTER CLUSTER, CLUSTER_ACTION CLUSTER")
 case(
-    "write_txn_markers",
-    1,
-    {"markers": [_MARKER]},
-    (Operation.ALTER, CLUSTER, CLUSTER_NAME),
-    (Operation.CLUSTER_ACTION, CLUSTER, CLUSTER_NAME),
+    "describe_transactions", 0, {"transactional_ids": ["x", "other"]}, "DESCRIBE TRANSACTIONAL_ID x"
 )
-case(
-    "describe_transactions",
-    0,
-    {"transactional_ids": ["x", "other"]},
-    (Operation.DESCRIBE, TRANSACTION, "x"),
-)
-case("list_transactions", 0, {}, (Operation.DESCRIBE, TRANSACTION, "x"))
+case("list_transactions", 0, {}, "DESCRIBE TRANSACTIONAL_ID x")
 
 # Topics
 
@@ -698,9 +640,7 @@ case(
         "timeout_ms": 30_000,
         "validate_only": True,
     },
-    (Operation.CREATE, TOPIC, "@"),
-    (Operation.CREATE, CLUSTER, CLUSTER_NAME),
-    (Operation.DESCRIBE_CONFIGS, TOPIC, "@"),
+    "CREATE TOPIC @, CREATE CLUSTER, DESCRIBE_CONFIGS TOPIC @",
 )
 case(
     "create_topics forbidden-name",
@@ -710,7 +650,7 @@ case(
         "timeout_ms": 30_000,
         "validate_only": True,
     },
-    (Operation.CREATE, TOPIC, "t"),
+    "CREATE TOPIC t",
 )
 case(
     "create_partitions",
@@ -720,8 +660,7 @@ case(
         "timeout_ms": 30_000,
         "validate_only": True,
     },
-    (Operation.ALTER, TOPIC, "t"),
-    (Operation.ALTER, TOPIC, "nowhere"),
+    "ALTER TOPIC t, ALTER TOPIC nowhere",
 )
 
 
@@ -743,27 +682,14 @@ case(
     "delete_topics",
     5,
     _to_delete,
-    (Operation.DESCRIBE, TOPIC, "@"),
-    (Operation.DESCRIBE, TOPIC, "nowhere"),
-    (Operation.DELETE, TOPIC, "@"),
-    (Operation.DELETE, CLUSTER, CLUSTER_NAME),
+    "DESCRIBE TOPIC @, DESCRIBE TOPIC nowhere, DELETE TOPIC @, DELETE CLUSTER",
 )
-case(
-    "delete_topics by-id",
-    6,
-    _to_delete_by_id,
-    (Operation.DESCRIBE, TOPIC, "@"),
-    (Operation.DELETE, TOPIC, "@"),
-)
+case("delete_topics by-id", 6, _to_delete_by_id, "DESCRIBE TOPIC @, DELETE TOPIC @")
 
 # Configurations
 
 _RESOURCES = ((2, "t"), (2, "nowhere"), (4, ""))
-_CONFIGS = (
-    (Operation.DESCRIBE_CONFIGS, TOPIC, "t"),
-    (Operation.ALTER_CONFIGS, TOPIC, "nowhere"),
-    (Operation.DESCRIBE_CONFIGS, CLUSTER, CLUSTER_NAME),
-)
+_CONFIGS = ("DESCRIBE_CONFIGS TOPIC t, ALTER_CONFIGS TOPIC nowhere, DESCRIBE_CONFIGS CLUSTER",)
 case(
     "describe_configs",
     4,
@@ -779,11 +705,7 @@ case(
     },
     *_CONFIGS,
 )
-_ALTER_CONFIGS = (
-    (Operation.ALTER_CONFIGS, TOPIC, "t"),
-    (Operation.ALTER_CONFIGS, TOPIC, "nowhere"),
-    (Operation.ALTER_CONFIGS, CLUSTER, CLUSTER_NAME),
-)
+_ALTER_CONFIGS = ("ALTER_CONFIGS TOPIC t, ALTER_CONFIGS TOPIC nowhere, ALTER_CONFIGS CLUSTER",)
 for _api, _version, _extra in (
     ("alter_configs", 2, {}),
     ("incremental_alter_configs", 1, {"config_operation": 0}),
@@ -808,19 +730,8 @@ for _api, _version, _extra in (
         },
         *_ALTER_CONFIGS,
     )
-case(
-    "list_config_resources",
-    0,
-    {},
-    (Operation.DESCRIBE_CONFIGS, CLUSTER, CLUSTER_NAME),
-    only=LATEST,
-)
-case(
-    "describe_client_quotas",
-    1,
-    {"components": [], "strict": False},
-    (Operation.DESCRIBE_CONFIGS, CLUSTER, CLUSTER_NAME),
-)
+case("list_config_resources", 0, {}, "DESCRIBE_CONFIGS CLUSTER", only=LATEST)
+case("describe_client_quotas", 1, {"components": [], "strict": False}, "DESCRIBE_CONFIGS CLUSTER")
 case(
     "alter_client_quotas",
     1,
@@ -833,25 +744,20 @@ case(
         ],
         "validate_only": True,
     },
-    (Operation.ALTER_CONFIGS, CLUSTER, CLUSTER_NAME),
+    "ALTER_CONFIGS CLUSTER",
 )
-case(
-    "describe_user_scram_credentials",
-    0,
-    {"users": [{"name": "nobody"}]},
-    (Operation.DESCRIBE, CLUSTER, CLUSTER_NAME),
-)
+case("describe_user_scram_credentials", 0, {"users": [{"name": "nobody"}]}, "DESCRIBE CLUSTER")
 case(
     "alter_user_scram_credentials",
     0,
     {"deletions": [{"name": "nobody", "mechanism": 1}], "upsertions": []},
-    (Operation.ALTER, CLUSTER, CLUSTER_NAME),
+    "ALTER CLUSTER",
 )
 
 # The cluster
 
-_ALTER = (Operation.ALTER, CLUSTER, CLUSTER_NAME)
-_DESCRIBE = (Operation.DESCRIBE, CLUSTER, CLUSTER_NAME)
+_ALTER = "ALTER CLUSTER"
+_DESCRIBE = "DESCRIBE CLUSTER"
 case(
     "describe_acls",
     2,

@@ -16,12 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import confluent_kafka
-from aiokafka import (
-    AIOKafkaConsumer,
-    AIOKafkaProducer,
-    ConsumerRebalanceListener,
-    TopicPartition,
-)
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 from aiokafka.errors import KafkaError as AioKafkaError
 
 from minibroker.kafka.error_codes import ErrorCode

@@ -118,11 +118,7 @@ def first(answer: Any) -> Any:
 def told(answer: Any) -> dict[int, tuple[int, int, int]]:
     """Return by partition: error, high watermark, bytes of records."""
     return {
-        found.partition_index: (
-            found.error_code,
-            found.high_watermark,
-            len(found.records or b""),
-        )
+        found.partition_index: (found.error_code, found.high_watermark, len(found.records or b""))
         for topic in answer.responses
         for found in topic.partitions
     }

@@ -290,12 +290,7 @@ add(
         "authenticate_comes_first": (PLAIN,),
         "a_large_frame_comes_first": (do("send_size", 2001),),
         "a_negative_size_comes_first": (do("send_size", -1),),
-        "versions_then_handshake": (
-            named("a"),
-            NOTED_HELLO,
-            PLAIN,
-            SERVED,
-        ),
+        "versions_then_handshake": (named("a"), NOTED_HELLO, PLAIN, SERVED),
         "versions_twice": (VERSIONS, VERSIONS),
         "an_unknown_version_of_api_versions": (
             do("send_header", "api_versions", 99, shown=12),
@@ -303,12 +298,7 @@ add(
             HELLO,
             PLAIN,
         ),
-        "a_wrong_name_of_the_client_software": (
-            named("-"),
-            VERSIONS,
-            HELLO,
-            PLAIN,
-        ),
+        "a_wrong_name_of_the_client_software": (named("-"), VERSIONS, HELLO, PLAIN),
     },
 )
 
@@ -348,46 +338,23 @@ add(
     {
         "plain_in_version_0": (HELLO, PLAIN_V0, SERVED),
         "plain_in_version_2": (HELLO, do("plain", version=2), SERVED),
-        "plain_with_raw_tokens": (
-            HELLO_V0,
-            RAW,
-            SERVED,
-        ),
-        "a_wrong_password_with_raw_tokens": (
-            HELLO_V0,
-            do("send", plain_token("alice", "no")),
-        ),
+        "plain_with_raw_tokens": (HELLO_V0, RAW, SERVED),
+        "a_wrong_password_with_raw_tokens": (HELLO_V0, do("send", plain_token("alice", "no"))),
         "a_wrong_password": (HELLO, do("plain", ("alice", "no")), ENDED),
         "a_wrong_password_in_version_0": (HELLO, do("plain", ("alice", "no"), version=0), ENDED),
         "an_unknown_user": (HELLO, do("plain", ("nobody", "alice-secret")), ENDED),
         "no_user": (HELLO, do("plain", ("", "alice-secret")), ENDED),
         "no_password": (HELLO, do("plain", ("alice", "")), ENDED),
-        "two_tokens": (
-            HELLO,
-            prove(b"alice\0alice-secret"),
-            ENDED,
-        ),
-        "five_tokens": (
-            HELLO,
-            prove(b"\0alice\0alice-secret\0x\0y"),
-            ENDED,
-        ),
+        "two_tokens": (HELLO, prove(b"alice\0alice-secret"), ENDED),
+        "five_tokens": (HELLO, prove(b"\0alice\0alice-secret\0x\0y"), ENDED),
         "no_token": (HELLO, prove(b""), ENDED),
         "the_own_authorization_id": (
             HELLO,
             prove(plain_token(*ALICE, authorization="alice")),
             SERVED,
         ),
-        "another_authorization_id": (
-            HELLO,
-            prove(plain_token(*ALICE, authorization="bob")),
-            ENDED,
-        ),
-        "bytes_that_are_no_text": (
-            HELLO,
-            prove(b"\0\xff\xfe\0\xff"),
-            ENDED,
-        ),
+        "another_authorization_id": (HELLO, prove(plain_token(*ALICE, authorization="bob")), ENDED),
+        "bytes_that_are_no_text": (HELLO, prove(b"\0\xff\xfe\0\xff"), ENDED),
     },
 )
 
@@ -419,11 +386,7 @@ add(
             do("scram", "SCRAM-SHA-512", user=("nobody", "no")),
             ENDED,
         ),
-        "scram_with_a_malformed_first_message": (
-            SCRAM_256,
-            scram(first=lambda _: "hello"),
-            ENDED,
-        ),
+        "scram_with_a_malformed_first_message": (SCRAM_256, scram(first=lambda _: "hello"), ENDED),
         "scram_with_channel_binding": (
             SCRAM_256,
             scram(first=lambda text: text.replace("n,,", "p=tls-unique,,")),
@@ -439,22 +402,14 @@ add(
             scram(first=lambda text: text + ",tokenauth=true"),
             ENDED,
         ),
-        "scram_with_another_nonce": (
-            SCRAM_256,
-            scram(last=lambda text: text + "x"),
-            ENDED,
-        ),
+        "scram_with_another_nonce": (SCRAM_256, scram(last=lambda text: text + "x"), ENDED),
         # It writes the client's nonce twice.
         "scram_with_the_nonce_of_librdkafka_before_2_6_1": (
             SCRAM_256,
             scram(last=lambda text: text.replace("r=", "r=clientnonce")),
             SERVED,
         ),
-        "scram_with_a_malformed_last_message": (
-            SCRAM_256,
-            scram(signed=lambda _: "hello"),
-            ENDED,
-        ),
+        "scram_with_a_malformed_last_message": (SCRAM_256, scram(signed=lambda _: "hello"), ENDED),
         "scram_without_a_proof": (
             SCRAM_256,
             scram(signed=lambda text: text.partition(",p=")[0] + ",p="),
@@ -501,13 +456,7 @@ add(
             do("scram", user=("alice", "no")),
             ENDED,
         ),
-        "metadata_while_a_session_is_renewed": (
-            HELLO,
-            PLAIN,
-            HELLO,
-            METADATA,
-            ENDED,
-        ),
+        "metadata_while_a_session_is_renewed": (HELLO, PLAIN, HELLO, METADATA, ENDED),
         "authenticate_without_a_handshake": (HELLO, PLAIN, PLAIN, SERVED),
     },
 )

@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
     from tests.support.peers import ZooKeeper
 
-SETTINGS = {
-    "num.partitions": "1",
-    "log.segment.bytes": "20000",
-    "log.index.interval.bytes": "500",
-}
+SETTINGS = {"num.partitions": "1", "log.segment.bytes": "20000", "log.index.interval.bytes": "500"}
 
 WAIT_S = 60
 COMPLAINT = re.compile(

@@ -259,7 +259,7 @@ _CHANGES: list[Known] = [
             kafka_44=17,
         )
         for api in ("alter_configs", "incremental_alter_configs")
-    ),
+    )
 ]
 
 LINES: list[Known] = [*_TOPICS, *_BROKERS, *_CHANGES]

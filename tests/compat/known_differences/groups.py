@@ -34,12 +34,7 @@ _DESCRIBED: list[Known] = [
         until=5,
     ),
     Difference(
-        "list_groups_all",
-        ("with spaces.groups.length",),
-        _SPACES,
-        ours=1,
-        kafka_39=0,
-        since=4,
+        "list_groups_all", ("with spaces.groups.length",), _SPACES, ours=1, kafka_39=0, since=4
     ),
     Lacking(
         "list_groups_all",
@@ -147,7 +142,7 @@ _VOTES: list[Known] = [
         ours=3,
         kafka_44=4,
         since=1,
-    ),
+    )
 ]
 
 LINES: list[Known] = [*_VOTES, *_DESCRIBED, *_OFFSETS]

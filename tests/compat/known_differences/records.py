@@ -164,11 +164,7 @@ _DELETED: list[Known] = [
         kafka_39=-1,
         kafka_44=-1,
     )
-    for field, ours in (
-        ("offset", 3),
-        ("timestamp", TIMESTAMP + 110),
-        ("leader_epoch", 0),
-    )
+    for field, ours in (("offset", 3), ("timestamp", TIMESTAMP + 110), ("leader_epoch", 0))
 ]
 
 LINES: list[Known] = [*_PRODUCED, *_FETCHED, *_LISTED, *_DELETED]

@@ -70,11 +70,7 @@ _DELETED: list[Known] = [
 _CREATED: list[Known] = [
     Difference("create_topics_duplicates", ("outcomes.length",), _TWICE, ours=2, kafka_39=3),
     Lacking(
-        "create_topics_duplicates",
-        ("outcomes[2]",),
-        _TWICE,
-        lacked_by=KAFKA_44,
-        followed=KAFKA_44,
+        "create_topics_duplicates", ("outcomes[2]",), _TWICE, lacked_by=KAFKA_44, followed=KAFKA_44
     ),
     Difference(
         "create_topics_bad_assignments",

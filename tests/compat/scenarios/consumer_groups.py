@@ -246,11 +246,7 @@ def consumer_group_heartbeat_expiring(talk: Dialogue) -> None:
     topic = talk.make_topic("topic", partitions=2)
     group_id = consumer_group_of(talk)
     slow = Consumer(
-        talk,
-        group_id,
-        "slow",
-        subscribed_topic_names=[topic],
-        rebalance_timeout_ms=EXPIRING_MS,
+        talk, group_id, "slow", subscribed_topic_names=[topic], rebalance_timeout_ms=EXPIRING_MS
     )
     other = Consumer(talk, group_id, "other", subscribed_topic_names=[topic])
     slow.join("slow")

@@ -187,10 +187,7 @@ def join_group_expired(talk: Dialogue) -> None:
 def _is_forgotten(talk: Dialogue, member: Member) -> bool:
     """Return whether LeaveGroup says that the member is unknown; an unused id may leave."""
     answer = talk.quietly(
-        "leave_group",
-        3,
-        group_id=member.group_id,
-        members=[{"member_id": f"{member.member_id}-"}],
+        "leave_group", 3, group_id=member.group_id, members=[{"member_id": f"{member.member_id}-"}]
     )
     return bool(answer["members"][0]["error_code"] == UNKNOWN_MEMBER_ID)
 

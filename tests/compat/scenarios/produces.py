@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.compat.scenarios import scenario
 from tests.compat.transactional import Producer
-from tests.support.batches import (
-    CONTROL,
-    TIMESTAMP,
-    TRANSACTIONAL,
-    Item,
-    batch,
-    describe,
-    with_crc,
-)
+from tests.support.batches import CONTROL, TIMESTAMP, TRANSACTIONAL, Item, batch, describe, with_crc
 
 if TYPE_CHECKING:
     from tests.compat.dialogue import Dialogue

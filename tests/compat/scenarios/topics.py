@@ -176,8 +176,7 @@ def _validated(talk: Dialogue, topics: list[dict[str, Any]]) -> list[list[Any]]:
 def create_topics_configs(talk: Dialogue) -> None:
     name = talk.topic("good")
     talk.ask(
-        "good",
-        topics=[new(name, configs=config(retention__ms="1000", cleanup__policy="compact"))],
+        "good", topics=[new(name, configs=config(retention__ms="1000", cleanup__policy="compact"))]
     )
     bad = talk.topic("bad")
     for label, configs in (

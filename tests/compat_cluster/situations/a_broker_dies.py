@@ -286,9 +286,7 @@ def a_config_changes_while_a_broker_is_dead(on: Scene) -> Steps:
             {
                 "resource_type": 2,
                 "resource_name": topic,
-                "configs": [
-                    {"name": "max.message.bytes", "config_operation": 0, "value": "200"},
-                ],
+                "configs": [{"name": "max.message.bytes", "config_operation": 0, "value": "200"}],
             }
         ],
         validate_only=False,
@@ -371,12 +369,7 @@ def a_group_finds_its_offsets_at_another_coordinator(on: Scene) -> Steps:
     commit = {
         "group_id": group,
         "generation_id_or_member_epoch": -1,
-        "topics": [
-            {
-                "name": topic,
-                "partitions": [{"partition_index": 0, "committed_offset": 7}],
-            }
-        ],
+        "topics": [{"name": topic, "partitions": [{"partition_index": 0, "committed_offset": 7}]}],
     }
     wanted = {"group_id": group, "topics": [{"name": topic, "partition_indexes": [0]}]}
     on.until_coordinator(1, group)
@@ -428,8 +421,7 @@ def a_transaction_outlives_leader_and_coordinator(on: Scene) -> Steps:
     on.until_coordinator(0, name, key_type=1)
     on.produce("second", topic, at=0, records=records("b", 1), transactional_id=name)
     on.wait(
-        lambda: on.fetch(topic, at=0)["last_stable_offset"] == 0,
-        "the last stable offset is known",
+        lambda: on.fetch(topic, at=0)["last_stable_offset"] == 0, "the last stable offset is known"
     )
     on.ask("end elsewhere", 2, "end_txn", 3, **transaction, committed=True)
     on.until_ended(0, **transaction, committed=True)
