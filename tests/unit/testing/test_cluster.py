@@ -121,7 +121,7 @@ def test_a_killed_broker_is_killed_once_and_keeps_its_address(cluster: Cluster) 
     assert cluster.bootstrap == address
 
 
-def test_those_behind_are_named(cluster: Cluster) -> None:
+def test_replicas_that_are_behind_are_named(cluster: Cluster) -> None:
     cluster.kill(2)
     wait_until(lambda: cluster.in_sync("t") == [0, 1], "the controller took it out of the ISR")
     with pytest.raises(TimeoutError, match=r"not in sync after 0.1 s: t-0 \(in sync: \[0, 1\]\)"):

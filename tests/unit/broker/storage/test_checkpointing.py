@@ -60,7 +60,7 @@ class SlowFiles(Files):
         super().write_atomically(path, content)
 
 
-def test_one_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
+def test_a_checkpoint_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
     """The worker has looked at the old log already: its file must not be the last."""
     files = SlowFiles()
     manager = open_manager(str(tmp_path), files=files)
@@ -118,7 +118,7 @@ def test_a_disk_that_refuses_makes_no_log(tmp_path: Path) -> None:
     manager.close()
 
 
-def test_one_that_knows_a_log_without_a_name_is_waited_for(tmp_path: Path) -> None:
+def test_a_checkpoint_that_knows_a_log_of_the_same_name_is_waited_for(tmp_path: Path) -> None:
     """The first of two directories is being written; the second one's logs are known already.
 
     A log start that is not the namesake's would empty that at the next start.

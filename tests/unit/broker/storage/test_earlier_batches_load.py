@@ -128,7 +128,7 @@ def test_batches_of_an_earlier_epoch_do_not_count(manager: LogManager, log: Part
     assert caught.value.code == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
-def test_they_are_found_in_segments_that_were_closed(manager: LogManager) -> None:
+def test_earlier_batches_are_read_from_closed_segments(manager: LogManager) -> None:
     log = manager.create_log("t", 0, TOPIC_ID, config(index_interval_bytes=1))
     for sequence in range(6):
         produce(log, sequence)

@@ -53,7 +53,7 @@ def test_the_next_reader_finds_them(segment: Segment) -> None:
     assert [path for path in Path(segment.directory).iterdir() if path.suffix == ".deleted"] == []
 
 
-def test_they_are_dropped_where_somebody_opened_the_indexes_meanwhile(segment: Segment) -> None:
+def test_loaded_indexes_are_dropped_if_others_were_opened_meanwhile(segment: Segment) -> None:
     task = cold_task(segment)
     task()
     opened = segment.indexes
@@ -64,7 +64,7 @@ def test_they_are_dropped_where_somebody_opened_the_indexes_meanwhile(segment: S
     assert Path(segment.paths[1]).read_bytes() == content
 
 
-def test_they_are_dropped_where_the_segment_left_service(segment: Segment) -> None:
+def test_loaded_indexes_are_dropped_if_the_segment_left_service(segment: Segment) -> None:
     task = cold_task(segment)
     task()
     marked = segment.mark_deleted()

@@ -30,7 +30,7 @@ def fresh_indexes(directory: Path) -> tuple[OffsetIndex, TimeIndex]:
     )
 
 
-def test_they_are_those_that_the_broker_wrote(new_log: NewLog, tmp_path: Path) -> None:
+def test_rebuilt_indexes_are_those_that_the_broker_wrote(new_log: NewLog, tmp_path: Path) -> None:
     log = new_log(index_interval_bytes=INDEX_INTERVAL_BYTES)
     for number in range(100):
         append(log, b"x" * 500, timestamp_ms=NOW_MS + number)

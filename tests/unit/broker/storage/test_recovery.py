@@ -95,7 +95,7 @@ def test_after_a_clean_stop_no_segment_is_opened(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_everything_is_there_again(tmp_path: Path, clean: bool) -> None:
+def test_a_recovered_log_has_all_its_records(tmp_path: Path, clean: bool) -> None:
     write_values(tmp_path, clean=clean)
     manager, log = start(tmp_path)
     check_whole(log)

@@ -256,7 +256,7 @@ def test_known_values_are_not_replaced(new_log: NewLog) -> None:
     assert (active.size_bytes, active.max_timestamp) == (len(batch(b"a")), NOW_MS)
 
 
-def test_there_is_something_to_wait_for(new_log: NewLog) -> None:
+def test_a_log_may_expire_if_it_has_records_and_a_limit_of_time(new_log: NewLog) -> None:
     log = new_log(retention_ms=HOUR_MS)
     assert not retention.may_expire(log)
     append(log, b"a")

@@ -52,7 +52,7 @@ def test_a_cut_takes_the_entries_of_both(indexes: SegmentIndexes) -> None:
     assert (indexes.offset.entry_count, indexes.time.entry_count) == (0, 0)
 
 
-def test_they_can_be_right_where_both_are_there_and_fit_the_log(
+def test_indexes_can_be_right_if_both_files_exist_and_fit_the_log(
     indexes: SegmentIndexes, tmp_path: Path
 ) -> None:
     indexes.write()

@@ -113,7 +113,7 @@ def test_a_tombstone_stays_one() -> None:
     assert masker("a=hash, value=hash"[:6]).apply(b"k", None, None) == (b"k", None, None, 0, None)
 
 
-def test_places_that_were_there_are_told() -> None:
+def test_the_bits_of_met_places_are_returned() -> None:
     found = masker("a=null, b.c=null, key=hash", "a, d").apply(b"k", b'{"a": null, "d": 1}', None)
     assert found.found == 0b11101
 

@@ -92,7 +92,7 @@ def test_a_second_run_has_the_moments_of_the_first() -> None:
 
 
 @pytest.mark.parametrize("name", ["where", "sample", "mask", "select"])
-def test_one_that_is_left_out_or_added_is_refused(name: str) -> None:
+def test_an_operation_that_is_left_out_or_added_is_refused(name: str) -> None:
     job = {"job": "replay", **identity_of(operations(**ALL))}
     fewer = {key: value for key, value in ALL.items() if not key.startswith(name)}
     with pytest.raises(PipelineError, match=f"job with {name} .*this one has no {name}: rows"):

@@ -61,7 +61,7 @@ def test_tasks_are_as_many_and_as_small_as_told(monkeypatch: pytest.MonkeyPatch)
     assert [span.size for span in plan(monkeypatch, maxRecordsPerPartition="6")] == [5, 5]
 
 
-def test_bounds_that_are_not_there_are_told_or_brought_back(
+def test_a_bound_outside_of_the_log_is_an_error_or_becomes_the_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     far = {"endingOffsets": '{"a": {"0": 25, "1": 5}}'}

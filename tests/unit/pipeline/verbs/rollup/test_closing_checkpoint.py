@@ -58,7 +58,7 @@ def test_its_next_batch_reads_nothing_and_is_behind_every_window(tmp_path: Path)
     assert files_in(tmp_path) == before
 
 
-def test_before_the_first_batch_is_done_there_is_none(tmp_path: Path) -> None:
+def test_no_closing_checkpoint_is_made_before_the_first_batch_is_done(tmp_path: Path) -> None:
     fill(tmp_path, "offsets/0")
     assert closing_checkpoint.make(FILES, str(tmp_path)) is None
     assert closing_checkpoint.make(FILES, str(tmp_path / "nowhere")) is None
@@ -135,7 +135,7 @@ def write(monkeypatch: pytest.MonkeyPatch) -> Callable[[RollupPlan], int]:
     return lambda plan: provisional_windows.write(NO_SPARK, plan, NO_SPARK)
 
 
-def test_they_are_seen_by_all_and_then_by_nobody(
+def test_provisional_files_are_listed_until_they_are_withdrawn(
     tmp_path: Path, write: Callable[[RollupPlan], int]
 ) -> None:
     plan = rollup_in(tmp_path)
