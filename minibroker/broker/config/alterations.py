@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.broker.config.keys import BROKER_KEYS, PER_BROKER, READ_ONLY, parse_value
+from minibroker.broker.config.keys import BROKER_KEYS
 from minibroker.broker.config.settings import LISTENER_LIMITS, LISTENER_PREFIX
 from minibroker.broker.config.unserved import TLS_STORE_KEYS, check_served
+from minibroker.kafka.config_keys import PER_BROKER, READ_ONLY, parse_value
 from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from minibroker.broker.config.dynamic import DynamicConfig
-    from minibroker.broker.config.keys import ConfigKey
+    from minibroker.kafka.config_keys import ConfigKey
 
 SET: Final = 0
 DELETE: Final = 1

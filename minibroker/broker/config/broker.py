@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.config.keys import BROKER_KEYS, parse_value
+from minibroker.broker.config.keys import BROKER_KEYS
 from minibroker.broker.config.settings import LISTENER_LIMITS, LISTENER_PREFIX
 from minibroker.broker.config.values import BrokerValues
+from minibroker.kafka.config_keys import parse_value
 from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -15,21 +15,18 @@ from minibroker.broker.config.keys import (
     CLIENT_METRICS_KEYS,
     GROUP_KEYS,
     GROUP_SYNONYMS,
-    READ_ONLY,
     SYNONYMS,
     TOPIC_KEYS,
-    default_value,
-    parse_value,
     sentence_of,
-    to_text,
 )
 from minibroker.broker.config.unserved import key_name, note_on
+from minibroker.kafka.config_keys import READ_ONLY, default_value, parse_value, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from minibroker.broker.config.dynamic import DynamicConfig
-    from minibroker.broker.config.keys import ConfigKey
+    from minibroker.kafka.config_keys import ConfigKey
 
 TOPIC_SOURCE: Final = 1
 DYNAMIC_BROKER_SOURCE: Final = 2

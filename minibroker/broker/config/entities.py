@@ -11,19 +11,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.config.keys import (
-    CLIENT_METRICS_KEYS,
-    GROUP_KEYS,
-    GROUP_SYNONYMS,
-    parse_value,
-)
+from minibroker.broker.config.keys import CLIENT_METRICS_KEYS, GROUP_KEYS, GROUP_SYNONYMS
+from minibroker.kafka.config_keys import parse_value
 from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minibroker.broker.config.broker import BrokerConfig
-    from minibroker.broker.config.keys import Value
+    from minibroker.kafka.config_keys import Value
 
 _LIMITS: Final = {
     f"{kind}.{name}": (f"group.{kind}.min.{name}", f"group.{kind}.max.{name}")

@@ -5,18 +5,7 @@ altered, and a sentence. Keys that Kafka 4 brought have `since`, so that its ser
 here; they and the keys that Kafka keeps to itself (`hidden`) are described only where they are set.
 `broker` names the broker keys that give the default of a topic's or group's key, with the factor to
 its unit. Defaults are texts as Kafka prints them, and a value is read when somebody asks for it,
-because a start needs some eighty of five hundred keys. Ranges have a short notation:
-
-    notation      allowed are
-    ""            all values of the type
-    "1.."         numbers from 1
-    "0..1"        numbers from 0 to 1, both included
-    "-1|1..9"     -1, and numbers from 1 to 9
-    "a|b"         these words (in a list: each item one of them)
-    "~A|B"        these words in any case
-    "non-empty"   everything but an empty text or list
-    "version"     a Kafka release (`3.9`, `3.9-IV0`, `0.10.2.1`)
-    "throttled"   `*`, or `partition:broker` pairs
+because a start needs some eighty of five hundred keys (`kafka.config_keys`).
 
 Our defaults differ from Kafka's only where one development node needs it:
 
@@ -40,8 +29,8 @@ StorageTool names them: `transaction.version`, `group.version` and
 that Kafka reads: `java.security.auth.login.config`, `java.security.krb5.conf` and
 `org.apache.kafka.sasl.oauthbearer.allowed.urls`.
 
-Source: Kafka 3.9 and 4.4: ConfigDef (types, trimming, the shape of its complaints), KafkaConfig,
-LogConfig, ServerTopicConfigSynonyms, DynamicBrokerConfig, GroupConfig, ClientMetricsConfigs.
+Source: Kafka 3.9 and 4.4: KafkaConfig, LogConfig, ServerTopicConfigSynonyms,
+DynamicBrokerConfig, GroupConfig, ClientMetricsConfigs.
 """
 
 from __future__ import annotations
@@ -49,50 +38,12 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.kafka.errors import ConfigError
-from minibroker.kafka.java_numbers import double_to_text, parse_double, parse_integer, trim
+from minibroker.kafka.config_keys import ConfigKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-READ_ONLY: Final = "read-only"
-PER_BROKER: Final = "per-broker"
-CLUSTER_WIDE: Final = "cluster-wide"
-
-_INTEGER_BITS: Final = {"short": 16, "int": 32, "long": 64}
-_LIST_SPACE: Final = " \t\n\x0b\f\r"
-"""Space around the commas of a list: `\\s` of Java's patterns."""
-
-Value: TypeAlias = "bool | int | float | str | list[str] | None"
-
-
-class ConfigKey:
-    """One key, constant after construction. A start makes some five hundred of them."""
-
-    __slots__ = ("allowed", "default", "importance", "is_hidden", "name", "type", "update_mode")
-
-    def __init__(self, row: Mapping[str, Any]) -> None:
-        """Take a row of `keys.json`."""
-        self.name: str = row["name"]
-        self.type: str = row["type"]
-        self.default: str | None = row.get("default")
-        """Text as Kafka prints it; None where Kafka has no value."""
-        self.allowed: str = row.get("allowed", "")
-        self.importance: str = row["importance"]
-        self.update_mode: str = row.get("update", CLUSTER_WIDE)
-        self.is_hidden = "hidden" in row or "since" in row
-        """Accepted, but described only where it is set."""
-
-    @property
-    def is_sensitive(self) -> bool:
-        return self.type == "password"
-
-    def renamed(self, name: str) -> ConfigKey:
-        """Return a key of the same type and limits, as a listener's prefix makes it."""
-        row = {"name": name, "type": self.type, "allowed": self.allowed}
-        return ConfigKey({**row, "importance": self.importance})
+    from collections.abc import Iterable, Mapping
 
 
 def _load() -> dict[str, list[dict[str, Any]]]:
@@ -160,141 +111,3 @@ def sentence_of(scope: str, name: str) -> str | None:
     if sentence is None and scope == "group":
         sentence = sentences.get(("broker", f"group.{name}"))
     return sentence
-
-
-def invalid(name: str, value: object, why: str) -> ConfigError:
-    """Return the complaint in Kafka's shape: tools and tests look for its beginning."""
-    return ConfigError(f"Invalid value {value} for configuration {name}: {why}")
-
-
-def parse_value(key: ConfigKey, text: str | None) -> Value:
-    """Return a text as the user gave it as a value of the key's type, inside its range.
-
-    Raises ConfigError that names key, value and what is allowed. None stays None where the key
-    has no range, as in Kafka.
-    """
-    if text is None:
-        if key.allowed and key.allowed != "non-empty":
-            raise invalid(key.name, "null", "Value must be non-null")
-        return None
-    value = _parse_type(key, text)
-    if key.allowed:
-        _check_allowed(key, value)
-    return value
-
-
-def default_value(key: ConfigKey) -> Value:
-    """Return the default as a value. It is in range by construction, so nothing is checked."""
-    return None if key.default is None else _parse_type(key, key.default)
-
-
-def _parse_type(key: ConfigKey, text: str) -> Value:
-    trimmed = trim(text)
-    kind = key.type
-    if kind in _INTEGER_BITS:
-        return _parse_integer(key, text, trimmed)
-    if kind == "boolean":
-        word = trimmed.upper()
-        if word not in ("TRUE", "FALSE"):
-            raise invalid(key.name, text, "Expected value to be either true or false")
-        return word == "TRUE"
-    if kind == "list":
-        return [item.strip(_LIST_SPACE) for item in trimmed.split(",")] if trimmed else []
-    if kind == "double":
-        try:
-            return parse_double(trimmed)
-        except ValueError:
-            raise invalid(key.name, text, "Not a number of type DOUBLE") from None
-    return trimmed
-
-
-def _parse_integer(key: ConfigKey, text: str, trimmed: str) -> int:
-    value = parse_integer(trimmed, _INTEGER_BITS[key.type])
-    if value is not None:
-        return value
-    raise invalid(key.name, text, f"Not a number of type {key.type.upper()}")
-
-
-def _check_allowed(key: ConfigKey, value: Value) -> None:
-    check = _NAMED_CHECKS.get(key.allowed)
-    if check is not None:
-        check(key, value)
-    elif ".." in key.allowed:
-        _check_range(key, value)
-    else:
-        _check_words(key, value)
-
-
-def _check_range(key: ConfigKey, value: Value) -> None:
-    """Check against `low..high`, either end optional; single numbers before it are allowed."""
-    *singles, span = key.allowed.split("|")
-    low, high = span.split("..")
-    number = float(value) if isinstance(value, (int, float)) else 0.0
-    if singles and number in map(float, singles):
-        return
-    if singles and high and not float(low) <= number <= float(high):
-        why = f"Value must be between {low} and {high} or equal to {' or '.join(singles)}"
-        raise invalid(key.name, value, why)
-    if low and number < float(low):
-        extra = f" or equal to {' or '.join(singles)}" if singles else ""
-        raise invalid(key.name, value, f"Value must be at least {low}{extra}")
-    if high and number > float(high):
-        raise invalid(key.name, value, f"Value must be no more than {high}")
-
-
-def _check_words(key: ConfigKey, value: Value) -> None:
-    any_case = key.allowed.startswith("~")
-    words = key.allowed.lstrip("~").split("|")
-    for item in value if isinstance(value, list) else [str(value)]:
-        if (item.upper() if any_case else item) not in words:
-            note = " (case insensitive)" if any_case else ""
-            raise invalid(key.name, item, f"String must be one of{note}: {', '.join(words)}")
-
-
-def _check_not_empty(key: ConfigKey, value: Value) -> None:
-    if value in ("", []):
-        raise invalid(key.name, value, "must not be empty")
-
-
-def _check_version(key: ConfigKey, value: Value) -> None:
-    """Check for a release 0.8.0 to 4.x, with or without `-IVn`; any bug-fix number will do."""
-    import re  # noqa: PLC0415  for two keys that hardly anybody sets
-
-    releases = r"0\.8\.[0-2]|0\.9\.0|(0\.10\.[0-2]|0\.11\.0|1\.[01]|2\.[0-8]|[34]\.\d)(-IV\d)?"
-    if not re.fullmatch(rf"({releases})(\..*)?", str(value)):
-        raise invalid(key.name, value, f"Version {value} is not a valid version")
-
-
-def _check_throttled(key: ConfigKey, value: Value) -> None:
-    items = value if isinstance(value, list) else []
-    if "".join(items) == "*":
-        return
-    for item in items:
-        partition, colon, broker = item.partition(":")
-        if item and not (colon and partition.isdecimal() and broker.isdecimal()):
-            raise invalid(
-                key.name,
-                f"[{', '.join(items)}]",
-                f"{key.name} must be the literal '*' or a list of replicas in the following "
-                "format: [partitionId]:[brokerId],[partitionId]:[brokerId],...",
-            )
-
-
-_NAMED_CHECKS: Final[dict[str, Callable[[ConfigKey, Value], None]]] = {
-    "non-empty": _check_not_empty,
-    "version": _check_version,
-    "throttled": _check_throttled,
-}
-
-
-def to_text(value: Value) -> str | None:
-    """Return the text that Kafka prints for a value (`true`, `a,b`, `0.5`, `1.0E10`)."""
-    if value is None:
-        return None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return ",".join(value)
-    if isinstance(value, float):
-        return double_to_text(value)
-    return str(value)

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.config.keys import SYNONYMS, TOPIC_KEYS, default_value, parse_value, to_text
+from minibroker.broker.config.keys import SYNONYMS, TOPIC_KEYS
+from minibroker.kafka.config_keys import default_value, parse_value, to_text
 from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minibroker.broker.config.broker import BrokerConfig
-    from minibroker.broker.config.keys import Value
+    from minibroker.kafka.config_keys import Value
 
 _LONG_MAX: Final = (1 << 63) - 1
 _UNIT_KEYS: Final = frozenset(name for name, broker in SYNONYMS.items() if len(broker) > 1)

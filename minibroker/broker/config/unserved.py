@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.config.keys import BROKER_KEYS, default_value, parse_value
+from minibroker.broker.config.keys import BROKER_KEYS
 from minibroker.broker.config.settings import LISTENER_PREFIX
+from minibroker.kafka.config_keys import default_value, parse_value
 from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:

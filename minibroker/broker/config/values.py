@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.config.authorizers import AUTHORIZER_KEYS, parse_authorizer
 from minibroker.broker.config.inter_broker import InterBrokerProtocol
-from minibroker.broker.config.keys import BROKER_KEYS, FEATURE_KEYS, parse_value
+from minibroker.broker.config.keys import BROKER_KEYS, FEATURE_KEYS
 from minibroker.broker.config.listeners import SecurityProtocol, parse_listeners, parse_protocol_map
 from minibroker.broker.config.settings import LISTENER_PREFIX, ConfigValues
 from minibroker.broker.config.unserved import check_served, strays, without_effect
+from minibroker.kafka.config_keys import parse_value
 from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:

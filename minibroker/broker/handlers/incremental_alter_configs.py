@@ -46,8 +46,8 @@ from minibroker.kafka.protocol.messages.incremental_alter_configs import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
-    from minibroker.broker.config.keys import ConfigKey
     from minibroker.broker.handlers.common.context import RequestContext
+    from minibroker.kafka.config_keys import ConfigKey
 
 
 async def handle(

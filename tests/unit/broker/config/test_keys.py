@@ -12,16 +12,18 @@ from minibroker.broker.config.keys import (
     BROKER_KEYS,
     BROKER_SYNONYMS,
     CLIENT_METRICS_KEYS,
-    CLUSTER_WIDE,
     GROUP_KEYS,
-    PER_BROKER,
-    READ_ONLY,
     SYNONYMS,
     TOPIC_KEYS,
-    ConfigKey,
     _sentences,
-    parse_value,
     sentence_of,
+)
+from minibroker.kafka.config_keys import (
+    CLUSTER_WIDE,
+    PER_BROKER,
+    READ_ONLY,
+    ConfigKey,
+    parse_value,
     to_text,
 )
 from minibroker.kafka.errors import ConfigError

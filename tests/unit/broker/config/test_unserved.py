@@ -15,14 +15,15 @@ from minibroker import cli
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.describe import documentation_of
 from minibroker.broker.config.dynamic import DynamicConfig
-from minibroker.broker.config.keys import BROKER_KEYS, default_value, parse_value
+from minibroker.broker.config.keys import BROKER_KEYS
 from minibroker.broker.config.unserved import WITHOUT_EFFECT, strays
+from minibroker.kafka.config_keys import default_value, parse_value
 from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from minibroker.broker.config.keys import ConfigKey
+    from minibroker.kafka.config_keys import ConfigKey
 
 WITH_ZOOKEEPER = {"zookeeper.connect": "127.0.0.1:2181"}
 INTERNAL = {

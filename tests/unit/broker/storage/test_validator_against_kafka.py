@@ -12,10 +12,11 @@ import cramjam
 import lz4.frame
 import pytest
 
-from minibroker.broker.config.keys import TOPIC_KEYS, parse_value
+from minibroker.broker.config.keys import TOPIC_KEYS
 from minibroker.broker.config.topic import TopicConfig
 from minibroker.broker.storage.append_rules import AppendRules
 from minibroker.broker.storage.validator import validate
+from minibroker.kafka.config_keys import parse_value
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.records.batch import assign, read_header, read_produced_header, set_timestamps
