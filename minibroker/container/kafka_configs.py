@@ -17,7 +17,6 @@ import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.security.sasl.scram_credentials import CODES
 from minibroker.container.health import LISTENER_FILE, NotReady, ask, connected, read_address
 from minibroker.container.scram_users import ScramUser, parse_specification
 from minibroker.kafka.errors import ConfigError
@@ -27,6 +26,7 @@ from minibroker.kafka.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.kafka.scram import CODES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -19,7 +19,9 @@ import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.config.secured import users_text
-from minibroker.broker.security.sasl.scram_credentials import (
+from minibroker.container.health import TEMPORARY
+from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.scram import (
     CODES,
     ITERATIONS_MAX,
     ITERATIONS_MIN,
@@ -27,8 +29,6 @@ from minibroker.broker.security.sasl.scram_credentials import (
     credential,
     salted_password,
 )
-from minibroker.container.health import TEMPORARY
-from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,6 +13,7 @@ import itertools
 import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -33,16 +34,6 @@ INTERNAL_TOPICS: Final = frozenset(
     {"__consumer_offsets", "__transaction_state", "__share_group_state"}
 )
 """Topics that Kafka keeps for itself; a pattern matches none of them."""
-
-
-class TopicPartition(NamedTuple):
-    """One partition of one topic."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
 
 
 class OffsetRange(NamedTuple):

@@ -85,7 +85,12 @@ def test_a_provider_is_asked_as_kafka_asks_it(tmp_path: Path, retriever: str) ->
         }
         is_bearer = retriever.startswith("JwtBearer")
         endpoint_of(
-            provider.url, ConfigValues(settings), {}, None, SystemClock(), is_bearer=is_bearer
+            provider.url,
+            ConfigValues(settings),
+            {},
+            None,
+            SystemClock().now_ms,
+            is_bearer=is_bearer,
         ).token()
         stderr = ask_by_java(tmp_path, {**settings, **LOGIN}, provider.url, f"{key},{template}")
         assert len(provider.given) == 2, stderr
@@ -102,7 +107,7 @@ def test_id_and_secret_are_encoded_as_kafka_encodes_them(tmp_path: Path) -> None
     with TokenProvider() as provider:
         provider.answer = json.dumps({"access_token": token()}).encode()
         settings["sasl.oauthbearer.token.endpoint.url"] = provider.url
-        endpoint_of(provider.url, ConfigValues(settings), {}, None, SystemClock()).token()
+        endpoint_of(provider.url, ConfigValues(settings), {}, None, SystemClock().now_ms).token()
         in_file = {name: escaped(text) for name, text in settings.items()}
         stderr = ask_by_java(tmp_path, {**in_file, **LOGIN}, provider.url)
         assert len(provider.asked) == 2, stderr

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.kafka.groups import LibrdkafkaGroups, WireGroups, groups_of
-from minibroker.pipeline.offsets import TopicPartition
 from tests.pipeline import topics
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ import pytest
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline import PipelineError, compare, copy
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.kafka import preflight, schemas
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.kafka.python_rows import without_null_headers
-from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.operations.frames import operated
 from minibroker.pipeline.operations.mask_secret import VARIABLE
 from minibroker.pipeline.operations.moments import moment_of

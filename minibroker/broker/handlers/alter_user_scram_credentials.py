@@ -14,12 +14,6 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.broker.cluster.paths import sanitize
-from minibroker.broker.security.sasl.scram_credentials import (
-    ITERATIONS_MAX,
-    ITERATIONS_MIN,
-    MECHANISMS,
-    credential,
-)
 from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, as_answer
@@ -29,6 +23,12 @@ from minibroker.kafka.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
+)
+from minibroker.kafka.scram import (
+    ITERATIONS_MAX,
+    ITERATIONS_MIN,
+    MECHANISMS,
+    credential,
 )
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.paths import DEFAULT_ENTITY, desanitize, sanitize
-from minibroker.broker.security.sasl.scram_credentials import MECHANISMS, iterations_of
 from minibroker.broker.slices import gather
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import cut_detail
@@ -23,6 +22,7 @@ from minibroker.kafka.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
+from minibroker.kafka.scram import MECHANISMS, iterations_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,15 +23,6 @@ from minibroker.broker.cluster.announcements import AnnouncementFollower
 from minibroker.broker.cluster.tree import NoNode, TreeError, ensure_node
 from minibroker.broker.security import token_nodes as nodes
 from minibroker.broker.security.sasl.scram import Login
-from minibroker.broker.security.sasl.scram_credentials import (
-    ITERATIONS_MIN,
-    MECHANISMS,
-    SALT_BYTES,
-    ScramCredential,
-    credential,
-    credential_of,
-    salted_password,
-)
 from minibroker.broker.security.tokens import (
     USER_PREFIX,
     Lifetimes,
@@ -43,6 +34,15 @@ from minibroker.broker.security.tokens import (
 )
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
+from minibroker.kafka.scram import (
+    ITERATIONS_MIN,
+    MECHANISMS,
+    SALT_BYTES,
+    ScramCredential,
+    credential,
+    credential_of,
+    salted_password,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Sequence

@@ -18,10 +18,10 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 from confluent_kafka import KafkaError as LibrdkafkaError
 from confluent_kafka import TopicPartition as LibrdkafkaPartition
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka.client_settings import BOOTSTRAP, for_admin
-from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.wire import groups as wire_groups
 from minibroker.pipeline.wire.client import CLIENT_ERRORS, WireClient
 from minibroker.pipeline.wire.coordinators import CoordinatorClient

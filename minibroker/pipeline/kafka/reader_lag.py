@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import files_of
@@ -23,7 +24,6 @@ from minibroker.pipeline.files.paths import JOB_DIRECTORY, absolute, join
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka.groups import groups_of
 from minibroker.pipeline.kafka.sink.marker import is_marker_group
-from minibroker.pipeline.offsets import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -220,12 +220,12 @@ def _made(given: tuple[tuple[str, str], ...]) -> OAuthLogin:
 
     settings = dict(given)
     options = jaas.parse_line(settings.pop(JAAS_KEY)).options
-    return oauth_login(ConfigValues(settings), options, SystemClock())
+    return oauth_login(ConfigValues(settings), options, SystemClock().now_ms)
 
 
 def _shown(login: OAuthLogin, _config: str) -> ShownToken:
     """Return the token to show now. Raises OSError."""
-    from minibroker.broker.security.sasl.oauth import TokenError, claims_of, seconds_of  # noqa: PLC0415
+    from minibroker.kafka.oauthbearer import TokenError, claims_of, seconds_of  # noqa: PLC0415
 
     token = login.token()
     try:

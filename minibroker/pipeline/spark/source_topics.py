@@ -27,12 +27,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline import offsets
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 from minibroker.pipeline.kafka import preflight
-from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.options.shared import READ
 from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.spark.progress import Note

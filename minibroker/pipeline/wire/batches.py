@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.kafka.records.batch import iterate_headers
 from minibroker.kafka.records.control import read_marker
-from minibroker.pipeline.kafka.segments.file import StoredBatch, check_crc
+from minibroker.kafka.records.stored_batch import StoredBatch, check_crc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, MinibrokerError
+from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.protocol.messages.fetch import FetchRequest, FetchResponse
-from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.wire.reader import (
     MADE_ANEW,
     OLDEST,

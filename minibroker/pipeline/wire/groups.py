@@ -50,7 +50,8 @@ from minibroker.pipeline.wire.coordinators import PAUSE_S, CoordinatorClient
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from minibroker.pipeline.offsets import Offsets, TopicPartition
+    from minibroker.kafka.ids import TopicPartition
+    from minibroker.pipeline.offsets import Offsets
     from minibroker.pipeline.wire.client import WireClient
 
 LIST_VERSIONS: Final = (0, 5)

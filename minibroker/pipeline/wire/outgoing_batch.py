@@ -15,7 +15,7 @@ from minibroker.kafka.records.compression import CODEC_NAMES
 from minibroker.kafka.records.record import decode_records
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.offsets import TopicPartition
+    from minibroker.kafka.ids import TopicPartition
 
 
 class OutgoingBatch(NamedTuple):

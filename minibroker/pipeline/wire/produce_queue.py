@@ -33,8 +33,8 @@ from minibroker.pipeline.wire.outgoing_batch import parts_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from minibroker.kafka.ids import TopicPartition
     from minibroker.kafka.protocol.messages.produce import PartitionProduceResponse
-    from minibroker.pipeline.offsets import TopicPartition
     from minibroker.pipeline.wire.client import WireClient
     from minibroker.pipeline.wire.connection import WireConnection
     from minibroker.pipeline.wire.outgoing_batch import OutgoingBatch

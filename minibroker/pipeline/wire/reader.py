@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ConfigError, CorruptionError, KafkaError, ProtocolError
-from minibroker.kafka.ids import topic_id_to_text
+from minibroker.kafka.ids import TopicPartition, topic_id_to_text
 from minibroker.kafka.protocol.answer_parts import part_of
 from minibroker.kafka.protocol.dialogue import BrokerRefusedError
 from minibroker.kafka.protocol.messages.fetch import (
@@ -33,7 +33,6 @@ from minibroker.kafka.protocol.primitives import ZERO_UUID
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import schemas
 from minibroker.pipeline.kafka.segments.record_columns import Chunk, LegacyChunk, rows_within
-from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.wire import range_losses
 from minibroker.pipeline.wire.batches import read_batches
 
@@ -44,8 +43,8 @@ if TYPE_CHECKING:
 
     from minibroker.kafka.protocol.messages.fetch import PartitionData
     from minibroker.kafka.records.batch import BatchHeader
+    from minibroker.kafka.records.stored_batch import StoredBatch
     from minibroker.pipeline.kafka.options import SourceOptions
-    from minibroker.pipeline.kafka.segments.file import StoredBatch
     from minibroker.pipeline.offsets import OffsetRange
     from minibroker.pipeline.wire.client import PartitionLeader, WireClient
     from minibroker.pipeline.wire.connection import WireConnection

@@ -45,7 +45,7 @@ from minibroker.pipeline.wire.groups import settled
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from minibroker.pipeline.offsets import TopicPartition
+    from minibroker.kafka.ids import TopicPartition
     from minibroker.pipeline.wire.client import WireClient
     from minibroker.pipeline.wire.groups import GroupOffset
 

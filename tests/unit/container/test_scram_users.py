@@ -9,10 +9,10 @@ import pytest
 
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.secured import SCRAM_CREDENTIALS
-from minibroker.broker.security.sasl.scram_credentials import credential_of, salted_password
 from minibroker.broker.security.sasl.users import given_credentials
 from minibroker.container.scram_users import given_users, main, parse_specification
 from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.scram import credential_of, salted_password
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,9 +6,10 @@ import itertools
 
 import pytest
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline import offsets
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.offsets import OffsetRange, TopicPartition
+from minibroker.pipeline.offsets import OffsetRange
 
 A0 = TopicPartition("a", 0)
 A1 = TopicPartition("a", 1)

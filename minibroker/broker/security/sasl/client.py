@@ -16,9 +16,9 @@ from minibroker.broker.security.sasl.authenticator import GSSAPI
 from minibroker.broker.security.sasl.client_exchange import ClientExchange, PlainClient, ScramClient
 from minibroker.broker.security.sasl.mechanisms import SERVED, nonce
 from minibroker.broker.security.sasl.plain import MECHANISM as PLAIN
-from minibroker.broker.security.sasl.scram_credentials import CODES
 from minibroker.broker.security.sasl.users import users_of_config
 from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.scram import CODES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,4 +105,4 @@ def _other_login(
         return KerberosPeerLogin(login_of_options(settings, options))
     from minibroker.broker.security.sasl.oauth_login import oauth_login  # noqa: PLC0415  seldom set
 
-    return oauth_login(settings, options, clock)
+    return oauth_login(settings, options, clock.now_ms)

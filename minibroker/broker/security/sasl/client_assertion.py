@@ -23,14 +23,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.broker.security.sasl.oauth import MESSAGE_BYTES_MAX, TokenError, claims_of
 from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.oauthbearer import MESSAGE_BYTES_MAX, TokenError, claims_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minibroker.broker.config.settings import ConfigValues
-    from minibroker.clock import Clock
 
 _PREFIX: Final = "sasl.oauthbearer.assertion."
 FILE_KEY: Final = f"{_PREFIX}file"
@@ -45,12 +44,12 @@ def has_assertions(settings: ConfigValues) -> bool:
     return bool(_text(settings, FILE_KEY) or _text(settings, ISSUER_KEY))
 
 
-def assertions_of(settings: ConfigValues, clock: Clock) -> Callable[[], str]:
+def assertions_of(settings: ConfigValues, now_ms: Callable[[], int]) -> Callable[[], str]:
     """Return what gives an assertion, and raises ConfigError where there is none. One is made here:
     so a file that is wrong is told at the start. Raises ConfigError.
     """
     file = _text(settings, FILE_KEY)
-    make = partial(_ready, file) if file else partial(_signed, settings, clock)
+    make = partial(_ready, file) if file else partial(_signed, settings, now_ms)
     make()
     return make
 
@@ -65,7 +64,7 @@ def _ready(file: str) -> str:
     return assertion
 
 
-def _signed(settings: ConfigValues, clock: Clock) -> str:
+def _signed(settings: ConfigValues, now_ms: Callable[[], int]) -> str:
     """Return a new assertion. Raises ConfigError."""
     try:
         from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415  seldom set, 20 ms
@@ -87,7 +86,7 @@ def _signed(settings: ConfigValues, clock: Clock) -> str:
     header |= {"alg": algorithm, "typ": "JWT"}
     given = {name: _text(settings, f"{_PREFIX}claim.{name}") for name in _CLAIMS}
     claims = {name: text for name, text in given.items() if text} | payload
-    claims |= _times_of(settings, clock.now_ms() // 1000)
+    claims |= _times_of(settings, now_ms() // 1000)
     if settings.boolean(f"{_PREFIX}claim.jti.include"):
         claims["jti"] = str(uuid.uuid4())
     try:

@@ -14,13 +14,13 @@ import hmac
 import re
 from typing import Final, Protocol
 
-from minibroker.broker.security.sasl.scram_credentials import (
+from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.scram import (
     CODES,
     HASHES,
     ITERATIONS_MIN,
     salted_password,
 )
-from minibroker.kafka.errors import ProtocolError
 
 _SERVER_FIRST: Final = re.compile(r"r=([^,]+),s=([A-Za-z0-9/+=]*),i=(\d{1,9})(?:,.*)?")
 _ITERATIONS_MAX: Final = 1_000_000

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Final
 from minibroker.broker.config.settings import LISTENER_PREFIX
 from minibroker.broker.security.sasl import jaas_lines as jaas
 from minibroker.broker.security.sasl.authenticator import GSSAPI
-from minibroker.broker.security.sasl.oauth import MECHANISM as OAUTHBEARER
 from minibroker.broker.security.sasl.oauth import OAuthExchange
 from minibroker.broker.security.sasl.oauth_settings import HANDLER_KEY, OAuthSettings
 from minibroker.broker.security.sasl.plain import MECHANISM as PLAIN
 from minibroker.broker.security.sasl.plain import PlainExchange, users_of
 from minibroker.broker.security.sasl.scram import Login, ScramExchange
-from minibroker.broker.security.sasl.scram_credentials import CODES, credential_of
 from minibroker.broker.security.sasl.users import users_of_config
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_strings import small_set_order
+from minibroker.kafka.oauthbearer import MECHANISM as OAUTHBEARER
+from minibroker.kafka.scram import CODES, credential_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,31 +12,29 @@ token; in Kafka it ends the connection without an answer. The alphabet of URLs i
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.security.sasl.exchange import CredentialsError, RefusedError
 from minibroker.kafka.errors import ConfigError, ProtocolError
+from minibroker.kafka.oauthbearer import (
+    ERROR_HEARD,
+    MESSAGE_BYTES_MAX,
+    PARTS,
+    TokenError,
+    json_of,
+    seconds_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-MECHANISM: Final = "OAUTHBEARER"
-MESSAGE_BYTES_MAX: Final = 64 * 1024
-ERROR_HEARD: Final = b"\x01"
-"""The answer of a client to the reason for which its token is not believed (RFC 7628, 3.2.3)."""
 _NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _MESSAGE: Final = re.compile(
     rf"n,(?:a=(?P<authorization>{_NAME}))?,\x01(?P<pairs>(?:[A-Za-z]+=[\x20-\x7e\t\r\n]+\x01)*)\x01"
 )
 _AUTH: Final = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)", re.ASCII)
 _OPTION: Final = "unsecuredValidator"
-_PARTS: Final = 3
-LATEST_S: Final = 1e13
-"""Times are cut to this: no token lasts longer than 300,000 years."""
 
 
 class TokenRules(NamedTuple):
@@ -48,15 +46,6 @@ class TokenRules(NamedTuple):
     """All of these have to be in the token's scope."""
     skew_ms: int = 0
     """How far the clocks of client and broker may be apart."""
-
-
-class TokenError(Exception):
-    """A token that is not believed. The text is for the log, without anything secret."""
-
-    status = "invalid_token"
-    """The word that the client is told."""
-    scope: str | None = None
-    """The scope that is wanted."""
 
 
 class ScopeError(TokenError):
@@ -148,9 +137,9 @@ class OAuthExchange:
 def check_unsecured(token: str, rules: TokenRules, now_ms: int) -> OAuthToken:
     """Return the claims of an unsecured token. Raises TokenError."""
     parts = token.split(".")
-    if ".." in token or len(parts) != _PARTS or parts[2]:
+    if ".." in token or len(parts) != PARTS or parts[2]:
         raise TokenError("an unsecured token has two parts and a point")
-    header, claims = _claims(parts[0]), _claims(parts[1])
+    header, claims = json_of(parts[0]), json_of(parts[1])
     name = claims.get(rules.name_claim)
     if header.get("alg") != "none" or not isinstance(name, str) or not name.strip():
         raise TokenError("the token has another algorithm than none, or no name")
@@ -163,41 +152,6 @@ def check_unsecured(token: str, rules: TokenRules, now_ms: int) -> OAuthToken:
     if not _scope(claims.get(rules.scope_claim)).issuperset(rules.scope):
         raise ScopeError(f"[{', '.join(rules.scope)}]")
     return OAuthToken(name, round(ends_s * 1000))
-
-
-def claims_of(token: str) -> dict[str, Any]:
-    """Return the claims of a token, believed or not. Raises TokenError."""
-    parts = token.split(".")
-    if len(parts) != _PARTS:
-        raise TokenError("a token has three parts")
-    return _claims(parts[1])
-
-
-def _claims(part: str) -> dict[str, Any]:
-    """Return the JSON object of a part of a token. Raises TokenError."""
-    padded = part.replace("-", "+").replace("_", "/") + "=" * (-len(part) % 4)
-    try:
-        found = json.loads(base64.b64decode(padded, validate=True), parse_constant=no_number)
-    except (binascii.Error, ValueError, RecursionError):
-        raise TokenError("a part of the token is no JSON in base64") from None
-    if not isinstance(found, dict):
-        raise TokenError("a part of the token is no JSON object")
-    return found
-
-
-def no_number(text: str) -> float:
-    """Refuse NaN and the infinities, which JSON does not have."""
-    raise ValueError(text)
-
-
-def seconds_of(claims: Mapping[str, Any], name: str) -> float | None:
-    """Return a time in seconds since the epoch, None where there is none. Raises TokenError."""
-    value = claims.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TokenError(f"claim {name} is no number")
-    return float(max(-LATEST_S, min(LATEST_S, value)))
 
 
 def _scope(value: object) -> set[str]:

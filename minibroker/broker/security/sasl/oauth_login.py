@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
-from minibroker.broker.security.sasl.oauth import ERROR_HEARD, MECHANISM, MESSAGE_BYTES_MAX
 from minibroker.broker.security.sasl.oauth_settings import (
     PACKAGE,
     check_allowed,
@@ -28,12 +27,12 @@ from minibroker.broker.security.sasl.oauth_settings import (
     scheme_of,
 )
 from minibroker.kafka.errors import ConfigError, ProtocolError
+from minibroker.kafka.oauthbearer import ERROR_HEARD, MECHANISM, MESSAGE_BYTES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from minibroker.broker.config.settings import ConfigValues
-    from minibroker.clock import Clock
 
 _ENDPOINT_HANDLERS: Final = (
     f"{PACKAGE}OAuthBearerLoginCallbackHandler",
@@ -102,7 +101,9 @@ class OAuthClient:
         return b""
 
 
-def oauth_login(settings: ConfigValues, options: Mapping[str, str], clock: Clock) -> OAuthLogin:
+def oauth_login(
+    settings: ConfigValues, options: Mapping[str, str], now_ms: Callable[[], int]
+) -> OAuthLogin:
     """Return the login. `settings`: as listener and mechanism see them; `options`: of the JAAS
     line. Raises ConfigError.
     """
@@ -113,7 +114,7 @@ def oauth_login(settings: ConfigValues, options: Mapping[str, str], clock: Clock
         key.removeprefix(prefix): value for key, value in options.items() if key.startswith(prefix)
     }
     if not is_unsecured:
-        return OAuthLogin(_retriever(settings, options, clock), extensions)
+        return OAuthLogin(_retriever(settings, options, now_ms), extensions)
     if handler not in {None, _UNSECURED}:
         raise ConfigError(
             f"{HANDLER_KEY}={handler}: no Java class is loaded, expected {_ENDPOINT_HANDLERS[0]} or"
@@ -123,11 +124,11 @@ def oauth_login(settings: ConfigValues, options: Mapping[str, str], clock: Clock
     lifetime = options.get(f"{_OPTION}LifetimeSeconds", "3600")
     if not lifetime.isdecimal() or len(lifetime) > 9:
         raise ConfigError(f"{_OPTION}LifetimeSeconds={lifetime}: expected a number of seconds")
-    return OAuthLogin(partial(_unsecured, claims, int(lifetime), clock), extensions)
+    return OAuthLogin(partial(_unsecured, claims, int(lifetime), now_ms), extensions)
 
 
 def _retriever(
-    settings: ConfigValues, options: Mapping[str, str], clock: Clock
+    settings: ConfigValues, options: Mapping[str, str], now_ms: Callable[[], int]
 ) -> Callable[[], str]:
     """Return what gives the token of a file or of a provider. Raises ConfigError."""
     retriever = settings.text(RETRIEVER_KEY)
@@ -153,7 +154,7 @@ def _retriever(
 
     tls = provider_tls(options) if scheme == "https" else None
     is_bearer = retriever == _BEARER
-    return endpoint_of(url, settings, options, tls, clock, is_bearer=is_bearer).token
+    return endpoint_of(url, settings, options, tls, now_ms, is_bearer=is_bearer).token
 
 
 def _read(path: Path) -> str:
@@ -162,9 +163,9 @@ def _read(path: Path) -> str:
         return file.read(MESSAGE_BYTES_MAX).decode("ascii", "replace").strip()
 
 
-def _unsecured(claims: Mapping[str, Any], lifetime_s: int, clock: Clock) -> str:
+def _unsecured(claims: Mapping[str, Any], lifetime_s: int, now_ms: Callable[[], int]) -> str:
     """Return an unsecured token that is valid from now on."""
-    now_s = clock.now_ms() / 1000
+    now_s = now_ms() / 1000
     times = {"exp": now_s + lifetime_s, "iat": now_s}
     return f"{_part({'alg': 'none'})}.{_part({**claims, **times})}."
 

@@ -23,13 +23,13 @@ from binascii import a2b_base64
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.security.sasl.exchange import CredentialsError, RefusedError
-from minibroker.broker.security.sasl.scram_credentials import CODES, HASHES, ITERATIONS_MIN
 from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.scram import CODES, HASHES, ITERATIONS_MIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.broker.security.sasl.scram_credentials import ScramCredential
+    from minibroker.kafka.scram import ScramCredential
 
 _NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 # A comma follows both, or the end: a shorter match is never right, and is not tried (`++`).

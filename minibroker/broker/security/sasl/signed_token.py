@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jwt import PyJWS, PyJWTError
 
-from minibroker.broker.security.sasl.oauth import LATEST_S, OAuthToken, TokenError, no_number
+from minibroker.broker.security.sasl.oauth import OAuthToken
 from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.oauthbearer import LATEST_S, TokenError, no_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

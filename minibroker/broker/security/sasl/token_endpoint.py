@@ -30,20 +30,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 from minibroker.broker.security.sasl.client_assertion import FILE_KEY, assertions_of, has_assertions
-from minibroker.broker.security.sasl.oauth import (
-    MESSAGE_BYTES_MAX,
-    TokenError,
-    claims_of,
-    seconds_of,
-)
 from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.oauthbearer import MESSAGE_BYTES_MAX, TokenError, claims_of, seconds_of
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Mapping
 
     from minibroker.broker.config.settings import ConfigValues
-    from minibroker.clock import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -223,7 +217,7 @@ class TokenEndpoint:
         self,
         request: TokenRequest,
         refreshing: Refreshing,
-        clock: Clock,
+        now_ms: Callable[[], int],
         *,
         backoff_ms: int,
         backoff_max_ms: int,
@@ -232,7 +226,7 @@ class TokenEndpoint:
         """`pause`: waits for so many seconds."""
         self._request = request
         self._refreshing = refreshing
-        self._clock = clock
+        self._now_ms = now_ms
         self._backoff_ms = backoff_ms
         self._backoff_max_ms = backoff_max_ms
         self._pause = pause
@@ -248,7 +242,7 @@ class TokenEndpoint:
         token is good.
         """
         known = self._known
-        now_ms = self._clock.now_ms()
+        now_ms = self._now_ms()
         if now_ms < known.renew_at_ms:
             return known.text
         if not self._lock.acquire(blocking=now_ms >= known.ends_ms):
@@ -262,11 +256,11 @@ class TokenEndpoint:
         """Return a token that is not to be renewed yet, or one whose renewal failed. Raises
         OSError. The lock is held.
         """
-        if self._clock.now_ms() >= self._known.renew_at_ms:  # no other login was faster
+        if self._now_ms() >= self._known.renew_at_ms:  # no other login was faster
             try:
                 self._known = self._ask()
             except OSError as error:
-                now_ms = self._clock.now_ms()  # tries may have taken longer than `AGAIN_MS`
+                now_ms = self._now_ms()  # tries may have taken longer than `AGAIN_MS`
                 if now_ms >= self._known.ends_ms:
                     raise
                 logger.warning("the token for logins at brokers stays: %s", error)
@@ -276,7 +270,7 @@ class TokenEndpoint:
     def _ask(self) -> _KnownToken:
         """Fetch a token. Raises OSError."""
         token = _token_of(self._request.url, self._fetch())
-        now_ms = self._clock.now_ms()
+        now_ms = self._now_ms()
         try:
             claims = claims_of(token)
             start_s, end_s = seconds_of(claims, "iat"), seconds_of(claims, "exp")
@@ -290,12 +284,12 @@ class TokenEndpoint:
 
     def _fetch(self) -> bytes:
         """Return an answer; on an error try again, with pauses that double. Raises OSError."""
-        ends_ms, pause_ms = self._clock.now_ms() + self._backoff_max_ms, self._backoff_ms
+        ends_ms, pause_ms = self._now_ms() + self._backoff_max_ms, self._backoff_ms
         while True:
             try:
                 return self._request.send()
             except OSError as error:
-                left_ms = ends_ms - self._clock.now_ms()
+                left_ms = ends_ms - self._now_ms()
                 if getattr(error, "is_final", False) or pause_ms <= 0 or left_ms <= 0:
                     raise
                 logger.warning("no token for logins yet, another try follows: %s", error)
@@ -308,7 +302,7 @@ def endpoint_of(
     settings: ConfigValues,
     options: Mapping[str, str],
     tls: ssl.SSLContext | None,
-    clock: Clock,
+    now_ms: Callable[[], int],
     *,
     is_bearer: bool = False,
 ) -> TokenEndpoint:
@@ -319,9 +313,9 @@ def endpoint_of(
     """
     authorization: str | None = None
     if is_bearer:
-        form = _bearer_form(settings, clock)
+        form = _bearer_form(settings, now_ms)
     elif has_assertions(settings):
-        form = _assertion_form(settings, options, clock)
+        form = _assertion_form(settings, options, now_ms)
     else:
         authorization, form = _secret_form(url, settings, options)
     request = TokenRequest(
@@ -335,7 +329,7 @@ def endpoint_of(
     return TokenEndpoint(
         request,
         _refreshing(settings),
-        clock,
+        now_ms,
         backoff_ms=settings.integer(f"{_LOGIN}retry.backoff.ms"),
         backoff_max_ms=settings.integer(f"{_LOGIN}retry.backoff.max.ms"),
     )
@@ -376,10 +370,10 @@ def _form_encoded(text: str) -> str:
 
 
 def _assertion_form(
-    settings: ConfigValues, options: Mapping[str, str], clock: Clock
+    settings: ConfigValues, options: Mapping[str, str], now_ms: Callable[[], int]
 ) -> Callable[[], Mapping[str, str]]:
     """Return the fields of a client with assertions. Raises ConfigError."""
-    make = assertions_of(settings, clock)
+    make = assertions_of(settings, now_ms)
     client_id = _given(settings, ID_KEY, options, "clientId")
     more = {"grant_type": "client_credentials"} | ({"client_id": client_id} if client_id else {})
     more |= _scope(settings, options)
@@ -390,9 +384,11 @@ def _assertion_form(
     }
 
 
-def _bearer_form(settings: ConfigValues, clock: Clock) -> Callable[[], Mapping[str, str]]:
+def _bearer_form(
+    settings: ConfigValues, now_ms: Callable[[], int]
+) -> Callable[[], Mapping[str, str]]:
     """Return the fields of an assertion that is exchanged for a token. Raises ConfigError."""
-    make = assertions_of(settings, clock)
+    make = assertions_of(settings, now_ms)
     more = _scope(settings, {})
     return lambda: {"grant_type": _BEARER, "assertion": make(), **more}
 

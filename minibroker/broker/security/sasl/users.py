@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.paths import sanitize
 from minibroker.broker.config.secured import SCRAM_CREDENTIALS, USERS
-from minibroker.broker.security.sasl.scram_credentials import (
+from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.java_formats.jaas import parse_line
+from minibroker.kafka.scram import (
     CODES,
     ITERATIONS_MIN,
     MECHANISMS,
@@ -22,8 +24,6 @@ from minibroker.broker.security.sasl.scram_credentials import (
     credential_of,
     salted_password,
 )
-from minibroker.kafka.errors import ConfigError
-from minibroker.kafka.java_formats.jaas import parse_line
 
 if TYPE_CHECKING:
     from minibroker.broker.cluster.cluster import Cluster

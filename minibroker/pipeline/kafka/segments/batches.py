@@ -42,9 +42,10 @@ from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.records.batch import HEADER_BYTES
 from minibroker.kafka.records.compression import CODEC_NAMES, NONE, decompress
 from minibroker.kafka.records.message_set import OVERHEAD_BYTES, decode_message
+from minibroker.kafka.records.stored_batch import StoredBatch
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.schemas import NO_TIMESTAMP_TYPE
-from minibroker.pipeline.kafka.segments.file import SegmentFile, StoredBatch
+from minibroker.pipeline.kafka.segments.file import SegmentFile
 from minibroker.pipeline.kafka.segments.layout import plan_tasks
 from minibroker.pipeline.kafka.segments.parts import SegmentPart, parts_of
 from minibroker.pipeline.kafka.segments.record_columns import UNFOLDED_BYTES_MAX

@@ -17,23 +17,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.records import batch as v2
-from minibroker.kafka.records import message_set
-from minibroker.kafka.records.batch import BatchHeader, batch_size_at, read_header
+from minibroker.kafka.records.batch import batch_size_at, read_header
+from minibroker.kafka.records.stored_batch import StoredBatch, check_crc
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
+    from minibroker.kafka.records.batch import BatchHeader
+
 WINDOW_BYTES: Final = 2 << 20
 """Bytes of one read; a larger batch needs a larger window."""
 _PREFIX_BYTES: Final = v2.MAGIC_AT + 1
-
-
-class StoredBatch(NamedTuple):
-    """A sound batch, or message of format 0 or 1. `content`: its bytes, header included."""
-
-    position: int
-    header: BatchHeader
-    content: memoryview
 
 
 class SegmentDefect(NamedTuple):
@@ -42,13 +36,6 @@ class SegmentDefect(NamedTuple):
     position: int
     size_bytes: int
     reason: str
-
-
-def check_crc(buffer: bytes | memoryview, at: int, header: BatchHeader) -> None:
-    """Raise CorruptionError if the batch at `at` has a wrong CRC."""
-    is_valid = v2.crc_is_valid if header.magic == 2 else message_set.crc_is_valid
-    if not is_valid(buffer, at, header.size_bytes):
-        raise CorruptionError(f"the batch of offset {header.base_offset} has a wrong CRC")
 
 
 class SegmentFile:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from minibroker.kafka.records.batch import BatchHeader
     from minibroker.kafka.records.record import Record
-    from minibroker.pipeline.kafka.segments.file import StoredBatch
+    from minibroker.kafka.records.stored_batch import StoredBatch
 
 UNFOLDED_BYTES_MAX: Final = 512 << 20
 """Most uncompressed bytes of one batch: positions are 32 bits wide."""

@@ -39,9 +39,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.records.stored_batch import StoredBatch
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.schemas import arrow_schema, record_schema
-from minibroker.pipeline.kafka.segments.file import SegmentDefect, SegmentFile, StoredBatch
+from minibroker.pipeline.kafka.segments.file import SegmentDefect, SegmentFile
 from minibroker.pipeline.kafka.segments.layout import PartitionFiles, find_partitions, plan_tasks
 from minibroker.pipeline.kafka.segments.parts import SegmentPart, parts_of
 from minibroker.pipeline.kafka.segments.record_columns import (

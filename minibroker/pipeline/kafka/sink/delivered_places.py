@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from minibroker.kafka.ids import TopicPartition
     from minibroker.pipeline.kafka.sink.columns import Arguments
-    from minibroker.pipeline.offsets import TopicPartition
 
 RANGES_MAX: Final = 100
 """Ranges of a task: their text has to fit into `offset.metadata.max.bytes`, 4096."""

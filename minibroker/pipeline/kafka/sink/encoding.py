@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.records.builder import write_varint
-from minibroker.pipeline.offsets import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,12 +12,12 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.sink import transaction
 from minibroker.pipeline.kafka.sink.transaction import ANSWER_TIMEOUT_S, CARRIER_PARTITION
 from minibroker.pipeline.kafka.sink.wire_settings import producer_settings
 from minibroker.pipeline.kafka.sink.wire_transaction import newest_of
-from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.wire.client import CLIENT_ERRORS, WireClient
 from minibroker.pipeline.wire.coordinators import CoordinatorClient
 from minibroker.pipeline.wire.groups import committed, settled

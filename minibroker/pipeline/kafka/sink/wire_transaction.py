@@ -25,6 +25,7 @@ from confluent_kafka import KafkaError as LibrdkafkaError
 from minibroker.clock import SystemClock
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ConfigError, KafkaError, ProtocolError
+from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.protocol.dialogue import BrokerRefusedError
 from minibroker.kafka.records.batch import SEQUENCE_MAX, TRANSACTIONAL_FLAG
 from minibroker.kafka.records.builder import seal_batch
@@ -44,7 +45,6 @@ from minibroker.pipeline.kafka.sink.transaction import (
     no_topic,
 )
 from minibroker.pipeline.kafka.sink.wire_settings import producer_settings
-from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.wire.client import CLIENT_ERRORS, WireClient
 from minibroker.pipeline.wire.outgoing_batch import OutgoingBatch
 from minibroker.pipeline.wire.produce_queue import ProduceQueue

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import options, schemas
 from minibroker.pipeline.kafka.options import Bound
@@ -21,7 +22,6 @@ from minibroker.pipeline.kafka.source.topics import TopicOffsets
 from minibroker.pipeline.offsets import (
     LATEST,
     OffsetRange,
-    TopicPartition,
     group_ranges,
     ranges_between,
     split_ranges,

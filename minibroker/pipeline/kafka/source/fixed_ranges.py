@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline import offsets
 from minibroker.pipeline.kafka import schemas
 from minibroker.pipeline.kafka.source import frames as sources
-from minibroker.pipeline.offsets import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

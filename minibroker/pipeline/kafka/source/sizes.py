@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from confluent_kafka import Consumer, KafkaError, Message
 
+    from minibroker.kafka.ids import TopicPartition
     from minibroker.pipeline.kafka.options import SourceOptions
-    from minibroker.pipeline.offsets import Offsets, TopicPartition
+    from minibroker.pipeline.offsets import Offsets
 
 PARTITIONS_MAX: Final = 16
 """Partitions that are looked at before a batch."""

@@ -23,13 +23,14 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline import offsets
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import options
 from minibroker.pipeline.kafka.source.batch import RangePartition, tasks_of
 from minibroker.pipeline.kafka.source.sizes import RecordSizes
 from minibroker.pipeline.kafka.source.topics import TopicOffsets
-from minibroker.pipeline.offsets import LATEST, Offsets, TopicPartition
+from minibroker.pipeline.offsets import LATEST, Offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

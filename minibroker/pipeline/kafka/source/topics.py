@@ -16,15 +16,10 @@ import confluent_kafka
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import OffsetSpec
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.source.consumer import admin_client
-from minibroker.pipeline.offsets import (
-    EARLIEST,
-    INTERNAL_TOPICS,
-    LATEST,
-    Offsets,
-    TopicPartition,
-)
+from minibroker.pipeline.offsets import EARLIEST, INTERNAL_TOPICS, LATEST, Offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import options as source_options
 from minibroker.pipeline.kafka.groups import DEAD, groups_of
 from minibroker.pipeline.kafka.sink.marker import is_marker_group
 from minibroker.pipeline.kafka.source.reader import read_range
-from minibroker.pipeline.offsets import OffsetRange, TopicPartition
+from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.spark.progress import Note
 

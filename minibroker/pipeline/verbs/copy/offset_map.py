@@ -17,8 +17,8 @@ import bisect
 import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
-from minibroker.pipeline.offsets import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.kafka import options as source_options
 from minibroker.pipeline.kafka.pacing import paced
 from minibroker.pipeline.kafka.sink import writers as sink
@@ -24,7 +25,7 @@ from minibroker.pipeline.kafka.sink.delivered_places import RANGES_MAX, Delivere
 from minibroker.pipeline.kafka.sink.marker import Position
 from minibroker.pipeline.kafka.sink.options import parse_options
 from minibroker.pipeline.kafka.source.reader import read_ranges
-from minibroker.pipeline.offsets import OffsetRange, TopicPartition
+from minibroker.pipeline.offsets import OffsetRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

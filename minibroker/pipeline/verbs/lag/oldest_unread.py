@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import confluent_kafka
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.kafka import options
 from minibroker.pipeline.kafka.source.consumer import sampling_consumer
-from minibroker.pipeline.offsets import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

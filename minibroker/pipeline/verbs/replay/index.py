@@ -14,7 +14,7 @@ import bisect
 import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.pipeline.offsets import TopicPartition
+from minibroker.kafka.ids import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -14,9 +14,9 @@ from pyspark import StorageLevel
 from pyspark.sql import functions as f
 
 from minibroker.clock import SystemClock
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.paths import is_remote
-from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.operations.dated_ahead import latest_ms
 from minibroker.pipeline.operations.frames import chosen, in_time
 from minibroker.pipeline.tables import archived_files

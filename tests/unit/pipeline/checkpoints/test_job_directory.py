@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import LocalFiles
-from minibroker.pipeline.offsets import TopicPartition
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import options
-from minibroker.pipeline.offsets import EARLIEST, LATEST, TopicPartition
+from minibroker.pipeline.offsets import EARLIEST, LATEST
 
 BROKER = {"kafka.bootstrap.servers": "localhost:9092"}
 TOPIC = {**BROKER, "subscribe": "orders"}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.broker.security.sasl.oauth import claims_of
 from minibroker.kafka.java_formats import jaas
+from minibroker.kafka.oauthbearer import claims_of
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.client_settings import (
     for_admin,

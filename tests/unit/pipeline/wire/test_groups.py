@@ -9,6 +9,7 @@ import pytest
 
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnResponse
 from minibroker.kafka.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeResponse,
@@ -22,7 +23,6 @@ from minibroker.kafka.protocol.messages.offset_commit import (
 )
 from minibroker.kafka.protocol.messages.offset_fetch import OffsetFetchResponse
 from minibroker.kafka.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
-from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.wire import groups, transactions
 from minibroker.pipeline.wire.coordinators import CoordinatorClient
 

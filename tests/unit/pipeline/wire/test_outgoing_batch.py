@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.records.batch import SEQUENCE_MAX, crc_is_valid, read_header
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record, decode_records
-from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.wire.outgoing_batch import OutgoingBatch, parts_of
 
 WHERE = TopicPartition("t", 3)

@@ -17,13 +17,13 @@ from minibroker.broker.security.sasl.peer_logins import PeerLogins
 from minibroker.broker.security.sasl.plain import PlainExchange
 from minibroker.broker.security.sasl.scram import Login as ServerLogin
 from minibroker.broker.security.sasl.scram import ScramExchange
-from minibroker.broker.security.sasl.scram_credentials import (
+from minibroker.kafka.errors import ConfigError, ProtocolError
+from minibroker.kafka.scram import (
     CODES,
     credential,
     credential_of,
     salted_password,
 )
-from minibroker.kafka.errors import ConfigError, ProtocolError
 from tests.support.in_process import ManualClock
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import pytest
 
 from minibroker.broker.security.sasl import key_set
 from minibroker.broker.security.sasl.key_set import JWKS_BYTES_MAX, KeySet, KeySource, parse_jwks
-from minibroker.broker.security.sasl.oauth import TokenError
 from minibroker.broker.security.sasl.signed_token import SignedRules, UnknownKeyError
 from minibroker.broker.timers import Timers
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.oauthbearer import TokenError
 from tests.support.signed_tokens import FAR_S, jwks, token, write_jwks
 from tests.support.waiting import eventually
 

@@ -13,15 +13,15 @@ from minibroker.broker.security.sasl.exchange import CredentialsError, RefusedEr
 from minibroker.broker.security.sasl.mechanisms import KNOWN_MAX, Mechanisms, ScramLogins, nonce
 from minibroker.broker.security.sasl.plain import PlainExchange, users_of
 from minibroker.broker.security.sasl.scram import ScramExchange
-from minibroker.broker.security.sasl.scram_credentials import (
+from minibroker.broker.security.sasl.users import users_of_config
+from minibroker.broker.timers import Timers
+from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.scram import (
     ScramCredential,
     credential,
     credential_of,
     salted_password,
 )
-from minibroker.broker.security.sasl.users import users_of_config
-from minibroker.broker.timers import Timers
-from minibroker.kafka.errors import ConfigError
 from tests.support.in_process import InProcessBroker, ManualClock
 
 if TYPE_CHECKING:

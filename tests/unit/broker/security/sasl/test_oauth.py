@@ -13,10 +13,7 @@ from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.settings import ConfigValues
 from minibroker.broker.security.sasl.exchange import CredentialsError, RefusedError
 from minibroker.broker.security.sasl.oauth import (
-    ERROR_HEARD,
-    MESSAGE_BYTES_MAX,
     OAuthExchange,
-    TokenError,
     TokenRules,
     check_unsecured,
     rules_of,
@@ -29,6 +26,7 @@ from minibroker.broker.security.sasl.oauth_login import (
 )
 from minibroker.broker.security.sasl.oauth_settings import ALLOWED_URLS_KEY, OAuthSettings
 from minibroker.kafka.errors import ConfigError, ProtocolError
+from minibroker.kafka.oauthbearer import ERROR_HEARD, MESSAGE_BYTES_MAX, TokenError
 from tests.support.in_process import ManualClock
 
 if TYPE_CHECKING:
@@ -151,7 +149,7 @@ OPTIONS = {
 def test_a_broker_believes_the_token_of_another_one() -> None:
     rules = TokenRules(scope=("read", "write"))
     theirs = OAuthExchange(lambda token, now: check_unsecured(token, rules, now))
-    ours = oauth_login(ConfigValues({}), OPTIONS, CLOCK).begin("host")
+    ours = oauth_login(ConfigValues({}), OPTIONS, CLOCK.now_ms).begin("host")
     first = ours.begin()
     assert b"\x01host=here\x01" in first
     assert ours.respond(theirs.respond(first, LOGIN_MS)) == b""
@@ -161,7 +159,7 @@ def test_a_broker_believes_the_token_of_another_one() -> None:
 
 def test_the_token_of_a_file_is_read_for_each_login(tmp_path: Path) -> None:
     file = tmp_path / "a token"
-    login = oauth_login(ConfigValues({**FILE, URL_KEY: file.as_uri()}), {}, CLOCK)
+    login = oauth_login(ConfigValues({**FILE, URL_KEY: file.as_uri()}), {}, CLOCK.now_ms)
     for token in ("first", "second"):
         file.write_text(f" {token}\n")
         assert login.begin("host").begin() == f"n,,\x01auth=Bearer {token}\x01\x01".encode()
@@ -172,7 +170,7 @@ def test_the_token_of_a_file_is_read_for_each_login(tmp_path: Path) -> None:
 
 def test_a_broker_that_does_not_believe_it_says_so() -> None:
     """It ends the login with an error then; one that goes on instead is no broker."""
-    client = oauth_login(ConfigValues({}), OPTIONS, CLOCK).begin("host")
+    client = oauth_login(ConfigValues({}), OPTIONS, CLOCK.now_ms).begin("host")
     client.begin()
     assert client.respond(b'{"status":"invalid_token"}') == ERROR_HEARD
     assert not client.is_complete
@@ -211,7 +209,7 @@ def test_a_login_without_a_token_is_refused(
     settings: dict[str, str], options: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(ConfigError, match=sentence):
-        oauth_login(ConfigValues(settings), options, CLOCK)
+        oauth_login(ConfigValues(settings), options, CLOCK.now_ms)
 
 
 # The settings of OAUTHBEARER: the class decides which tokens are believed.

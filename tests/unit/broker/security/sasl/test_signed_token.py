@@ -11,7 +11,7 @@ import pytest
 from minibroker.broker.config.settings import ConfigValues
 from minibroker.broker.security.sasl.client_assertion import assertions_of, has_assertions
 from minibroker.broker.security.sasl.key_set import parse_jwks
-from minibroker.broker.security.sasl.oauth import MESSAGE_BYTES_MAX, OAuthToken, TokenError
+from minibroker.broker.security.sasl.oauth import OAuthToken
 from minibroker.broker.security.sasl.signed_token import (
     ALGORITHMS,
     SignedRules,
@@ -19,6 +19,7 @@ from minibroker.broker.security.sasl.signed_token import (
     check_signed,
 )
 from minibroker.kafka.errors import ConfigError, ProtocolError
+from minibroker.kafka.oauthbearer import MESSAGE_BYTES_MAX, TokenError
 from tests.support.in_process import START_MS, ManualClock
 from tests.support.signed_tokens import (
     AUDIENCE,
@@ -204,7 +205,7 @@ def test_an_assertion_is_signed_for_a_while(
         **more,
     )
     assert has_assertions(values)
-    assert read(assertions_of(values, ManualClock())(), key) == (
+    assert read(assertions_of(values, ManualClock().now_ms)(), key) == (
         {"alg": algorithm.upper(), "typ": "JWT"},
         {
             "aud": "the provider",
@@ -231,7 +232,7 @@ def test_a_template_stands_over_settings_and_times_over_both(tmp_path: Path) -> 
             claim_exp_seconds="7",
             claim_jti_include="true",
         ),
-        clock,
+        clock.now_ms,
     )
     header, first = read(make(), rsa_key("c"))
     assert header == {"alg": "RS256", "kid": "k", "typ": "JWT"}
@@ -247,7 +248,7 @@ def test_a_ready_assertion_goes_before_a_key_and_is_read_each_time(tmp_path: Pat
     first, second = token({"sub": "1"}), token({"sub": "2"})
     file.write_text(f"\n{first}\n")
     values = settings(file=str(file), claim_iss="broker", private_key_file="/nowhere")
-    make = assertions_of(values, ManualClock())
+    make = assertions_of(values, ManualClock().now_ms)
     assert make() == first
     file.write_text(second)
     assert make() == second
@@ -288,5 +289,5 @@ def test_a_file_that_is_wrong_is_named(
             path.write_text(content)
         given[name.replace(".", "_")] = str(path)
     with pytest.raises(ConfigError) as caught:
-        assertions_of(settings(**given), ManualClock())
+        assertions_of(settings(**given), ManualClock().now_ms)
     assert sentence in str(caught.value)

@@ -59,7 +59,9 @@ def provider() -> Iterator[TokenProvider]:
 
 def endpoint(url: str, settings: dict[str, str] | None = None, **more: Any) -> TokenEndpoint:
     values = ConfigValues({**RETRY, **(settings or {})})
-    return endpoint_of(url, values, more.pop("options", OPTIONS), None, SystemClock(), **more)
+    return endpoint_of(
+        url, values, more.pop("options", OPTIONS), None, SystemClock().now_ms, **more
+    )
 
 
 def test_the_request_is_the_one_of_kafka(provider: TokenProvider) -> None:
@@ -82,7 +84,7 @@ def test_settings_stand_over_the_options_of_the_jaas_line(provider: TokenProvide
 
 def test_a_login_shows_the_token_and_the_extensions(provider: TokenProvider) -> None:
     settings = ConfigValues({HANDLER_KEY: HANDLER, URL_KEY: provider.url})
-    login = oauth_login(settings, OPTIONS, SystemClock())
+    login = oauth_login(settings, OPTIONS, SystemClock().now_ms)
     first = login.begin("host").begin().decode()
     assert first == (f"n,,\x01auth=Bearer {provider.given[0]}\x01logicalCluster=c1\x01\x01")
     assert login.begin("host").begin().decode() == first
@@ -101,13 +103,13 @@ def test_a_token_is_trusted_to_https_with_the_ca_of_the_jaas_line(tmp_path: Path
                 "sasl.login.retry.backoff.ms": "0",
             }
         )
-        login = oauth_login(settings, {**OPTIONS, **trust}, SystemClock())
+        login = oauth_login(settings, {**OPTIONS, **trust}, SystemClock().now_ms)
         assert provider.given == []
         assert provider.url.startswith("https:")
         login.begin("host").begin()
         assert len(provider.given) == 1
         with pytest.raises(OSError, match="certificate verify failed"):
-            oauth_login(settings, OPTIONS, SystemClock()).begin("host").begin()
+            oauth_login(settings, OPTIONS, SystemClock().now_ms).begin("host").begin()
 
 
 def test_an_error_that_may_pass_is_tried_again_with_longer_pauses(provider: TokenProvider) -> None:
@@ -116,7 +118,7 @@ def test_an_error_that_may_pass_is_tried_again_with_longer_pauses(provider: Toke
     fetching = TokenEndpoint(
         request,
         REFRESHING,
-        SystemClock(),
+        SystemClock().now_ms,
         backoff_ms=100,
         backoff_max_ms=10**9,
         pause=pauses.append,
@@ -149,7 +151,7 @@ def test_tries_end_when_the_time_for_them_is_over(provider: TokenProvider) -> No
     tries = TokenEndpoint(
         endpoint(provider.url)._request,
         REFRESHING,
-        clock,
+        clock.now_ms,
         backoff_ms=1000,
         backoff_max_ms=2500,
         pause=lambda pause_s: clock.advance(round(pause_s * 1000)),
@@ -221,7 +223,7 @@ def test_a_provider_that_does_not_go_on_is_left(
 def test_a_token_is_renewed_before_it_ends(provider: TokenProvider) -> None:
     clock = ManualClock(SystemClock().now_ms())
     fetching = TokenEndpoint(
-        endpoint(provider.url)._request, REFRESHING, clock, backoff_ms=0, backoff_max_ms=0
+        endpoint(provider.url)._request, REFRESHING, clock.now_ms, backoff_ms=0, backoff_max_ms=0
     )
     first = fetching.token()
     clock.advance(2_800_000)
@@ -255,7 +257,9 @@ def test_a_provider_that_takes_long_to_fail_is_not_asked_by_each_login() -> None
             life = {"iat": clock.now_ms() // 1000, "exp": clock.now_ms() // 1000 + 3600}
             return json.dumps({"access_token": token(life)}).encode()
 
-    fetching = TokenEndpoint(SlowRequest(), REFRESHING, clock, backoff_ms=0, backoff_max_ms=0)
+    fetching = TokenEndpoint(
+        SlowRequest(), REFRESHING, clock.now_ms, backoff_ms=0, backoff_max_ms=0
+    )
     first = fetching.token()
     clock.advance(2_900_000)  # over 0.8 of the hour
     assert [fetching.token(), fetching.token()] == [first, first]
@@ -278,7 +282,9 @@ def test_logins_show_the_old_token_while_one_renews_it_and_wait_when_it_has_ende
             life = {"iat": clock.now_ms() // 1000, "exp": clock.now_ms() // 1000 + 3600}
             return json.dumps({"access_token": token(life)}).encode()
 
-    fetching = TokenEndpoint(HeldRequest(), REFRESHING, clock, backoff_ms=0, backoff_max_ms=0)
+    fetching = TokenEndpoint(
+        HeldRequest(), REFRESHING, clock.now_ms, backoff_ms=0, backoff_max_ms=0
+    )
     may_answer.release()
     first = fetching.token()
     assert asked.acquire(timeout=60)
@@ -386,7 +392,7 @@ def test_an_assertion_is_exchanged_for_a_token(provider: TokenProvider, tmp_path
         SCOPE_KEY: "s",
         **signing(provider, tmp_path),
     }
-    login = oauth_login(ConfigValues(settings), {"scope": "of the JAAS line"}, SystemClock())
+    login = oauth_login(ConfigValues(settings), {"scope": "of the JAAS line"}, SystemClock().now_ms)
     assert provider.given == []
     assert b"Bearer " in login.begin("host").begin()
     fields = provider.asked[0].fields

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.kafka.sink.columns import columns, rows_of
 from minibroker.pipeline.kafka.sink.delivered_places import RANGES_MAX, Delivered, DeliveredPlaces
 from minibroker.pipeline.kafka.sink.digest import Contents
 from minibroker.pipeline.kafka.sink.marker import Marker, parse_marker
-from minibroker.pipeline.offsets import TopicPartition
 
 METADATA_MAX = 4096
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 import pytest
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.records.builder import seal_batch
 from minibroker.kafka.records.record import Record, decode_records
 from minibroker.pipeline.kafka.sink.encoding import RECORDS_MAX, RowsToSend, encode, encode_headers
-from minibroker.pipeline.offsets import TopicPartition
 
 if TYPE_CHECKING:
     from minibroker.pipeline.kafka.sink.encoding import EncodedRecords

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import options
 from minibroker.pipeline.kafka.source import batch as source_batch
-from minibroker.pipeline.offsets import EARLIEST, LATEST, OffsetRange, TopicPartition
+from minibroker.pipeline.offsets import EARLIEST, LATEST, OffsetRange
 
 if TYPE_CHECKING:
     from minibroker.pipeline.kafka.options import Bound, SourceOptions

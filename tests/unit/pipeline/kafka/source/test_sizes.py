@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.kafka import options
 from minibroker.pipeline.kafka.source import sizes as source_sizes
 from minibroker.pipeline.kafka.source.consumer import sampling_consumer
@@ -16,7 +17,6 @@ from minibroker.pipeline.kafka.source.sizes import (
     UNKNOWN_BYTES,
     RecordSizes,
 )
-from minibroker.pipeline.offsets import TopicPartition
 from minibroker.testing import Broker
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ from pyspark.sql.streaming.datasource import (
     ReadMinRows,
 )
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.source import stream as source_stream
 from minibroker.pipeline.kafka.source.stream import StreamReader
-from minibroker.pipeline.offsets import Offsets, TopicPartition
+from minibroker.pipeline.offsets import Offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka.admin import OffsetSpec
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import options
 from minibroker.pipeline.kafka.options import Bound
 from minibroker.pipeline.kafka.source.topics import TopicOffsets
-from minibroker.pipeline.offsets import LATEST, Offsets, TopicPartition
+from minibroker.pipeline.offsets import LATEST, Offsets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.files.file_system import LocalFiles
-from minibroker.pipeline.offsets import TopicPartition
 from minibroker.pipeline.verbs.copy.groups import forward, rows_in
 from minibroker.pipeline.verbs.copy.offset_map import (
     ENTRIES_MAX,

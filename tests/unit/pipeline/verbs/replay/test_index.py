@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minibroker.pipeline.offsets import TopicPartition
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.verbs.replay.index import Knot, ReplayIndex, Stretch, knot_ms
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)

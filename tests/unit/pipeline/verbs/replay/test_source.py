@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from minibroker.pipeline.offsets import TopicPartition
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.verbs.replay.index import Knot, ReplayIndex, Stretch
 from minibroker.pipeline.verbs.replay.source import ReplayReader, ReplaySource
 from tests.support.in_process import ManualClock
