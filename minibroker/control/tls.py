@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minibroker.broker.config.settings import ConfigValues
-from minibroker.broker.security.listener_tls import sources_of
-from minibroker.broker.security.tls import server_context
+from minibroker.broker.security.listener_tls import server_context, sources_of
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_formats.key_material import TrustStore
 from minibroker.kafka.java_formats.stores import load_key_store

@@ -1,4 +1,4 @@
-"""What both sides of OAUTHBEARER share: constants of its messages, and the claims of a token
+"""The parts that both sides of OAUTHBEARER share: constants of its messages, the claims of a token
 (RFC 7519, RFC 7628).
 
 Source: Kafka OAuthBearerClientInitialResponse, OAuthBearerUnsecuredJws, SerializedJwt.

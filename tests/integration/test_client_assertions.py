@@ -10,7 +10,7 @@ import jwt
 import pytest
 
 from minibroker.broker.config.settings import ConfigValues
-from minibroker.broker.security.sasl.token_endpoint import endpoint_of
+from minibroker.client.token_endpoint import endpoint_of
 from minibroker.clock import SystemClock
 from minibroker.kafka.java_formats.properties import escaped
 from tests.support import java

@@ -45,7 +45,6 @@ SHARED_CLASS_NAMES = {
     "Cluster": "the metadata of one broker, and the public class of minibroker.testing",
     "Member": "of the classic and of the consumer protocol, which no module mixes",
     "Step": "of a classic and of a consumer group, on the base in groups/steps.py",
-    "TopicPartition": "Kafka's word; the pipeline imports nothing of the broker",
 }
 """Names of more than one class → the reason."""
 

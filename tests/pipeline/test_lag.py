@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from minibroker.client import groups as wire_groups
 from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.kafka.groups import LibrdkafkaGroups, WireGroups
 from minibroker.pipeline.kafka.reader_lag import LagReader
-from minibroker.pipeline.wire import groups as wire_groups
 from tests.pipeline import topics
 from tests.pipeline.terminal import command, on_a_terminal
 from tests.support import readme

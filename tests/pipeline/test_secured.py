@@ -18,6 +18,10 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import (
 )
 from cryptography.x509 import load_pem_x509_certificate, load_pem_x509_certificates
 
+from minibroker.client import connection as wire_connection
+from minibroker.client.client import close_idle
+from minibroker.client.connection import BlockingConnection
+from minibroker.client.produce import ProduceQueue
 from minibroker.pipeline import PipelineError, archive, inspect, replay, rollup
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka.cluster import kafka_of
@@ -26,13 +30,9 @@ from minibroker.pipeline.kafka.sink import wire_transaction
 from minibroker.pipeline.kafka.sink.marker import Position
 from minibroker.pipeline.kafka.sink.options import parse_options
 from minibroker.pipeline.kafka.sink.writers import write_rows
+from minibroker.pipeline.kafka.source import range_reader as record_reader
 from minibroker.pipeline.kafka.source.reader import read_range
 from minibroker.pipeline.offsets import OffsetRange
-from minibroker.pipeline.wire import connection as wire_connection
-from minibroker.pipeline.wire import reader as record_reader
-from minibroker.pipeline.wire.client import close_idle
-from minibroker.pipeline.wire.connection import WireConnection
-from minibroker.pipeline.wire.produce_queue import ProduceQueue
 from minibroker.testing import Broker
 from tests.pipeline.secured_clients import ask_read_and_write, write_properties
 from tests.support.certificates import authority_pem as ca_pem
@@ -222,13 +222,13 @@ class Sessions:
         self._broker = broker
         self._monkeypatch = monkeypatch
         self.logins = 0
-        log_in = WireConnection._log_in
+        log_in = BlockingConnection._log_in
 
-        def counted(made: WireConnection) -> None:
+        def counted(made: BlockingConnection) -> None:
             log_in(made)
             self.logins += 1
 
-        monkeypatch.setattr(WireConnection, "_log_in", counted)
+        monkeypatch.setattr(BlockingConnection, "_log_in", counted)
 
     def end(self) -> None:
         self._broker.clock.advance(milliseconds=REAUTH_MS)

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.client import client as client_module
+from minibroker.client.connection import BlockingConnection
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import options, preflight
 from minibroker.pipeline.kafka.cluster import Kafka
+from minibroker.pipeline.kafka.source import range_reader as wire_reader
 from minibroker.pipeline.kafka.source import reader
 from minibroker.pipeline.kafka.source.batch import plan
 from minibroker.pipeline.kafka.source.reader import read_range
 from minibroker.pipeline.kafka.source.reader_columns import ColumnBuilder
 from minibroker.pipeline.offsets import OffsetRange
-from minibroker.pipeline.wire import client as wire_client
-from minibroker.pipeline.wire import reader as wire_reader
-from minibroker.pipeline.wire.connection import WireConnection
 from tests.pipeline import topics
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.wire.settings import WireSettings
+    from minibroker.client.settings import ClientSettings
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
@@ -213,14 +213,14 @@ def test_a_worker_connects_once_for_all_its_ranges(
     minibroker_address: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its connections wait for the next task, and are closed when nobody takes them."""
-    opened: list[WireConnection] = []
-    really_open = WireConnection.open
+    opened: list[BlockingConnection] = []
+    really_open = BlockingConnection.open
 
-    def noted(settings: WireSettings, address: tuple[str, int]) -> WireConnection:
+    def noted(settings: ClientSettings, address: tuple[str, int]) -> BlockingConnection:
         opened.append(really_open(settings, address))
         return opened[-1]
 
-    monkeypatch.setattr(WireConnection, "open", noted)
+    monkeypatch.setattr(BlockingConnection, "open", noted)
     topics.create(minibroker_address, topic, 3)
     for partition in range(3):
         topics.send(minibroker_address, topic, 10, partition=partition)
@@ -231,10 +231,10 @@ def test_a_worker_connects_once_for_all_its_ranges(
         assert sum(batch.num_rows for batch in reader.read_ranges(wanted, ranges)) == 30
     assert len({connection.address for connection in opened}) == len(opened)
     before = len(opened)
-    monkeypatch.setattr(wire_client, "IDLE_S", 0.0)
+    monkeypatch.setattr(client_module, "IDLE_S", 0.0)
     assert sum(batch.num_rows for batch in reader.read_ranges(wanted, ranges[:1])) == 10
     assert len(opened) > before
-    wire_client.close_idle()
+    client_module.close_idle()
     assert {connection.is_closed for connection in opened} == {True}
 
 

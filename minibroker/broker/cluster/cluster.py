@@ -119,7 +119,7 @@ class Cluster:
     """Returns the TLS of the next connection to a listener of other brokers; set before the start
     where a listener has TLS."""
     peer_logins: Callable[[str], Any] | None = None
-    """Returns this broker's login at a listener of other brokers (`sasl.client.PeerLogin`), None
+    """Returns this broker's login at a listener of other brokers (`client.sasl.SaslLogin`), None
     where it asks for none; set before the start where a listener has SASL."""
 
     def __init__(

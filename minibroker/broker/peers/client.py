@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from minibroker.broker.cluster.cluster import Cluster
     from minibroker.broker.cluster.image import Endpoint
     from minibroker.broker.config.broker import BrokerConfig
-    from minibroker.broker.security.sasl.client import PeerLogin
+    from minibroker.client.sasl import SaslLogin
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class PeerClient:
         *,
         listener: str,
         timeout_ms: int,
-        login: PeerLogin | None = None,
+        login: SaslLogin | None = None,
         tls: Callable[[], SSLContext] | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -105,7 +105,7 @@ class PeerClient:
 
         Raises ConfigError.
         """
-        login: PeerLogin | None = None
+        login: SaslLogin | None = None
         tls = None
         protocols = [
             known.security_protocol for known in config.listeners if known.name == listener

@@ -21,9 +21,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from minibroker.broker.daemons import in_daemon
-from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import KafkaError, ProtocolError
-from minibroker.kafka.protocol.dialogue import (
+from minibroker.client.dialogue import (
     SIZE,
     Dialogue,
     Inquiry,
@@ -31,13 +29,15 @@ from minibroker.kafka.protocol.dialogue import (
     agreement_steps,
     login_steps,
 )
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError, ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from ssl import SSLContext
 
     from minibroker.broker.cluster.image import Endpoint
-    from minibroker.broker.security.sasl.client import PeerLogin
+    from minibroker.client.sasl import SaslLogin
 
 ANSWER_BYTES_MAX: Final = 16 << 20
 IN_FLIGHT_MAX: Final = 5
@@ -84,7 +84,7 @@ class PeerConnection:
 
     @classmethod
     async def open(
-        cls, endpoint: Endpoint, login: PeerLogin | None = None, tls: SSLContext | None = None
+        cls, endpoint: Endpoint, login: SaslLogin | None = None, tls: SSLContext | None = None
     ) -> PeerConnection:
         """Connect, with TLS if there is a context, agree on versions and log in.
 
@@ -179,7 +179,7 @@ class PeerConnection:
     def __str__(self) -> str:
         return f"connection to {self._endpoint.host}:{self._endpoint.port}"
 
-    async def _log_in(self, login: PeerLogin) -> None:
+    async def _log_in(self, login: SaslLogin) -> None:
         """Prove the identity of this broker. Raises OSError, ProtocolError."""
         exchange = login.begin(self._endpoint.host)
         steps = login_steps(self._dialogue, str(self), login.mechanism, exchange)

@@ -21,10 +21,10 @@ from minibroker.broker.partitions.role import NO_EPOCH, Follower
 from minibroker.broker.replication.leader_session import SESSION_ERRORS, LeaderSession, position_of
 from minibroker.broker.replication.truncation import diverged_at, out_of_range
 from minibroker.broker.slices import TimeSlice
+from minibroker.client.answer_parts import by_partition, part_of
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, MinibrokerError, ProtocolError
 from minibroker.kafka.ids import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, ZERO_TOPIC_ID, TopicPartition
-from minibroker.kafka.protocol.answer_parts import by_partition, part_of
 from minibroker.kafka.protocol.messages.fetch import (
     FetchRequest,
     FetchResponse,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from minibroker.broker.config.unserved import TLS_STORE_KEYS
 from minibroker.broker.security.certificate import alternative_names, subject_name
 from minibroker.broker.security.principal_mapping import PrincipalMapping
-from minibroker.broker.security.tls import server_context
+from minibroker.client.tls import set_up
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.ids import ANONYMOUS
 from minibroker.kafka.java_formats.stores import load_key_store, load_trust_store
@@ -25,11 +25,17 @@ from minibroker.kafka.java_formats.stores import load_key_store, load_trust_stor
 if TYPE_CHECKING:
     from minibroker.broker.config.listeners import Listener
     from minibroker.broker.config.settings import ConfigValues
+    from minibroker.kafka.java_formats.key_material import KeyStore, TrustStore
 
 logger = logging.getLogger(__name__)
 
 READ_BYTES: Final = 256 * 1024
 USER: Final = "User:"
+_CLIENT_AUTH: Final = {
+    "none": ssl.CERT_NONE,
+    "requested": ssl.CERT_OPTIONAL,
+    "required": ssl.CERT_REQUIRED,
+}
 Sources: TypeAlias = "tuple[object, ...]"
 
 
@@ -177,3 +183,22 @@ def check_replacement(present: _Loaded, new: _Loaded, settings: ConfigValues) ->
             "Keystore SubjectAltNames do not match: the new certificate lacks names of the present"
             " one (ssl.allow.san.changes=true allows it)"
         )
+
+
+def server_context(
+    settings: ConfigValues, keys: KeyStore | None, trusted: TrustStore | None, *, client_auth: str
+) -> ssl.SSLContext:
+    """Return the context of a listener. `client_auth`: none, requested or required.
+
+    Raises ConfigError.
+    """
+    if keys is None:
+        raise ConfigError(
+            "a listener with TLS needs a certificate: set ssl.keystore.location and"
+            " ssl.keystore.password, or ssl.keystore.type=PEM with ssl.keystore.location or with"
+            " ssl.keystore.key and ssl.keystore.certificate.chain"
+        )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    set_up(context, settings, keys, trusted)
+    context.verify_mode = _CLIENT_AUTH[client_auth]
+    return context

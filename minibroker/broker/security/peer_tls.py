@@ -15,7 +15,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from minibroker.broker.security.listener_tls import sources_of
-from minibroker.broker.security.tls import client_context
+from minibroker.client.tls import client_context
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_formats.stores import load_key_store, load_trust_store
 

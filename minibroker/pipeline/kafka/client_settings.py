@@ -31,13 +31,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.client.oauth import HANDLER_KEY, JAAS_KEY, KEYS, login_of
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_formats import jaas, properties
 from minibroker.kafka.java_formats.pkcs8 import plain_pkcs8
 from minibroker.kafka.java_formats.stores import PEM, is_pem_file, load_key_store, load_trust_store
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import token_logins
-from minibroker.pipeline.kafka.token_logins import HANDLER_KEY, JAAS_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -175,7 +175,7 @@ def with_token(settings: Mapping[str, Any]) -> dict[str, Any]:
         raise PipelineError(
             f"there is no token to log in with: {error}; see --kafka and --kafka-config"
         ) from error
-    found = {name: settings[name] for name in settings if name not in token_logins.KEYS}
+    found = {name: settings[name] for name in settings if name not in KEYS}
     return {**found, **login}
 
 
@@ -317,7 +317,7 @@ def _token_login(left: dict[str, str], options: Mapping[str, str]) -> dict[str, 
         stores = {_PEM_OPTIONS[name]: text for name, text in _stores(line.options).items()}
         types = {f"{kind}type": PEM for kind in _STORES if any(kind in name for name in stores)}
         found[JAAS_KEY] = token_logins.line_of(line.name, {**line.options, **types, **stores})
-        token_logins.login_of(found)
+        login_of(found)
     return found
 
 

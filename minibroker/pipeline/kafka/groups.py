@@ -1,6 +1,6 @@
 """The groups of a cluster and their offsets, by the pipeline's own client.
 
-    Kafka ─► wire_settings ─► WireGroups ─► wire.groups
+    Kafka ─► wire_settings ─► WireGroups ─► client.groups
                   └─ a login or setting that is librdkafka's alone ─► LibrdkafkaGroups
 
 librdkafka's client for such questions has ended a process by SIGSEGV (librdkafka #5315), so it is
@@ -18,22 +18,22 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 from confluent_kafka import KafkaError as LibrdkafkaError
 from confluent_kafka import TopicPartition as LibrdkafkaPartition
 
+from minibroker.client import groups as wire_groups
+from minibroker.client.client import CLIENT_ERRORS, Client
+from minibroker.client.coordinators import CoordinatorClient
+from minibroker.client.settings import ClientSettings, UnservedError, wire_settings
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka.client_settings import BOOTSTRAP, for_admin
-from minibroker.pipeline.wire import groups as wire_groups
-from minibroker.pipeline.wire.client import CLIENT_ERRORS, WireClient
-from minibroker.pipeline.wire.coordinators import CoordinatorClient
-from minibroker.pipeline.wire.settings import UnservedError, WireSettings, wire_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from minibroker.client.groups import GroupOffset, KnownGroup
     from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.kafka.preflight import Admin
     from minibroker.pipeline.offsets import Offsets
-    from minibroker.pipeline.wire.groups import GroupOffset, KnownGroup
 
 ANSWER_TIMEOUT_S: Final = 30
 _STATES: Final[Mapping[str, str]] = {
@@ -92,10 +92,10 @@ def groups_of(kafka: Kafka, admin: Admin | None = None) -> Groups:
 class WireGroups:
     """Groups that are asked for by the own client."""
 
-    def __init__(self, settings: WireSettings, where: str) -> None:
+    def __init__(self, settings: ClientSettings, where: str) -> None:
         """`where`: the cluster, for sentences."""
         patience_s = min(settings.timeout_s, ANSWER_TIMEOUT_S)
-        self._client = WireClient(settings._replace(timeout_s=patience_s))
+        self._client = Client(settings._replace(timeout_s=patience_s))
         self._where = where
         self._known: dict[str, KnownGroup] = {}
 

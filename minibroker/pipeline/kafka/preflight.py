@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
-from minibroker.pipeline import offsets
+from minibroker.client.settings import UnservedError, servers_of
+from minibroker.kafka import ids
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.client_settings import BOOTSTRAP, for_admin, with_token
 from minibroker.pipeline.kafka.source.topics import id_text
-from minibroker.pipeline.wire.settings import UnservedError, servers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -195,7 +195,7 @@ def topic_ids(kafka: Kafka, names: Iterable[str]) -> dict[str, str]:
         raise PipelineError(_no_answer(kafka, error, admin)) from error
 
 
-def ends_of(kafka: Kafka, partitions: Iterable[offsets.TopicPartition], admin: Admin) -> Offsets:
+def ends_of(kafka: Kafka, partitions: Iterable[ids.TopicPartition], admin: Admin) -> Offsets:
     """Return the end offset of each partition, which must exist. Raises PipelineError."""
     return _listed(kafka, partitions, OffsetSpec.latest(), admin)
 
@@ -204,7 +204,7 @@ def _offsets(
     kafka: Kafka, topics: ClusterTopics, names: Iterable[str], spec: OffsetSpec
 ) -> dict[str, dict[int, int]]:
     wanted = [
-        offsets.TopicPartition(name, number)
+        ids.TopicPartition(name, number)
         for name in names
         for number in range(topics.partitions[name])
     ]
@@ -216,7 +216,7 @@ def _offsets(
 
 def _listed(
     kafka: Kafka,
-    partitions: Iterable[offsets.TopicPartition],
+    partitions: Iterable[ids.TopicPartition],
     spec: OffsetSpec,
     admin: Admin,
 ) -> Offsets:
@@ -226,7 +226,7 @@ def _listed(
     try:
         answers = admin.list_offsets(wanted, request_timeout=ANSWER_TIMEOUT_S)
         return {
-            offsets.TopicPartition(where.topic, where.partition): future.result(
+            ids.TopicPartition(where.topic, where.partition): future.result(
                 timeout=ANSWER_TIMEOUT_S
             ).offset
             for where, future in answers.items()

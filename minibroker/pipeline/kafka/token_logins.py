@@ -4,10 +4,10 @@
                                                   ├──login_of──────► the tasks' own client
                                                   └──for_librdkafka► confluent-kafka
 
-`security.sasl.oauth_login` makes, reads or fetches the tokens, as for a broker that logs in at
-others. A process has one login for equal settings. So all of its connections show the same token,
-and an identity provider is asked once, and again before the token ends. librdkafka takes tokens
-from there by a call-back, or asks a provider itself (`for_librdkafka`).
+`client.oauth` makes, reads or fetches the tokens, as for a broker that logs in at others. A process
+has one login for equal settings. So all of its connections show the same token, and an identity
+provider is asked once, and again before the token ends. librdkafka takes tokens from there by a
+call-back, or asks a provider itself (`for_librdkafka`).
 
 Source: Kafka SaslConfigs, OAuthBearerLoginCallbackHandler; librdkafka CONFIGURATION.md,
 rdkafka_sasl_oauthbearer.c.
@@ -15,58 +15,29 @@ rdkafka_sasl_oauthbearer.c.
 
 from __future__ import annotations
 
-import threading
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minibroker.clock import SystemClock
+from minibroker.client.oauth import HANDLER_KEY, JAAS_KEY, KEYS, login_of
+from minibroker.client.oauth import RETRIEVER_KEY as _RETRIEVER_KEY
+from minibroker.client.oauth import SCOPE_KEY as _SCOPE_KEY
+from minibroker.client.oauth import URL_KEY as _URL_KEY
 from minibroker.kafka.java_formats import jaas
+from minibroker.kafka.oauthbearer import MECHANISM, TokenError, claims_of, seconds_of
 from minibroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minibroker.broker.security.sasl.oauth_login import OAuthLogin
+    from minibroker.client.oauth import OAuthLogin
     from minibroker.kafka.java_formats.jaas import LoginModule
 
-MECHANISM: Final = "OAUTHBEARER"
-JAAS_KEY: Final = "sasl.jaas.config"
-LOGINS_MAX: Final = 16
-"""Logins of one process: a job has one, or two if it goes from cluster to cluster."""
 
 _PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer."
 MODULE: Final = f"{_PACKAGE}OAuthBearerLoginModule"
 _OAUTH: Final = "sasl.oauthbearer."
-HANDLER_KEY: Final = "sasl.login.callback.handler.class"
 _HANDLER: Final = f"{_PACKAGE}OAuthBearerLoginCallbackHandler"
-_URL_KEY: Final = f"{_OAUTH}token.endpoint.url"
-_RETRIEVER_KEY: Final = f"{_OAUTH}jwt.retriever.class"
-_SCOPE_KEY: Final = f"{_OAUTH}scope"
-KEYS: Final = frozenset(
-    {
-        *(JAAS_KEY, HANDLER_KEY, _URL_KEY, _RETRIEVER_KEY, _SCOPE_KEY),
-        f"{_OAUTH}header.urlencode",
-        *(f"{_OAUTH}{claim}.claim.name" for claim in ("scope", "sub")),
-        *(
-            f"{_OAUTH}assertion.{name}"
-            for name in (
-                *("algorithm", "claim.aud", "claim.exp.seconds", "claim.iss", "claim.jti.include"),
-                *("claim.nbf.seconds", "claim.sub", "file", "private.key.file"),
-                *("private.key.passphrase", "template.file"),
-            )
-        ),
-        *(
-            f"sasl.login.{name}"
-            for name in (
-                *("connect.timeout.ms", "read.timeout.ms", "refresh.buffer.seconds"),
-                *("refresh.min.period.seconds", "refresh.window.factor", "refresh.window.jitter"),
-                *("retry.backoff.max.ms", "retry.backoff.ms"),
-            )
-        ),
-    }
-)
-"""The settings of a login as `in_java` returns them."""
 
 _UNSECURED_KEY: Final = "enable.sasl.oauthbearer.unsecure.jwt"
 _CONFIG_KEY: Final = f"{_OAUTH}config"
@@ -103,7 +74,6 @@ _SERVED_OPTIONS: Final = frozenset(
 )
 """Those that librdkafka's own login by a secret has, too."""
 _MECHANISM_KEYS: Final = ("sasl.mechanism", "sasl.mechanisms")
-_lock: Final = threading.Lock()
 
 
 class ShownToken(NamedTuple):
@@ -162,16 +132,6 @@ def line_of(module: str, options: Mapping[str, str]) -> str:
     return " ".join((module, "required", *(f"{k}={_quoted(v)}" for k, v in options.items()))) + ";"
 
 
-def login_of(settings: Mapping[str, Any]) -> OAuthLogin:
-    """Return the login of this process for the settings of `in_java`; others are overlooked.
-
-    Raises ConfigError.
-    """
-    given = tuple(sorted((name, str(settings[name])) for name in settings if name in KEYS))
-    with _lock:  # two threads of the driver get the same one
-        return _made(given)
-
-
 def for_librdkafka(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what stands for the settings of `in_java` in those of confluent-kafka. Blocks.
 
@@ -213,19 +173,8 @@ def _own_login(settings: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-@lru_cache(maxsize=LOGINS_MAX)
-def _made(given: tuple[tuple[str, str], ...]) -> OAuthLogin:
-    from minibroker.broker.config.settings import ConfigValues  # noqa: PLC0415  seldom needed
-    from minibroker.broker.security.sasl.oauth_login import oauth_login  # noqa: PLC0415  as above
-
-    settings = dict(given)
-    options = jaas.parse_line(settings.pop(JAAS_KEY)).options
-    return oauth_login(ConfigValues(settings), options, SystemClock().now_ms)
-
-
 def _shown(login: OAuthLogin, _config: str) -> ShownToken:
     """Return the token to show now. Raises OSError."""
-    from minibroker.kafka.oauthbearer import TokenError, claims_of, seconds_of  # noqa: PLC0415
 
     token = login.token()
     try:

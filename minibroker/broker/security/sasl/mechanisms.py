@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +19,7 @@ from minibroker.broker.security.sasl.plain import MECHANISM as PLAIN
 from minibroker.broker.security.sasl.plain import PlainExchange, users_of
 from minibroker.broker.security.sasl.scram import Login, ScramExchange
 from minibroker.broker.security.sasl.users import users_of_config
+from minibroker.client.sasl import nonce
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_strings import small_set_order
 from minibroker.kafka.oauthbearer import MECHANISM as OAUTHBEARER
@@ -40,7 +40,6 @@ logger = logging.getLogger(__name__)
 
 SERVED: Final = (PLAIN, *CODES, OAUTHBEARER, GSSAPI)
 """The mechanisms that a listener may enable."""
-_NONCE_BYTES: Final = 16
 KNOWN_MAX: Final = 1_000
 """Users whose credentials are kept as read; all are forgotten beyond this."""
 
@@ -174,11 +173,6 @@ def _acceptor(config: BrokerConfig, listener: Listener) -> KerberosAcceptor:
         return KerberosAcceptor(config.of_mechanism(listener.name, GSSAPI), options)
     except ConfigError as error:
         raise ConfigError(f"listener {listener.name}: {error}") from None
-
-
-def nonce() -> str:
-    """Return random characters, other ones with every call."""
-    return secrets.token_urlsafe(_NONCE_BYTES)
 
 
 def _session_ms(config: BrokerConfig, listener: Listener, mechanism: str) -> int:

@@ -15,21 +15,19 @@ from __future__ import annotations
 import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
-from minibroker.broker.config.settings import ConfigValues
 from minibroker.broker.security.sasl.oauth import OAuthToken, TokenRules, check_unsecured, rules_of
+from minibroker.client.identity_provider import PACKAGE, check_allowed, provider_tls, scheme_of
 from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable, Mapping
 
+    from minibroker.broker.config.settings import ConfigValues
     from minibroker.broker.security.sasl.key_set import KeySet
 
 logger = logging.getLogger(__name__)
 
-PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer."
 _VALIDATORS: Final = (
     f"{PACKAGE}OAuthBearerValidatorCallbackHandler",
     f"{PACKAGE}secured.OAuthBearerValidatorCallbackHandler",
@@ -39,7 +37,6 @@ _JWT_VALIDATORS: Final = (f"{PACKAGE}DefaultJwtValidator", f"{PACKAGE}BrokerJwtV
 HANDLER_KEY: Final = "sasl.server.callback.handler.class"
 _PREFIX: Final = "sasl.oauthbearer."
 _URL_KEY: Final = f"{_PREFIX}jwks.endpoint.url"
-ALLOWED_URLS_KEY: Final = "org.apache.kafka.sasl.oauthbearer.allowed.urls"
 
 
 class OAuthSettings:
@@ -134,28 +131,6 @@ def _url(settings: ConfigValues) -> str:
     return url
 
 
-def scheme_of(url: str) -> str | None:
-    """Return `file`, `http` or `https`; None for another URL, or one that cannot be asked."""
-    try:
-        parts = urlsplit(url)
-        scheme = parts.scheme.lower()
-        if scheme == "file":
-            return scheme if parts.path and not parts.netloc else None
-        host, _ = (parts.hostname or "").encode("idna"), parts.port
-        sent = host + f"{parts.path}{parts.query}".encode("ascii")
-    except ValueError:
-        return None
-    is_web = scheme in {"http", "https"} and host and min(sent) > 0x20
-    return scheme if is_web else None
-
-
-def check_allowed(settings: ConfigValues, key: str, url: str) -> None:
-    """Raise ConfigError for the URL of a setting if others are listed and this one is not."""
-    allowed = settings.text(ALLOWED_URLS_KEY)
-    if allowed is not None and url not in {word.strip() for word in allowed.split(",")}:
-        raise ConfigError(f"{key}={url} is not among {ALLOWED_URLS_KEY}={allowed}")
-
-
 def _claim(settings: ConfigValues, name: str) -> str:
     """Return the name of a claim. Raises ConfigError."""
     key = f"{_PREFIX}{name}.claim.name"
@@ -181,20 +156,3 @@ def _check_parties(settings: ConfigValues, party: str, *, is_checked: bool) -> N
             party,
             party,
         )
-
-
-def provider_tls(options: Mapping[str, str]) -> ssl.SSLContext | None:
-    """Return the TLS for the provider, by the options `ssl.*` of the JAAS line; None where there
-    are none. Raises ConfigError.
-    """
-    own = {key: value for key, value in options.items() if key.startswith("ssl.")}
-    if not own:
-        return None
-    from minibroker.broker.security.tls import client_context  # noqa: PLC0415  as above
-    from minibroker.kafka.java_formats.stores import (  # noqa: PLC0415  seldom set
-        load_key_store,
-        load_trust_store,
-    )
-
-    settings = ConfigValues(own)
-    return client_context(settings, load_key_store(settings), load_trust_store(settings))

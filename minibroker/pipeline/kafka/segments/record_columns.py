@@ -1,9 +1,9 @@
 """Records of many batches at once, as Arrow columns: no Python object is made for a record.
 
-Batches come from segment files (`records`) or from a broker (`wire.reader`). A `Chunk` holds the
-uncompressed bodies of some batches, one behind the other. Python finds the size of each record
-(`records.record.size_runs`); then Arrow's functions find every field of all records, column by
-column:
+Batches come from segment files (`records`) or from a broker (`source.range_reader`). A `Chunk`
+holds the uncompressed bodies of some batches, one behind the other. Python finds the size of each
+record (`records.record.size_runs`); then Arrow's functions find every field of all records, column
+by column:
 
     sizes → timestamp delta → offset delta → key length → key → value length → value
 

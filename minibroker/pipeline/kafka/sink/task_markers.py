@@ -12,16 +12,16 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from minibroker.client.client import CLIENT_ERRORS, Client
+from minibroker.client.coordinators import CoordinatorClient
+from minibroker.client.groups import committed, settled
+from minibroker.client.settings import UnservedError
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.sink import transaction
 from minibroker.pipeline.kafka.sink.transaction import ANSWER_TIMEOUT_S, CARRIER_PARTITION
 from minibroker.pipeline.kafka.sink.wire_settings import producer_settings
 from minibroker.pipeline.kafka.sink.wire_transaction import newest_of
-from minibroker.pipeline.wire.client import CLIENT_ERRORS, WireClient
-from minibroker.pipeline.wire.coordinators import CoordinatorClient
-from minibroker.pipeline.wire.groups import committed, settled
-from minibroker.pipeline.wire.settings import UnservedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,9 +41,7 @@ def read_marker(options: SinkOptions, group: str, topic: str) -> Marker | None:
         return transaction.read_marker(options, group, topic)
     carrier = TopicPartition(topic, CARRIER_PARTITION)
     with _told(options, group):
-        return newest_of(
-            settled(CoordinatorClient(WireClient(settings), group), carrier, _deadline())
-        )
+        return newest_of(settled(CoordinatorClient(Client(settings), group), carrier, _deadline()))
 
 
 def last_markers(options: SinkOptions, groups: Iterable[str]) -> Iterator[Marker | None]:
@@ -59,7 +57,7 @@ def last_markers(options: SinkOptions, groups: Iterable[str]) -> Iterator[Marker
     except UnservedError:
         yield from transaction.last_markers(options, groups)
         return
-    client = WireClient(settings)
+    client = Client(settings)
     for group in groups:
         with _told(options, group):
             yield newest_of(committed(CoordinatorClient(client, group), _deadline()))

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from minibroker.client.produce import IN_FLIGHT_MAX, ProduceLimits
+from minibroker.client.settings import ClientSettings, UnservedError, wire_settings
 from minibroker.kafka.records.compression import CODEC_IDS, SNAPPY
 from minibroker.pipeline.kafka.sink.encoding import RECORDS_MAX
 from minibroker.pipeline.kafka.sink.options import RECORD_BYTES_MAX
-from minibroker.pipeline.wire.produce_queue import IN_FLIGHT_MAX, ProduceLimits
-from minibroker.pipeline.wire.settings import UnservedError, WireSettings, wire_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +43,7 @@ _READ: Final = frozenset(
 class ProducerSettings(NamedTuple):
     """The settings of one task's producer."""
 
-    connection: WireSettings
+    connection: ClientSettings
     limits: ProduceLimits
     transaction_timeout_ms: int
     codec: int

@@ -3,8 +3,8 @@
 It does what `transaction.Transaction` does, under the same names, and hands whole batches to
 the brokers in place of single records:
 
-    Arrow batch ─► encoding ─► record batches with sequence numbers ─► wire.produce_queue
-                                                marker ─► wire.transactions
+    Arrow batch ─► encoding ─► record batches with sequence numbers ─► client.produce
+                                                marker ─► client.transactions
 
 Where it cannot be, because of a setting or a login, librdkafka writes (`open_transaction`).
 """
@@ -22,11 +22,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import KafkaError as LibrdkafkaError
 
+from minibroker.client.client import CLIENT_ERRORS, Client
+from minibroker.client.dialogue import BrokerRefusedError
+from minibroker.client.outgoing_batch import OutgoingBatch
+from minibroker.client.produce import ProduceQueue
+from minibroker.client.settings import UnservedError
+from minibroker.client.transactions import ProducerSession
 from minibroker.clock import SystemClock
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ConfigError, KafkaError, ProtocolError
 from minibroker.kafka.ids import TopicPartition
-from minibroker.kafka.protocol.dialogue import BrokerRefusedError
 from minibroker.kafka.records.batch import SEQUENCE_MAX, TRANSACTIONAL_FLAG
 from minibroker.kafka.records.builder import seal_batch
 from minibroker.kafka.records.compression import NONE, compress
@@ -45,23 +50,18 @@ from minibroker.pipeline.kafka.sink.transaction import (
     no_topic,
 )
 from minibroker.pipeline.kafka.sink.wire_settings import producer_settings
-from minibroker.pipeline.wire.client import CLIENT_ERRORS, WireClient
-from minibroker.pipeline.wire.outgoing_batch import OutgoingBatch
-from minibroker.pipeline.wire.produce_queue import ProduceQueue
-from minibroker.pipeline.wire.settings import UnservedError
-from minibroker.pipeline.wire.transactions import ProducerSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import TracebackType
 
+    from minibroker.client.groups import GroupOffset
     from minibroker.pipeline.kafka.sink.columns import Columns
     from minibroker.pipeline.kafka.sink.delivered_places import DeliveredPlaces
     from minibroker.pipeline.kafka.sink.encoding import EncodedRecords
     from minibroker.pipeline.kafka.sink.marker import Marker, Position
     from minibroker.pipeline.kafka.sink.options import SinkOptions
     from minibroker.pipeline.kafka.sink.wire_settings import ProducerSettings
-    from minibroker.pipeline.wire.groups import GroupOffset
 
 BLOCK_BYTES: Final = 16 << 20
 """Bytes of rows that are encoded at once, at least one row: Spark's Arrow batches have 10,000 rows,
@@ -105,7 +105,7 @@ class WireTransaction:
         self._options = options
         self._position = position
         self._settings = settings
-        self._client = WireClient(settings.connection, creates_topics=True)
+        self._client = Client(settings.connection, creates_topics=True)
         self._session = ProducerSession(
             self._client, position.name, settings.transaction_timeout_ms
         )
@@ -302,7 +302,7 @@ class WireTransaction:
 
         Raises:
             KafkaError: nobody makes it.
-            OSError, ProtocolError, ConfigError: as `WireClient.leader`.
+            OSError, ProtocolError, ConfigError: as `Client.leader`.
         """
         if topic in self._seen:
             return self._client.partition_count(topic)

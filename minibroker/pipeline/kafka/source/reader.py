@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
+from minibroker.client.client import Client
+from minibroker.client.settings import UnservedError, wire_settings
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.pacing import paced
+from minibroker.pipeline.kafka.source import range_losses
 from minibroker.pipeline.kafka.source.consumer import range_consumer
+from minibroker.pipeline.kafka.source.first_answers import first_answers
+from minibroker.pipeline.kafka.source.range_reader import read_span
 from minibroker.pipeline.kafka.source.reader_columns import ColumnBuilder
 from minibroker.pipeline.kafka.source.topics import made_anew
 from minibroker.pipeline.kafka.task_process import prepare_for_tasks
-from minibroker.pipeline.wire import range_losses
-from minibroker.pipeline.wire.client import WireClient
-from minibroker.pipeline.wire.first_answers import first_answers
-from minibroker.pipeline.wire.reader import read_span
-from minibroker.pipeline.wire.settings import UnservedError, wire_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from confluent_kafka import Consumer
 
+    from minibroker.client.settings import ClientSettings
     from minibroker.pipeline.kafka.options import SourceOptions
     from minibroker.pipeline.offsets import OffsetRange
-    from minibroker.pipeline.wire.settings import WireSettings
 
 MESSAGES_MAX: Final = 2_000
 """Messages of one call; more than fit into the caches cost twice as much each."""
@@ -103,7 +103,7 @@ def read_ranges(options: SourceOptions, ranges: Iterable[OffsetRange]) -> Iterat
             yield from paced(_read_range(options, span), options.task_bytes_per_second)
         _check_same_topics(options, spans)
         return
-    client = WireClient(settings)
+    client = Client(settings)
     for span, told in first_answers(options, settings, client, list(ranges)):
         batches = read_span(options, settings, client, span, told)
         yield from paced(batches, options.task_bytes_per_second)
@@ -122,7 +122,7 @@ def _check_same_topics(options: SourceOptions, spans: Sequence[OffsetRange]) -> 
             raise PipelineError(range_losses.made_anew(span, span.start))
 
 
-def _wire_settings(options: SourceOptions) -> WireSettings | None:
+def _wire_settings(options: SourceOptions) -> ClientSettings | None:
     """Return the settings of our own client, None where librdkafka reads. Raises PipelineError."""
     if options.fetch_with == "librdkafka":
         return None

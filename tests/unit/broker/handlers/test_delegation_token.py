@@ -14,7 +14,7 @@ import pytest
 from minibroker.broker.config.listeners import SecurityProtocol
 from minibroker.broker.handlers.common.tokens import check_client
 from minibroker.broker.security.acls import Operation, ResourceType
-from minibroker.broker.security.sasl.client_exchange import ScramClient
+from minibroker.client.sasl import ScramClient
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import ANONYMOUS

@@ -10,7 +10,7 @@ import uvloop
 
 from minibroker.broker.cluster.image import Endpoint
 from minibroker.broker.peers.connection import ANSWER_BYTES_MAX, IN_FLIGHT_MAX, PeerConnection
-from minibroker.broker.security.sasl.client import PasswordLogin
+from minibroker.client.sasl import PasswordLogin
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataResponse

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.client.settings import UnservedError, wire_settings
 from minibroker.kafka.java_formats import jaas
 from minibroker.kafka.oauthbearer import claims_of
 from minibroker.pipeline.errors import PipelineError
@@ -17,7 +18,6 @@ from minibroker.pipeline.kafka.client_settings import (
     with_token,
 )
 from minibroker.pipeline.kafka.token_logins import JAAS_KEY, MODULE, line_of, login_of
-from minibroker.pipeline.wire.settings import UnservedError, wire_settings
 from tests.support.certificates import authority_pem
 from tests.support.signed_tokens import rsa_key, write_key
 from tests.support.token_provider import CLIENT, TokenProvider

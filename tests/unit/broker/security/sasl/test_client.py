@@ -11,12 +11,11 @@ import pytest
 
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.peers.client import PeerClient
-from minibroker.broker.security.sasl.client import PasswordLogin, login_of
-from minibroker.broker.security.sasl.client_exchange import ScramClient
-from minibroker.broker.security.sasl.peer_logins import PeerLogins
+from minibroker.broker.security.sasl.peer_logins import PeerLogins, login_of
 from minibroker.broker.security.sasl.plain import PlainExchange
 from minibroker.broker.security.sasl.scram import Login as ServerLogin
 from minibroker.broker.security.sasl.scram import ScramExchange
+from minibroker.client.sasl import PasswordLogin, ScramClient
 from minibroker.kafka.errors import ConfigError, ProtocolError
 from minibroker.kafka.scram import (
     CODES,

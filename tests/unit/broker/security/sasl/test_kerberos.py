@@ -17,11 +17,8 @@ _MISSING = support.missing()
 if _MISSING is not None:
     pytest.skip(_MISSING, allow_module_level=True)
 
-from minibroker.broker.security.sasl.kerberos import (  # noqa: E402  needs libkrb5
-    KerberosAcceptor,
-    KerberosLogin,
-    login_of_options,
-)
+from minibroker.broker.security.sasl.kerberos import KerberosAcceptor  # noqa: E402  needs libkrb5
+from minibroker.client.kerberos import KerberosLogin, login_of_options  # noqa: E402  as above
 
 OPTIONS = {"useKeyTab": "true", "keyTab": "/etc/key", "principal": "kafka/host@R"}
 SERVICE = "sasl.kerberos.service.name"

@@ -10,11 +10,12 @@ from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.secured import secured_settings
 from minibroker.broker.security.sasl import mechanisms as module
 from minibroker.broker.security.sasl.exchange import CredentialsError, RefusedError
-from minibroker.broker.security.sasl.mechanisms import KNOWN_MAX, Mechanisms, ScramLogins, nonce
+from minibroker.broker.security.sasl.mechanisms import KNOWN_MAX, Mechanisms, ScramLogins
 from minibroker.broker.security.sasl.plain import PlainExchange, users_of
 from minibroker.broker.security.sasl.scram import ScramExchange
 from minibroker.broker.security.sasl.users import users_of_config
 from minibroker.broker.timers import Timers
+from minibroker.client.sasl import nonce
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.scram import (
     ScramCredential,

@@ -9,7 +9,6 @@ import jwt
 import pytest
 
 from minibroker.broker.config.settings import ConfigValues
-from minibroker.broker.security.sasl.client_assertion import assertions_of, has_assertions
 from minibroker.broker.security.sasl.key_set import parse_jwks
 from minibroker.broker.security.sasl.oauth import OAuthToken
 from minibroker.broker.security.sasl.signed_token import (
@@ -18,6 +17,7 @@ from minibroker.broker.security.sasl.signed_token import (
     UnknownKeyError,
     check_signed,
 )
+from minibroker.client.assertion import assertions_of, has_assertions
 from minibroker.kafka.errors import ConfigError, ProtocolError
 from minibroker.kafka.oauthbearer import MESSAGE_BYTES_MAX, TokenError
 from tests.support.in_process import START_MS, ManualClock

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from minibroker.client.settings import UnservedError
 from minibroker.kafka.records.compression import LZ4, NONE
 from minibroker.pipeline.kafka.sink.options import parse_options
 from minibroker.pipeline.kafka.sink.wire_settings import ProducerSettings, producer_settings
-from minibroker.pipeline.wire.settings import UnservedError
 
 
 def found(**more: str) -> ProducerSettings:

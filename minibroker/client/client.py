@@ -1,0 +1,267 @@
+"""Brokers of a cluster as a task sees them: leaders of partitions, and connections to them.
+
+A connection that is given back whole waits for the next task of this process. So a worker connects
+and logs in once and not for each range. Nobody else takes it for `IDLE_S`: then it is closed with
+the next look, before the broker's connections.max.idle.ms. The leaders of a topic are known to all
+tasks of this process, too: an answer about 10,000 partitions is large, and a task needs a few of
+them. One that is wrong by now is refused by the broker that it names, and asked for anew.
+
+Source: Kafka Metadata, ConsumerMetadata, NetworkClient.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from minibroker.client.answer_parts import by_partition, part_of
+from minibroker.client.connection import BlockingConnection
+from minibroker.client.dialogue import BrokerRefusedError
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import ConfigError, KafkaError, ProtocolError
+from minibroker.kafka.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from minibroker.kafka.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from minibroker.client.settings import ClientSettings
+
+IDLE_S: Final = 60.0
+IDLE_MAX: Final = 64
+"""Connections that wait in one process."""
+LEADERS_AGE_S: Final = 300.0
+"""Age from which on leaders are asked for anew (Kafka's metadata.max.age.ms)."""
+TOPICS_MAX: Final = 256
+"""Topics whose leaders are known in one process."""
+EARLIEST: Final = -2
+METADATA_VERSIONS: Final = (4, 12)
+LIST_VERSIONS: Final = (1, 7)
+CLIENT_ERRORS: Final = (KafkaError, OSError, ProtocolError, ConfigError)
+"""The errors that a call of the client raises, from whatever cause."""
+
+logger = logging.getLogger(__name__)
+
+_Key = tuple["ClientSettings", tuple[str, int]]
+_idle: dict[_Key, BlockingConnection] = {}
+"""Connections that wait for a user, the one that waits longest first; of this process."""
+
+
+class PartitionLeader(NamedTuple):
+    """The leader of a partition."""
+
+    address: tuple[str, int]
+    epoch: int
+    """-1: the broker does not tell."""
+    topic_id: bytes
+    """Zeros: the broker has no ids."""
+
+
+class TopicLeaders(NamedTuple):
+    """The leaders of one topic."""
+
+    asked_s: float
+    """When they were asked for, by the monotonic clock."""
+    partitions: dict[int, PartitionLeader]
+    partition_count: int
+    """Partitions of the topic, with a leader or without."""
+    brokers: tuple[tuple[str, int], ...]
+    """Every broker that the answer named."""
+
+
+_known: dict[tuple[ClientSettings, str], TopicLeaders] = {}
+"""Leaders of topics, the topic that was asked for longest ago first; of this process."""
+
+
+class Client:
+    """The client of one task: used by one thread."""
+
+    def __init__(self, settings: ClientSettings, *, creates_topics: bool = False) -> None:
+        """`creates_topics`: a broker may make a topic that is asked for, as it does for writers."""
+        self._settings = settings
+        self._creates_topics = creates_topics
+        self._addresses: tuple[tuple[str, int], ...] = ()
+        """Every broker that the last answer named."""
+
+    def leader(self, topic: str, partition: int) -> PartitionLeader:
+        """Return the leader of a partition, which is asked for once in `LEADERS_AGE_S`.
+
+        Raises:
+            KafkaError: the broker's, such as UNKNOWN_TOPIC_OR_PARTITION; LEADER_NOT_AVAILABLE for a
+                partition that has none now.
+            OSError: no broker answers.
+            ProtocolError: an answer is malformed.
+            ConfigError: the settings of TLS.
+        """
+        known = self._leaders(topic)
+        if partition not in known.partitions:
+            known = self._ask_leaders(topic)
+        found = known.partitions.get(partition)
+        if found is None and partition < known.partition_count:
+            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{topic}-{partition} has no leader")
+        if found is None:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{partition}"
+            )
+        return found
+
+    def partition_count(self, topic: str) -> int:
+        """Return how many partitions a topic has, as `leader` knows it. Raises as `leader`."""
+        return self._leaders(topic).partition_count
+
+    def led_partitions(self, topic: str) -> list[int]:
+        """Return the partitions of a topic that have a leader. Raises as `leader`."""
+        return list(self._leaders(topic).partitions)
+
+    def _leaders(self, topic: str) -> TopicLeaders:
+        known = _known.get((self._settings, topic))
+        if known is None or time.monotonic() - known.asked_s >= LEADERS_AGE_S:
+            known = self._ask_leaders(topic)
+        self._addresses = known.brokers
+        return known
+
+    def forget(self, topic: str) -> None:
+        """Ask anew for the leaders of a topic when one is needed."""
+        _known.pop((self._settings, topic), None)
+
+    def connection(self, address: tuple[str, int]) -> BlockingConnection:
+        """Return a connection for the caller alone. Raises as `BlockingConnection.open`."""
+        close_idle(IDLE_S)
+        waiting = _idle.pop((self._settings, address), None)
+        if waiting is not None:
+            if waiting.is_usable:
+                return waiting
+            waiting.close()
+        return BlockingConnection.open(self._settings, address)
+
+    def give_back(self, connection: BlockingConnection) -> None:
+        """Keep a connection for the next user, or close it if an answer is still on its way."""
+        key = (self._settings, connection.address)
+        connection.idle_since_s = time.monotonic()
+        is_kept = len(_idle) < IDLE_MAX and connection.is_usable
+        # In one step: another thread may give one back at this moment.
+        if not is_kept or _idle.setdefault(key, connection) is not connection:
+            connection.close()
+
+    def earliest(self, topic: str, partition: int) -> int:
+        """Return the log start offset of a partition. Raises as `leader`."""
+        leader = self.leader(topic, partition)
+        wanted = ListOffsetsPartition(partition_index=partition, timestamp=EARLIEST)
+        request = ListOffsetsRequest(
+            replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[wanted])]
+        )
+        found = self.ask(leader.address, request, ListOffsetsResponse, LIST_VERSIONS)
+        answer = part_of(by_partition(found.topics), (topic, partition))
+        if answer.error_code:
+            raise KafkaError(ErrorCode(answer.error_code), f"the start of {topic}-{partition}")
+        return int(answer.offset)
+
+    def _ask_leaders(self, topic: str) -> TopicLeaders:
+        """Return the leaders of a topic as they are now, and keep them. Raises as `leader`."""
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=topic)],
+            allow_auto_topic_creation=self._creates_topics,
+        )
+        told = self.ask_any(request, MetadataResponse, METADATA_VERSIONS)
+        brokers = {broker.node_id: (broker.host, broker.port) for broker in told.brokers}
+        self._addresses = tuple(brokers.values())
+        answer = part_of({answer.name: answer for answer in told.topics}, topic)
+        if answer.error_code:
+            raise KafkaError(ErrorCode(answer.error_code), f"topic {topic!r}")
+        leaders = {
+            partition.partition_index: PartitionLeader(
+                brokers[partition.leader_id], partition.leader_epoch, answer.topic_id
+            )
+            for partition in answer.partitions
+            if partition.leader_id in brokers
+        }
+        if not leaders:
+            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"topic {topic!r} has no leader")
+        self.forget(topic)
+        if len(_known) >= TOPICS_MAX:
+            del _known[next(iter(_known))]
+        found = _known[self._settings, topic] = TopicLeaders(
+            time.monotonic(), leaders, len(answer.partitions), self._addresses
+        )
+        return found
+
+    def ask_any(self, request: Any, response: Any, versions: tuple[int, int]) -> Any:
+        """Return the answer of the first broker that gives one, to a request of one of `versions`.
+
+        Raises as `leader`.
+        """
+        failure: Exception = ConnectionError("no broker is named")
+        for address in dict.fromkeys((*self._addresses, *self._settings.servers)):
+            try:
+                return self.ask(address, request, response, versions)
+            except BrokerRefusedError:
+                raise
+            except (OSError, ProtocolError, ConfigError) as error:
+                logger.info("no answer from %s:%d: %s", *address, error)
+                failure = error
+        raise failure
+
+    def brokers(self) -> tuple[tuple[str, int], ...]:
+        """Return the addresses of all brokers, as one of them tells now. Raises as `leader`."""
+        told = self.ask_any(MetadataRequest(topics=[]), MetadataResponse, METADATA_VERSIONS)
+        self._addresses = tuple((broker.host, broker.port) for broker in told.brokers)
+        return self._addresses
+
+    def ask(
+        self, address: tuple[str, int], request: Any, response: Any, versions: tuple[int, int]
+    ) -> Any:
+        """Return the answer of one broker to a request of one of `versions`, from oldest to newest.
+
+        Raises:
+            OSError: the broker does not answer, or refuses the login or the versions.
+            ProtocolError: its answer is malformed.
+            ConfigError: the settings of TLS.
+        """
+        (found,) = self.ask_together(address, [request], response, versions)
+        return found
+
+    def ask_together(
+        self,
+        address: tuple[str, int],
+        requests: Sequence[Any],
+        response: Any,
+        versions: tuple[int, int],
+    ) -> list[Any]:
+        """Return the answers to small requests of one kind, which are all sent before the first
+        answer is received. Arguments and errors as of `ask`.
+        """
+        connection = self.connection(address)
+        try:
+            for request in requests:
+                version = connection.version_for(request, *versions)
+                connection.send(request, response, version)
+            found = [connection.receive() for _ in requests]
+        except BaseException:
+            connection.close()
+            raise
+        self.give_back(connection)
+        return found
+
+
+def close_idle(after_s: float = 0.0) -> None:
+    """Close the connections that have waited for `after_s` seconds."""
+    now_s = time.monotonic()
+    for key, connection in list(_idle.items()):
+        if now_s - connection.idle_since_s >= after_s:
+            taken = _idle.pop(key, None)  # another thread may have taken it
+            if taken is not None:
+                taken.close()
+
+
+atexit.register(close_idle)

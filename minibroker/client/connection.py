@@ -1,0 +1,172 @@
+"""One blocking connection of a task to a broker: requests out, answers in, in their order.
+
+    open ─► TLS ─► ApiVersions ─► login ─► send, send, … receive, receive, … ─► close
+
+A task has one thread and reads one partition at a time, so it needs no event loop. What it sends
+ahead is answered while it decodes: the answer waits in the socket. A malformed answer, one out of
+turn or one too large ends the connection.
+
+Source: Kafka NetworkClient, SaslClientAuthenticator; KIP-368, KIP-511.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from minibroker.client.dialogue import (
+    SIZE,
+    BrokerRefusedError,
+    Dialogue,
+    Inquiry,
+    Step,
+    agreement_steps,
+    login_steps,
+)
+from minibroker.kafka.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from minibroker.client.settings import ClientSettings
+
+RECEIVE_BUFFER_BYTES: Final = 4 << 20
+"""Bytes of an answer that the kernel may hold while the task decodes the one before."""
+_T = TypeVar("_T")
+
+
+class BlockingConnection:
+    """Used by one thread; `open` makes one."""
+
+    def __init__(self, settings: ClientSettings, address: tuple[str, int], stream: Any) -> None:
+        self._settings = settings
+        self.address = address
+        self._stream = stream
+        self._dialogue = Dialogue(settings.client_id, settings.answer_bytes_max)
+        self._retires_at_s: float | None = None
+        self.idle_since_s = 0.0
+        """When its last user gave it back, on the monotonic clock; set by the pool."""
+
+    @classmethod
+    def open(cls, settings: ClientSettings, address: tuple[str, int]) -> BlockingConnection:
+        """Connect, agree on versions and log in.
+
+        Raises:
+            OSError: BrokerRefusedError for a login, SSLError for a certificate, no broker there.
+            ProtocolError: what answers is no broker.
+            ConfigError: the settings of TLS.
+        """
+        stream: Any = socket.create_connection(address, settings.timeout_s)
+        try:
+            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+            if settings.uses_tls:
+                stream = settings.context().wrap_socket(stream, server_hostname=address[0])
+            connection = cls(settings, address, stream)
+            connection._follow(agreement_steps(connection._dialogue, str(connection)))
+            if settings.uses_sasl:
+                connection._log_in()
+        except BaseException:
+            stream.close()
+            raise
+        return connection
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether an answer has not been received yet."""
+        return bool(self._dialogue.sent)
+
+    @property
+    def is_usable(self) -> bool:
+        """Return whether a new user can take it: nothing has come or ended on it meanwhile."""
+        if self.is_waiting or self.is_retired:
+            return False
+        # Not select(): a process with more than 1,024 open files has larger descriptors.
+        look = select.poll()
+        look.register(self._stream, select.POLLIN)
+        return not look.poll(0)
+
+    @property
+    def is_closed(self) -> bool:
+        """Return whether it was ended here."""
+        return bool(self._stream.fileno() < 0)
+
+    @property
+    def is_retired(self) -> bool:
+        """Return whether its session ends soon, so that no more requests are to be sent."""
+        return self._retires_at_s is not None and time.monotonic() >= self._retires_at_s
+
+    def close(self) -> None:
+        """End the connection."""
+        self._stream.close()
+
+    def version_for(self, request: Any, oldest: int, newest: int) -> int:
+        """Return the newest version that both sides know. Raises BrokerRefusedError."""
+        version = self._dialogue.version_for(request, oldest, newest)
+        if version is None:
+            low, high = self._dialogue.versions.get(request.API_KEY, (0, -1))
+            raise BrokerRefusedError(
+                f"{self} knows API {request.API_KEY} in the versions {low} to {high}, wanted are "
+                f"{oldest} to {newest}"
+            )
+        return version
+
+    def call(self, request: Any, response: Any, version: int) -> Any:
+        """Send a request and return its answer. Raises OSError, ProtocolError."""
+        self.send(request, response, version)
+        return self.receive()
+
+    def send(self, request: Any, response: Any, version: int) -> None:
+        """Send a request, whose answer `receive` reads as `response`. Raises OSError."""
+        self._stream.sendall(self._dialogue.request_frame(request, response, version))
+
+    def receive(self) -> Any:
+        """Return the answer to the oldest request. Raises OSError, ProtocolError."""
+        prefix = self._exactly(SIZE.size)
+        try:
+            size = self._dialogue.body_size(prefix)
+        except ProtocolError as error:
+            raise ProtocolError(f"{self}: {error} (kafka.receive.message.max.bytes)") from None
+        frame = self._exactly(size)
+        try:
+            return self._dialogue.sent_for(frame).read(frame)
+        except ProtocolError as error:
+            raise ProtocolError(f"{self}: {error}") from error
+
+    def _exactly(self, size: int) -> memoryview:
+        view = memoryview(bytearray(size))
+        filled = 0
+        while filled < size:
+            count = self._stream.recv_into(view[filled:])
+            if not count:
+                raise ConnectionResetError(f"{self} has ended")
+            filled += count
+        return view
+
+    def _log_in(self) -> None:
+        """Raises OSError (BrokerRefusedError), ProtocolError, ConfigError."""
+        steps = login_steps(self._dialogue, str(self), *self._settings.login())
+        try:
+            lasts_s = self._follow(steps)
+        except OSError as error:
+            if getattr(error, "is_final", False):  # of TokenFetchError: a wrong secret stays wrong
+                raise BrokerRefusedError(f"{self}: no token to log in with: {error}") from error
+            raise
+        if lasts_s is not None:
+            self._retires_at_s = time.monotonic() + lasts_s
+
+    def _follow(self, steps: Generator[Step, Any, _T]) -> _T:
+        """Take the steps and return what they return. Raises as they do, and as `call`."""
+        found: Any = None
+        while True:
+            try:
+                step = steps.send(found)
+            except StopIteration as ended:
+                result: _T = ended.value
+                return result
+            found = self.call(*step) if isinstance(step, Inquiry) else step()
+
+    def __str__(self) -> str:
+        return f"the broker at {self.address[0]}:{self.address[1]}"

@@ -1,0 +1,317 @@
+"""Groups, as their coordinators list them, and their committed offsets.
+
+A broker lists the groups that it coordinates. So their offsets are asked for there, many groups
+one behind the other on one connection. A group that has moved since is looked for.
+
+    brokers ─► groups of each ─► offsets of AT_ONCE groups, and of the next ones
+    coordinator of a group ─► its state, its offsets ─► commit
+
+Source: Kafka AdminClient, ListConsumerGroupOffsetsHandler, DescribeConsumerGroupsHandler,
+AlterConsumerGroupOffsetsHandler; KIP-396, KIP-447, KIP-518, KIP-848.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from minibroker.client.answer_parts import by_partition, part_of
+from minibroker.client.coordinators import PAUSE_S, CoordinatorClient
+from minibroker.client.dialogue import BrokerRefusedError
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from minibroker.kafka.protocol.messages.describe_groups import (
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from minibroker.kafka.protocol.messages.list_groups import (
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+from minibroker.kafka.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from minibroker.kafka.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from minibroker.client.client import Client
+    from minibroker.kafka.ids import TopicPartition
+
+LIST_VERSIONS: Final = (0, 5)
+FETCH_VERSIONS: Final = (2, 7)
+"""Versions of OffsetFetch that ask for all offsets of one group."""
+STABLE_VERSIONS: Final = (7, 7)
+"""The one of these that waits for open transactions."""
+DESCRIBE_VERSIONS: Final = (0, 6)
+CONSUMER_DESCRIBE_VERSIONS: Final = (0, 1)
+COMMIT_VERSIONS: Final = (2, 9)
+"""Versions of OffsetCommit that keep offsets as the broker's settings say, and name topics."""
+
+AT_ONCE: Final = 50
+"""Questions that are under way together."""
+_OF_CONSUMERS: Final = ("consumer", "")
+"""Types of groups that have members with subscriptions, and that have committed offsets alone."""
+DEAD: Final = "Dead"
+"""The state of a group that is not there."""
+_NOT_THERE: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.INVALID_GROUP_ID})
+_NOT_OF_KIP_848: Final = _NOT_THERE | {ErrorCode.UNSUPPORTED_VERSION}
+_UNREADY: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+"""Errors of a partition that are about the coordinator: the commit is asked for again."""
+
+
+class KnownGroup(NamedTuple):
+    """A group of consumers, as its coordinator lists it."""
+
+    name: str
+    state: str
+    """One of Kafka's names, as `PreparingRebalance`; empty if the broker is older than 2.6."""
+    coordinator: tuple[str, int]
+
+
+class GroupOffset(NamedTuple):
+    """A committed offset of a group."""
+
+    topic: str
+    partition: int
+    offset: int
+    metadata: str
+
+
+def listed(client: Client, deadline: float) -> list[KnownGroup]:
+    """Return the groups of all brokers, without those that connectors or share consumers have.
+
+    Args:
+        client: to ask with.
+        deadline: on the monotonic clock, for a coordinator that starts.
+
+    Raises as `CoordinatorClient.ask`.
+    """
+    return [
+        KnownGroup(group.group_id, group.group_state, broker)
+        for broker in client.brokers()
+        for group in _listed_by(client, broker, deadline)
+        if group.protocol_type in _OF_CONSUMERS
+    ]
+
+
+def _listed_by(client: Client, broker: tuple[str, int], deadline: float) -> list[ListedGroup]:
+    while True:
+        answer = client.ask(broker, ListGroupsRequest(), ListGroupsResponse, LIST_VERSIONS)
+        code = ErrorCode(answer.error_code)
+        if not code:
+            found: list[ListedGroup] = answer.groups
+            return found
+        if not code.retriable or time.monotonic() >= deadline:
+            raise KafkaError(code, "ListGroupsRequest")
+        threading.Event().wait(PAUSE_S)
+
+
+def committed_of(
+    client: Client, groups: Iterable[KnownGroup], deadline: float
+) -> Iterator[tuple[str, list[GroupOffset]]]:
+    """Yield each group with its committed offsets; one that is gone by now is left out.
+
+    Arguments as of `listed`. Raises as `CoordinatorClient.ask`.
+    """
+    of_brokers: dict[tuple[str, int], list[str]] = {}
+    for group in groups:
+        of_brokers.setdefault(group.coordinator, []).append(group.name)
+    for broker, names in of_brokers.items():
+        for start in range(0, len(names), AT_ONCE):
+            some = names[start : start + AT_ONCE]
+            requests = [OffsetFetchRequest(group_id=name, topics=None) for name in some]
+            answers = client.ask_together(broker, requests, OffsetFetchResponse, FETCH_VERSIONS)
+            for name, answer in zip(some, answers, strict=True):
+                try:
+                    yield name, _here_or_elsewhere(client, name, answer, deadline)
+                except KafkaError as error:
+                    if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
+                        raise
+
+
+def _here_or_elsewhere(
+    client: Client, name: str, answer: OffsetFetchResponse, deadline: float
+) -> list[GroupOffset]:
+    code = ErrorCode(answer.error_code)
+    if not code:
+        return _offsets(answer)
+    if code.retriable:
+        return committed(CoordinatorClient(client, name), deadline)
+    raise KafkaError(code, f"group {name}")
+
+
+def committed(group: CoordinatorClient, deadline: float) -> list[GroupOffset]:
+    """Return the committed offsets of a group, without those of transactions that are open.
+
+    Args:
+        group: its coordinators.
+        deadline: on the monotonic clock.
+
+    Raises as `CoordinatorClient.ask`.
+    """
+    request = OffsetFetchRequest(group_id=group.name, topics=None)
+    return _offsets(group.ask(request, OffsetFetchResponse, FETCH_VERSIONS, deadline))
+
+
+def settled(group: CoordinatorClient, place: TopicPartition, deadline: float) -> list[GroupOffset]:
+    """Return the committed offsets of a group; those of a transaction that ends are waited for.
+
+    Args:
+        group: its coordinators.
+        place: is asked for by itself if the group has no offsets: then a pending one does not
+            show.
+        deadline: on the monotonic clock.
+
+    Raises as `CoordinatorClient.ask`.
+    """
+    alone = OffsetFetchRequestTopic(name=place.topic, partition_indexes=[place.partition])
+    for topics, asked in ((None, ()), ([alone], (place,))):
+        request = OffsetFetchRequest(group_id=group.name, topics=topics, require_stable=True)
+        code_of = partial(_unreadable, asked)
+        found = _offsets(
+            group.ask(request, OffsetFetchResponse, STABLE_VERSIONS, deadline, code_of)
+        )
+        if found:
+            return found
+    return []
+
+
+def state_of(group: CoordinatorClient, deadline: float) -> str:
+    """Return the state of a group, one of Kafka's names; `DEAD` if it is not there.
+
+    A group of KIP-848 shows as dead to DescribeGroups, so it is asked for by its own call first.
+
+    Arguments as of `committed`. Raises as `CoordinatorClient.ask`.
+    """
+    described = _described_of_kip_848(group, deadline)
+    if described is not None:
+        return described
+    request = DescribeGroupsRequest(groups=[group.name])
+    try:
+        return _described(group, request, DescribeGroupsResponse, DESCRIBE_VERSIONS, deadline)
+    except KafkaError as error:
+        if error.code in _NOT_THERE:
+            return DEAD
+        raise
+
+
+def _described_of_kip_848(group: CoordinatorClient, deadline: float) -> str | None:
+    """Return the state of a group of KIP-848, None if it is none or the broker knows none."""
+    request = ConsumerGroupDescribeRequest(group_ids=[group.name])
+    response, versions = ConsumerGroupDescribeResponse, CONSUMER_DESCRIBE_VERSIONS
+    try:
+        return _described(group, request, response, versions, deadline)
+    except BrokerRefusedError:  # if it is the login, the next call raises it, too
+        return None
+    except KafkaError as error:
+        if error.code in _NOT_OF_KIP_848:
+            return None
+        raise
+
+
+def _described(
+    group: CoordinatorClient,
+    request: DescribeGroupsRequest | ConsumerGroupDescribeRequest,
+    response: Any,
+    versions: tuple[int, int],
+    deadline: float,
+) -> str:
+    """Return the state of the group that an answer tells. Raises as `CoordinatorClient.ask`."""
+
+    def part(answer: Any) -> Any:
+        return part_of({told.group_id: told for told in answer.groups}, group.name)
+
+    answer = group.ask(
+        request, response, versions, deadline, lambda answer: int(part(answer).error_code)
+    )
+    return str(part(answer).group_state)
+
+
+def commit(
+    group: CoordinatorClient, offsets: Mapping[TopicPartition, int], deadline: float
+) -> None:
+    """Commit offsets of a group from outside; Kafka takes them of a group without members.
+
+    Raises:
+        KafkaError: a partition is refused, as with UNKNOWN_MEMBER_ID of a group that has members;
+            others may be committed.
+
+    Other arguments as of `committed`, other errors as of `CoordinatorClient.ask`.
+    """
+    topics: dict[str, list[OffsetCommitRequestPartition]] = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        topics.setdefault(topic, []).append(
+            OffsetCommitRequestPartition(partition_index=partition, committed_offset=offset)
+        )
+    request = OffsetCommitRequest(
+        group_id=group.name,
+        topics=[
+            OffsetCommitRequestTopic(name=name, partitions=partitions)
+            for name, partitions in topics.items()
+        ],
+    )
+    code_of = partial(_unready, offsets)
+    answer = group.ask(request, OffsetCommitResponse, COMMIT_VERSIONS, deadline, code_of)
+    for (topic, partition), told in by_partition(answer.topics).items():
+        if told.error_code:
+            raise KafkaError(ErrorCode(told.error_code), f"{topic}-{partition}")
+
+
+def _unready(asked: Iterable[TopicPartition], found: OffsetCommitResponse) -> int:
+    """Return an error that is about the coordinator; 0 if it has decided about each partition.
+
+    Raises ProtocolError if it leaves one out: nobody knows whether that is committed.
+    """
+    told = by_partition(found.topics)
+    codes = {part_of(told, place).error_code for place in asked}
+    return next(iter(sorted(codes & _UNREADY)), ErrorCode.NONE)
+
+
+def _offsets(answer: OffsetFetchResponse) -> list[GroupOffset]:
+    return [
+        GroupOffset(
+            topic.name,
+            partition.partition_index,
+            partition.committed_offset,
+            partition.metadata or "",
+        )
+        for topic in answer.topics
+        for partition in topic.partitions
+        if partition.committed_offset >= 0
+    ]
+
+
+def _unreadable(asked: Iterable[TopicPartition], found: OffsetFetchResponse) -> int:
+    """Return the error of the group, or of a partition; 0 if there is none.
+
+    Raises ProtocolError if one is left out that was asked for by itself.
+    """
+    told = by_partition(found.topics)
+    for code in (found.error_code, *(partition.error_code for partition in told.values())):
+        if code:
+            return int(code)
+    for place in asked:
+        part_of(told, place)
+    return ErrorCode.NONE

@@ -1,0 +1,310 @@
+"""Batches of a transaction on their way to the leaders of their partitions.
+
+    send ──► a request for each leader, several on their way at once ──► answers, taken in order
+                └─ an answer that asks for another try, or a lost connection ──► recovery
+
+Recovery waits for every answer that may still come, asks for the leaders, and sends what is not
+acknowledged again: of each partition the oldest batch, and the next one when that is there. Batches
+keep their sequence numbers, so a broker that has one already says so and stores it once. At most
+five requests are on their way to a broker, as many batches of a partition as a broker remembers.
+A batch that is too large for its topic is sent in parts.
+
+Source: Kafka Sender, RecordAccumulator, ProducerStateEntry; KIP-98, KIP-126.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from minibroker.client.dialogue import BrokerRefusedError
+from minibroker.client.outgoing_batch import parts_of
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError, ProtocolError
+from minibroker.kafka.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from minibroker.client.client import Client
+    from minibroker.client.connection import BlockingConnection
+    from minibroker.client.outgoing_batch import OutgoingBatch
+    from minibroker.kafka.ids import TopicPartition
+    from minibroker.kafka.protocol.messages.produce import PartitionProduceResponse
+
+VERSIONS: Final = (3, 11)
+"""Versions of Produce: batches of format 2 from 3 on; from 12 on it adds partitions by itself."""
+ALL_REPLICAS: Final = -1
+IN_FLIGHT_MAX: Final = 5
+ANSWER_MS: Final = 30_000
+"""Longest wait of a broker for the replicas, as Java's request.timeout.ms."""
+PAUSE_S: Final = 0.1
+UNKNOWN_S: Final = 30.0
+"""Time until a partition that brokers do not know is taken for gone."""
+_GONE: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+_TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
+
+
+class ProduceLimits(NamedTuple):
+    """The limits of one producer, from its settings."""
+
+    in_flight: int
+    """Requests on their way to a broker, 1 to `IN_FLIGHT_MAX`."""
+    request_bytes: int
+    """Batches of one request, unless one alone is larger."""
+    patience_s: float
+    """Time without a new acknowledgement after which the transaction has failed."""
+
+
+class _Link:
+    """A connection and the batches of its requests, the oldest first."""
+
+    def __init__(self, connection: BlockingConnection) -> None:
+        self.connection = connection
+        self.sent: deque[Sequence[OutgoingBatch]] = deque()
+
+
+class ProduceQueue:
+    """The batches of one producer; used by one thread."""
+
+    def __init__(
+        self,
+        client: Client,
+        transactional_id: str,
+        limits: ProduceLimits,
+        on_written: Callable[[OutgoingBatch, int], None],
+    ) -> None:
+        """`on_written` takes each batch that is acknowledged, and its first offset, -1: unknown."""
+        self._client = client
+        self._transactional_id = transactional_id
+        self._limits = limits
+        self._on_written = on_written
+        self._links: dict[tuple[str, int], _Link] = {}
+        self._pending: dict[TopicPartition, deque[OutgoingBatch]] = {}
+        """Batches that are not acknowledged, of each partition in order."""
+        self._failure: Exception | None = None
+        """Why some of the batches have to be sent again."""
+        self.accepted_bytes = limits.request_bytes
+        """Size of a batch that no broker has refused for its size, nor a batch of twice that."""
+        self._heard_s = 0.0
+
+    def send(self, batches: Sequence[OutgoingBatch]) -> None:
+        """Send batches, those of a partition in order; waits while enough are on their way.
+
+        Raises:
+            KafkaError: a broker refuses a batch, or a partition is not there.
+            OSError: no broker answers within `patience_s`, or it takes no login.
+            ProtocolError: an answer is malformed, again and again.
+            ConfigError: the settings of TLS.
+        """
+        self._heard_s = time.monotonic()
+        for batch in batches:
+            self._pending.setdefault(batch.where, deque()).append(batch)
+        self._send_all(batches)
+        if self._failure is not None:
+            self._recover()
+
+    def flush(self) -> None:
+        """Wait until every batch is acknowledged. Raises as `send`."""
+        self._heard_s = time.monotonic()
+        self._drain()
+        if self._failure is not None:
+            self._recover()
+
+    def close(self) -> None:
+        """Give the connections back; those that still wait for an answer are closed."""
+        for link in self._links.values():
+            self._client.give_back(link.connection)
+        self._links.clear()
+
+    def _recover(self) -> None:
+        """Send again what is not acknowledged, until it is. Raises as `send`."""
+        self._drain()
+        while left := [queue[0] for queue in self._pending.values() if queue]:
+            self._check_patience()
+            if self._is_cluster_failing():
+                for batch in left:
+                    self._client.forget(batch.where.topic)
+            self._failure = None
+            self._send_all(left)
+            self._drain()
+            if self._is_cluster_failing():
+                threading.Event().wait(PAUSE_S)
+        self._failure = None
+
+    def _is_cluster_failing(self) -> bool:
+        """Return whether the failure is one of brokers, and not of a batch that is divided now."""
+        failure = self._failure
+        is_divided = isinstance(failure, KafkaError) and failure.code in _TOO_LARGE
+        return failure is not None and not is_divided
+
+    def _check_patience(self) -> None:
+        failure = self._failure
+        is_gone = isinstance(failure, KafkaError) and failure.code in _GONE
+        patience_s = min(self._limits.patience_s, UNKNOWN_S if is_gone else float("inf"))
+        if failure is not None and time.monotonic() - self._heard_s >= patience_s:
+            raise failure
+
+    def _send_all(self, batches: Sequence[OutgoingBatch]) -> None:
+        """Send batches until one of them fails."""
+        for wave in _waves(batches):
+            try:
+                requests = list(self._requests(wave))
+            except BrokerRefusedError:
+                raise
+            except (KafkaError, OSError, ProtocolError) as error:
+                self._fail(error)
+                return
+            for address, request in requests:
+                self._send(address, request)
+                if self._failure is not None:
+                    return
+
+    def _requests(
+        self, wave: Iterable[OutgoingBatch]
+    ) -> Iterator[tuple[tuple[str, int], list[OutgoingBatch]]]:
+        """Yield leaders and batches for them: one of a partition. Raises as `Client.leader`."""
+        by_leader: dict[tuple[str, int], list[OutgoingBatch]] = {}
+        for batch in wave:
+            address = self._client.leader(*batch.where).address
+            request = by_leader.setdefault(address, [])
+            size_bytes = sum(len(other.records) for other in request)
+            if request and size_bytes + len(batch.records) > self._limits.request_bytes:
+                yield address, request
+                request = by_leader[address] = []
+            request.append(batch)
+        yield from by_leader.items()
+
+    def _send(self, address: tuple[str, int], batches: Sequence[OutgoingBatch]) -> None:
+        try:
+            link = self._link(address)
+        except BrokerRefusedError:
+            raise
+        except (OSError, ProtocolError) as error:
+            self._fail(error)
+            return
+        while len(link.sent) >= self._limits.in_flight:
+            self._receive(link)
+            if self._failure is not None:
+                return
+        request = self._request(batches)
+        try:
+            version = link.connection.version_for(request, *VERSIONS)
+            link.sent.append(batches)
+            link.connection.send(request, ProduceResponse, version)
+        except BrokerRefusedError:
+            raise
+        except OSError as error:
+            self._lose(link, error)
+
+    def _link(self, address: tuple[str, int]) -> _Link:
+        """Return the connection to a broker, a new one before its login ends."""
+        link = self._links.get(address)
+        if link is not None and link.connection.is_retired:
+            while link.sent and address in self._links:
+                self._receive(link)
+            self._links.pop(address, None)
+            link.connection.close()
+            link = None
+        if link is None:
+            link = self._links[address] = _Link(self._client.connection(address))
+        return link
+
+    def _request(self, batches: Sequence[OutgoingBatch]) -> ProduceRequest:
+        topics: dict[str, TopicProduceData] = {}
+        for batch in batches:
+            name, partition = batch.where
+            topic = topics.setdefault(name, TopicProduceData(name=name))
+            topic.partition_data.append(
+                PartitionProduceData(index=partition, records=batch.records)
+            )
+        return ProduceRequest(
+            transactional_id=self._transactional_id,
+            acks=ALL_REPLICAS,
+            timeout_ms=ANSWER_MS,
+            topic_data=list(topics.values()),
+        )
+
+    def _drain(self) -> None:
+        """Take every answer that is still to come."""
+        for link in list(self._links.values()):
+            while link.sent:
+                self._receive(link)
+
+    def _receive(self, link: _Link) -> None:
+        """Take the oldest answer. Raises KafkaError for a batch that is refused for good."""
+        try:
+            answer = link.connection.receive()
+        except (OSError, ProtocolError) as error:
+            self._lose(link, error)
+            return
+        told = {
+            (topic.name, partition.index): partition
+            for topic in answer.responses
+            for partition in topic.partition_responses
+        }
+        for batch in link.sent.popleft():
+            found = told.get(batch.where)
+            if found is None:
+                self._fail(ProtocolError(f"Produce is answered without {batch.where}"))
+            else:
+                self._take(batch, found)
+
+    def _take(self, batch: OutgoingBatch, found: PartitionProduceResponse) -> None:
+        code = ErrorCode(found.error_code)
+        waiting = self._pending[batch.where]
+        if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+            waiting.remove(batch)
+            self._heard_s = time.monotonic()
+            self._on_written(batch, found.base_offset if code == ErrorCode.NONE else -1)
+            return
+        topic, partition = batch.where
+        error = KafkaError(code, found.error_message or f"{topic}-{partition}")
+        # A batch behind one that was not stored is out of order until that one is sent again.
+        is_behind = code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and waiting[0] is not batch
+        if code in _TOO_LARGE and batch.rows > 1:
+            self._divide(batch)
+        elif not code.retriable and not is_behind:
+            raise error
+        self._fail(error)
+
+    def _divide(self, batch: OutgoingBatch) -> None:
+        """Put smaller batches in place of one that its topic does not take."""
+        self.accepted_bytes = max(1, min(self.accepted_bytes, len(batch.records) // 2))
+        waiting = self._pending[batch.where]
+        at = waiting.index(batch)
+        del waiting[at]
+        for part in reversed(parts_of(batch, self.accepted_bytes)):
+            waiting.insert(at, part)
+
+    def _lose(self, link: _Link, error: Exception) -> None:
+        """Leave a connection whose requests will not be answered."""
+        link.sent.clear()
+        link.connection.close()
+        self._links.pop(link.connection.address, None)
+        self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """Remember why batches are to be sent again: the first reason."""
+        if self._failure is None:
+            self._failure = error
+
+
+def _waves(batches: Sequence[OutgoingBatch]) -> Iterator[list[OutgoingBatch]]:
+    """Yield the batches in turns with one of each partition."""
+    waves: list[list[OutgoingBatch]] = []
+    counts: dict[TopicPartition, int] = {}
+    for batch in batches:
+        turn = counts.get(batch.where, 0)
+        counts[batch.where] = turn + 1
+        if turn == len(waves):
+            waves.append([])
+        waves[turn].append(batch)
+    yield from waves

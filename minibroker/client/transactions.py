@@ -1,0 +1,187 @@
+"""The calls of a transactional producer to its coordinators.
+
+    initialise ──► producer id and epoch; every older producer of this name is fenced
+    committed ──► offsets of its group, once no transaction about them is open
+    add_partitions ── (produce) ── … ── commit_offset ── end
+    abort
+
+The requests are those of before KIP-890, version 2. So the epoch stays the same in all transactions
+of a session, and a partition is added before its first batch is sent.
+
+Source: Kafka TransactionManager; KIP-98, KIP-360, KIP-890.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from minibroker.client.answer_parts import by_partition, part_of
+from minibroker.client.coordinators import CoordinatorClient
+from minibroker.client.groups import settled
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.protocol.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+from minibroker.kafka.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+)
+from minibroker.kafka.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from minibroker.kafka.protocol.messages.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from minibroker.kafka.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from minibroker.client.client import Client
+    from minibroker.client.groups import GroupOffset
+    from minibroker.kafka.ids import TopicPartition
+
+INIT_VERSIONS: Final = (3, 4)
+CALL_VERSIONS: Final = (0, 3)
+"""Versions of the other calls; in later ones the epoch changes with each transaction."""
+_FENCED: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
+
+
+class ProducerSession:
+    """One transactional producer, as its coordinators know it; used by one thread."""
+
+    def __init__(self, client: Client, transactional_id: str, timeout_ms: int) -> None:
+        """`timeout_ms`: the coordinator aborts a transaction that is open for longer."""
+        self._timeout_ms = timeout_ms
+        self._coordinators = CoordinatorClient(client, transactional_id)
+        self.transactional_id = transactional_id
+        self.producer_id = -1
+        self.epoch = -1
+
+    def initialise(self, deadline: float) -> None:
+        """Get an id and an epoch; older producers of this name are fenced, their work is aborted.
+
+        Raises as `CoordinatorClient.ask`.
+        """
+        found = self._coordinators.ask(
+            InitProducerIdRequest(
+                transactional_id=self.transactional_id, transaction_timeout_ms=self._timeout_ms
+            ),
+            InitProducerIdResponse,
+            INIT_VERSIONS,
+            deadline,
+        )
+        self.producer_id, self.epoch = found.producer_id, found.producer_epoch
+
+    def add_partitions(self, places: Iterable[TopicPartition], deadline: float) -> None:
+        """Make partitions a part of the transaction, before their first batch.
+
+        Raises as `initialise`.
+        """
+        asked = list(places)
+        topics: dict[str, list[int]] = {}
+        for topic, partition in asked:
+            topics.setdefault(topic, []).append(partition)
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=self.transactional_id,
+            v3_and_below_producer_id=self.producer_id,
+            v3_and_below_producer_epoch=self.epoch,
+            v3_and_below_topics=[
+                AddPartitionsToTxnTopic(name=topic, partitions=partitions)
+                for topic, partitions in topics.items()
+            ],
+        )
+        code_of = partial(_added, asked)
+        self._coordinators.ask(
+            request, AddPartitionsToTxnResponse, CALL_VERSIONS, deadline, code_of
+        )
+
+    def committed(self, place: TopicPartition, deadline: float) -> list[GroupOffset]:
+        """Return the committed offsets of the group that has the name of the transactions.
+
+        `place` as of `client.groups.settled`. Raises as `initialise`.
+        """
+        return settled(self._coordinators, place, deadline)
+
+    def commit_offset(
+        self, group: str, place: TopicPartition, offset: int, metadata: str, deadline: float
+    ) -> None:
+        """Make a committed offset of a group a part of the transaction. Raises as `initialise`."""
+        who: dict[str, Any] = {
+            "transactional_id": self.transactional_id,
+            "producer_id": self.producer_id,
+            "producer_epoch": self.epoch,
+            "group_id": group,
+        }
+        self._coordinators.ask(
+            AddOffsetsToTxnRequest(**who),
+            AddOffsetsToTxnResponse,
+            CALL_VERSIONS,
+            deadline,
+        )
+        partition = TxnOffsetCommitRequestPartition(
+            partition_index=place.partition, committed_offset=offset, committed_metadata=metadata
+        )
+        topic = TxnOffsetCommitRequestTopic(name=place.topic, partitions=[partition])
+        self._coordinators.ask(
+            TxnOffsetCommitRequest(**who, topics=[topic]),
+            TxnOffsetCommitResponse,
+            CALL_VERSIONS,
+            deadline,
+            lambda found: part_of(by_partition(found.topics), place).error_code,
+        )
+
+    def commit(self, deadline: float) -> None:
+        """Make the transaction visible; it is decided when this returns. Raises as `initialise`."""
+        request = EndTxnRequest(
+            transactional_id=self.transactional_id,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            committed=True,
+        )
+        self._coordinators.ask(request, EndTxnResponse, CALL_VERSIONS, deadline)
+
+    def abort(self, deadline: float) -> None:
+        """Abort the transaction and take a new epoch.
+
+        So a batch that is still on its way to a broker is refused when it comes. EndTxn would let
+        it begin a transaction that nobody ends. The first answer says that the abort goes on. Kafka
+        has another epoch then, and refuses the repeated question as one of a fenced producer, whose
+        transaction is over, too.
+
+        Raises as `initialise`.
+        """
+        request = InitProducerIdRequest(
+            transactional_id=self.transactional_id,
+            transaction_timeout_ms=self._timeout_ms,
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+        )
+        try:
+            self._coordinators.ask(request, InitProducerIdResponse, INIT_VERSIONS, deadline)
+        except KafkaError as error:
+            if error.code not in _FENCED:
+                raise
+
+
+def _added(asked: Iterable[TopicPartition], found: AddPartitionsToTxnResponse) -> int:
+    """Return the error of the partition that was refused, 0 if none was.
+
+    Raises ProtocolError if one is left out: its batches would be in no transaction.
+    """
+    told = {
+        (topic.name, partition.partition_index): partition.partition_error_code
+        for topic in found.results_by_topic_v3_and_below
+        for partition in topic.results_by_partition
+    }
+    codes = {part_of(told, place) for place in asked}
+    refused = sorted(codes - {ErrorCode.NONE, ErrorCode.OPERATION_NOT_ATTEMPTED})
+    return refused[0] if refused else ErrorCode.NONE

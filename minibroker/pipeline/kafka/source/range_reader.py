@@ -1,0 +1,443 @@
+"""One range of offsets, fetched as whole batches and decoded column by column.
+
+    Client ──Fetch──► batches ──► record_columns ──► Arrow batches
+
+The next answer is on its way while this one is decoded. In memory are one answer, what the kernel
+holds of the next one, and one chunk of columns.
+
+A task is done when it has seen the batch before the end of its range or behind it, or when the
+broker has nothing left and says that its records reach to the end: compaction leaves gaps.
+`source.reader` says what the end of a range is; it reads with librdkafka where this client cannot.
+
+Source: Kafka Fetcher, AbstractFetch, OffsetFetcher; KIP-227 (no session here), KIP-320, KIP-516.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from minibroker.client.answer_parts import part_of
+from minibroker.client.dialogue import BrokerRefusedError
+from minibroker.client.fetch import read_batches
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import ConfigError, CorruptionError, KafkaError, ProtocolError
+from minibroker.kafka.ids import TopicPartition, topic_id_to_text
+from minibroker.kafka.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
+from minibroker.kafka.protocol.primitives import ZERO_UUID
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.kafka import schemas
+from minibroker.pipeline.kafka.segments.record_columns import Chunk, LegacyChunk, rows_within
+from minibroker.pipeline.kafka.source import range_losses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from minibroker.client.client import Client, PartitionLeader
+    from minibroker.client.connection import BlockingConnection
+    from minibroker.client.settings import ClientSettings
+    from minibroker.kafka.protocol.messages.fetch import PartitionData
+    from minibroker.kafka.records.batch import BatchHeader
+    from minibroker.kafka.records.stored_batch import StoredBatch
+    from minibroker.pipeline.kafka.options import SourceOptions
+    from minibroker.pipeline.offsets import OffsetRange
+
+OLDEST: Final = 4
+NEWEST_BY_NAME: Final = 12
+NEWEST: Final = 16
+"""Versions of Fetch: batches of format 2 from 4 on, topics by id from 13 on; later ones are for
+replicas.
+"""
+LEADER_EPOCH_FROM: Final = 9
+LAST_EPOCH_FROM: Final = 12
+CHUNK_BYTES: Final = 4 << 20
+CHUNK_RECORDS: Final = 20_000
+"""Content of one Arrow batch, at least, before it is handed on, unless the range ends."""
+PAUSE_S: Final = 0.1
+UNKNOWN_PAUSES_S: Final = (1.0, 2.0, 4.0)
+"""Pauses after answers that do not know the partition: a broker that has just started knows no
+topic for a moment. After the last one the answer is believed.
+"""
+EMPTY_MAX: Final = 2
+"""Answers without records, though the broker's records reach to the end, until that is believed."""
+MADE_ANEW: Final = "the topic has another id"
+
+
+class _MadeAnewError(Exception):
+    """The topic was deleted and made again: its offsets are those of other records."""
+
+
+_GONE: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+    }
+)
+
+
+def read_span(
+    options: SourceOptions,
+    settings: ClientSettings,
+    client: Client,
+    span: OffsetRange,
+    told: PartitionData | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records of `span` in order, no empty batches.
+
+    `told` is the answer of `first_answers` for its start, if there is one.
+
+    Raises PipelineError as `source.reader.read_range`.
+    """
+    reader = _SpanReader(options, settings, client, span, told)
+    try:
+        for rows in reader.batches():
+            if rows.num_rows:
+                yield rows
+    finally:
+        reader.close()
+
+
+def fetch_request(
+    options: SourceOptions,
+    settings: ClientSettings,
+    wanted: Sequence[tuple[OffsetRange, PartitionLeader]],
+    version: int,
+    last_epoch: int = -1,
+) -> FetchRequest:
+    """Return a request for what comes at the start of ranges.
+
+    Args:
+        options: of the source.
+        settings: of the client.
+        wanted: ranges with their leaders, which are at one broker; a topic's are side by side.
+        version: of the request.
+        last_epoch: leader epoch of the batch before the start of the range, -1: nobody checks it.
+    """
+    topics: list[FetchTopic] = []
+    for span, leader in wanted:
+        if not topics or topics[-1].topic != span.topic:
+            topics.append(FetchTopic(topic=span.topic, topic_id=leader.topic_id, partitions=[]))
+        partition = FetchPartition(
+            partition=span.partition,
+            current_leader_epoch=leader.epoch if version >= LEADER_EPOCH_FROM else -1,
+            fetch_offset=span.start,
+            last_fetched_epoch=last_epoch,
+            partition_max_bytes=settings.fetch_bytes,
+        )
+        topics[-1].partitions.append(partition)
+    return FetchRequest(
+        max_wait_ms=settings.fetch_wait_ms,
+        min_bytes=settings.fetch_min_bytes,
+        max_bytes=settings.fetch_bytes,
+        isolation_level=int(options.isolation_level == "read_committed"),
+        topics=topics,
+    )
+
+
+def partitions_told(
+    answer: FetchResponse, names: Mapping[bytes, str]
+) -> dict[TopicPartition, PartitionData]:
+    """Return the parts of an answer; `names` are those of the topics that were asked for by id."""
+    return {
+        TopicPartition(found.topic or names.get(found.topic_id, ""), told.partition_index): told
+        for found in answer.responses
+        for told in found.partitions
+    }
+
+
+def newest_for(leader: PartitionLeader) -> int:
+    """Return the newest version of Fetch for a partition: by id where its topic has one."""
+    return NEWEST_BY_NAME if leader.topic_id == ZERO_UUID else NEWEST
+
+
+def is_made_anew(options: SourceOptions, topic: str, leader: PartitionLeader) -> bool:
+    """Return whether a topic has another id than the one that the options name."""
+    # librdkafka writes ids in the usual base64, Kafka in the one for URLs.
+    wanted = options.topic_ids.get(topic, "").replace("+", "-").replace("/", "_")
+    is_known = bool(wanted) and leader.topic_id != ZERO_UUID
+    return is_known and topic_id_to_text(leader.topic_id) != wanted
+
+
+class _SpanReader:
+    """The position in one range; used by one thread."""
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        settings: ClientSettings,
+        client: Client,
+        span: OffsetRange,
+        told: PartitionData | None,
+    ) -> None:
+        self._options = options
+        self._settings = settings
+        self._client = client
+        self._range = span
+        self._told = told
+        """An answer that has not been looked at."""
+        self._position = self._first = self._skipped_to = span.start
+        """The next offset to fetch; the first one that counts in what is decoded next, for a batch
+        may begin before it; and where that moves because records are gone.
+        """
+        self._schema = schemas.arrow_schema(include_headers=options.include_headers)
+        self._connection: BlockingConnection | None = None
+        self._leader: PartitionLeader | None = None
+        self._epoch = -1
+        """PartitionLeader epoch of the last batch, -1: none."""
+        self._checks_epoch = False
+        """True after another leader was found: its log may have been cut."""
+        self._resumes_at_s = 0.0
+        """When the broker takes the next request, by its quota."""
+        self._heard_s = time.monotonic()
+        self._said = ""
+        """The last error."""
+        self._times_unknown = 0
+        self._times_empty = 0
+
+    def close(self) -> None:
+        """Give the connection back."""
+        if self._connection is not None:
+            self._client.give_back(self._connection)
+            self._connection = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of `read_span`."""
+        chunk: Chunk | LegacyChunk = Chunk(keeps_far_times=True)
+        while self._position < self._range.end:
+            found = self._next()
+            if self._skipped_to > self._first:
+                if chunk.count:
+                    yield self._rows(chunk)
+                self._first = self._skipped_to
+            for batch in found:
+                wanted = Chunk if batch.header.magic == 2 else LegacyChunk
+                is_full = chunk.size_bytes >= CHUNK_BYTES or chunk.count >= CHUNK_RECORDS
+                if chunk.count and (is_full or not isinstance(chunk, wanted)):
+                    yield self._rows(chunk)
+                if not isinstance(chunk, wanted):
+                    chunk = wanted(keeps_far_times=True)
+                self._add(chunk, batch)
+            if found:
+                # After the rows were taken: that Spark was slow is not the broker's silence.
+                self._heard_s = time.monotonic()
+        if chunk.count:
+            yield self._rows(chunk)
+
+    def _add(self, chunk: Chunk | LegacyChunk, batch: StoredBatch) -> None:
+        try:
+            chunk.add(batch)
+        except CorruptionError as error:
+            raise self._damaged(error) from error
+
+    def _rows(self, chunk: Chunk | LegacyChunk) -> pa.RecordBatch:
+        include_headers = self._options.include_headers
+        try:
+            columns = chunk.take_columns(include_headers=include_headers)
+        except CorruptionError as error:
+            raise self._damaged(error) from error
+        span = self._range
+        return rows_within(
+            columns, self._schema, (span.topic, span.partition), self._first, span.end
+        )
+
+    def _damaged(self, error: CorruptionError) -> PipelineError:
+        where = range_losses.where(self._range, self._position)
+        return PipelineError(f"cannot read {where}: {error}; what the broker sends is damaged")
+
+    # Answers.
+
+    def _next(self) -> list[StoredBatch]:
+        """Return the data batches of the next answer, none after an error that passes.
+
+        Moves the position behind them and asks for more. Raises PipelineError.
+        """
+        before = self._position
+        found: list[StoredBatch] = []
+        try:
+            found = self._taken(self._answer())
+            if self._position < self._range.end:
+                self._send()
+        except _MadeAnewError:
+            if self._options.topic_ids.get(self._range.topic):
+                sentence = range_losses.made_anew(self._range, self._position)
+                raise PipelineError(sentence) from None
+            self._lose(MADE_ANEW)
+            self._position = self._range.end
+        except KafkaError as error:
+            self._on_error(error)
+        except (BrokerRefusedError, ConfigError) as error:
+            raise PipelineError(f"the broker cannot be read: {error}") from error
+        except CorruptionError as error:
+            raise self._damaged(error) from error
+        except (OSError, ProtocolError) as error:
+            self._drop(str(error))
+        if self._position > before:
+            self._heard_s = time.monotonic()
+            self._times_unknown = self._times_empty = 0
+        else:
+            self._check_patience()
+        return found
+
+    def _answer(self) -> PartitionData | None:
+        """Return what the broker says about the partition, None over its quota.
+
+        Raises OSError, KafkaError, ProtocolError, ConfigError.
+        """
+        if self._told is not None:
+            told, self._told = self._told, None
+            return told
+        self._send()
+        assert self._connection is not None
+        answer = self._connection.receive()
+        self._resumes_at_s = time.monotonic() + answer.throttle_time_ms / 1000
+        if answer.error_code:
+            raise KafkaError(ErrorCode(answer.error_code), "Fetch")
+        if not answer.responses:
+            return None
+        assert self._leader is not None
+        place = TopicPartition(self._range.topic, self._range.partition)
+        return part_of(partitions_told(answer, {self._leader.topic_id: place.topic}), place)
+
+    def _taken(self, told: PartitionData | None) -> list[StoredBatch]:
+        """Return the data batches of an answer; move the position. Raises KafkaError."""
+        if told is None:
+            return []
+        if told.error_code:
+            raise KafkaError(ErrorCode(told.error_code), "Fetch")
+        if told.diverging_epoch is not None and told.diverging_epoch.end_offset >= 0:
+            self._lose(f"another leader's log ends at offset {told.diverging_epoch.end_offset}")
+        self._checks_epoch = False
+        committed = self._options.isolation_level == "read_committed"
+        aborted = [
+            (gone.producer_id, gone.first_offset) for gone in told.aborted_transactions or ()
+        ]
+        found = read_batches(told.records or b"", aborted if committed else ())
+        if found.next_offset is None:
+            self._on_nothing(told, committed=committed)
+            return []
+        self._epoch = found.epoch
+        self._position = max(self._position, found.next_offset)
+        return [batch for batch in found.data if self._has_records(batch.header)]
+
+    def _has_records(self, header: BatchHeader) -> bool:
+        """Return whether records of the batch may be in the range: an answer goes beyond it."""
+        if header.last_offset < self._range.start:
+            return False
+        # In formats 0 and 1 only the last offset of a compressed message is in its header.
+        return header.magic < 2 or header.base_offset < self._range.end
+
+    def _on_nothing(self, told: PartitionData, *, committed: bool) -> None:
+        """Go to the end of the range if there is no record before it any more."""
+        reach = told.last_stable_offset if committed else told.high_watermark
+        if reach < self._range.end:
+            return
+        self._times_empty += 1
+        if self._times_empty >= EMPTY_MAX:
+            self._position = self._range.end
+
+    # Requests.
+
+    def _send(self) -> None:
+        """Ask for what comes at the position, unless an answer is on its way.
+
+        Raises OSError, KafkaError, ProtocolError, ConfigError.
+        """
+        if self._connection is not None and self._connection.is_waiting:
+            return
+        pause_s = self._resumes_at_s - time.monotonic()
+        if pause_s > 0:
+            threading.Event().wait(pause_s)
+        if self._connection is not None and self._connection.is_retired:
+            self._connection.close()
+            self._connection = None
+        if self._connection is None:
+            self._find_leader()
+        connection, leader = self._connection, self._leader
+        assert connection is not None
+        assert leader is not None
+        version = connection.version_for(FetchRequest, OLDEST, newest_for(leader))
+        connection.send(self._request(leader, version), FetchResponse, version)
+
+    def _find_leader(self) -> None:
+        span, before = self._range, self._leader
+        leader = self._client.leader(span.topic, span.partition)
+        if is_made_anew(self._options, span.topic, leader):
+            self._client.forget(span.topic)  # what this process knows may be about the old one
+            leader = self._client.leader(span.topic, span.partition)
+        is_another = before is not None and leader.topic_id != before.topic_id
+        if is_another or is_made_anew(self._options, span.topic, leader):
+            raise _MadeAnewError
+        self._leader = leader
+        self._checks_epoch = before is not None and leader.epoch != before.epoch
+        self._connection = self._client.connection(leader.address)
+
+    def _request(self, leader: PartitionLeader, version: int) -> FetchRequest:
+        checks = self._checks_epoch and version >= LAST_EPOCH_FROM
+        epoch = self._epoch if checks else -1
+        wanted = [(self._range._replace(start=self._position), leader)]
+        return fetch_request(self._options, self._settings, wanted, version, epoch)
+
+    # Errors.
+
+    def _on_error(self, error: KafkaError) -> None:
+        """Do what an error of the broker asks for. Raises PipelineError."""
+        self._said = str(error)
+        if error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._lose(error.code.name)
+            self._go_to_what_is_left()
+            return
+        if error.code not in _GONE and not error.code.retriable:
+            where = range_losses.where(self._range, self._position)
+            raise PipelineError(f"cannot read {where}: {error.code.name}")
+        if error.code in _GONE:
+            self._times_unknown += 1
+            if self._times_unknown > len(UNKNOWN_PAUSES_S):
+                self._lose(error.code.name)
+                self._position = self._range.end
+                return
+            pause_s = UNKNOWN_PAUSES_S[self._times_unknown - 1]
+        else:
+            self._times_unknown, pause_s = 0, PAUSE_S
+        self._client.forget(self._range.topic)
+        self.close()
+        threading.Event().wait(pause_s)
+
+    def _drop(self, said: str) -> None:
+        """Leave a connection that has ended, or cannot be understood."""
+        self._said = said
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._client.forget(self._range.topic)
+        threading.Event().wait(PAUSE_S)
+
+    def _lose(self, said: str) -> None:
+        """Raise PipelineError for records that are gone, unless the options allow that."""
+        if self._options.fail_on_data_loss:
+            raise PipelineError(range_losses.gone(self._range, self._position, said))
+
+    def _go_to_what_is_left(self) -> None:
+        """Move to the first offset of the range that still exists, or to its end."""
+        try:
+            first = self._client.earliest(self._range.topic, self._range.partition)
+        except (KafkaError, OSError, ProtocolError) as error:
+            self._drop(str(error))  # the next answer is the same, and asks again
+            return
+        is_inside = self._position < first < self._range.end
+        self._position = self._skipped_to = first if is_inside else self._range.end
+
+    def _check_patience(self) -> None:
+        silent_s = time.monotonic() - self._heard_s
+        if silent_s >= self._options.poll_timeout_ms / 1000:
+            raise PipelineError(
+                range_losses.silent(self._range, self._position, silent_s, self._said)
+            )

@@ -1,0 +1,179 @@
+"""Leaders and connections that the clients of one process share, told by answers of a test."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar, cast
+
+import pytest
+
+from minibroker.client import client as client_module
+from minibroker.client.client import Client
+from minibroker.client.settings import ClientSettings
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError, ProtocolError
+from minibroker.kafka.protocol.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from minibroker.kafka.protocol.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+PARTITIONS = 10_000
+
+
+class ToldClient(Client):
+    """Counts what it asks; the topics have `partitions`, all at one broker."""
+
+    asked = 0
+    partitions = PARTITIONS
+    leaderless: int | None = None
+    port = 1
+
+    def ask_any(self, request: Any, response: Any, versions: tuple[int, int]) -> MetadataResponse:
+        type(self).asked += 1
+        found = [
+            MetadataResponsePartition(
+                partition_index=number,
+                leader_id=-1 if number == self.leaderless else 7,
+                leader_epoch=3,
+            )
+            for number in range(self.partitions)
+        ]
+        name = request.topics[0].name
+        return MetadataResponse(
+            brokers=[MetadataResponseBroker(node_id=7, host="x", port=self.port)],
+            topics=[MetadataResponseTopic(name=name, topic_id=bytes(16), partitions=found)],
+        )
+
+
+SETTINGS = cast("ClientSettings", "the settings of one cluster")
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> type[ToldClient]:
+    monkeypatch.setattr(client_module, "_known", {})
+    return type("OwnClient", (ToldClient,), {})
+
+
+def test_tasks_of_a_process_ask_once_for_all_partitions_of_a_topic(
+    client: type[ToldClient],
+) -> None:
+    for partition in range(0, PARTITIONS, 10):
+        assert client(SETTINGS).leader("t", partition).address == ("x", 1)
+    assert client.asked == 1
+    client(SETTINGS).leader("another", 0)
+    client(cast("ClientSettings", "another cluster")).leader("t", 0)
+    assert client.asked == 3
+
+
+def test_leaders_that_are_wrong_old_or_not_known_are_asked_for(
+    client: type[ToldClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = client(SETTINGS), client(SETTINGS)
+    first.leader("t", 0)
+    client.port = 2
+    first.forget("t")
+    assert second.leader("t", 0).address == ("x", 2)
+
+    client.partitions += 1
+    assert first.leader("t", PARTITIONS).epoch == 3
+    assert client.asked == 3
+    with pytest.raises(KafkaError) as refused:
+        first.leader("t", PARTITIONS + 1)
+    assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert client.asked == 4
+
+    client.leaderless = 5
+    first.forget("t")
+    with pytest.raises(KafkaError) as refused:
+        first.leader("t", 5)
+    assert refused.value.code == ErrorCode.LEADER_NOT_AVAILABLE
+    assert client.asked == 6
+    client.leaderless = None
+    assert first.leader("t", 5).epoch == 3
+
+    monkeypatch.setattr(client_module, "LEADERS_AGE_S", 0.0)
+    first.leader("t", 0)
+    assert client.asked == 8
+
+
+def test_a_process_knows_the_topics_that_were_asked_for_last(
+    client: type[ToldClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "TOPICS_MAX", 2)
+    for topic in ("a", "b", "c"):
+        client(SETTINGS).leader(topic, 0)
+    assert [topic for _, topic in client_module._known] == ["b", "c"]
+
+
+@pytest.mark.parametrize("name", ["t", "another"])
+def test_a_start_that_the_leader_does_not_tell_is_a_malformed_answer(
+    client: type[ToldClient], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    told = ListOffsetsPartitionResponse(partition_index=0, offset=7)
+    topic = ListOffsetsTopicResponse(name=name, partitions=[told])
+    monkeypatch.setattr(client, "ask", lambda *_: ListOffsetsResponse(topics=[topic]))
+    if name == "t":
+        assert client(SETTINGS).earliest("t", 0) == 7
+    with pytest.raises(ProtocolError, match=r"leaves \('t', 1\) out"):
+        client(SETTINGS).earliest("t", 1)
+
+
+def test_leaders_of_another_topic_are_a_malformed_answer(
+    client: type[ToldClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    another = MetadataResponseTopic(name="another", partitions=[MetadataResponsePartition()])
+    for topics in ([], [another]):
+        found = MetadataResponse(topics=topics)
+        monkeypatch.setattr(client, "ask_any", lambda *_, found=found: found)
+        with pytest.raises(ProtocolError, match="leaves t out"):
+            client(SETTINGS).leader("t", 0)
+
+
+class Held:
+    """A connection that waits, or that one client has."""
+
+    address = ("x", 1)
+    is_usable = True
+    idle_since_s = 0.0
+    opened: ClassVar[list[Held]] = []
+
+    def __init__(self) -> None:
+        self.is_open = True
+        self.opened.append(self)
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+def test_threads_share_the_connections_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None that a client has is closed, and none is left open without an owner."""
+    Held.opened.clear()
+    monkeypatch.setattr(client_module, "_idle", {})
+    monkeypatch.setattr(client_module, "IDLE_S", 0.0)
+    monkeypatch.setattr(client_module.BlockingConnection, "open", lambda *_: Held())
+
+    def use() -> None:
+        client = Client(cast("ClientSettings", "settings"))
+        for _ in range(500):
+            connection = client.connection(Held.address)
+            assert connection.is_open
+            client.give_back(connection)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for done in [pool.submit(use) for _ in range(4)]:
+                done.result()
+    finally:
+        sys.setswitchinterval(interval)
+    client_module.close_idle()
+    assert not any(found.is_open for found in Held.opened)

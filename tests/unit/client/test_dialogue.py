@@ -1,0 +1,63 @@
+"""A client's side of a connection without its socket; tests of connections have the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from minibroker.client.dialogue import (
+    SESSION_PART,
+    BrokerRefusedError,
+    Dialogue,
+    Inquiry,
+    login_steps,
+)
+from minibroker.client.sasl import PlainClient
+from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.protocol.api_keys import API_VERSIONS
+from minibroker.kafka.protocol.messages.api_versions import ApiVersionsRequest
+from minibroker.kafka.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
+from minibroker.kafka.protocol.messages.sasl_handshake import SaslHandshakeResponse
+
+
+def test_the_session_of_a_login_ends_in_time() -> None:
+    dialogue = Dialogue("me", 100)
+    dialogue.versions = {17: (0, 1), 36: (0, 1)}
+    steps = login_steps(dialogue, "broker", "PLAIN", PlainClient("a", "secret"))
+    step = next(steps)
+    assert isinstance(step, Inquiry)
+    assert (step.request.mechanism, step.version) == ("PLAIN", 1)
+    begin = steps.send(SaslHandshakeResponse(mechanisms=["PLAIN"]))
+    assert not isinstance(begin, Inquiry)
+    step = steps.send(begin())
+    assert isinstance(step, Inquiry)
+    assert (step.request.auth_bytes, step.version) == (b"\0a\0secret", 1)
+    respond = steps.send(SaslAuthenticateResponse(session_lifetime_ms=2_000))
+    assert not isinstance(respond, Inquiry)
+    with pytest.raises(StopIteration) as ended:
+        steps.send(respond())
+    assert ended.value.value == 2 * SESSION_PART
+
+
+def test_a_broker_without_logins_is_refused_by_name() -> None:
+    steps = login_steps(Dialogue("me", 100), "broker 7", "PLAIN", PlainClient("a", "b"))
+    with pytest.raises(BrokerRefusedError, match="broker 7: API 17 is wanted in version 1 to 1"):
+        next(steps)
+
+
+def test_the_size_of_an_answer_is_bounded() -> None:
+    dialogue = Dialogue("me", 100)
+    assert dialogue.body_size(b"\0\0\0\x64") == 100
+    for prefix in (b"\0\0\0\x03", b"\0\0\0\x65", b"\xff\xff\xff\xff"):
+        with pytest.raises(ProtocolError, match="expected 4 to 100"):
+            dialogue.body_size(prefix)
+
+
+def test_the_newest_version_that_both_know_is_taken() -> None:
+    dialogue = Dialogue("me", 100)
+    assert dialogue.version_for(ApiVersionsRequest, 0) is None
+    dialogue.versions = {API_VERSIONS: (1, 99)}
+    newest = ApiVersionsRequest.VERSIONS[1]
+    assert dialogue.version_for(ApiVersionsRequest, 0) == newest
+    assert dialogue.version_for(ApiVersionsRequest, 0, 2) == 2
+    assert dialogue.version_for(ApiVersionsRequest, 0, 0) is None
+    assert dialogue.version_for(ApiVersionsRequest, newest + 1) is None

@@ -1,0 +1,134 @@
+"""Many small ranges against brokers that a test tells: how many requests, and in which order."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from minibroker.client.client import PartitionLeader
+from minibroker.client.settings import wire_settings
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from minibroker.pipeline.kafka import options
+from minibroker.pipeline.kafka.source.first_answers import SMALL_MAX, first_answers
+from minibroker.pipeline.offsets import OffsetRange
+
+BROKERS = 3
+RECORD = b"r" * 100
+TOPIC_ID = bytes(range(16))
+
+
+class ToldBrokers:
+    """Client, connection and brokers in one: a partition has a record, its leader by its number."""
+
+    def __init__(self, **gone: int) -> None:
+        self.requests: list[FetchRequest] = []
+        self.connections = 0
+        self.gone = gone
+        """Topic → error code of its partitions."""
+        self.failure: Exception | None = None
+        self.more: list[FetchableTopicResponse] = []
+        """Topics of each answer that nobody asked for."""
+
+    def leader(self, topic: str, partition: int) -> PartitionLeader:
+        return PartitionLeader(("x", partition % BROKERS), 5, TOPIC_ID)
+
+    def connection(self, address: tuple[str, int]) -> ToldBrokers:
+        self.connections += 1
+        return self
+
+    def give_back(self, connection: ToldBrokers) -> None:
+        self.connections -= 1
+
+    def close(self) -> None:
+        self.connections -= 1
+
+    def version_for(self, request: Any, oldest: int, newest: int) -> int:
+        return 12  # topics by name, so that a test may have several with one id
+
+    def call(self, request: FetchRequest, response: Any, version: int) -> FetchResponse:
+        """Fill the answer in the order of the request, as Kafka does."""
+        self.requests.append(request)
+        if self.failure is not None:
+            raise self.failure
+        left, found = request.max_bytes, []
+        for topic in request.topics:
+            code = self.gone.get(topic.topic, 0)
+            told = []
+            for wanted in topic.partitions:
+                records = RECORD if left >= len(RECORD) and not code else b""
+                left -= len(records)
+                told.append(
+                    PartitionData(
+                        partition_index=wanted.partition, records=records, error_code=code
+                    )
+                )
+            found.append(FetchableTopicResponse(topic=topic.topic, partitions=told))
+        return FetchResponse(responses=[*self.more, *found])
+
+
+def answers(
+    brokers: ToldBrokers, ranges: list[OffsetRange], **more: str
+) -> list[tuple[OffsetRange, PartitionData | None]]:
+    given = {"kafka.bootstrap.servers": "x:1", "subscribe": "t", **more}
+    wanted = options.parse(given, streaming=False)
+    settings = wire_settings(wanted.settings)
+    found = list(first_answers(wanted, settings, cast("Any", brokers), ranges))
+    assert [span for span, _ in found] == ranges
+    assert brokers.connections == 0
+    return found
+
+
+def test_ten_thousand_partitions_are_thirty_requests() -> None:
+    brokers = ToldBrokers()
+    ranges = [OffsetRange("t", number, 7, 8) for number in range(10_000)]
+    found = answers(brokers, ranges)
+    assert all(told is not None and told.partition_index == span.partition for span, told in found)
+    assert len(brokers.requests) == 10_000 // 1_000 * BROKERS
+    asked = brokers.requests[0].topics[0].partitions[0]
+    assert (asked.partition, asked.fetch_offset, asked.current_leader_epoch) == (0, 7, 5)
+
+
+def test_a_range_that_had_no_room_in_an_answer_is_asked_for_again() -> None:
+    brokers = ToldBrokers()
+    ranges = [OffsetRange("t", number, 0, 1) for number in range(0, 3 * 25, 3)]
+    found = answers(brokers, ranges, **{"kafka.fetch.max.bytes": str(10 * len(RECORD))})
+    assert all(told is not None for _, told in found)
+    assert [len(request.topics[0].partitions) for request in brokers.requests] == [25, 15, 5]
+
+
+def test_large_ranges_and_repeated_partitions_are_read_one_by_one() -> None:
+    brokers = ToldBrokers()
+    large = [OffsetRange("t", number, 0, SMALL_MAX + 1) for number in range(3)]
+    again = [OffsetRange("t", 5, 0, 1), OffsetRange("t", 5, 1, 2)]
+    assert [told for _, told in answers(brokers, [*large, *again])] == [None] * 5
+    assert not brokers.requests
+
+
+def test_a_topic_that_was_not_asked_for_is_left_out() -> None:
+    brokers = ToldBrokers()
+    told = PartitionData(partition_index=0, records=b"of another")
+    brokers.more = [FetchableTopicResponse(topic_id=bytes(range(1, 17)), partitions=[told])]
+    ranges = [OffsetRange("t", number, 0, 1) for number in (0, 3)]
+    assert [told and told.records for _, told in answers(brokers, ranges)] == [RECORD, RECORD]
+
+
+@pytest.mark.parametrize("failure", [ConnectionResetError("gone"), None])
+def test_a_failure_is_left_to_the_reader_of_each_range(failure: Exception | None) -> None:
+    brokers = ToldBrokers(gone=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    brokers.failure = failure
+    ranges = [OffsetRange("gone", 0, 0, 1), OffsetRange("t", 0, 0, 1)]
+    found = [told for _, told in answers(brokers, ranges)]
+    if failure is not None:
+        assert found == [None, None]
+        return
+    first, second = found
+    assert first is not None
+    assert second is not None
+    assert (first.error_code, second.records) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, RECORD)
