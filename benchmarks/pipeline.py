@@ -46,7 +46,7 @@ import psutil
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
-from benchmarks import filling, machine
+from benchmarks import connector, filling, machine
 from benchmarks.memory import Memory
 from benchmarks.peers import KafkaWithZooKeeper, Minibroker, Peer
 from benchmarks.single_process import read_alone, write_alone
@@ -110,9 +110,10 @@ def options(run: Run, topic: str | None = None) -> dict[str, str]:
 
 def scan(source: str, topic: str | None = None) -> Callable[[Run], None]:
     """Read all columns of all records."""
+    read = read_topics if source == "minibroker" else connector.read_topics
 
     def work(run: Run) -> None:
-        frame = read_topics(run.spark, options(run, topic), source=source)
+        frame = read(run.spark, options(run, topic))
         frame.write.format("noop").mode("overwrite").save()
 
     return work
@@ -147,10 +148,11 @@ def archive(file_format: str) -> Callable[[Run], None]:
 
 def stream_to_parquet(source: str) -> Callable[[Run], None]:
     """Stream everything that is there into Parquet files with Spark's sink."""
+    stream = stream_topics if source == "minibroker" else connector.stream_topics
 
     def work(run: Run) -> None:
         query = (
-            stream_topics(run.spark, options(run), source=source)
+            stream(run.spark, options(run))
             .writeStream.format("parquet")
             .option("checkpointLocation", str(run.scratch / "checkpoint"))
             .trigger(availableNow=True)
@@ -185,7 +187,7 @@ def copy(sink: str) -> Callable[[Run], None]:
     """Stream everything that is there into a topic of its own."""
 
     def work(run: Run) -> None:
-        rows = stream_topics(run.spark, options(run), source="connector")
+        rows = connector.stream_topics(run.spark, options(run))
         with target(run) as given:
             writer = rows.select("key", "value", "partition").writeStream.format(SINKS[sink])
             writer = writer.option("checkpointLocation", str(run.scratch / "checkpoint"))

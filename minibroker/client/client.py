@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import atexit
 import logging
+import socket
+import ssl
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -34,7 +36,7 @@ from minibroker.kafka.protocol.messages.metadata import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from minibroker.client.settings import ClientSettings
 
@@ -50,6 +52,15 @@ METADATA_VERSIONS: Final = (4, 12)
 LIST_VERSIONS: Final = (1, 7)
 CLIENT_ERRORS: Final = (KafkaError, OSError, ProtocolError, ConfigError)
 """The errors that a call of the client raises, from whatever cause."""
+
+
+def is_lasting(error: Exception) -> bool:
+    """Return whether no waiting mends one of `CLIENT_ERRORS`: a login that is refused, a wrong
+    certificate, wrong settings, a name that nobody knows.
+    """
+    is_unknown_name = isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN
+    return is_unknown_name or isinstance(error, (BrokerRefusedError, ConfigError, ssl.SSLError))
+
 
 logger = logging.getLogger(__name__)
 
@@ -76,8 +87,8 @@ class TopicLeaders(NamedTuple):
     partitions: dict[int, PartitionLeader]
     partition_count: int
     """Partitions of the topic, with a leader or without."""
-    brokers: tuple[tuple[str, int], ...]
-    """Every broker that the answer named."""
+    brokers: Mapping[int, tuple[str, int]]
+    """Id → address of every broker that the answer named."""
 
 
 _known: dict[tuple[ClientSettings, str], TopicLeaders] = {}
@@ -124,11 +135,18 @@ class Client:
         """Return the partitions of a topic that have a leader. Raises as `leader`."""
         return list(self._leaders(topic).partitions)
 
+    def broker(self, topic: str, broker_id: int) -> tuple[str, int] | None:
+        """Return the address of a broker, None where the answer about the topic did not name it.
+
+        Raises as `leader`.
+        """
+        return self._leaders(topic).brokers.get(broker_id)
+
     def _leaders(self, topic: str) -> TopicLeaders:
         known = _known.get((self._settings, topic))
         if known is None or time.monotonic() - known.asked_s >= LEADERS_AGE_S:
             known = self._ask_leaders(topic)
-        self._addresses = known.brokers
+        self._addresses = tuple(known.brokers.values())
         return known
 
     def forget(self, topic: str) -> None:
@@ -192,7 +210,7 @@ class Client:
         if len(_known) >= TOPICS_MAX:
             del _known[next(iter(_known))]
         found = _known[self._settings, topic] = TopicLeaders(
-            time.monotonic(), leaders, len(answer.partitions), self._addresses
+            time.monotonic(), leaders, len(answer.partitions), brokers
         )
         return found
 
@@ -201,7 +219,7 @@ class Client:
 
         Raises as `leader`.
         """
-        failure: Exception = ConnectionError("no broker is named")
+        failures: list[Exception] = []
         for address in dict.fromkeys((*self._addresses, *self._settings.servers)):
             try:
                 return self.ask(address, request, response, versions)
@@ -209,8 +227,10 @@ class Client:
                 raise
             except (OSError, ProtocolError, ConfigError) as error:
                 logger.info("no answer from %s:%d: %s", *address, error)
-                failure = error
-        raise failure
+                failures.append(error)
+        # A server that accepts and is silent says more than one where nobody listens.
+        told = [error for error in failures if not isinstance(error, ConnectionRefusedError)]
+        raise (told or failures)[-1]
 
     def brokers(self) -> tuple[tuple[str, int], ...]:
         """Return the addresses of all brokers, as one of them tells now. Raises as `leader`."""

@@ -147,7 +147,7 @@ class BlockingConnection:
 
     def _log_in(self) -> None:
         """Raises OSError (BrokerRefusedError), ProtocolError, ConfigError."""
-        steps = login_steps(self._dialogue, str(self), *self._settings.login())
+        steps = login_steps(self._dialogue, str(self), *self._settings.login(self.address[0]))
         try:
             lasts_s = self._follow(steps)
         except OSError as error:

@@ -45,13 +45,18 @@ Context.__DEFER_STEP_ERRORS__ = False
 
 
 class KerberosLogin(NamedTuple):
-    """The line of Krb5LoginModule: a key, by which we get tickets, and a broker opens them."""
+    """The line of Krb5LoginModule: a key, by which we get tickets, and a broker opens them; or
+    tickets that somebody else gets.
+    """
 
     principal: str
-    """As the line has it."""
+    """As the line has it; empty: that of the ticket in the cache."""
     keytab: str
+    """Empty: the ticket is in a cache."""
     service: str
     """The name of the service, `kafka` of `kafka/host@REALM`."""
+    cache: str = ""
+    """A file with our ticket; empty: the usual one, or `KRB5CCNAME`."""
 
     @property
     def mechanism(self) -> str:
@@ -69,17 +74,21 @@ class KerberosLogin(NamedTuple):
         )
 
     def initiator(self) -> gssapi.Credentials:
-        """Return a ticket of this broker, for others; a new one once it has lived long. Raises
-        GSSError.
-        """
-        store = {
-            "client_keytab": f"FILE:{self.keytab}",
-            "ccache": f"MEMORY:minibroker {self.principal}",
-        }
-        return gssapi.Credentials(name=self._name, usage="initiate", store=store)
+        """Return our ticket; with a keytab a new one once it has lived long. Raises GSSError."""
+        store = {}
+        if self.keytab:
+            store = {
+                "client_keytab": f"FILE:{self.keytab}",
+                "ccache": f"MEMORY:minibroker {self.principal}",
+            }
+        elif self.cache:
+            store = {"ccache": f"FILE:{self.cache}"}
+        return gssapi.Credentials(name=self._name, usage="initiate", store=store or None)
 
     @property
-    def _name(self) -> gssapi.Name:
+    def _name(self) -> gssapi.Name | None:
+        if not self.principal:
+            return None
         return gssapi.Name(self.principal, gssapi.NameType.kerberos_principal)
 
 
@@ -93,13 +102,38 @@ def login_of_options(settings: TypedSettings, options: Mapping[str, str]) -> Ker
             " com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true"
             ' keyTab="/etc/kafka.keytab" principal="kafka/host@REALM";'
         )
+    return KerberosLogin(principal, _path(keytab), _service_of(settings, options))
+
+
+def login_of_client(settings: TypedSettings, options: Mapping[str, str]) -> KerberosLogin:
+    """Return the login of a JAAS line of a client: by a keytab, or by a ticket in a cache.
+
+    Raises ConfigError.
+    """
+    service, principal = _service_of(settings, options), options.get("principal", "")
+    if options.get("useKeyTab", "").lower() == _TRUE:
+        return login_of_options(settings, options)
+    if options.get("useTicketCache", "").lower() != _TRUE:
+        raise ConfigError(
+            "the JAAS line of GSSAPI says nothing about a ticket, expected useTicketCache=true, or"
+            ' useKeyTab=true keyTab="/PATH" principal="NAME@REALM"'
+        )
+    return KerberosLogin(principal, "", service, _path(options.get("ticketCache", "")))
+
+
+def _path(location: str) -> str:
+    return location.removeprefix("FILE:").removeprefix("file:")
+
+
+def _service_of(settings: TypedSettings, options: Mapping[str, str]) -> str:
+    """Return the name of the service. Raises ConfigError."""
     services = {options.get("serviceName"), settings.text("sasl.kerberos.service.name")} - {None}
     if len(services) != 1:
         raise ConfigError(
             "sasl.kerberos.service.name: "
             + ("the JAAS line has another one" if services else "expected a name, usually kafka")
         )
-    return KerberosLogin(principal, keytab.removeprefix("file:"), str(services.pop()))
+    return str(services.pop())
 
 
 def set_configuration(path: str | None) -> None:

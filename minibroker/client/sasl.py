@@ -99,11 +99,14 @@ class ScramClient:
         "is_complete",
     )
 
-    def __init__(self, mechanism: str, name: str, password: str, own_nonce: str) -> None:
+    def __init__(
+        self, mechanism: str, name: str, password: str, own_nonce: str, *, is_token: bool = False
+    ) -> None:
+        """`is_token`: name and password are the id and the HMAC of a delegation token (KIP-48)."""
         self._code = CODES[mechanism]
         escaped = name.replace("=", "=3D").replace(",", "=2C")
         self._nonce = own_nonce
-        self._bare = f"n={escaped},r={own_nonce}"
+        self._bare = f"n={escaped},r={own_nonce}{',tokenauth=true' if is_token else ''}"
         self._password = password
         self._server_signature: bytes | None = None
         """The broker's proof, once it can be known."""

@@ -1,25 +1,40 @@
-"""Settings of a client that the tasks' own client takes, or why it does not.
+"""Settings of a client, under their names in Java, as the values that it works with.
 
-    settings of the source or the sink ──wire_settings──► ClientSettings ──► connection, client
-                                                └───────► UnservedError: librdkafka does it instead
+    settings ──client_settings──► ClientSettings ──► connection, client
+                     └──────────► ConfigError: a setting that this client does not know
 
-The settings have librdkafka's names (`pipeline.kafka.client_settings`). A setting that is not known
-here is never dropped: then librdkafka takes over, which knows or refuses it.
+A setting is never dropped: it acts, or it is one of `_WITHOUT_EFFECT`, whose work is done in any
+case or not needed here, or it is refused. Three names are not Java's: `receive.message.max.bytes`,
+`enable.ssl.certificate.verification` and the mechanism of a delegation token, an option of the JAAS
+line. `with_stores_as_text` puts the content of stores into the settings, for another machine.
+
+Source: Kafka CommonClientConfigs, ConsumerConfig, AdminClientConfig, SslConfigs, SaslConfigs.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import secrets
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+import difflib
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.client import oauth
-from minibroker.kafka.oauthbearer import MECHANISM
+from minibroker.client.config import ClientConfig
+from minibroker.client.sasl import PLAIN, PlainClient, ScramClient, nonce
+from minibroker.kafka.errors import ConfigError
+from minibroker.kafka.java_formats import jaas
+from minibroker.kafka.java_formats.stores import (
+    PEM,
+    is_pem_file,
+    load_key_store,
+    load_trust_store,
+)
+from minibroker.kafka.oauthbearer import MECHANISM as OAUTHBEARER
+from minibroker.kafka.scram import CODES as SCRAM_MECHANISMS
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
+
+    from minibroker.client.sasl import ClientExchange
 
 PORT: Final = 9092
 FETCH_WAIT_MS: Final = 20
@@ -27,46 +42,67 @@ FETCH_WAIT_MS: Final = 20
 FETCH_BYTES: Final = 4 << 20
 """Bytes of one answer: enough for a chunk of columns, few enough that two of them are in memory."""
 ANSWER_BYTES_MAX: Final = 100_000_000
-"""librdkafka's receive.message.max.bytes."""
 TIMEOUT_MS: Final = 60_000
 
-_PACKAGES: Final = ("crc32c", "lz4", "cramjam")
-_PROBE: Final = "probe"
-"""librdkafka's word for the usual places of certificates."""
-_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-_WITHOUT_EFFECT: Final = frozenset(
-    {
-        # Of groups, which a task does not join.
-        *("group.id", "enable.auto.commit", "enable.auto.offset.store", "auto.offset.reset"),
-        "session.timeout.ms",
-        # Done in any case, or about librdkafka itself.
-        *("check.crcs", "log_level", "allow.auto.create.topics", "enable.partition.eof"),
-        "isolation.level",
-    }
-)
+BOOTSTRAP: Final = "bootstrap.servers"
+JAAS_KEY: Final = oauth.JAAS_KEY
+MECHANISM_KEY: Final = "sasl.mechanism"
+VERIFICATION_KEY: Final = "enable.ssl.certificate.verification"
+GSSAPI: Final = "GSSAPI"
+MODULES: Final[Mapping[str, str]] = {
+    PLAIN: "org.apache.kafka.common.security.plain.PlainLoginModule",
+    **dict.fromkeys(SCRAM_MECHANISMS, "org.apache.kafka.common.security.scram.ScramLoginModule"),
+    OAUTHBEARER: "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
+    GSSAPI: "com.sun.security.auth.module.Krb5LoginModule",
+}
+"""Mechanism → the class of its JAAS line."""
+
+_STORES: Final = ("ssl.truststore.", "ssl.keystore.")
 _READ: Final = frozenset(
     {
-        *("bootstrap.servers", "client.id", "security.protocol", "socket.timeout.ms"),
-        *("fetch.wait.max.ms", "fetch.min.bytes", "fetch.max.bytes", "receive.message.max.bytes"),
-        *("max.partition.fetch.bytes", "fetch.message.max.bytes"),
-        *("sasl.mechanism", "sasl.mechanisms", "sasl.username", "sasl.password"),
-        *("ssl.ca.pem", "ssl.ca.location", "ssl.certificate.pem", "ssl.certificate.location"),
-        *("ssl.key.pem", "ssl.key.location", "ssl.key.password"),
+        *(BOOTSTRAP, "client.id", "client.rack", "security.protocol", "request.timeout.ms"),
+        *("fetch.max.wait.ms", "fetch.min.bytes", "fetch.max.bytes", "receive.message.max.bytes"),
+        *("max.partition.fetch.bytes", VERIFICATION_KEY),
+        *(MECHANISM_KEY, "sasl.kerberos.service.name"),
+        *(f"{store}{name}" for store in _STORES for name in ("location", "password", "type")),
+        *("ssl.truststore.certificates", "ssl.keystore.key", "ssl.keystore.certificate.chain"),
+        *("ssl.key.password", "ssl.protocol", "ssl.enabled.protocols", "ssl.cipher.suites"),
         "ssl.endpoint.identification.algorithm",
         *oauth.KEYS,
     }
 )
-
-
-class UnservedError(Exception):
-    """The tasks' own client does not do what the settings ask for; the text says what."""
+_WITHOUT_EFFECT: Final = frozenset(
+    {
+        # Of groups, which no task joins, and of positions, which the caller keeps.
+        *("group.id", "group.instance.id", "group.protocol", "group.remote.assignor"),
+        *("auto.commit.interval.ms", "auto.offset.reset", "enable.auto.commit"),
+        *("heartbeat.interval.ms", "max.poll.interval.ms", "max.poll.records"),
+        *("partition.assignment.strategy", "session.timeout.ms"),
+        # Done in any case, or asked for by each call.
+        *("allow.auto.create.topics", "check.crcs", "default.api.timeout.ms"),
+        *("exclude.internal.topics", "isolation.level"),
+        # Of connections and of numbers about a client, which this one makes in its own way.
+        *("auto.include.jmx.reporter", "client.dns.lookup", "connections.max.idle.ms"),
+        *("enable.metrics.push", "metadata.max.age.ms", "metadata.recovery.strategy"),
+        *("metadata.recovery.rebootstrap.trigger.ms", "metric.reporters", "metrics.num.samples"),
+        *("metrics.recording.level", "metrics.sample.window.ms", "receive.buffer.bytes"),
+        *("reconnect.backoff.max.ms", "reconnect.backoff.ms", "retry.backoff.max.ms"),
+        *("retries", "retry.backoff.ms", "send.buffer.bytes"),
+        *("socket.connection.setup.timeout.max.ms", "socket.connection.setup.timeout.ms"),
+        # Of tickets, which libkrb5 gets anew.
+        *("sasl.kerberos.kinit.cmd", "sasl.kerberos.min.time.before.relogin"),
+        *("sasl.kerberos.ticket.renew.jitter", "sasl.kerberos.ticket.renew.window.factor"),
+    }
+)
 
 
 class ClientSettings(NamedTuple):
-    """The settings of the tasks' own client. Equal settings share connections."""
+    """The settings of a client. Equal settings share connections."""
 
     servers: tuple[tuple[str, int], ...]
     client_id: str
+    rack: str
+    """The rack of the reader: a broker there may serve it, if the cluster says so (KIP-392)."""
     timeout_s: float
     fetch_wait_ms: int
     fetch_min_bytes: int
@@ -75,96 +111,89 @@ class ClientSettings(NamedTuple):
     uses_tls: bool
     uses_sasl: bool
     secured: tuple[tuple[str, str], ...]
-    """Those of `ssl.*` and `sasl.*`, sorted by their names."""
+    """Those of TLS and logins, sorted by their names."""
 
     def __repr__(self) -> str:
         """Return a text without passwords: it may come into a log."""
         return f"ClientSettings({self.servers}, {self.client_id})"
 
     def context(self) -> ssl.SSLContext:
-        """Return the context of TLS. Raises ConfigError, OSError for a file that is not here."""
-        from minibroker.client.tls import client_context  # noqa: PLC0415
-        from minibroker.kafka.java_formats.key_material import (  # noqa: PLC0415  seldom needed
-            KeyStore,
-            TrustStore,
-        )
+        """Return the context of TLS. Raises ConfigError."""
+        import ssl  # noqa: PLC0415  seldom needed
 
-        told = dict(self.secured)
-        trusted, key = _pem(told, "ssl.ca"), _pem(told, "ssl.key")
-        keys = None
-        if key is not None:
-            shown = _pem(told, "ssl.certificate") or ""
-            keys = KeyStore(key, told.get("ssl.key.password"), (shown,), "ssl.key")
-        return client_context(
-            _TlsValues(told.get("ssl.endpoint.identification.algorithm", "https")),  # type: ignore[arg-type]
-            keys,
-            None if trusted is None else TrustStore((trusted,), "ssl.ca"),
-        )
+        from minibroker.client.tls import client_context  # noqa: PLC0415  as above
 
-    def login(self) -> tuple[str, Any]:
-        """Return mechanism and `ClientExchange` of a login. Raises ConfigError."""
-        from minibroker.client.sasl import (  # noqa: PLC0415  seldom needed
-            PlainClient,
-            ScramClient,
-        )
+        settings = _StoreSettings(dict(self.secured))
+        context = client_context(settings, load_key_store(settings), load_trust_store(settings))
+        if settings.originals.get(VERIFICATION_KEY, "true").lower() != "true":
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
 
-        told = dict(self.secured)
-        mechanism = _mechanism(told)
-        if mechanism == MECHANISM:
-            return mechanism, oauth.login_of(told).begin("")
-        name, password = told["sasl.username"], told["sasl.password"]
-        if mechanism == "PLAIN":
+    def login(self, host: str) -> tuple[str, ClientExchange]:
+        """Return the mechanism and the exchange of a login at a broker. Raises ConfigError."""
+        settings = dict(self.secured)
+        mechanism = settings.get(MECHANISM_KEY, GSSAPI)
+        if mechanism == OAUTHBEARER:
+            return mechanism, oauth.login_of(settings).begin(host)
+        options = jaas.parse_line(settings[JAAS_KEY]).options
+        if mechanism == GSSAPI:
+            from minibroker.client.kerberos import login_of_client  # noqa: PLC0415  an extra
+
+            return mechanism, login_of_client(ClientConfig(settings), options).begin(host)
+        name, password = options["username"], options["password"]
+        if mechanism == PLAIN:
             return mechanism, PlainClient(name, password)
-        return mechanism, ScramClient(mechanism, name, password, secrets.token_urlsafe())
+        is_token = options.get("tokenauth", "false").lower() == "true"
+        return mechanism, ScramClient(mechanism, name, password, nonce(), is_token=is_token)
 
 
-class _TlsValues:
-    """The settings that `client.tls.client_context` asks for."""
+class _StoreSettings(ClientConfig):
+    """Settings of a client, where a store without a type is what its content is."""
 
-    def __init__(self, algorithm: str) -> None:
-        self._values = {
-            "ssl.protocol": "TLS",
-            "ssl.endpoint.identification.algorithm": "" if algorithm == "none" else algorithm,
-        }
+    __slots__ = ()
 
     def text(self, name: str) -> str | None:
-        return self._values.get(name)
+        given = self.originals.get(name)
+        if given is not None or not name.endswith("store.type"):
+            return super().text(name)
+        location = self.originals.get(f"{name.removesuffix('.type')}.location")
+        return PEM if location is None or is_pem_file(location) else "JKS"
 
-    def words(self, name: str) -> list[str]:
-        assert name in ("ssl.enabled.protocols", "ssl.cipher.suites")
-        return []
 
-
-def wire_settings(settings: Mapping[str, Any]) -> ClientSettings:
-    """Return the settings of the tasks' own client. Raises UnservedError."""
-    for package in _PACKAGES:
-        if importlib.util.find_spec(package) is None:
-            raise UnservedError(f"the package {package} is not installed where the task runs")
-    unknown = sorted(set(settings) - _READ - _WITHOUT_EFFECT)
-    if unknown:
-        raise UnservedError(f"setting {unknown[0]} is librdkafka's alone")
-    protocol = str(settings.get("security.protocol", "plaintext")).lower()
+def client_settings(settings: Mapping[str, str]) -> ClientSettings:
+    """Return the values of settings. Raises ConfigError: one is not known, or has a wrong value."""
+    for name in sorted(settings.keys() - _READ - _WITHOUT_EFFECT):
+        near = difflib.get_close_matches(name, _READ | _WITHOUT_EFFECT, n=1)
+        hint = f"; {near[0]} is one" if near else ""
+        raise ConfigError(f"{name} is no setting that this client knows{hint}")
+    protocol = settings.get("security.protocol", "plaintext").lower()
     if protocol not in ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"):
-        raise UnservedError(f"security.protocol {protocol} is not known")
+        raise ConfigError(
+            f"security.protocol={protocol}: expected plaintext, ssl, sasl_plaintext or sasl_ssl"
+        )
     secured = {
-        name: str(value) for name, value in settings.items() if name.startswith(("ssl.", "sasl."))
+        name: value
+        for name, value in settings.items()
+        if name.startswith(("ssl.", "sasl.")) or name == VERIFICATION_KEY
     }
-    _check_certificates(secured)
+    if MECHANISM_KEY in secured:
+        secured[MECHANISM_KEY] = secured[MECHANISM_KEY].upper()
     uses_sasl = protocol.startswith("sasl_")
     if uses_sasl:
         _check_login(secured)
-    most = min(
+    fetch_bytes = min(
         _number(settings, "fetch.max.bytes", FETCH_BYTES),
         _number(settings, "max.partition.fetch.bytes", FETCH_BYTES),
-        _number(settings, "fetch.message.max.bytes", FETCH_BYTES),
     )
     return ClientSettings(
-        servers=servers_of(str(settings["bootstrap.servers"])),
-        client_id=str(settings.get("client.id", "minibroker-pipeline")),
-        timeout_s=_number(settings, "socket.timeout.ms", TIMEOUT_MS) / 1000,
-        fetch_wait_ms=_number(settings, "fetch.wait.max.ms", FETCH_WAIT_MS),
+        servers=servers_of(settings.get(BOOTSTRAP, "")),
+        client_id=settings.get("client.id", "minibroker-pipeline"),
+        rack=settings.get("client.rack", ""),
+        timeout_s=_number(settings, "request.timeout.ms", TIMEOUT_MS) / 1000,
+        fetch_wait_ms=_number(settings, "fetch.max.wait.ms", FETCH_WAIT_MS),
         fetch_min_bytes=_number(settings, "fetch.min.bytes", 1),
-        fetch_bytes=most,
+        fetch_bytes=fetch_bytes,
         answer_bytes_max=_number(settings, "receive.message.max.bytes", ANSWER_BYTES_MAX),
         uses_tls=protocol.endswith("ssl"),
         uses_sasl=uses_sasl,
@@ -172,31 +201,55 @@ def wire_settings(settings: Mapping[str, Any]) -> ClientSettings:
     )
 
 
-def _check_certificates(secured: Mapping[str, str]) -> None:
-    """Raise UnservedError where librdkafka looks for certificates in places of its own."""
-    location = secured.get("ssl.ca.location", "")
-    if location == _PROBE or (location and Path(location).is_dir()):
-        raise UnservedError(f"ssl.ca.location={location} is no file")
+def with_stores_as_text(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings with the content of their stores, as PEM, in place of the files.
+
+    Raises ConfigError: a store cannot be read.
+    """
+    given = _StoreSettings(dict(settings))
+    trusted, own = load_trust_store(given), load_key_store(given)
+    found = {name: settings[name] for name in settings if not name.startswith(_STORES)}
+    if trusted is not None:
+        found["ssl.truststore.type"] = PEM
+        found["ssl.truststore.certificates"] = "\n".join(trusted.certificates)
+    if own is not None:
+        found.pop("ssl.key.password", None)
+        found["ssl.keystore.type"] = PEM
+        found["ssl.keystore.key"] = own.key
+        found["ssl.keystore.certificate.chain"] = "\n".join(own.certificates)
+        if own.key_password is not None:
+            found["ssl.key.password"] = own.key_password
+    return found
 
 
 def _check_login(secured: Mapping[str, str]) -> None:
-    mechanism = _mechanism(secured)
-    if mechanism == MECHANISM:
-        if oauth.JAAS_KEY not in secured:
-            raise UnservedError("OAUTHBEARER with a setting that is librdkafka's alone")
-        return
-    if mechanism not in _MECHANISMS:
-        raise UnservedError(f"a login by {mechanism or 'GSSAPI'} is librdkafka's alone")
-    if "sasl.username" not in secured or "sasl.password" not in secured:
-        raise UnservedError("a login without sasl.username and sasl.password")
-
-
-def _mechanism(secured: Mapping[str, str]) -> str:
-    return secured.get("sasl.mechanism", secured.get("sasl.mechanisms", "")).upper()
+    """Raise ConfigError for a login that cannot be."""
+    mechanism = secured.get(MECHANISM_KEY, GSSAPI)
+    if mechanism not in MODULES:
+        raise ConfigError(f"{MECHANISM_KEY}={mechanism}: expected one of {', '.join(MODULES)}")
+    if JAAS_KEY not in secured:
+        raise ConfigError(f"a login by {mechanism} needs {JAAS_KEY}")
+    module = jaas.parse_line(secured[JAAS_KEY])
+    if module.name != MODULES[mechanism]:
+        raise ConfigError(
+            f"{JAAS_KEY} names {module.name}, expected {MODULES[mechanism]} for {mechanism}"
+        )
+    if mechanism == GSSAPI:
+        try:
+            from minibroker.client.kerberos import login_of_client  # noqa: PLC0415  an extra
+        except ImportError as error:
+            raise ConfigError(
+                f"a login by GSSAPI needs a package ({error}): pip install 'minibroker[kerberos]'"
+            ) from None
+        login_of_client(ClientConfig(dict(secured)), module.options)
+    elif mechanism != OAUTHBEARER:
+        for name in ("username", "password"):
+            if name not in module.options:
+                raise ConfigError(f"{JAAS_KEY} of {module.name} has no {name}")
 
 
 def servers_of(text: str) -> tuple[tuple[str, int], ...]:
-    """Return host and port of each of the bootstrap servers. Raises UnservedError."""
+    """Return host and port of each of the bootstrap servers. Raises ConfigError."""
     found = []
     for server in text.split(","):
         address = server.strip().rpartition("://")[2]
@@ -206,23 +259,15 @@ def servers_of(text: str) -> tuple[tuple[str, int], ...]:
         if not colon or address.endswith("]"):
             host, port = address, str(PORT)
         if not port.isdecimal():
-            raise UnservedError(f"address {server!r} has no port that is a number")
+            raise ConfigError(f"address {server!r} has no port that is a number")
         found.append((host.strip("[]"), int(port)))
     if not found:
-        raise UnservedError("bootstrap.servers is empty")
+        raise ConfigError(f"{BOOTSTRAP} is empty")
     return tuple(found)
 
 
-def _number(settings: Mapping[str, Any], name: str, default: int) -> int:
-    text = str(settings.get(name, default)).strip()
+def _number(settings: Mapping[str, str], name: str, default: int) -> int:
+    text = settings.get(name, str(default)).strip()
     if not text.isdecimal():
-        raise UnservedError(f"setting {name} is {text!r}, which is no number")
+        raise ConfigError(f"setting {name} is {text!r}, which is no number")
     return int(text)
-
-
-def _pem(told: Mapping[str, str], name: str) -> str | None:
-    """Return a PEM text that stands in the settings or in a file. Raises OSError."""
-    if f"{name}.pem" in told:
-        return told[f"{name}.pem"]
-    location = told.get(f"{name}.location")
-    return None if location is None else Path(location).read_text(encoding="ascii")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.cli.parser import Arguments
 
-_NEEDED: Final = {"pyspark": "pyspark", "pyarrow": "pyarrow", "confluent_kafka": "confluent-kafka"}
+_NEEDED: Final = {"pyspark": "pyspark", "pyarrow": "pyarrow"}
 """Module → the package that has it."""
 
 

@@ -1,4 +1,4 @@
-"""From an error of Spark, Java or librdkafka to one sentence that says what to do.
+"""From an error of Spark or Java to one sentence that says what to do.
 
 Spark wraps the error of a worker several times and adds two stack traces. The useful part is in
 there as a `PipelineError`, or as one of the few common messages.
@@ -62,10 +62,6 @@ _KNOWN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
         re.compile(r"Some data may have been lost"),
         "records were removed from the topic before they were read: give --on-data-loss continue "
         "to go on with those that are there",
-    ),
-    (
-        re.compile(r"No resolvable bootstrap urls|Failed to construct kafka consumer"),
-        "the connector cannot be given this --bootstrap or these --kafka settings",
     ),
     (
         re.compile(r"STATE_STORE\w*SCHEMA|StateSchemaNotCompatible|STATE_STORE_KEY_SCHEMA"),

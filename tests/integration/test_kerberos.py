@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.client import admin
+from minibroker.client.client import Client, close_idle
+from minibroker.client.settings import client_settings
 from minibroker.kafka.errors import ConfigError
+from minibroker.pipeline.kafka.client_settings import for_reader
 from minibroker.testing import Broker, Cluster
 from tests.golden.record_kerberos import RECORDED
 from tests.support import kerberos
@@ -132,6 +136,45 @@ async def test_aiokafka_writes_with_a_ticket(
     async with AIOKafkaProducer(**settings) as producer:
         await producer.send_and_wait("t", b"aiokafka")
     assert b"aiokafka" in [record.value for record in await asyncio.to_thread(broker.records, "t")]
+
+
+@pytest.mark.parametrize("listener", [KERBEROS, BEHIND_TLS])
+@pytest.mark.parametrize("way", ["a keytab", "the usual cache", "a cache", "names of librdkafka"])
+def test_our_own_client_logs_in_with_a_ticket(
+    broker: Broker, kdc: Kdc, monkeypatch: pytest.MonkeyPatch, way: str, listener: str
+) -> None:
+    cache = kdc.ticket(ALICE)["KRB5CCNAME"]
+    if way == "the usual cache":
+        monkeypatch.setenv("KRB5CCNAME", cache)
+    ticket = {
+        "a keytab": f'useKeyTab=true keyTab="{kdc.keytab(ALICE)}" principal="{ALICE}"',
+        "the usual cache": "useTicketCache=true",
+        "a cache": f'useTicketCache=true ticketCache="{cache}" principal="{ALICE}"',
+    }
+    settings = {
+        "bootstrap.servers": f"{HOST}:{broker._node.app.ports[listener]}",
+        "security.protocol": PROTOCOLS[listener],
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": authority_pem(),
+    }
+    if way == "names of librdkafka":
+        named = {"sasl.kerberos.keytab": kdc.keytab(ALICE), "sasl.kerberos.principal": ALICE}
+        settings = for_reader({**settings, **named, "sasl.mechanisms": "GSSAPI"})
+    else:
+        module = "com.sun.security.auth.module.Krb5LoginModule"
+        settings["sasl.jaas.config"] = f"{module} required {ticket[way]};"
+        settings["sasl.kerberos.service.name"] = "kafka"
+    assert "t" in admin.describe(Client(client_settings(settings))).topics
+    close_idle()
+
+
+def test_without_a_ticket_our_own_client_says_so(
+    broker: Broker, address: str, kdc: Kdc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{kdc.directory}/nothing")
+    settings = for_reader({"bootstrap.servers": address, "security.protocol": "SASL_PLAINTEXT"})
+    with pytest.raises(ConnectionError, match=r"GSSAPI: .*nothing"):
+        admin.describe(Client(client_settings(settings)))
 
 
 @pytest.mark.parametrize(

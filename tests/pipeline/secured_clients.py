@@ -1,4 +1,4 @@
-"""Uses every client of the pipeline with the settings of a secured broker, given as in a file."""
+"""Uses the client of the pipeline with the settings of a secured broker, given as in a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from minibroker.pipeline.kafka.source.batch import plan as ranges_of
 from minibroker.pipeline.kafka.source.reader import read_range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from minibroker.pipeline.kafka.cluster import Kafka
@@ -30,24 +30,13 @@ def write_properties(file: Path, settings: Mapping[str, Any]) -> Path:
     return file
 
 
-def ask_read_and_write(
-    kafka: Kafka, query: str, *, fetches: Iterable[str] = ("wire", "librdkafka")
-) -> None:
-    """Use each client that the pipeline has: they ask, read 20 records, and write a transaction.
-
-    Args:
-        kafka: where it is, and the settings.
-        query: a name that no other call has.
-        fetches: values of `fetchWith`, for all of which the records are read.
-    """
+def ask_read_and_write(kafka: Kafka, query: str) -> None:
+    """Ask, read 20 records, and write a transaction. `query`: a name that no other call has."""
     assert preflight.ask(kafka).partitions["orders"] == 2
     LagReader(kafka, topics=["orders"]).read()
-    for client in fetches:
-        given = {**kafka.options(), "subscribe": "orders", "fetchWith": client}
-        options = parse(given, streaming=False)
-        spans = ranges_of(options)
-        rows = [batch.num_rows for span in spans for batch in read_range(options, span)]
-        assert sum(rows) == 20, client
+    options = parse({**kafka.options(), "subscribe": "orders"}, streaming=False)
+    spans = ranges_of(options)
+    assert sum(batch.num_rows for span in spans for batch in read_range(options, span)) == 20
     sink = parse_options({**kafka.writer_options(), "topic": "totals"})
     for again in (False, True):
         position = Position("secured", query, "run", 0, 0, 0)

@@ -30,8 +30,6 @@ SITE: Final = Path(pa.__file__).parents[1]
 SPARK: Final = Path(pyspark.__file__).parent
 NEEDED: Final = (
     "pyarrow",
-    "confluent_kafka",
-    "confluent_kafka.libs",
     "crc32c",
     "cramjam",
     "xxhash",

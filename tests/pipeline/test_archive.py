@@ -74,9 +74,8 @@ def keep_for_ever(address: str, topic: str) -> None:
     client.incremental_alter_configs([resource])[resource].result(topics.SECONDS)
 
 
-@pytest.mark.parametrize("source", ["minibroker", "connector"])
 def test_every_column_of_every_record(
-    spark: SparkSession, address: str, topic: str, source: str, tmp_path: Path
+    spark: SparkSession, address: str, topic: str, tmp_path: Path
 ) -> None:
     """Odd records, aborted transactions and the broker's times, compared with a plain reader."""
     names = topics.fill_odd(address, topic)
@@ -89,7 +88,6 @@ def test_every_column_of_every_record(
         names,
         to=tmp_path / "archive",
         bootstrap=address,
-        source=source,
         spark=spark,
         progress=told.append,
     )
@@ -133,7 +131,6 @@ def test_text_formats_hold_the_same(
 def test_the_next_run_goes_on_and_takes_new_partitions(
     spark: SparkSession, address: str, topic: str, tmp_path: Path
 ) -> None:
-    """The other source goes on, too: both have the same offsets in the checkpoint."""
     topics.create(address, topic, 1)
     topics.send(address, topic, 50)
     here = tmp_path / "archive"
@@ -142,7 +139,7 @@ def test_the_next_run_goes_on_and_takes_new_partitions(
     topics.add_partitions(address, topic, 3)
     topics.send(address, topic, 10)
     topics.send(address, topic, 7, partition=2)
-    again = archive(topic, to=here, bootstrap=address, spark=spark, source="connector")
+    again = archive(topic, to=here, bootstrap=address, spark=spark)
     assert again.rows == 17
     assert offsets_of(spark, here) == {(topic, 0): list(range(60)), (topic, 2): list(range(7))}
 

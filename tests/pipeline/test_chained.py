@@ -22,7 +22,6 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
 from cryptography.x509 import load_pem_x509_certificates
 
-from minibroker.pipeline import archive
 from minibroker.pipeline.kafka.cluster import kafka_of
 from minibroker.testing import Broker
 from tests.golden.both_kafkas import listeners
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
@@ -209,8 +207,8 @@ def test_every_client_shows_its_chain_and_checks_that_of_the_broker(
 ) -> None:
     settings = {"security.protocol": "SSL", **stores(tmp_path)}
     file = write_properties(tmp_path / "client.properties", settings)
-    kafka = kafka_of(addresses["CHAIN"], "minibroker", str(file), {})
-    ask_read_and_write(kafka, stores.__name__, fetches=("wire", "librdkafka"))
+    kafka = kafka_of(addresses["CHAIN"], str(file), {})
+    ask_read_and_write(kafka, stores.__name__)
 
 
 def test_every_client_gets_its_token_from_an_endpoint(
@@ -228,16 +226,5 @@ def test_every_client_gets_its_token_from_an_endpoint(
         **store,
     }
     file = write_properties(tmp_path / "client.properties", settings)
-    kafka = kafka_of(addresses["TOKENS"], "minibroker", str(file), {})
-    ask_read_and_write(kafka, "endpoint", fetches=("auto", "librdkafka"))
-
-
-def test_the_connector_of_spark_takes_the_names_of_librdkafka(
-    spark: SparkSession, addresses: Mapping[str, str], tmp_path: Path
-) -> None:
-    """Its key has a password and a form that Java's clients do not read."""
-    settings = {"security.protocol": "SSL", **librdkafkas_files(tmp_path)}
-    file = write_properties(tmp_path / "client.properties", settings)
-    kafka: dict[str, Any] = {"bootstrap": addresses["CHAIN"], "kafka_config": file}
-    done = archive("orders", to=tmp_path / "a", source="connector", spark=spark, **kafka)
-    assert done.rows == 20
+    kafka = kafka_of(addresses["TOKENS"], str(file), {})
+    ask_read_and_write(kafka, "endpoint")

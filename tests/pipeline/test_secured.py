@@ -1,8 +1,9 @@
-"""Every verb and every client against brokers that want TLS, certificates, passwords or tokens."""
+"""Every verb against brokers that want TLS, certificates, passwords or tokens."""
 
 from __future__ import annotations
 
 import time
+from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,11 +20,16 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import (
 from cryptography.x509 import load_pem_x509_certificate, load_pem_x509_certificates
 
 from minibroker.client import connection as wire_connection
-from minibroker.client.client import close_idle
+from minibroker.client.client import Client, close_idle
 from minibroker.client.connection import BlockingConnection
 from minibroker.client.produce import ProduceQueue
+from minibroker.kafka.protocol.messages.create_delegation_token import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
 from minibroker.pipeline import PipelineError, archive, inspect, replay, rollup
 from minibroker.pipeline.kafka import preflight
+from minibroker.pipeline.kafka.client_settings import connection_settings, for_reader
 from minibroker.pipeline.kafka.cluster import kafka_of
 from minibroker.pipeline.kafka.options import parse
 from minibroker.pipeline.kafka.sink import wire_transaction
@@ -53,6 +59,7 @@ pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 
 TOPICS = ["orders:2", "totals"]
 PASSWORD = 'se"cret\\ ä€=,;#!'
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 OAUTH = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 SUBJECT = 'unsecuredLoginStringClaim_sub="alice"'
 OF_TOKENS = {
@@ -105,20 +112,30 @@ def test_every_verb_logs_in_with_a_file_of_settings(
     assert len(secured.records("copy")) == 20
 
 
-def test_the_connector_logs_in_with_settings_of_librdkafka(
-    spark: SparkSession, secured: Broker, tmp_path: Path
-) -> None:
-    given = secured.client_config("confluent-kafka")
-    file = write_properties(tmp_path / "client.properties", given)
-    done = archive("orders", to=tmp_path / "a", source="connector", kafka_config=file, spark=spark)
-    assert done.rows == 20
-
-
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("names", ["java", "confluent-kafka"])
 def test_a_login_by_password(secured: Broker, mechanism: str, names: str) -> None:
     given = secured.client_config(names, mechanism=mechanism)
-    ask_read_and_write(kafka_of(None, "minibroker", None, given), f"{names}-{mechanism}")
+    ask_read_and_write(kafka_of(None, None, given), f"{names}-{mechanism}")
+
+
+def test_a_login_by_a_delegation_token() -> None:
+    with Broker(
+        topics=TOPICS,
+        security="SASL_PLAINTEXT",
+        users={"alice": PASSWORD},
+        config={"delegation.token.secret.key": "of all brokers"},
+    ) as broker:
+        fill(broker)
+        given = broker.client_config("java", mechanism="SCRAM-SHA-256")
+        request = CreateDelegationTokenRequest(max_lifetime_ms=-1)
+        made = Client(connection_settings(for_reader(given))).ask_any(
+            request, CreateDelegationTokenResponse, (1, 3)
+        )
+        hmac = b64encode(made.hmac).decode("ascii")
+        login = f'username="{made.token_id}" password="{hmac}" tokenauth="true"'
+        given["sasl.jaas.config"] = f"{SCRAM} required {login};"
+        ask_read_and_write(kafka_of(None, None, given), "delegated")
 
 
 def test_a_login_by_token() -> None:
@@ -133,7 +150,7 @@ def test_a_login_by_token() -> None:
     ) as broker:
         fill(broker)
         settings = {**BY_TOKEN, "sasl.jaas.config": f"{OAUTH} required {SUBJECT};"}
-        ask_read_and_write(kafka_of(broker.bootstrap, "minibroker", None, settings), "token")
+        ask_read_and_write(kafka_of(broker.bootstrap, None, settings), "token")
 
 
 @pytest.fixture(scope="module")
@@ -162,9 +179,8 @@ def test_a_login_by_a_token_of_a_provider(believing: Broker, names: str) -> None
             given["sasl.oauthbearer.method"] = "oidc"
             given["sasl.oauthbearer.client.id"] = CLIENT[0]
             given["sasl.oauthbearer.client.secret"] = CLIENT[1]
-        ask_read_and_write(kafka_of(believing.bootstrap, "minibroker", None, given), names)
-        # Our own client asks once; librdkafka's ask for themselves.
-        assert sum("cache-control" in asked.headers for asked in provider.asked) == 1
+        ask_read_and_write(kafka_of(believing.bootstrap, None, given), names)
+        assert len(provider.asked) == 1
 
 
 def test_the_own_client_signs_an_assertion(believing: Broker, tmp_path: Path) -> None:
@@ -184,26 +200,6 @@ def test_the_own_client_signs_an_assertion(believing: Broker, tmp_path: Path) ->
             assert sum(batch.num_rows for batch in batches) == 10
             close_idle()
         assert len(provider.asked) == 1
-
-
-def test_the_connector_fetches_a_token_by_names_of_librdkafka(
-    spark: SparkSession, believing: Broker, tmp_path: Path
-) -> None:
-    with TokenProvider() as provider:
-        given = {
-            **BY_TOKEN,
-            "bootstrap.servers": believing.bootstrap,
-            PROVIDER: provider.url,
-            "sasl.oauthbearer.method": "oidc",
-            "sasl.oauthbearer.client.id": CLIENT[0],
-            "sasl.oauthbearer.client.secret": CLIENT[1],
-        }
-        file = write_properties(tmp_path / "client.properties", given)
-        more: dict[str, Any] = {"source": "connector", "kafka_config": file, "spark": spark}
-        assert archive("orders", to=tmp_path / "a", **more).rows == 20
-        assert {asked.client for asked in provider.asked} == {":".join(CLIENT)}
-        agents = [asked.headers.get("user-agent", "") for asked in provider.asked]
-        assert any(agent.startswith("Java") for agent in agents), agents
 
 
 def test_a_token_that_is_not_believed_is_one_sentence(believing: Broker, tmp_path: Path) -> None:
@@ -268,7 +264,7 @@ def test_a_writer_logs_in_again_in_the_middle_of_a_transaction(
     believing: Broker, sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wire_transaction, "BLOCK_BYTES", 0)  # rows wait for the next ones
-    kafka = kafka_of(believing.bootstrap, "minibroker", None, by_file(tmp_path))
+    kafka = kafka_of(believing.bootstrap, None, by_file(tmp_path))
     sink = parse_options({**kafka.writer_options(), "topic": "again"})
 
     def rows() -> Iterator[pa.RecordBatch]:
@@ -294,9 +290,8 @@ class MovedTime:
 
 
 def source_options(broker: Broker, given: dict[str, str]) -> SourceOptions:
-    kafka = kafka_of(broker.bootstrap, "minibroker", None, given)
-    wanted = {"subscribe": "orders", "fetchWith": "wire"}
-    return parse({**kafka.options(), **wanted}, streaming=False)
+    kafka = kafka_of(broker.bootstrap, None, given)
+    return parse({**kafka.options(), "subscribe": "orders"}, streaming=False)
 
 
 @pytest.mark.parametrize("kind", ["PEM", "PKCS12"])
@@ -308,7 +303,7 @@ def test_a_client_shows_a_certificate_of_a_store(tmp_path: Path, kind: str) -> N
     with Broker(topics=TOPICS, config=tls_settings(ssl_client_auth="required")) as broker:
         fill(broker)
         given = {"security.protocol": "SSL", **settings}
-        ask_read_and_write(kafka_of(broker.bootstrap, "minibroker", None, given), kind)
+        ask_read_and_write(kafka_of(broker.bootstrap, None, given), kind)
 
 
 def write_pkcs12(directory: Path) -> dict[str, str]:
@@ -339,7 +334,7 @@ def test_a_wrong_password_and_an_unknown_authority_are_one_sentence(
     monkeypatch.setattr(preflight, "ANSWER_TIMEOUT_S", 1)
     given = secured.client_config("confluent-kafka")
     with pytest.raises(PipelineError, match=r"Authentication failed.*--kafka-config"):
-        preflight.ask(kafka_of(None, "minibroker", None, {**given, "sasl.password": "guess"}))
+        preflight.ask(kafka_of(None, None, {**given, "sasl.password": "guess"}))
     del given["ssl.ca.location"]
     with pytest.raises(PipelineError, match=r"do not agree .*certificate verify failed"):
-        preflight.ask(kafka_of(None, "minibroker", None, given))
+        preflight.ask(kafka_of(None, None, given))

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import ExitStack
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import LocalFiles
-from minibroker.pipeline.kafka.sink import task_markers, transaction, wire_transaction
+from minibroker.pipeline.kafka.sink import task_markers, wire_transaction
 from minibroker.pipeline.kafka.sink.begun_batches import check_not_older
-from minibroker.pipeline.kafka.sink.columns import arguments
+from minibroker.pipeline.kafka.sink.columns import columns as columns_of
 from minibroker.pipeline.kafka.sink.marker import Position
 from minibroker.pipeline.kafka.sink.options import SinkOptions, parse_options
-from minibroker.pipeline.kafka.sink.transaction import Transaction
-from minibroker.pipeline.kafka.sink.wire_transaction import open_transaction
+from minibroker.pipeline.kafka.sink.wire_transaction import WireTransaction
 from minibroker.pipeline.kafka.sink.writers import StreamWriter, Written, write_rows
 from minibroker.testing import Broker
 from tests.pipeline import topics
@@ -50,14 +50,14 @@ def rows(*numbers: int, size: int = 2, **columns: list[Any]) -> Iterator[pa.Reco
     yield from pa.table(made).to_batches(size)
 
 
-def begun(options: SinkOptions, topic: str) -> Transaction:
+def begun(options: SinkOptions, topic: str) -> WireTransaction:
     """Return an open transaction, with rows 1 and 2 in the topic."""
-    made = Transaction(options, at(topic))
+    made = WireTransaction(options, at(topic))
     made.__enter__()
     made.begin()
     for batch in rows(1, 2):
-        made.send(arguments(batch, topic))
-    assert made._producer.flush(180) == 0
+        made.send_batch(batch, columns_of(batch, topic), None)
+    made.flush()
     return made
 
 
@@ -99,16 +99,12 @@ def test_the_marker_is_a_committed_offset_of_the_task(address: str, topic: str) 
         assert (len(found["ordered"]), len(found["row_sum"])) == (32, 16)
 
 
-def test_a_coordinator_that_starts_is_waited_for(
-    in_process: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A task waits, and so does the driver, which asks for markers of tasks with either client."""
-    monkeypatch.setattr(transaction, "ATTEMPT_TIMEOUT_S", 0.5)
+def test_a_coordinator_that_starts_is_waited_for(in_process: Broker, topic: str) -> None:
+    """A task waits, and so does the driver, which asks for markers of tasks."""
     topics.create(in_process.bootstrap, topic, 1)
     options = of(in_process.bootstrap, topic)
     for ask in (
         lambda: write_rows(options, at(topic), rows(1, 2)),
-        lambda: transaction.read_marker(options, at(topic).name, topic),
         lambda: task_markers.read_marker(options, at(topic).name, topic),
     ):
         with (
@@ -117,9 +113,6 @@ def test_a_coordinator_that_starts_is_waited_for(
         ):
             assert ask() is not None
     assert values(in_process.bootstrap, topic) == [b"1", b"2"]
-    found = transaction.read_marker(options, at(topic).name, topic)
-    monkeypatch.delattr(transaction, "AdminClient")
-    assert task_markers.read_marker(options, at(topic).name, topic) == found
 
 
 def test_a_task_that_fails_leaves_nothing(
@@ -170,19 +163,15 @@ def test_the_older_of_two_attempts_is_fenced(address: str, topic: str) -> None:
 
 
 def test_a_writer_that_was_fenced_long_ago_says_so(minibroker_address: str, topic: str) -> None:
-    """On a busy machine the error comes in the background, before it sends its next rows."""
     topics.create(minibroker_address, topic, 1)
     options = of(minibroker_address, topic)
     (more,) = rows(1, 2)
     fenced = begun(options, topic)
     write_rows(options, at(topic, run="b"), rows(1, 2))
-    fenced.send(arguments(more, topic))
-    with pytest.raises(KafkaException, match="_FENCED"):
-        fenced._producer.flush(180)
-
+    fenced.send_batch(more, columns_of(more, topic), None)
     with pytest.raises(PipelineError, match="taken over by another writer"):
-        fenced.send(arguments(more, topic))
-    fenced.close()  # silently: the warnings of Producer.close are errors here
+        fenced.flush()
+    fenced.close()
 
     assert values(minibroker_address, topic) == [b"1", b"2"]
 
@@ -285,9 +274,8 @@ def test_a_checkpoint_older_than_the_topic_is_refused(minibroker_address: str, t
         write_rows(options, at(topic, batch=3), rows(2))
 
 
-@pytest.mark.parametrize("more", [{}, {"kafka.partitioner": "murmur2"}], ids=["own", "librdkafka"])
 def test_a_run_is_checked_with_the_markers_of_all_tasks(
-    minibroker_address: str, topic: str, tmp_path: Path, more: dict[str, str]
+    minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
     """One task of thirty wrote the last batch; each look is at sixteen.
 
@@ -295,7 +283,7 @@ def test_a_run_is_checked_with_the_markers_of_all_tasks(
     """
     topics.create(minibroker_address, topic, 2)
     where = {"kafka.bootstrap.servers": minibroker_address, "topic": topic}
-    told = {**where, "transactional.id.prefix": "test", **more}
+    told = {**where, "transactional.id.prefix": "test"}
     for batch, task in ((0, 5), (0, 29), (1, 29)):
         write_rows(parse_options(told), at(topic, batch=batch, task=task), rows(1))
 
@@ -310,15 +298,12 @@ def test_a_run_is_checked_with_the_markers_of_all_tasks(
         with pytest.raises(PipelineError, match="has not begun: the checkpoint is older than"):
             check(*begun)
 
-    killed = Transaction(of(minibroker_address, topic), at(topic, task=5))
+    killed = WireTransaction(of(minibroker_address, topic), at(topic, task=5))
     killed.__enter__()
     killed.begin()
-    group = Consumer({"bootstrap.servers": minibroker_address, "group.id": f"test-{topic}-5"})
-    killed._producer.send_offsets_to_transaction(
-        [TopicPartition(topic, 0, 9)], group.consumer_group_metadata(), topics.SECONDS
-    )
+    deadline = time.monotonic() + topics.SECONDS
+    killed._session.commit_offset(f"test-{topic}-5", TopicPartition(topic, 0), 9, "", deadline)
     check(0, 1)
-    group.close()
     killed.close()
 
 
@@ -347,22 +332,6 @@ def test_rows_say_where_they_go(address: str, topic: str) -> None:
         0: [(None, b"k", 1_700_000_001_000, [("h", b"x"), ("h", None)])]
     }
     assert list(offsets(address, f"test-{topic}-0")) == [(topic, 0)]
-
-
-def test_librdkafka_writes_where_a_setting_is_its_own(minibroker_address: str, topic: str) -> None:
-    """Its queue is full again and again. The other client finds its marker, and goes on."""
-    topics.create(minibroker_address, topic, 2)
-    own = {"kafka_queue_buffering_max_messages": "10", "kafka_retry_backoff_ms": "50"}
-    options = of(minibroker_address, topic, **own)
-    with open_transaction(options, at(topic)) as opened:
-        assert isinstance(opened, Transaction)
-
-    write_rows(options, at(topic), rows(*range(500), size=100))
-    ours = of(minibroker_address, topic)
-    assert write_rows(ours, at(topic), rows(*range(500))).is_repeated
-    write_rows(ours, at(topic, batch=1), rows(500))
-
-    assert len(values(minibroker_address, topic)) == 501
 
 
 def test_the_arrow_batches_of_a_task_share_record_batches(
@@ -484,7 +453,7 @@ def test_batches_are_divided_for_a_topic_that_takes_small_ones(
 
 
 def test_a_topic_that_nobody_makes_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transaction, "TOPIC_WAIT_S", 0.1)
+    monkeypatch.setattr(wire_transaction, "TOPIC_WAIT_S", 0.1)
     with Broker(config={"auto.create.topics.enable": "false"}) as broker:
         options = of(broker.bootstrap, "missing")
 

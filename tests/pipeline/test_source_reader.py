@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from minibroker.client import client as client_module
 from minibroker.client.connection import BlockingConnection
+from minibroker.kafka.protocol.messages.fetch import FetchRequest
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import options, preflight
 from minibroker.pipeline.kafka.cluster import Kafka
@@ -16,8 +17,8 @@ from minibroker.pipeline.kafka.source import range_reader as wire_reader
 from minibroker.pipeline.kafka.source import reader
 from minibroker.pipeline.kafka.source.batch import plan
 from minibroker.pipeline.kafka.source.reader import read_range
-from minibroker.pipeline.kafka.source.reader_columns import ColumnBuilder
 from minibroker.pipeline.offsets import OffsetRange
+from minibroker.testing import Cluster
 from tests.pipeline import topics
 
 if TYPE_CHECKING:
@@ -29,18 +30,11 @@ pytestmark = [pytest.mark.java, pytest.mark.timeout(900)]
 @pytest.fixture
 def soon_suspicious(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask the broker after 0.1, 0.2 and 0.4 s of silence, not after 1, 2 and 4."""
-    monkeypatch.setattr(reader, "SUSPICION_S", 0.1)
     monkeypatch.setattr(wire_reader, "UNKNOWN_PAUSES_S", (0.1, 0.2, 0.4))
 
 
-@pytest.fixture(params=["wire", "librdkafka"])
-def client(request: pytest.FixtureRequest) -> str:
-    """Return each client that can read a range."""
-    return str(request.param)
-
-
 def parsed(address: str, topic: str, **more: str) -> options.SourceOptions:
-    given = {"kafka.bootstrap.servers": address, "subscribe": topic, "fetchWith": "wire"}
+    given = {"kafka.bootstrap.servers": address, "subscribe": topic}
     more = {name.replace("_", "."): value for name, value in more.items()}
     return options.parse(given | more, streaming=False)
 
@@ -71,11 +65,9 @@ def test_a_range_ends_exactly_between_markers_and_aborted_records(
             assert found == [offset for offset in there if start <= offset < end], (start, end)
 
 
-def test_nothing_but_an_aborted_transaction_is_an_empty_range(
-    address: str, topic: str, client: str
-) -> None:
+def test_nothing_but_an_aborted_transaction_is_an_empty_range(address: str, topic: str) -> None:
     topics.fill_aborted_at_the_end(address, topic)
-    more = {"kafka.isolation.level": "read_committed", "fetchWith": client}
+    more = {"kafka.isolation.level": "read_committed"}
     wanted = parsed(address, topic, **more)
     [whole] = plan(wanted)
 
@@ -121,44 +113,40 @@ def delete_before(address: str, topic: str, offset: int) -> None:
         answer.result(topics.SECONDS)
 
 
-def test_deleted_records_are_data_loss_or_left_out(address: str, topic: str, client: str) -> None:
+def test_deleted_records_are_data_loss_or_left_out(address: str, topic: str) -> None:
     topics.create(address, topic)
     topics.send(address, topic, 10)
     delete_before(address, topic, 6)
 
     with pytest.raises(PipelineError, match=r"from offset 2 to before offset 10 are gone .*failOn"):
-        offsets_read(parsed(address, topic, fetchWith=client), OffsetRange(topic, 0, 2, 10))
+        offsets_read(parsed(address, topic), OffsetRange(topic, 0, 2, 10))
 
-    tolerant = parsed(address, topic, failOnDataLoss="false", fetchWith=client)
+    tolerant = parsed(address, topic, failOnDataLoss="false")
     assert offsets_read(tolerant, OffsetRange(topic, 0, 2, 9)) == [6, 7, 8]
     assert offsets_read(tolerant, OffsetRange(topic, 0, 2, 5)) == []
     assert offsets_read(tolerant, OffsetRange(topic, 0, 20, 25)) == []
 
 
 @pytest.mark.usefixtures("soon_suspicious")
-def test_a_topic_that_is_gone_is_data_loss_or_left_out(
-    address: str, topic: str, client: str
-) -> None:
+def test_a_topic_that_is_gone_is_data_loss_or_left_out(address: str, topic: str) -> None:
     span = OffsetRange(f"{topic}-never", 0, 0, 5)
 
     with pytest.raises(PipelineError, match="are gone"):
-        offsets_read(parsed(address, span.topic, fetchWith=client), span)
-    tolerant = parsed(address, span.topic, failOnDataLoss="false", fetchWith=client)
+        offsets_read(parsed(address, span.topic), span)
+    tolerant = parsed(address, span.topic, failOnDataLoss="false")
     assert offsets_read(tolerant, span) == []
 
 
 def test_a_topic_made_anew_while_it_is_read_is_data_loss(
-    minibroker_address: str, topic: str, client: str, monkeypatch: pytest.MonkeyPatch
+    minibroker_address: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its records have the offsets of the old ones: only its id tells."""
     monkeypatch.setattr(wire_reader, "CHUNK_RECORDS", 1)
-    monkeypatch.setattr(reader, "MESSAGES_MAX", 2)
-    monkeypatch.setattr(ColumnBuilder, "is_full", True)
     topics.create(minibroker_address, topic)
     for _ in range(5):
         topics.send(minibroker_address, topic, 2)
     ids = json.dumps(preflight.topic_ids(Kafka(minibroker_address), [topic]))
-    small = {"kafka.max.partition.fetch.bytes": "100", "fetchWith": client, "topicIds": ids}
+    small = {"kafka.max.partition.fetch.bytes": "100", "topicIds": ids}
     wanted = parsed(minibroker_address, topic, **small)
     [whole] = plan(wanted)
     batches = read_range(wanted, whole)
@@ -238,19 +226,41 @@ def test_a_worker_connects_once_for_all_its_ranges(
     assert {connection.is_closed for connection in opened} == {True}
 
 
-def test_why_librdkafka_reads_is_told(
-    minibroker_address: str, topic: str, caplog: pytest.LogCaptureFixture
+def test_another_client_is_refused(minibroker_address: str) -> None:
+    for client in ("auto", "wire"):
+        parsed(minibroker_address, "t", fetchWith=client)
+    with pytest.raises(PipelineError, match="fetchWith=librdkafka: it does not read any more"):
+        parsed(minibroker_address, "t", fetchWith="librdkafka")
+
+
+@pytest.mark.parametrize("rack", ["b", "elsewhere"])
+def test_a_reader_reads_from_the_follower_in_its_rack(
+    topic: str, rack: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    topics.create(minibroker_address, topic)
-    topics.send(minibroker_address, topic, 3)
-    given = {"fetchWith": "auto", "kafka.reconnect.backoff.ms": "77"}
-    with caplog.at_level("INFO", logger="minibroker.pipeline.kafka.source.reader"):
-        assert offsets_read(
-            parsed(minibroker_address, topic, **given), OffsetRange(topic, 0, 0, 3)
-        ) == [0, 1, 2]
-    assert "read with librdkafka: setting reconnect.backoff.ms is librdkafka's" in caplog.text
-    with pytest.raises(PipelineError, match="fetchWith=wire: setting reconnect"):
-        offsets_read(
-            parsed(minibroker_address, topic, **{**given, "fetchWith": "wire"}),
-            OffsetRange(topic, 0, 0, 3),
-        )
+    """The leader serves it where it has none (KIP-392)."""
+    settings = {
+        "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+        "replica.fetch.wait.max.ms": 50,
+        "default.replication.factor": 2,
+    }
+    asked: list[int] = []
+    with Cluster(2, config=settings, racks=["a", "b"], topics=[topic]) as cluster:
+        ports = {cluster.node(number).app.ports["PLAINTEXT"]: number for number in (0, 1)}
+        send = BlockingConnection.send
+
+        def noted(self: BlockingConnection, request: Any, response: Any, version: int) -> None:
+            if request.API_KEY == FetchRequest.API_KEY:
+                asked.append(ports[self.address[1]])
+            send(self, request, response, version)
+
+        monkeypatch.setattr(BlockingConnection, "send", noted)
+        topics.send(cluster.bootstrap, topic, 10)
+        cluster.wait_until_in_sync()
+        small = {"kafka.client.rack": rack, "kafka.max.partition.fetch.bytes": "1"}
+        wanted = parsed(cluster.bootstrap, topic, **small)
+        monkeypatch.setattr(wire_reader, "CHUNK_RECORDS", 1)
+        leader = cluster.leader(topic)
+        nearest = 1 if rack == "b" else leader
+        assert offsets_read(wanted, OffsetRange(topic, 0, 0, 10)) == list(range(10))
+        assert asked[0] == leader
+        assert set(asked[1:]) <= {nearest}

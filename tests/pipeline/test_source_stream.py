@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from benchmarks import connector
 from minibroker.pipeline.checkpoints.checkpoint_files import start_query
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.source.frames import stream_topics
@@ -44,7 +45,8 @@ class Archive:
             "startingOffsets": "earliest",
             **options,
         }
-        rows = stream_topics(self.spark, given, source=source)
+        stream = stream_topics if source == "minibroker" else connector.stream_topics
+        rows = stream(self.spark, given)
         writer = rows.writeStream.format("parquet").option("path", str(self.directory / "files"))
         writer = writer.trigger(availableNow=True)
         checkpoint = str(self.directory / "checkpoint")

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SECONDS: Final = 300.0
-LIBRDKAFKA_ALONE = {"socket.keepalive.enable": "true"}
-"""A setting that the pipeline's own client leaves to librdkafka."""
 BROKER_ID: Final = "0"
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 

@@ -88,8 +88,7 @@ def topics_text(kafka: Kafka, names: Iterable[str]) -> str:
 
 def origin_text(kafka: Kafka) -> str:
     """Return the address of a cluster that is read, and what reads it."""
-    way = "Spark's connector" if kafka.source == "connector" else "minibroker's source"
-    return f"{kafka.bootstrap} through {way}{_settings(kafka)}"
+    return f"{kafka.bootstrap} through minibroker's source{_settings(kafka)}"
 
 
 def cluster_text(kafka: Kafka) -> str:

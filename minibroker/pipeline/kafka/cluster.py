@@ -9,7 +9,6 @@ from minibroker.pipeline.kafka.client_settings import read_file, writer_settings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-SOURCES: Final = ("minibroker", "connector")
 DEFAULT_BOOTSTRAP: Final = "127.0.0.1:9092"
 
 REGISTRY_PREFIX: Final = "schema.registry."
@@ -20,7 +19,6 @@ class Kafka(NamedTuple):
     """The cluster that holds the topics, and how to connect to it."""
 
     bootstrap: str = DEFAULT_BOOTSTRAP
-    source: str = SOURCES[0]
     settings: Mapping[str, str] = {}
     """Settings of the client, without the prefix `kafka.` of Spark's options."""
     registry: Mapping[str, str] = {}
@@ -44,7 +42,6 @@ class Kafka(NamedTuple):
 
 def kafka_of(
     bootstrap: str | None,
-    source: str,
     config_file: str | None,
     settings: Mapping[str, str],
     *,
@@ -54,7 +51,6 @@ def kafka_of(
 
     Args:
         bootstrap: where it is; None: `bootstrap.servers` among the settings, or `elsewhere`.
-        source: one of SOURCES.
         config_file: a properties file with settings of a client, None: none.
         settings: more of them, which win; `kafka.` may stand before the names.
         elsewhere: its address if nothing says one.
@@ -67,7 +63,7 @@ def kafka_of(
     address = given.pop("bootstrap.servers", elsewhere)
     of_registry = [name for name in given if name.startswith(REGISTRY_PREFIX)]
     registry = {name.removeprefix(REGISTRY_PREFIX): given.pop(name) for name in of_registry}
-    return Kafka(bootstrap or address, source, given, registry)
+    return Kafka(bootstrap or address, given, registry)
 
 
 def without_password(url: str) -> str:

@@ -1,8 +1,6 @@
-"""The options of the source: names, defaults and rules of Spark's Kafka connector.
+"""The options of the source: names, defaults and rules are those of Spark's Kafka connector.
 
-Parsed in the driver before anything is asked of a broker, and by `source.frames` for the connector
-too, so that both refuse the same things with the same sentence. Names are case-insensitive, as
-Spark's.
+Parsed in the driver before anything is asked of a broker. Names are case-insensitive, as Spark's.
 
 | option | values |
 |---|---|
@@ -21,7 +19,7 @@ Spark's.
 | maxBytesPerSecond | ours: bytes that all tasks read in a second, about; needs maxPartitions |
 | includeHeaders, failOnDataLoss | false, true |
 | topicIds | streams: `{"a": "id"}`, the ids that the topics must have |
-| fetchWith | ours: auto (default), wire: our own client, which is faster; librdkafka |
+| fetchWith | ours: auto, wire: without effect; there is one client |
 | pushFilters | batches, ours: true: filters on topic, partition and offset decide what is read |
 | emit | streams, ours: records (default), ranges: a row for each range of offsets, unread |
 | groupIdPrefix, kafka.group.id | of the consumers in the tasks |
@@ -143,8 +141,6 @@ class SourceOptions(NamedTuple):
     """Topic → id that it must have."""
     emits_ranges: bool
     """True: a batch has the ranges of offsets, and not the records in them."""
-    fetch_with: str
-    """auto, wire or librdkafka: the client that reads."""
     group_id_prefix: str
     poll_timeout_ms: int
     offset_retries: int
@@ -152,7 +148,7 @@ class SourceOptions(NamedTuple):
     client: dict[str, str]
     """Settings of the client as they were given, without the prefix `kafka.`."""
     settings: dict[str, str]
-    """The same as librdkafka takes them: `client_settings.for_reader`."""
+    """The same with Java's names: `client_settings.for_reader`."""
 
     @property
     def what(self) -> str:
@@ -220,7 +216,6 @@ def parse(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
         fail_on_data_loss=_one_of(found, "failOnDataLoss", ("true", "false")) == "true",
         topic_ids=_topic_ids(found),
         emits_ranges=emits_ranges(found),
-        fetch_with=_one_of(found, "fetchWith", ("auto", "wire", "librdkafka")),
         group_id_prefix=found.get("groupidprefix", "minibroker-source"),
         poll_timeout_ms=_number(found, "kafkaConsumer.pollTimeoutMs", 120_000, least=1),
         offset_retries=_number(found, "fetchOffset.numRetries", 3, least=0),
@@ -270,6 +265,9 @@ def _check_names(found: Mapping[str, str], *, streaming: bool) -> None:
             f"option kafka.isolation.level is {level!r}, expected read_uncommitted or "
             "read_committed"
         )
+    if found.get("fetchwith", "").lower() == "librdkafka":
+        raise PipelineError("option fetchWith=librdkafka: it does not read any more; leave it out")
+    _one_of(found, "fetchWith", ("auto", "wire"))
     if not streaming and emits_ranges(found):
         raise PipelineError("option emit=ranges is for streams: a batch read has records")
     if pushes_filters(found) and streaming:

@@ -1,40 +1,45 @@
 """Questions to the cluster before Spark starts, so that a job that cannot work fails at once.
 
-One answer of the broker has it all: topics, partitions, the id of the cluster. The client is
-confluent-kafka with the settings of the job.
+One answer of the broker has it all: topics, partitions, the id of the cluster.
 """
 
 from __future__ import annotations
 
 import re
-import socket
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+import ssl
+import threading
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
-
-from minibroker.client.settings import UnservedError, servers_of
-from minibroker.kafka import ids
+from minibroker.client import admin
+from minibroker.client.client import CLIENT_ERRORS, Client, is_lasting
+from minibroker.client.dialogue import BrokerRefusedError
+from minibroker.client.settings import BOOTSTRAP
+from minibroker.kafka.errors import ConfigError, KafkaError
+from minibroker.kafka.ids import TopicPartition
+from minibroker.pipeline import offsets
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.kafka.client_settings import BOOTSTRAP, for_admin, with_token
+from minibroker.pipeline.kafka.client_settings import connection_settings, for_reader
 from minibroker.pipeline.kafka.source.topics import id_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from confluent_kafka.admin import ClusterMetadata, ConfigEntry
-
+    from minibroker.client.admin import DescribedCluster, OwnSetting
     from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.offsets import Offsets
 
 ANSWER_TIMEOUT_S: Final = 15
-_FIRST_ANSWER_S: Final = 3
-_CONNECT_S: Final = 1
-_PATIENCE: Final = "socket.connection.setup.timeout.ms"
-"""A setting that asks for a longer wait than `_FIRST_ANSWER_S` where nobody listens."""
-_REFUSALS: Final = (KafkaError._AUTHENTICATION, KafkaError._SSL)
-_LASTING: Final = (*_REFUSALS, KafkaError._RESOLVE)
-"""Reasons that stay: a wrong login, a wrong certificate, a name that nobody knows."""
+REFUSED_TIMEOUT_S: Final = 3
+"""The same where each server refuses connections: nobody listens there."""
+_PAUSE_S: Final = 0.1
+_PATIENCE: Final = (
+    "socket.connection.setup.timeout.ms",
+    "socket.connection.setup.timeout.max.ms",
+)
+"""Settings that ask for a longer wait than `REFUSED_TIMEOUT_S` where nobody listens."""
+
+_T = TypeVar("_T")
 
 
 class ClusterTopics(NamedTuple):
@@ -45,62 +50,52 @@ class ClusterTopics(NamedTuple):
     """Topic → number of partitions."""
 
 
-def ask(kafka: Kafka, admin: Admin | None = None) -> ClusterTopics:
+def client_of(kafka: Kafka) -> Client:
+    """Return a client with the job's settings. Raises PipelineError if one is refused."""
+    settings = connection_settings({**for_reader(kafka.settings), BOOTSTRAP: kafka.bootstrap})
+    patience_s = min(settings.timeout_s, ANSWER_TIMEOUT_S)
+    return Client(settings._replace(timeout_s=patience_s))
+
+
+def ask(kafka: Kafka, client: Client | None = None) -> ClusterTopics:
     """Return the topics of the cluster. Raises PipelineError if no broker answers.
 
     Args:
         kafka: the cluster.
-        admin: a client to ask with; None: one is made for this question.
+        client: to ask with; None: one is made for this question.
     """
-    if admin is None:  # by its length a client without events is false
-        admin = admin_of(kafka)
-    try:
-        found = _listed_topics(kafka, admin)
-    except KafkaException as error:
-        raise PipelineError(_no_answer(kafka, error, admin)) from error
+    cluster = _answer(kafka, lambda: admin.describe(client or client_of(kafka)))
     partitions = {
-        name: len(topic.partitions) for name, topic in found.topics.items() if not topic.error
+        name: topic.partition_count for name, topic in cluster.topics.items() if not topic.error
     }
-    return ClusterTopics(str(found.cluster_id), partitions)
+    return ClusterTopics(cluster.cluster_id, partitions)
 
 
-def _listed_topics(kafka: Kafka, admin: Admin) -> ClusterMetadata:
-    """Return the topics; a reason that no waiting mends ends it after the first of two waits."""
-    first_s = min(_FIRST_ANSWER_S, ANSWER_TIMEOUT_S)
-    left_s = ANSWER_TIMEOUT_S - first_s
-    try:
-        return admin.list_topics(timeout=first_s)
-    except KafkaException:
-        admin.poll(0)  # the errors wait for it
-        is_lasting = admin.last_error is not None and admin.last_error.code() in _LASTING
-        if is_lasting or not left_s or _is_nobody_there(kafka, first_s):
-            raise
-    return admin.list_topics(timeout=left_s)
+def _answer(kafka: Kafka, question: Callable[[], _T]) -> _T:
+    """Return the answer to a question, which is asked again while no broker answers.
 
-
-def _is_nobody_there(kafka: Kafka, waited_s: float) -> bool:
-    """Return whether each bootstrap server refuses connections, after the wait that was asked for.
-
-    librdkafka does not tell: its reason is the same for a broker that accepts and hangs up, and it
-    may wait for seconds before it tries again.
+    Raises PipelineError: no broker answers in time, or it refuses.
     """
-    if int(for_admin(kafka.settings).get(_PATIENCE, 0)) > waited_s * 1000:
-        return False
-    try:
-        return all(map(_refuses, servers_of(kafka.bootstrap)))
-    except UnservedError:
-        return False
+    started_s = time.monotonic()
+    while True:
+        try:
+            return question()
+        except CLIENT_ERRORS as error:
+            waited_s = time.monotonic() - started_s
+            if is_lasting(error) or waited_s >= _patience_s(kafka, error):
+                raise PipelineError(_no_answer(kafka, error)) from error
+        threading.Event().wait(_PAUSE_S)
 
 
-def _refuses(server: tuple[str, int]) -> bool:
-    try:
-        socket.create_connection(server, _CONNECT_S, all_errors=True).close()
-    except ExceptionGroup as errors:  # one for each address of the name
-        is_slow = errors.subgroup(TimeoutError) is not None  # somebody may be there
-        return not is_slow and errors.subgroup(ConnectionRefusedError) is not None
-    except OSError:
-        return False
-    return False
+def _patience_s(kafka: Kafka, error: Exception) -> float:
+    """Return how long an answer is waited for after an error of the client, in seconds."""
+    if isinstance(error, KafkaError) and not error.code.retriable:
+        return 0
+    if not isinstance(error, ConnectionRefusedError):
+        return ANSWER_TIMEOUT_S
+    settings = for_reader(kafka.settings)
+    is_asked_for = any(int(settings.get(name, 0)) > REFUSED_TIMEOUT_S * 1000 for name in _PATIENCE)
+    return ANSWER_TIMEOUT_S if is_asked_for else REFUSED_TIMEOUT_S
 
 
 def chosen_topics(topics: ClusterTopics, names: Iterable[str], pattern: str | None) -> list[str]:
@@ -145,30 +140,25 @@ def check_target_exists(topics: ClusterTopics, name: str) -> None:
 def end_offsets(
     kafka: Kafka, topics: ClusterTopics, names: Iterable[str]
 ) -> dict[str, dict[int, int]]:
-    """Return topic → partition → end offset, as a reader of committed records sees it."""
-    return _offsets(kafka, topics, names, OffsetSpec.latest())
+    """Return topic → partition → end offset, behind the records of open transactions, too."""
+    return _offsets(kafka, topics, names, offsets.LATEST)
 
 
 def start_offsets(
     kafka: Kafka, topics: ClusterTopics, names: Iterable[str]
 ) -> dict[str, dict[int, int]]:
     """Return topic → partition → log start offset."""
-    return _offsets(kafka, topics, names, OffsetSpec.earliest())
+    return _offsets(kafka, topics, names, offsets.EARLIEST)
 
 
-def topic_settings(kafka: Kafka, topic: str) -> list[ConfigEntry]:
+def topic_settings(kafka: Kafka, topic: str) -> list[OwnSetting]:
     """Return the settings of a topic, with their defaults. Raises PipelineError."""
-    resource = ConfigResource(ResourceType.TOPIC, topic)
-    admin = admin_of(kafka)
     try:
-        asked = admin.describe_configs([resource], request_timeout=ANSWER_TIMEOUT_S)
-        found: Mapping[str, ConfigEntry] = asked[resource].result(2 * ANSWER_TIMEOUT_S)
-    except KafkaException as error:
+        return admin.topic_settings(client_of(kafka), topic)
+    except CLIENT_ERRORS as error:
         raise PipelineError(
-            f"the settings of topic {topic!r} are not to be had at {kafka.bootstrap}: "
-            f"{error.args[0].str()}"
+            f"the settings of topic {topic!r} are not to be had at {kafka.bootstrap}: {error}"
         ) from error
-    return list(found.values())
 
 
 def topic_id(kafka: Kafka, name: str) -> str:
@@ -184,92 +174,61 @@ def topic_ids(kafka: Kafka, names: Iterable[str]) -> dict[str, str]:
     wanted = list(names)
     if not wanted:
         return {}
-    admin = admin_of(kafka)  # kept until it has answered: its end is the end of its questions
-    futures = admin.describe_topics(TopicCollection(wanted), request_timeout=ANSWER_TIMEOUT_S)
-    try:
-        return {
-            name: id_text(futures[name].result(timeout=ANSWER_TIMEOUT_S).topic_id)
-            for name in wanted
-        }
-    except KafkaException as error:
-        raise PipelineError(_no_answer(kafka, error, admin)) from error
+    client = client_of(kafka)
+
+    def described() -> DescribedCluster:
+        cluster = admin.describe(client, wanted)
+        for name, topic in cluster.topics.items():
+            if topic.error:
+                raise KafkaError(topic.error, f"topic {name!r}")
+        return cluster
+
+    topics = _answer(kafka, described).topics
+    return {name: id_text(topics[name].topic_id) for name in wanted}
 
 
-def ends_of(kafka: Kafka, partitions: Iterable[ids.TopicPartition], admin: Admin) -> Offsets:
+def ends_of(kafka: Kafka, partitions: Iterable[TopicPartition], client: Client) -> Offsets:
     """Return the end offset of each partition, which must exist. Raises PipelineError."""
-    return _listed(kafka, partitions, OffsetSpec.latest(), admin)
+    return _listed(kafka, dict.fromkeys(partitions, offsets.LATEST), client)
 
 
 def _offsets(
-    kafka: Kafka, topics: ClusterTopics, names: Iterable[str], spec: OffsetSpec
+    kafka: Kafka, topics: ClusterTopics, names: Iterable[str], at: int
 ) -> dict[str, dict[int, int]]:
-    wanted = [
-        ids.TopicPartition(name, number)
+    times = {
+        TopicPartition(name, number): at
         for name in names
         for number in range(topics.partitions[name])
-    ]
+    }
     found: dict[str, dict[int, int]] = {}
-    for where, offset in _listed(kafka, wanted, spec, admin_of(kafka)).items():
+    for where, offset in _listed(kafka, times, client_of(kafka)).items():
         found.setdefault(where.topic, {})[where.partition] = offset
     return found
 
 
-def _listed(
-    kafka: Kafka,
-    partitions: Iterable[ids.TopicPartition],
-    spec: OffsetSpec,
-    admin: Admin,
-) -> Offsets:
-    wanted = {TopicPartition(*where): spec for where in partitions}
-    if not wanted:
-        return {}
-    try:
-        answers = admin.list_offsets(wanted, request_timeout=ANSWER_TIMEOUT_S)
-        return {
-            ids.TopicPartition(where.topic, where.partition): future.result(
-                timeout=ANSWER_TIMEOUT_S
-            ).offset
-            for where, future in answers.items()
-        }
-    except KafkaException as error:
-        raise PipelineError(_no_answer(kafka, error, admin)) from error
+def _listed(kafka: Kafka, times: Mapping[TopicPartition, int], client: Client) -> Offsets:
+    """Return the offset of each partition at its time. Raises PipelineError."""
+    found: Offsets = {}
+
+    def listed() -> Offsets:
+        left = {place: at for place, at in times.items() if place not in found}
+        answers = admin.list_offsets(client, left, is_committed=False)
+        found.update(answers.found)
+        for error in answers.failed.values():
+            raise error
+        return found
+
+    return _answer(kafka, listed)
 
 
-class Admin(AdminClient):
-    """A client that keeps the last error of its connections: a failed answer has no reason."""
-
-    def __init__(self, settings: dict[str, Any]) -> None:
-        self.last_error: KafkaError | None = None
-        super().__init__(settings | {"error_cb": self._note})
-
-    def _note(self, error: KafkaError) -> None:
-        # That all brokers are down follows the reason, and says nothing new.
-        if error.code() != KafkaError._ALL_BROKERS_DOWN:
-            self.last_error = error
-
-
-def admin_of(kafka: Kafka) -> Admin:
-    """Return a client with the job's settings. Raises PipelineError if a setting is refused."""
-    settings = with_token(for_admin(kafka.settings))
-    try:
-        return Admin({**settings, BOOTSTRAP: kafka.bootstrap})
-    except KafkaException as error:
-        raise PipelineError(
-            f"the Kafka client does not take its settings: {error.args[0].str()}; see --kafka"
-        ) from error
-
-
-def _no_answer(kafka: Kafka, error: KafkaException, admin: Admin) -> str:
-    admin.poll(0)  # the errors wait for it
-    last = admin.last_error
-    if last is not None and last.code() in _REFUSALS:
+def _no_answer(kafka: Kafka, error: Exception) -> str:
+    if isinstance(error, (BrokerRefusedError, ConfigError, ssl.SSLError)):
         return (
-            f"the brokers at {kafka.bootstrap} and this client do not agree ({last.str()}): "
+            f"the brokers at {kafka.bootstrap} and this client do not agree ({error}): "
             "correct the client's settings, see --kafka and --kafka-config"
         )
-    reason = (last or error.args[0]).str()
     return (
-        f"no broker answers at {kafka.bootstrap} ({reason}): start one (minibroker serve), say "
+        f"no broker answers at {kafka.bootstrap} ({error}): start one (minibroker serve), say "
         "where it is with --bootstrap HOST:PORT, or give what its TLS and logins need with "
         "--kafka-config"
     )

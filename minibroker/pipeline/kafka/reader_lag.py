@@ -22,7 +22,7 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import files_of
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, absolute, join
 from minibroker.pipeline.kafka import preflight
-from minibroker.pipeline.kafka.groups import groups_of
+from minibroker.pipeline.kafka.groups import Groups
 from minibroker.pipeline.kafka.sink.marker import is_marker_group
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ class LagReader:
         self._topics = frozenset(topics)
         self._checkpoints = {directory: checkpoint_of(directory) for directory in checkpoints}
         self._groups_max = groups_max
-        self._admin = preflight.admin_of(kafka)
-        self._of_cluster = groups_of(kafka, self._admin)
+        self._client = preflight.client_of(kafka)
+        self._of_cluster = Groups(kafka)
 
     def read(self) -> list[ReaderLag]:
         """Return the readers, the one with the largest lag first.
@@ -108,7 +108,7 @@ class LagReader:
         Raises:
             PipelineError: the brokers do not answer, no such group, or too many groups.
         """
-        there = preflight.ask(self._kafka, self._admin)
+        there = preflight.ask(self._kafka, self._client)
         states = self._states()
         found = {
             name: self._of_interest(offsets)
@@ -170,7 +170,7 @@ class LagReader:
             for where in offsets
             if where.partition < there.partitions.get(where.topic, 0)
         }
-        return preflight.ends_of(self._kafka, wanted, self._admin)
+        return preflight.ends_of(self._kafka, wanted, self._client)
 
 
 def checkpoint_of(directory: str) -> str:

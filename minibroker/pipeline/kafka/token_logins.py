@@ -1,36 +1,28 @@
-"""Logins by OAUTHBEARER in the settings of Kafka's clients: where their tokens come from.
+"""Logins by OAUTHBEARER with librdkafka's names, as Java has them.
 
-    names of Java or librdkafka ──in_java──► sasl.jaas.config, … ──► Spark's connector
-                                                  ├──login_of──────► the tasks' own client
-                                                  └──for_librdkafka► confluent-kafka
+    names of Java or librdkafka ──in_java──► sasl.jaas.config, … ─► client.oauth
 
-`client.oauth` makes, reads or fetches the tokens, as for a broker that logs in at others. A process
-has one login for equal settings. So all of its connections show the same token, and an identity
-provider is asked once, and again before the token ends. librdkafka takes tokens from there by a
-call-back, or asks a provider itself (`for_librdkafka`).
+`client.oauth` makes, reads or fetches the tokens. A process has one login for equal settings. So
+all of its connections show the same token, and an identity provider is asked once, and again before
+the token ends.
 
-Source: Kafka SaslConfigs, OAuthBearerLoginCallbackHandler; librdkafka CONFIGURATION.md,
-rdkafka_sasl_oauthbearer.c.
+Source: Kafka SaslConfigs, OAuthBearerLoginCallbackHandler; librdkafka CONFIGURATION.md.
 """
 
 from __future__ import annotations
 
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from minibroker.client.oauth import HANDLER_KEY, JAAS_KEY, KEYS, login_of
+from minibroker.client.oauth import HANDLER_KEY, JAAS_KEY, KEYS
 from minibroker.client.oauth import RETRIEVER_KEY as _RETRIEVER_KEY
 from minibroker.client.oauth import SCOPE_KEY as _SCOPE_KEY
 from minibroker.client.oauth import URL_KEY as _URL_KEY
-from minibroker.kafka.java_formats import jaas
-from minibroker.kafka.oauthbearer import MECHANISM, TokenError, claims_of, seconds_of
+from minibroker.kafka.oauthbearer import MECHANISM
 from minibroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from minibroker.client.oauth import OAuthLogin
     from minibroker.kafka.java_formats.jaas import LoginModule
 
 
@@ -68,22 +60,7 @@ _LIBRDKAFKA_KEYS: Final = frozenset(
 )
 """Settings whose place in Java is another one."""
 _EXTENSION: Final = "extension_"
-_SERVED_KEYS: Final = frozenset({JAAS_KEY, HANDLER_KEY, _URL_KEY, _SCOPE_KEY})
-_SERVED_OPTIONS: Final = frozenset(
-    {"clientId", "clientSecret", "scope", "ssl.truststore.certificates", "ssl.truststore.type"}
-)
-"""Those that librdkafka's own login by a secret has, too."""
 _MECHANISM_KEYS: Final = ("sasl.mechanism", "sasl.mechanisms")
-
-
-class ShownToken(NamedTuple):
-    """A token as librdkafka takes it."""
-
-    text: str
-    ends_s: float
-    """In seconds since the epoch."""
-    principal: str
-    extensions: dict[str, str]
 
 
 def is_token_login(settings: Mapping[str, str], module: LoginModule | None = None) -> bool:
@@ -92,27 +69,21 @@ def is_token_login(settings: Mapping[str, str], module: LoginModule | None = Non
     return MECHANISM in mechanisms or (module is not None and module.name == MODULE)
 
 
-def is_for_librdkafka(settings: Mapping[str, str]) -> bool:
-    """Return whether a login by token has names that Java's clients do not know."""
-    return is_token_login(settings) and not _LIBRDKAFKA_KEYS.isdisjoint(settings)
-
-
 def in_java(left: dict[str, str], options: Mapping[str, str]) -> dict[str, str]:
     """Remove a login by token from `left`; return it with names of Java, with its JAAS line.
-
-    If a setting of it is librdkafka's alone, everything stays, and nothing is returned.
 
     Args:
         left: settings with names of Java or librdkafka; theirs stand over `options`, as in Java.
         options: those of the JAAS line.
 
-    Raises PipelineError for a value that librdkafka does not take.
+    Raises PipelineError for a setting or a value that this client does not take.
     """
     given = {name: left[name] for name in left if name in KEYS or _is_librdkafkas(name)}
     renamed = {_RENAMED.get(name, name): given[name] for name in given}
-    is_alone = any(name not in KEYS and name not in _LIBRDKAFKA_KEYS for name in renamed)
-    if is_alone or not _is_file(renamed.get(_CA_KEY)):
-        return {}
+    for name in sorted(renamed.keys() - KEYS - _LIBRDKAFKA_KEYS):
+        raise PipelineError(f"{name} is a setting of OAUTHBEARER that this client does not know")
+    if renamed.get(_CA_KEY) == "probe":
+        del renamed[_CA_KEY]  # the usual places, where the client looks without a setting
     for name in given:
         del left[name]
     found = {name: renamed[name] for name in renamed if name in KEYS}
@@ -132,69 +103,10 @@ def line_of(module: str, options: Mapping[str, str]) -> str:
     return " ".join((module, "required", *(f"{k}={_quoted(v)}" for k, v in options.items()))) + ";"
 
 
-def for_librdkafka(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what stands for the settings of `in_java` in those of confluent-kafka. Blocks.
-
-    For a client with a secret it is librdkafka's own login: with a call-back confluent-kafka waits
-    a second for each client that it makes. A first token is fetched here in any case: only here
-    can a failure say its reason.
-
-    Raises ConfigError, OSError: there is no token.
-    """
-    shown = partial(_shown, login_of(settings))
-    shown("")
-    return _own_login(settings) or {"oauth_cb": shown}
-
-
-def _own_login(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return librdkafka's own login by a client's secret, empty where it cannot do the same."""
-    given = {name: str(settings[name]) for name in settings if name in KEYS}
-    options = jaas.parse_line(given[JAAS_KEY]).options
-    extensions = {name: text for name, text in options.items() if name.startswith(_EXTENSION)}
-    is_secret = given.get(_URL_KEY, "").lower().startswith("http") and "clientSecret" in options
-    is_served = _SERVED_KEYS.issuperset(given) and _SERVED_OPTIONS.issuperset(
-        options.keys() - extensions.keys()
-    )
-    if not is_secret or not is_served or "," in "".join(extensions.values()):
-        return {}
-    found = {
-        _METHOD_KEY: "oidc",
-        _URL_KEY: given[_URL_KEY],
-        f"{_OAUTH}client.id": options["clientId"],
-        f"{_OAUTH}client.secret": options["clientSecret"],
-    }
-    if scope := given.get(_SCOPE_KEY) or options.get("scope"):
-        found[_SCOPE_KEY] = scope
-    if extensions:
-        pairs = (f"{name.removeprefix(_EXTENSION)}={text}" for name, text in extensions.items())
-        found[_EXTENSIONS_KEY] = ",".join(pairs)
-    if "ssl.truststore.certificates" in options:
-        found["https.ca.pem"] = options["ssl.truststore.certificates"]
-    return found
-
-
-def _shown(login: OAuthLogin, _config: str) -> ShownToken:
-    """Return the token to show now. Raises OSError."""
-
-    token = login.token()
-    try:
-        ends_s = seconds_of(claims_of(token), "exp")
-    except TokenError as error:
-        raise ConnectionError(f"the login by {MECHANISM} has no token: {error}") from None
-    if ends_s is None:
-        raise ConnectionError(f"the token of the login by {MECHANISM} has no end (claim exp)")
-    return ShownToken(token, ends_s, "", dict(login.extensions))
-
-
 def _is_librdkafkas(name: str) -> bool:
     """Return whether librdkafka has the name for a login by token, and Java has not."""
     is_one = name.startswith((_OAUTH, "https.")) or name == _UNSECURED_KEY
     return is_one and name not in KEYS
-
-
-def _is_file(location: str | None) -> bool:
-    """Return whether a CA is in a file; librdkafka looks for one in directories, too."""
-    return location is None or not (location == "probe" or Path(location).is_dir())
 
 
 def _options_of(given: Mapping[str, str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple, Protocol
 
 from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.kafka.cluster import DEFAULT_BOOTSTRAP, SOURCES, Kafka, kafka_of
+from minibroker.pipeline.kafka.cluster import DEFAULT_BOOTSTRAP, Kafka, kafka_of
 from minibroker.pipeline.options.declaration import Names, Option, Part
 from minibroker.pipeline.options.kinds import (
     COUNT,
@@ -27,6 +27,7 @@ from minibroker.pipeline.options.kinds import (
     Kind,
     Many,
     addresses,
+    check_choice,
     choice,
 )
 
@@ -56,6 +57,8 @@ DEFAULT_TARGET_BYTES: Final = 128 << 20
 
 ASK_MS: Final = 1_000
 """Time between two questions whether a batch can start, at most."""
+
+_SOURCE: Final = "minibroker"
 
 FOLLOW: Final = Option("--follow", SWITCH, "do not end: go on with new records", PACE)
 EVERY: Final = Option(
@@ -155,7 +158,7 @@ KAFKA_CONFIG: Final = Option(
 
 
 class ConnectionOptions(NamedTuple):
-    """A cluster that is read with minibroker's own source, or written, as the user gives it."""
+    """A cluster, as the user gives it."""
 
     bootstrap: Annotated[str | None, BOOTSTRAP] = None
     kafka: Annotated[Mapping[str, str], KAFKA] = {}
@@ -163,7 +166,16 @@ class ConnectionOptions(NamedTuple):
 
     def cluster(self) -> Kafka:
         """Return the cluster. Raises PipelineError if the file of settings cannot be read."""
-        return kafka_of(self.bootstrap, SOURCES[0], self.kafka_config, self.kafka)
+        return kafka_of(self.bootstrap, self.kafka_config, self.kafka)
+
+
+def _source(text: str) -> str:
+    """Return the only source. Raises JobUsageError."""
+    if text == "connector":
+        raise JobUsageError(
+            "'connector': Spark's connector does not read for a job any more; leave --source out"
+        )
+    return check_choice(text, (_SOURCE,))
 
 
 class ClientOptions(NamedTuple):
@@ -176,22 +188,21 @@ class ClientOptions(NamedTuple):
         str,
         Option(
             "--source",
-            choice(*SOURCES),
-            "read topics with minibroker's own source, or with Spark's connector, which needs its "
-            "jars",
+            Kind(_SOURCE, _source),
+            "minibroker's own source reads topics; there is no other one any more",
             CONNECTION,
         ),
-    ] = SOURCES[0]
+    ] = _SOURCE
 
     def cluster(self) -> Kafka:
         """Return the cluster. Raises PipelineError if the file of settings cannot be read."""
-        return kafka_of(self.bootstrap, self.source, self.kafka_config, self.kafka)
+        return kafka_of(self.bootstrap, self.kafka_config, self.kafka)
 
 
 CLUSTER: Final = Part(ClientOptions, ClientOptions.cluster)
 """The field `kafka` of a plan."""
 OWN_SOURCE: Final = Part(ConnectionOptions, ConnectionOptions.cluster)
-"""The same of a verb that cannot read with Spark's connector."""
+"""The same of a verb that never had `--source`."""
 
 
 class Engine(NamedTuple):
@@ -241,18 +252,6 @@ class CommandOptions(NamedTuple):
     )
 
 
-class Limited(Protocol):
-    """A plan with limits in bytes."""
-
-    @property
-    def batch_bytes(self) -> int | None:
-        """Return the bytes of a batch, None if they were not given."""
-
-    @property
-    def max_rate(self) -> int | None:
-        """Return the bytes of a second, None if they were not given."""
-
-
 def cluster_beside(
     kafka: Kafka, bootstrap: str | None, settings: Mapping[str, str], config_file: str | None
 ) -> Kafka:
@@ -263,7 +262,7 @@ def cluster_beside(
 
     Raises PipelineError: the file cannot be read.
     """
-    own = kafka_of(bootstrap, SOURCES[0], config_file, settings, elsewhere="")
+    own = kafka_of(bootstrap, config_file, settings, elsewhere="")
     if not own.bootstrap:
         return kafka._replace(
             settings={**kafka.settings, **own.settings},
@@ -292,30 +291,18 @@ def check_every(plan: WithEvery, names: Names) -> None:
         raise JobUsageError(f"{names['every_ms']} is for a job with {names['follow']}")
 
 
-def trigger_of(every_ms: int | None, source: str) -> str | None:
+def trigger_of(every_ms: int | None) -> str | None:
     """Return how often Spark starts a batch, None for at once.
 
-    Our own source makes the pause itself, and makes none while a full batch waits; Spark only asks
-    it often enough. The connector leaves the pause to Spark.
+    The source makes the pause itself, and makes none while a full batch waits; Spark only asks it
+    often enough.
     """
-    if every_ms is None:
-        return None
-    return f"{min(every_ms, ASK_MS) if source == SOURCES[0] else every_ms} milliseconds"
+    return None if every_ms is None else f"{min(every_ms, ASK_MS)} milliseconds"
 
 
 def pause_option(every_ms: int | None) -> dict[str, str]:
     """Return the option of the source for the time between two batches."""
     return {} if every_ms is None else {"batchPause": f"{every_ms}ms"}
-
-
-def check_limits(kafka: Kafka, plan: Limited, names: Names) -> None:
-    """Raise JobUsageError for limits in bytes that the source does not keep."""
-    for field, value in (("batch_bytes", plan.batch_bytes), ("max_rate", plan.max_rate)):
-        if value is not None and kafka.source != SOURCES[0]:
-            raise JobUsageError(
-                f"{names[field]} is for minibroker's own source; Spark's connector has no limits "
-                "in bytes"
-            )
 
 
 CHECKPOINT: Final = Option(

@@ -216,4 +216,4 @@ def records_ahead(
         given = {name: value for name, value in given.items() if name not in _KEPT}
         given |= {"assign": json.dumps(assigned), "startingOffsets": offsets.to_json(position)}
     given |= {"includeHeaders": "true", "failOnDataLoss": "false"}
-    return sources.read_topics(spark, given, source=kafka.source)
+    return sources.read_topics(spark, given)

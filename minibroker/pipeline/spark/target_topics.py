@@ -12,9 +12,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import NewPartitions, NewTopic
-
+from minibroker.client import admin
+from minibroker.client.client import CLIENT_ERRORS
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
@@ -25,11 +26,10 @@ from minibroker.pipeline.spark.progress import Note
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from minibroker.client.client import Client
     from minibroker.pipeline.files.file_system import FileSystem
     from minibroker.pipeline.kafka.cluster import Kafka
 
-DEFAULT_REPLICATION: Final = -1
-"""Replication factor of a new topic: the cluster's `default.replication.factor` (KIP-464)."""
 PARTITIONS_AT_ONCE: Final = 1_000
 """Partitions that one request makes. Kafka makes 9,999 at most, and a slow broker has to make these
 before the request times out."""
@@ -90,32 +90,25 @@ def create(
     Raises:
         PipelineError: the cluster does not make it, or does not show it in time.
     """
-    admin = preflight.admin_of(kafka)
+    client, timeout_s = preflight.client_of(kafka), preflight.ANSWER_TIMEOUT_S
     first = min(partitions, PARTITIONS_AT_ONCE)
     given = dict(config or {})
     try:
         try:
-            _make(admin, topic, first, {**given, **ANY_TIME} if any_time else given)
-        except KafkaException as error:
+            own = {**given, **ANY_TIME} if any_time else given
+            admin.create_topic(client, topic, first, own, timeout_s=timeout_s)
+        except KafkaError as error:
             # A cluster before Kafka 3.6 does not know these settings, and has no such limits.
-            if not any_time or error.args[0].code() != KafkaError.INVALID_CONFIG:
+            if not any_time or error.code != ErrorCode.INVALID_CONFIG:
                 raise
-            _make(admin, topic, first, given)
-    except KafkaException as error:
+            admin.create_topic(client, topic, first, given, timeout_s=timeout_s)
+    except CLIENT_ERRORS as error:
         raise PipelineError(
-            f"there is no topic {topic!r}, and the cluster does not make it "
-            f"({error.args[0].str()}): create it with {partitions} partitions, or take a topic "
-            "that is there"
+            f"there is no topic {topic!r}, and the cluster does not make it ({error}): create it "
+            f"with {partitions} partitions, or take a topic that is there"
         ) from error
-    _wait_for(kafka, topic, first, admin)
+    _wait_for(kafka, topic, first, client)
     grow(kafka, topic, first, partitions)
-
-
-def _make(admin: preflight.Admin, topic: str, partitions: int, config: Mapping[str, str]) -> None:
-    wanted = NewTopic(topic, partitions, DEFAULT_REPLICATION, config=dict(config))
-    timeout_s = preflight.ANSWER_TIMEOUT_S
-    made = admin.create_topics([wanted], operation_timeout=timeout_s, request_timeout=timeout_s)
-    made[topic].result(2 * timeout_s)
 
 
 def expiry_note(topic: str, settings: Mapping[str, str | None]) -> Note | None:
@@ -149,31 +142,24 @@ def grow(kafka: Kafka, topic: str, present: int, wanted: int) -> None:
     """
     if present >= wanted:
         return
-    admin = preflight.admin_of(kafka)
-    timeout_s = preflight.ANSWER_TIMEOUT_S
+    client, timeout_s = preflight.client_of(kafka), preflight.ANSWER_TIMEOUT_S
     while present < wanted:
         following = min(wanted, present + PARTITIONS_AT_ONCE)
-        asked = admin.create_partitions(
-            [NewPartitions(topic, following)],
-            operation_timeout=timeout_s,
-            request_timeout=timeout_s,
-        )
         try:
-            asked[topic].result(2 * timeout_s)
-        except KafkaException as error:
+            admin.create_partitions(client, topic, following, timeout_s=timeout_s)
+        except CLIENT_ERRORS as error:
             raise PipelineError(
-                f"topic {topic!r} has {present} partitions and gets no more "
-                f"({error.args[0].str()}): raise their number to {wanted}, and run the same "
-                "command again"
+                f"topic {topic!r} has {present} partitions and gets no more ({error}): raise "
+                f"their number to {wanted}, and run the same command again"
             ) from error
-        _wait_for(kafka, topic, following, admin)
+        _wait_for(kafka, topic, following, client)
         present = following
 
 
-def _wait_for(kafka: Kafka, topic: str, partitions: int, admin: preflight.Admin) -> None:
+def _wait_for(kafka: Kafka, topic: str, partitions: int, client: Client) -> None:
     """Return when the cluster shows the topic with so many partitions. Raises PipelineError."""
     deadline = time.monotonic() + preflight.ANSWER_TIMEOUT_S
-    while preflight.ask(kafka, admin).partitions.get(topic) != partitions:
+    while preflight.ask(kafka, client).partitions.get(topic) != partitions:
         if time.monotonic() > deadline:
             raise PipelineError(
                 f"topic {topic!r} gets {partitions} partitions, but the cluster does not show them "

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Final
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 
+from minibroker.client.settings import with_stores_as_text
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.kafka.client_settings import stores_as_pem
 from minibroker.pipeline.kafka.cluster import REGISTRY_PREFIX, without_password
 from minibroker.pipeline.values.decoding import AVRO, KINDS, PROTOBUF, ValueSchema
 
@@ -41,6 +41,13 @@ _REFERENCES_MAX: Final = 100
 _TEXT_MAX: Final = 4 << 20
 """Characters of a schema with all that it refers to, at most."""
 _PROTOC_SECONDS: Final = 60
+_STORES: Final = ("ssl.truststore.", "ssl.keystore.")
+_FILES: Final = {
+    "ssl.truststore.certificates": "ssl.ca",
+    "ssl.keystore.key": "ssl.key",
+    "ssl.keystore.certificate.chain": "ssl.certificate",
+}
+"""Text of a store → begin of the library's name for a file of it."""
 
 
 class SchemaRegistry:
@@ -180,16 +187,24 @@ def descriptors(text: str, imported: Mapping[str, str]) -> str:
 
 
 def _pem_files(given: dict[str, str], directory: Path) -> dict[str, str]:
-    """Take Java's stores out of the settings; return the PEM files that hold the same."""
+    """Take Java's stores out of the settings; return the PEM files that hold the same.
+
+    Raises ConfigError: a store cannot be read.
+    """
+    texts = with_stores_as_text(given)
+    if "ssl.keystore.key" in texts:
+        given.pop("ssl.key.password", None)
+    for name in [name for name in given if name.startswith(_STORES)]:
+        del given[name]
     found = {}
-    for name, text in stores_as_pem(given).items():
-        if not name.endswith(".pem"):
-            found[name] = text
-            continue
-        path = directory / name
-        path.touch(mode=0o600)
-        path.write_text(text, encoding="ascii")
-        found[f"{name.removesuffix('.pem')}.location"] = str(path)
+    for java, own in _FILES.items():
+        if java in texts:
+            path = directory / f"{own}.pem"
+            path.touch(mode=0o600)
+            path.write_text(texts[java], encoding="ascii")
+            found[f"{own}.location"] = str(path)
+    if "ssl.keystore.key" in texts and "ssl.key.password" in texts:
+        found["ssl.key.password"] = texts["ssl.key.password"]
     return found
 
 

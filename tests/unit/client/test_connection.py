@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.client.connection import BlockingConnection
-from minibroker.client.settings import wire_settings
+from minibroker.client.settings import client_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ def test_a_process_with_many_files_uses_a_connection_again() -> None:
     descriptor = fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, DESCRIPTOR)
     ours.close()
     stream: Any = socket.socket(fileno=descriptor)
-    settings = wire_settings({"bootstrap.servers": "127.0.0.1:9092"})
+    settings = client_settings({"bootstrap.servers": "127.0.0.1:9092"})
     connection = BlockingConnection(settings, settings.servers[0], stream)
     try:
         assert connection.is_usable

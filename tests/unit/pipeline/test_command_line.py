@@ -88,7 +88,7 @@ def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch
     code, _, errors = run("archive", "--topic", "t", "--to", "nowhere")
     assert code == EXIT_FAILED
     assert errors == (
-        "minibroker pipeline archive: pyspark and pyarrow and confluent-kafka are not installed: "
+        "minibroker pipeline archive: pyspark and pyarrow are not installed: "
         "pip install 'minibroker[pipeline]'\n"
     )
 

@@ -1,4 +1,4 @@
-"""From the columns of a frame to the arguments of a producer.
+"""The columns of a frame as the parts of records.
 
 Those of the standard connector's sink, and the time of the record besides:
 
@@ -11,14 +11,14 @@ Those of the standard connector's sink, and the time of the record besides:
 | `timestamp` | timestamp                                 | the time of writing                  |
 | `headers`   | array<struct<key string, value binary>>   | none                                 |
 
-Others, as `offset` of the sources, are left alone. librdkafka takes 0 for no time, so a record of
-the very epoch, and one of message format v0 (-1 ms), gets the time of writing, whoever writes.
+Others, as `offset` of the sources, are left alone. A record of the very epoch, and one of message
+format v0 (-1 ms), gets the time of writing, too.
 """
 
 from __future__ import annotations
 
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql.types import (
     ArrayType,
@@ -53,9 +53,6 @@ _TYPES: Final[dict[str, tuple[type[DataType], ...]]] = {
     "headers": (ArrayType,),
 }
 COLUMNS: Final = tuple(_TYPES)
-
-Arguments = tuple[str, bytes | None, bytes | None, int, None, None, int, list[Any] | None]
-"""topic, value, key, partition, two call-backs, timestamp in ms, headers: `Producer.produce`."""
 
 Columns = tuple[
     "Iterable[Any]",
@@ -108,16 +105,6 @@ def _listed(schema: StructType) -> str:
     return ", ".join(schema.fieldNames()) or "none"
 
 
-def arguments(batch: pa.RecordBatch, topic: str | None) -> Iterable[Arguments]:
-    """Yield the rows of an Arrow batch in order, each as positional arguments of
-    `Producer.produce`.
-
-    Raises:
-        PipelineError: a row without topic, or of a time before the epoch.
-    """
-    return rows_of(columns(batch, topic))
-
-
 def columns(batch: pa.RecordBatch, topic: str | None) -> Columns:
     """Return topic, value, key, partition, timestamp and headers of the rows of an Arrow batch.
 
@@ -142,16 +129,6 @@ def columns(batch: pa.RecordBatch, topic: str | None) -> Columns:
         column("timestamp", NOW),
         column("headers", None),
     )
-
-
-def rows_of(found: Columns) -> Iterable[Arguments]:
-    """Return the rows of `columns`, each as positional arguments of `Producer.produce`."""
-    topics, values, keys, partitions, timestamps, headers = found
-    nothing = repeat(None)
-    rows = zip(
-        topics, values, keys, partitions, nothing, nothing, timestamps, headers, strict=False
-    )
-    return cast("Iterable[Arguments]", rows)
 
 
 def _to_bytes(column: pa.Array) -> list[bytes | None]:

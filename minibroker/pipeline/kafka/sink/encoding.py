@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 RECORDS_MAX: Final = 10_000
-"""Most records of a batch, as librdkafka's batch.num.messages."""
+"""Most records of a batch."""
 RECORD_OVERHEAD_BYTES: Final = 36
 """Most bytes of a record beside its key, value and headers: the varints, and the attributes."""
 _VARINTS_KEPT: Final = 1 << 15

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from minibroker.client.settings import BOOTSTRAP
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.kafka.client_settings import BOOTSTRAP, connection_of, for_writer
+from minibroker.pipeline.kafka.client_settings import for_writer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,11 +45,6 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "transaction.timeout.ms": 900_000,
     # The partition of a key is the one that Java's clients choose.
     "partitioner": "murmur2_random",
-    "linger.ms": 20,
-    "queue.buffering.max.messages": 500_000,
-    "queue.buffering.max.kbytes": 65_536,
-    "delivery.report.only.error": True,
-    "log_level": 2,
 }
 
 
@@ -56,7 +52,7 @@ class SinkOptions(NamedTuple):
     """Options of a writer; they travel to the tasks."""
 
     settings: Mapping[str, Any]
-    """Settings of the producer, without its transactional id."""
+    """Settings of the producer, with Java's names, without its transactional id."""
     topic: str | None
     prefix: str
     tasks: int
@@ -65,11 +61,6 @@ class SinkOptions(NamedTuple):
     def brokers(self) -> str:
         """Return HOST:PORT,… of the brokers."""
         return str(self.settings[BOOTSTRAP])
-
-    @property
-    def connection(self) -> dict[str, Any]:
-        """Return the settings that every kind of client takes."""
-        return connection_of(self.settings)
 
 
 def parse_options(options: Mapping[str, str]) -> SinkOptions:
@@ -88,6 +79,10 @@ def parse_options(options: Mapping[str, str]) -> SinkOptions:
         if key in settings:
             raise PipelineError(f'the sink does not take the option "kafka.{key}": {why}')
     settings = for_writer(settings)
+    if "acks" in settings:
+        raise PipelineError(
+            f'the sink does not take the option "kafka.request.required.acks": {REFUSED["acks"]}'
+        )
     tasks = given.get("tasks", "0")
     if not tasks.isdecimal():
         raise PipelineError(f'the option "tasks" is {tasks!r} and has to be a number, as 4')

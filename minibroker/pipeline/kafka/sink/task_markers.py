@@ -1,9 +1,8 @@
 """The markers of tasks that others ask for: the driver, and a task of another number of tasks.
 
-    settings ─► own client ─► offsets of a task's group ─► its newest marker
-        └─ a login or setting that is librdkafka's alone ─► sink.transaction
+    settings ─► client ─► offsets of a task's group ─► its newest marker
 
-A task's own marker is asked for in its transaction (`wire_transaction`, `transaction`).
+A task asks for its own marker in its transaction.
 """
 
 from __future__ import annotations
@@ -15,13 +14,14 @@ from typing import TYPE_CHECKING
 from minibroker.client.client import CLIENT_ERRORS, Client
 from minibroker.client.coordinators import CoordinatorClient
 from minibroker.client.groups import committed, settled
-from minibroker.client.settings import UnservedError
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.kafka.sink import transaction
-from minibroker.pipeline.kafka.sink.transaction import ANSWER_TIMEOUT_S, CARRIER_PARTITION
 from minibroker.pipeline.kafka.sink.wire_settings import producer_settings
-from minibroker.pipeline.kafka.sink.wire_transaction import newest_of
+from minibroker.pipeline.kafka.sink.wire_transaction import (
+    ANSWER_TIMEOUT_S,
+    CARRIER_PARTITION,
+    newest_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -33,12 +33,16 @@ if TYPE_CHECKING:
 def read_marker(options: SinkOptions, group: str, topic: str) -> Marker | None:
     """Return the newest marker of a task's group; wait for one that is committed and still pending.
 
-    Arguments and errors as of `transaction.read_marker`.
+    Args:
+        options: of the sink.
+        group: `Position.name_of` the task.
+        topic: the topic of the first marker: a group without offsets does not show a pending one by
+            itself.
+
+    Raises:
+        PipelineError: no broker answers, or the group may not be read.
     """
-    try:
-        settings = producer_settings(options.settings).connection
-    except UnservedError:
-        return transaction.read_marker(options, group, topic)
+    settings = producer_settings(options.settings).connection
     carrier = TopicPartition(topic, CARRIER_PARTITION)
     with _told(options, group):
         return newest_of(settled(CoordinatorClient(Client(settings), group), carrier, _deadline()))
@@ -52,12 +56,7 @@ def last_markers(options: SinkOptions, groups: Iterable[str]) -> Iterator[Marker
 
     Raises PipelineError if a group is not readable.
     """
-    try:
-        settings = producer_settings(options.settings).connection
-    except UnservedError:
-        yield from transaction.last_markers(options, groups)
-        return
-    client = Client(settings)
+    client = Client(producer_settings(options.settings).connection)
     for group in groups:
         with _told(options, group):
             yield newest_of(committed(CoordinatorClient(client, group), _deadline()))

@@ -1,10 +1,8 @@
-"""The settings of a producer that the tasks' own client takes, or why it does not.
+"""The settings of a producer, as the values that it works with.
 
     SinkOptions.settings ──producer_settings──► ProducerSettings ──► wire_transaction
-                                   └──────────► UnservedError: librdkafka writes instead
 
-Each setting means what librdkafka's documentation says. Without `message.max.bytes` the topic's own
-`max.message.bytes` bounds a record.
+Without `max.request.size` the topic's own `max.message.bytes` bounds a record.
 """
 
 from __future__ import annotations
@@ -12,32 +10,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.client.produce import IN_FLIGHT_MAX, ProduceLimits
-from minibroker.client.settings import ClientSettings, UnservedError, wire_settings
 from minibroker.kafka.records.compression import CODEC_IDS, SNAPPY
+from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.kafka.client_settings import check_installed, connection_settings
 from minibroker.pipeline.kafka.sink.encoding import RECORDS_MAX
 from minibroker.pipeline.kafka.sink.options import RECORD_BYTES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from minibroker.client.settings import ClientSettings
+
 BYTES_MAX: Final = 1_000_000
-"""librdkafka's message.max.bytes and batch.size: bytes of a batch."""
+"""Bytes of a batch."""
 
 _WITHOUT_EFFECT: Final = frozenset(
     {
         # Of a queue of single records, which there is none here: what waits is what was sent.
-        *("linger.ms", "queue.buffering.max.ms", "queue.buffering.max.messages"),
-        *("queue.buffering.max.kbytes", "delivery.report.only.error"),
+        *("buffer.memory", "linger.ms", "max.block.ms", "metadata.max.idle.ms"),
+        "partitioner.adaptive.partitioning.enable",
+        "partitioner.availability.timeout.ms",
     }
 )
-_READ: Final = frozenset(
-    {
-        *("transaction.timeout.ms", "message.timeout.ms", "delivery.timeout.ms", "partitioner"),
-        *("compression.type", "compression.codec", "compression.level"),
-        *("message.max.bytes", "batch.size", "batch.num.messages"),
-        *("max.in.flight", "max.in.flight.requests.per.connection"),
-    }
-)
+_LEVELS: Final = {f"compression.{codec}.level" for codec in CODEC_IDS}
+_READ: Final = _LEVELS | {
+    *("transaction.timeout.ms", "delivery.timeout.ms", "partitioner"),
+    *("compression.type", "compression.level", "max.request.size", "batch.size"),
+    *("batch.num.messages", "max.in.flight.requests.per.connection"),
+}
 
 
 class ProducerSettings(NamedTuple):
@@ -58,7 +58,7 @@ class ProducerSettings(NamedTuple):
 
 
 def producer_settings(settings: Mapping[str, Any]) -> ProducerSettings:
-    """Return the settings of the tasks' own producer. Raises UnservedError."""
+    """Return the values of a producer's settings. Raises PipelineError for a wrong one."""
     own = {name: str(settings[name]) for name in settings if name in _READ}
     left = {
         name: value
@@ -66,46 +66,48 @@ def producer_settings(settings: Mapping[str, Any]) -> ProducerSettings:
         if name not in _READ and name not in _WITHOUT_EFFECT
     }
     if own["partitioner"] != "murmur2_random":
-        raise UnservedError(f"partitioner {own['partitioner']} is librdkafka's alone")
-    transaction_ms = _number(own, ("transaction.timeout.ms",), 0)
-    patience_ms = _number(own, ("message.timeout.ms", "delivery.timeout.ms"), 0) or transaction_ms
-    request_bytes = _number(own, ("message.max.bytes",), BYTES_MAX)
-    record_bytes = _number(own, ("message.max.bytes",), RECORD_BYTES_MAX)
-    in_flight = _number(
-        own, ("max.in.flight", "max.in.flight.requests.per.connection"), IN_FLIGHT_MAX
-    )
-    codec = CODEC_IDS.get(own.get("compression.type", own.get("compression.codec", "none")))
-    if codec is None:
-        raise UnservedError("compression.type is no codec of Kafka")
+        raise PipelineError(
+            f"partitioner={own['partitioner']}: expected murmur2_random, which chooses as Java's "
+            "clients do; for another partition fill the column 'partition'"
+        )
+    transaction_ms = _number(own, "transaction.timeout.ms", 0)
+    patience_ms = _number(own, "delivery.timeout.ms", 0) or transaction_ms
+    request_bytes = _number(own, "max.request.size", BYTES_MAX)
+    in_flight = _number(own, "max.in.flight.requests.per.connection", IN_FLIGHT_MAX)
+    codec_name = own.get("compression.type", "none")
+    if codec_name not in CODEC_IDS:
+        raise PipelineError(
+            f"compression.type={codec_name}: expected one of {', '.join(CODEC_IDS)}"
+        )
+    if codec_name == "lz4":
+        check_installed("lz4")
     return ProducerSettings(
-        connection=wire_settings(left),
+        connection=connection_settings(left),
         limits=ProduceLimits(
             in_flight=max(1, min(in_flight, IN_FLIGHT_MAX)),
             request_bytes=request_bytes,
             patience_s=patience_ms / 1000,
         ),
         transaction_timeout_ms=transaction_ms,
-        codec=codec,
-        level=_level(own, codec),
-        batch_bytes=min(request_bytes, _number(own, ("batch.size",), BYTES_MAX)),
-        batch_records=min(RECORDS_MAX, _number(own, ("batch.num.messages",), RECORDS_MAX)),
-        record_bytes=record_bytes,
+        codec=CODEC_IDS[codec_name],
+        level=_level(own, codec_name),
+        batch_bytes=min(request_bytes, _number(own, "batch.size", BYTES_MAX)),
+        batch_records=min(RECORDS_MAX, _number(own, "batch.num.messages", RECORDS_MAX)),
+        record_bytes=_number(own, "max.request.size", RECORD_BYTES_MAX),
     )
 
 
-def _level(own: Mapping[str, str], codec: int) -> int | None:
-    text = own.get("compression.level", "-1").strip()
-    if text == "-1" or codec == SNAPPY:
+def _level(own: Mapping[str, str], codec_name: str) -> int | None:
+    name = "compression.level"
+    if f"compression.{codec_name}.level" in own:
+        name = f"compression.{codec_name}.level"
+    if own.get(name, "-1").strip() == "-1" or CODEC_IDS[codec_name] == SNAPPY:
         return None
-    return _number(own, ("compression.level",), 0)
+    return _number(own, name, 0)
 
 
-def _number(own: Mapping[str, str], names: tuple[str, ...], default: int) -> int:
-    """Return the value of the setting that has one of these names. Raises UnservedError."""
-    for name in names:
-        if name in own:
-            text = own[name].strip()
-            if not text.isdecimal():
-                raise UnservedError(f"setting {name} is {text!r}, which is no number")
-            return int(text)
-    return default
+def _number(own: Mapping[str, str], name: str, default: int) -> int:
+    text = own.get(name, str(default)).strip()
+    if not text.isdecimal():
+        raise PipelineError(f"setting {name} is {text!r}, which is no number")
+    return int(text)

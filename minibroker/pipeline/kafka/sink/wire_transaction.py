@@ -1,12 +1,15 @@
-"""One transaction of one task of the sink, with the tasks' own client: no librdkafka.
+"""One transaction of one task of the sink: the rows and the task's marker, both or neither.
 
-It does what `transaction.Transaction` does, under the same names, and hands whole batches to
-the brokers in place of single records:
+    open ──► fences every older writer of this task and ends what it left open
+    read_marker ──► what this task wrote last, in transactions that are over
+    begin ── send_batch ── send_batch ── … ── commit(marker)
+    close ──► aborts what is not committed
 
-    Arrow batch ─► encoding ─► record batches with sequence numbers ─► client.produce
-                                                marker ─► client.transactions
+The first two come in this order, so that a marker can be trusted: every other writer of it is
+fenced before it is read. `marker` says where markers are. Whole batches go to the brokers:
 
-Where it cannot be, because of a setting or a login, librdkafka writes (`open_transaction`).
+    Arrow batch ─► encoding ─► record batches with sequence numbers ─► wire.produce_queue
+                                                marker ─► wire.transactions
 """
 
 from __future__ import annotations
@@ -20,13 +23,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from confluent_kafka import KafkaError as LibrdkafkaError
 
 from minibroker.client.client import CLIENT_ERRORS, Client
 from minibroker.client.dialogue import BrokerRefusedError
 from minibroker.client.outgoing_batch import OutgoingBatch
 from minibroker.client.produce import ProduceQueue
-from minibroker.client.settings import UnservedError
 from minibroker.client.transactions import ProducerSession
 from minibroker.clock import SystemClock
 from minibroker.kafka.error_codes import ErrorCode
@@ -36,19 +37,10 @@ from minibroker.kafka.records.batch import SEQUENCE_MAX, TRANSACTIONAL_FLAG
 from minibroker.kafka.records.builder import seal_batch
 from minibroker.kafka.records.compression import NONE, compress
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.kafka.sink import transaction
 from minibroker.pipeline.kafka.sink.columns import BY_KEY
 from minibroker.pipeline.kafka.sink.encoding import RowsToSend, encode, encode_headers
 from minibroker.pipeline.kafka.sink.marker import parse_marker
 from minibroker.pipeline.kafka.sink.partitions import partitions_of
-from minibroker.pipeline.kafka.sink.transaction import (
-    ANSWER_TIMEOUT_S,
-    CARRIER_PARTITION,
-    Transaction,
-    explain,
-    newest_marker,
-    no_topic,
-)
 from minibroker.pipeline.kafka.sink.wire_settings import producer_settings
 
 if TYPE_CHECKING:
@@ -61,31 +53,22 @@ if TYPE_CHECKING:
     from minibroker.pipeline.kafka.sink.encoding import EncodedRecords
     from minibroker.pipeline.kafka.sink.marker import Marker, Position
     from minibroker.pipeline.kafka.sink.options import SinkOptions
-    from minibroker.pipeline.kafka.sink.wire_settings import ProducerSettings
 
+CARRIER_PARTITION: Final = 0
+ANSWER_TIMEOUT_S: Final = 60.0
+"""Time for an answer: enough for a broker that is started again."""
+TOPIC_WAIT_S: Final = 30.0
+"""Time for a topic: a busy broker may need some seconds to make it."""
 BLOCK_BYTES: Final = 16 << 20
 """Bytes of rows that are encoded at once, at least one row: Spark's Arrow batches have 10,000 rows,
 too few for a hundred partitions.
 """
 TOPIC_PAUSE_S: Final = 0.05
 _END: Final = "\0"
-"""librdkafka ends metadata so, and confluent-kafka reads beyond metadata that do not end so."""
+"""Earlier versions wrote with librdkafka, which ends metadata so and needs that to read them."""
+_TAKEN_OVER: Final = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
 
 logger = logging.getLogger(__name__)
-_told: set[str] = set()
-"""Reasons for librdkafka that this process has logged."""
-
-
-def open_transaction(options: SinkOptions, position: Position) -> Transaction | WireTransaction:
-    """Return a transaction of a task, to be entered. Raises PipelineError for wrong settings."""
-    try:
-        settings = producer_settings(options.settings)
-    except UnservedError as reason:
-        if str(reason) not in _told:
-            _told.add(str(reason))
-            logger.info("records are written with librdkafka: %s", reason)
-        return Transaction(options, position)
-    return WireTransaction(options, position, settings)
 
 
 class _WaitingRows(NamedTuple):
@@ -99,12 +82,11 @@ class _WaitingRows(NamedTuple):
 class WireTransaction:
     """A producer of a task; used once, as `with WireTransaction(…) as transaction`."""
 
-    def __init__(
-        self, options: SinkOptions, position: Position, settings: ProducerSettings
-    ) -> None:
+    def __init__(self, options: SinkOptions, position: Position) -> None:
+        """Raise PipelineError for wrong settings."""
         self._options = options
         self._position = position
-        self._settings = settings
+        self._settings = settings = producer_settings(options.settings)
         self._client = Client(settings.connection, creates_topics=True)
         self._session = ProducerSession(
             self._client, position.name, settings.transaction_timeout_ms
@@ -148,12 +130,16 @@ class WireTransaction:
         try:
             self._count(topic)
         except KafkaError as error:
-            raise no_topic(self._options, error.code.meaning) from error
+            raise PipelineError(
+                f"there is no topic {topic!r} at {self._options.brokers} ({error.code.meaning}): "
+                "create it or check its name"
+            ) from error
 
     def read_marker(self, topic: str) -> Marker | None:
-        """Return the last marker of this task; `topic` as of `transaction.read_marker`.
+        """Return the last marker of this task; wait for one that is committed and still pending.
 
-        Raises PipelineError.
+        `topic` is that of the first marker: a group without offsets does not show a pending one by
+        itself. Raises PipelineError.
         """
         carrier = TopicPartition(topic, CARRIER_PARTITION)
         with self._explained():
@@ -306,7 +292,7 @@ class WireTransaction:
         """
         if topic in self._seen:
             return self._client.partition_count(topic)
-        deadline = time.monotonic() + transaction.TOPIC_WAIT_S
+        deadline = time.monotonic() + TOPIC_WAIT_S
         self._client.forget(topic)
         while True:
             try:
@@ -365,20 +351,53 @@ class WireTransaction:
         try:
             yield
         except KafkaError as error:
-            told = LibrdkafkaError(int(error.code), error.detail or error.code.meaning)
-            raise PipelineError(explain(told, self._position, self._options, "")) from error
+            raise PipelineError(refusal(error, self._position, self._options)) from error
         except (BrokerRefusedError, ConfigError) as error:
             raise PipelineError(f"{self._position} is not written: {error}") from error
         except (OSError, ProtocolError) as error:
-            told = LibrdkafkaError(LibrdkafkaError._ALL_BROKERS_DOWN)
-            raise PipelineError(explain(told, self._position, self._options, str(error))) from error
+            raise PipelineError(
+                f"no broker answers at {self._options.brokers} ({error}): start one or check the "
+                'option "kafka.bootstrap.servers"'
+            ) from error
+
+
+def refusal(error: KafkaError, position: Position, options: SinkOptions) -> str:
+    """Return the sentence for an error of a broker."""
+    code, reason = error.code, error.detail or error.code.meaning
+    timeout_ms = options.settings["transaction.timeout.ms"]
+    if code in _TAKEN_OVER:
+        return (
+            f"{position} was taken over by another writer of this name, or its transaction was "
+            f"open for more than {timeout_ms} ms: let one query at a time run on a checkpoint, and "
+            'let batches be small enough for "kafka.transaction.timeout.ms"'
+        )
+    if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return (
+            f"{position} writes to a topic or partition that is not there ({reason}): create the "
+            "topic, with enough partitions, or change the columns 'topic' and 'partition'"
+        )
+    if code == ErrorCode.MESSAGE_TOO_LARGE:
+        return (
+            f"{position} has a record that is too large ({reason}): raise the topic's "
+            'max.message.bytes, and the option "kafka.message.max.bytes" where it is lower'
+        )
+    if code == ErrorCode.INVALID_TRANSACTION_TIMEOUT:
+        return (
+            f"the brokers do not allow transactions of {timeout_ms} ms: lower the option "
+            '"kafka.transaction.timeout.ms" to their transaction.max.timeout.ms'
+        )
+    return f"{position} is not written: {reason} ({code.name})"
 
 
 def newest_of(offsets: Iterable[GroupOffset]) -> Marker | None:
-    """Return the newest marker among the committed offsets of a task's group."""
-    return newest_marker(
+    """Return the newest marker among the committed offsets of a task's group.
+
+    A task may have markers at several topics.
+    """
+    markers = [
         parse_marker(place.topic, place.offset, place.metadata.rstrip(_END)) for place in offsets
-    )
+    ]
+    return max(markers, key=lambda marker: marker.next_batch, default=None)
 
 
 def _headers(waiting: list[_WaitingRows]) -> pa.Array | None:

@@ -40,7 +40,7 @@ from pyspark.sql.datasource import (
 )
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.kafka.sink.columns import arguments, check_columns, columns
+from minibroker.pipeline.kafka.sink.columns import check_columns, columns
 from minibroker.pipeline.kafka.sink.digest import ContentDigest, Contents
 from minibroker.pipeline.kafka.sink.marker import (
     Position,
@@ -54,7 +54,7 @@ from minibroker.pipeline.kafka.sink.marker import (
 )
 from minibroker.pipeline.kafka.sink.options import parse_options
 from minibroker.pipeline.kafka.sink.task_markers import read_marker
-from minibroker.pipeline.kafka.sink.wire_transaction import open_transaction
+from minibroker.pipeline.kafka.sink.wire_transaction import WireTransaction
 from minibroker.pipeline.kafka.task_process import prepare_for_tasks
 
 if TYPE_CHECKING:
@@ -66,8 +66,6 @@ if TYPE_CHECKING:
     from minibroker.pipeline.kafka.sink.delivered_places import DeliveredPlaces
     from minibroker.pipeline.kafka.sink.marker import Marker
     from minibroker.pipeline.kafka.sink.options import SinkOptions
-    from minibroker.pipeline.kafka.sink.transaction import Transaction
-    from minibroker.pipeline.kafka.sink.wire_transaction import WireTransaction
 
 # Spark's own, MicroBatchExecution and StreamExecution; the job group of a query is its run.
 QUERY_PROPERTY: Final = "sql.streaming.queryId"
@@ -230,8 +228,8 @@ def write_rows(
     first = next((batch for batch in batches if batch.num_rows), None)
     if first is None:
         return Written(position, 0)
-    topic = options.topic or next(iter(arguments(first, None)))[0]
-    with open_transaction(options, position) as transaction:
+    topic = options.topic or next(iter(columns(first, None)[0]))
+    with WireTransaction(options, position) as transaction:
         marker = transaction.read_marker(topic)
         is_repeated = is_written(marker, position)
         _check_other_tasks(options, position, marker, topic)
@@ -253,7 +251,7 @@ def write_rows(
 
 
 def _write(
-    transaction: Transaction | WireTransaction,
+    transaction: WireTransaction,
     options: SinkOptions,
     batches: Iterable[pa.RecordBatch],
     marker: Marker,

@@ -1,4 +1,4 @@
-"""The first answers about many small ranges of a task, from few requests of Fetch.
+"""Requests of Fetch for ranges, and the first answers about many small ones from few requests.
 
     ranges ─► windows ─► a Fetch for each leader ─► answers, in the order of the ranges
 
@@ -16,19 +16,17 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, MinibrokerError
-from minibroker.kafka.ids import TopicPartition
-from minibroker.kafka.protocol.messages.fetch import FetchRequest, FetchResponse
-from minibroker.pipeline.kafka.source.range_reader import (
-    MADE_ANEW,
-    OLDEST,
-    fetch_request,
-    is_made_anew,
-    newest_for,
-    partitions_told,
+from minibroker.kafka.ids import TopicPartition, topic_id_to_text
+from minibroker.kafka.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
 )
+from minibroker.kafka.protocol.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from minibroker.client.client import Client, PartitionLeader
     from minibroker.client.settings import ClientSettings
@@ -36,6 +34,15 @@ if TYPE_CHECKING:
     from minibroker.pipeline.kafka.options import SourceOptions
     from minibroker.pipeline.offsets import OffsetRange
 
+OLDEST: Final = 4
+NEWEST_BY_NAME: Final = 12
+NEWEST: Final = 16
+"""Versions of Fetch: batches of format 2 from 4 on, topics by id from 13 on; later ones are for
+replicas.
+"""
+LEADER_EPOCH_FROM: Final = 9
+LAST_EPOCH_FROM: Final = 12
+MADE_ANEW: Final = "the topic has another id"
 SMALL_MAX: Final = 2_000
 """Offsets of a range that is asked for together with others."""
 WINDOW_MAX: Final = 1_000
@@ -58,7 +65,7 @@ def first_answers(
     at = 0
     while at < len(waiting):
         window = _window(waiting, at)
-        told = _asked(options, settings, client, window) if len(window) > 1 else {}
+        told = answers_together(options, settings, client, window) if len(window) > 1 else {}
         for number, span in enumerate(window):
             answer = told.pop(_place(span), None)
             if answer is None and number > 0:
@@ -83,10 +90,24 @@ def _place(span: OffsetRange) -> TopicPartition:
     return TopicPartition(span.topic, span.partition)
 
 
-def _asked(
-    options: SourceOptions, settings: ClientSettings, client: Client, window: list[OffsetRange]
+def answers_together(
+    options: SourceOptions,
+    settings: ClientSettings,
+    client: Client,
+    window: Sequence[OffsetRange],
+    *,
+    partition_bytes: int | None = None,
 ) -> dict[TopicPartition, PartitionData]:
-    """Return the answers about the ranges of a window; a partition without news has none."""
+    """Return the answers about ranges; one without news has none, and neither has one for which the
+    answer of its broker had no room.
+
+    Args:
+        options: of the source.
+        settings: of the client.
+        client: to ask with.
+        window: ranges of different partitions.
+        partition_bytes: most bytes of one of them, None for as many as all have together.
+    """
     try:
         leaders = [(span, client.leader(span.topic, span.partition)) for span in window]
         if any(is_made_anew(options, span.topic, leader) for span, leader in leaders):
@@ -98,8 +119,8 @@ def _asked(
         share = max(1, settings.fetch_bytes // len(by_address))
         settings = settings._replace(fetch_bytes=share)
         found: dict[TopicPartition, PartitionData] = {}
-        for address, wanted in by_address.items():
-            found |= _fetched(options, settings, client, address, wanted)
+        for wanted in by_address.values():
+            found |= _fetched(options, settings, client, wanted, partition_bytes=partition_bytes)
     except (OSError, MinibrokerError) as error:
         logger.info("%d ranges are read one by one: %s", len(window), error)
         return {}
@@ -110,15 +131,16 @@ def _fetched(
     options: SourceOptions,
     settings: ClientSettings,
     client: Client,
-    address: tuple[str, int],
     wanted: Sequence[tuple[OffsetRange, PartitionLeader]],
+    *,
+    partition_bytes: int | None,
 ) -> dict[TopicPartition, PartitionData]:
-    """Return the answers of one broker. Raises OSError, MinibrokerError."""
-    connection = client.connection(address)
+    """Return the answers of the one leader of all ranges. Raises OSError, MinibrokerError."""
+    connection = client.connection(wanted[0][1].address)
     try:
         newest = min(newest_for(leader) for _, leader in wanted)
         version = connection.version_for(FetchRequest, OLDEST, newest)
-        request = fetch_request(options, settings, wanted, version)
+        request = fetch_request(options, settings, wanted, version, partition_bytes=partition_bytes)
         answer: FetchResponse = connection.call(request, FetchResponse, version)
     except BaseException:
         connection.close()
@@ -134,3 +156,68 @@ def _fetched(
         for place, told in partitions_told(answer, names).items()
         if told.records or told.error_code
     }
+
+
+def fetch_request(
+    options: SourceOptions,
+    settings: ClientSettings,
+    wanted: Sequence[tuple[OffsetRange, PartitionLeader]],
+    version: int,
+    *,
+    last_epoch: int = -1,
+    partition_bytes: int | None = None,
+) -> FetchRequest:
+    """Return a request for what comes at the start of ranges.
+
+    Args:
+        options: of the source.
+        settings: of the client.
+        wanted: ranges with their leaders, which are at one broker; a topic's are side by side.
+        version: of the request.
+        last_epoch: leader epoch of the batch before the start of the range, -1: nobody checks it.
+        partition_bytes: most bytes of one partition, None for as many as all have together.
+    """
+    topics: list[FetchTopic] = []
+    for span, leader in wanted:
+        if not topics or topics[-1].topic != span.topic:
+            topics.append(FetchTopic(topic=span.topic, topic_id=leader.topic_id, partitions=[]))
+        partition = FetchPartition(
+            partition=span.partition,
+            current_leader_epoch=leader.epoch if version >= LEADER_EPOCH_FROM else -1,
+            fetch_offset=span.start,
+            last_fetched_epoch=last_epoch,
+            partition_max_bytes=partition_bytes or settings.fetch_bytes,
+        )
+        topics[-1].partitions.append(partition)
+    return FetchRequest(
+        max_wait_ms=settings.fetch_wait_ms,
+        min_bytes=settings.fetch_min_bytes,
+        max_bytes=settings.fetch_bytes,
+        isolation_level=int(options.isolation_level == "read_committed"),
+        topics=topics,
+        rack_id=settings.rack,
+    )
+
+
+def partitions_told(
+    answer: FetchResponse, names: Mapping[bytes, str]
+) -> dict[TopicPartition, PartitionData]:
+    """Return the parts of an answer; `names` are those of the topics that were asked for by id."""
+    return {
+        TopicPartition(found.topic or names.get(found.topic_id, ""), told.partition_index): told
+        for found in answer.responses
+        for told in found.partitions
+    }
+
+
+def newest_for(leader: PartitionLeader) -> int:
+    """Return the newest version of Fetch for a partition: by id where its topic has one."""
+    return NEWEST_BY_NAME if leader.topic_id == ZERO_UUID else NEWEST
+
+
+def is_made_anew(options: SourceOptions, topic: str, leader: PartitionLeader) -> bool:
+    """Return whether a topic has another id than the one that the options name."""
+    # The options have ids in the usual base64 (`topics.id_text`), Kafka in the one for URLs.
+    wanted = options.topic_ids.get(topic, "").replace("+", "-").replace("/", "_")
+    is_known = bool(wanted) and leader.topic_id != ZERO_UUID
+    return is_known and topic_id_to_text(leader.topic_id) != wanted

@@ -27,7 +27,7 @@ _BOUNDS: Final = (
 
 
 def read_fixed(
-    spark: SparkSession, given: Mapping[str, str], ranges: Sequence[OffsetRange], source: str
+    spark: SparkSession, given: Mapping[str, str], ranges: Sequence[OffsetRange]
 ) -> DataFrame:
     """Return the records of ranges, with headers if `given` includes them.
 
@@ -35,7 +35,6 @@ def read_fixed(
         spark: of the job.
         given: options of the source; bounds and names of topics do not count.
         ranges: several of one partition are read from the first to the last.
-        source: as of `frames.read_topics`.
 
     Raises PipelineError.
     """
@@ -55,4 +54,4 @@ def read_fixed(
         "startingOffsets": offsets.to_json(starts),
         "endingOffsets": offsets.to_json(ends),
     }
-    return sources.read_topics(spark, fixed, source=source)
+    return sources.read_topics(spark, fixed)

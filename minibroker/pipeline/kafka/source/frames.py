@@ -1,4 +1,4 @@
-"""Topics as DataFrames, by our own source or by Spark's connector: the same rows from both.
+"""Topics as DataFrames.
 
 The jobs read with these functions. They check the options and ask whether the topics exist, in the
 driver and before Spark plans anything: so a mistake is one sentence and not a failed task.
@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Final
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import options as source_options
 from minibroker.pipeline.kafka import schemas
-from minibroker.pipeline.kafka.client_settings import for_connector, reader_settings
-from minibroker.pipeline.kafka.options import KAFKA_PREFIX
 from minibroker.pipeline.kafka.source.topics import TopicOffsets
 
 if TYPE_CHECKING:
@@ -24,19 +22,6 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.kafka.options import SourceOptions
 
-_OURS_ALONE: Final = (
-    "minRecordsPerPartition",
-    "batchPause",
-    "maxPartitions",
-    "joinPartitions",
-    "maxBytesPerTrigger",
-    "maxBytesPerSecond",
-    "topicIds",
-    "emit",
-    "fetchWith",
-    "pushFilters",
-)
-"""Options that the connector does not have."""
 TASK_ROWS_MIN: Final = 100_000
 """Offsets of a task, at least: a smaller one costs more than it brings, a consumer and a file."""
 
@@ -46,8 +31,7 @@ RATED_BATCH_S: Final = 60
 
 PUSH_DOWN: Final = "spark.sql.python.filterPushdown.enabled"
 """Spark's setting, without which it refuses a source that takes filters."""
-_FORMATS: Final = {"minibroker": "minibroker", "connector": "kafka"}
-_NO_CONNECTOR: Final = ("Failed to find data source", "DATA_SOURCE_NOT_FOUND", "NoClassDefFound")
+_FORMAT: Final = "minibroker"
 
 
 def in_parallel(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
@@ -83,9 +67,7 @@ def limits(batch_rows: int, batch_bytes: int, max_rate: int | None) -> dict[str,
     }
 
 
-def read_topics(
-    spark: SparkSession, options: Mapping[str, str], *, source: str = "minibroker"
-) -> DataFrame:
+def read_topics(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
     """Return the records between two bounds of topics, as a frame that ends.
 
     A partition is in one task, and small ones share a task while there are enough for all cores,
@@ -94,10 +76,9 @@ def read_topics(
     Args:
         spark: of `session`.
         options: see `minibroker.pipeline.kafka.options`.
-        source: `minibroker`, or `connector` for Spark's own, whose jars the session must have.
 
     Raises:
-        PipelineError: wrong options, no such topic, no broker, no connector.
+        PipelineError: wrong options, no such topic, no broker.
     """
     parsed = source_options.parse(options, streaming=False)
     if not _existing(parsed):
@@ -110,27 +91,17 @@ def read_topics(
         **_joining(spark, options),
         **options,
     }
-    reader = spark.read.format(_format(source)).options(**_given(options, source))
-    try:
-        return _in_order(reader.load(), parsed)
-    except Exception as error:
-        raise _without_connector(error, source) from error
+    return _in_order(spark.read.format(_FORMAT).options(**options).load(), parsed)
 
 
-def stream_topics(
-    spark: SparkSession, options: Mapping[str, str], *, source: str = "minibroker"
-) -> DataFrame:
+def stream_topics(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
     """Return the records in topics, present and future, as a stream; see `read_topics`.
 
     A pattern may match nothing yet.
     """
     parsed = source_options.parse(options, streaming=True)
     _existing(parsed)
-    reader = spark.readStream.format(_format(source)).options(**_given(options, source))
-    try:
-        return _in_order(reader.load(), parsed)
-    except Exception as error:
-        raise _without_connector(error, source) from error
+    return _in_order(spark.readStream.format(_FORMAT).options(**options).load(), parsed)
 
 
 def stream_ranges(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
@@ -142,7 +113,7 @@ def stream_ranges(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
     """
     given = {**in_parallel(spark, options), "emit": "ranges"}
     _existing(source_options.parse(given, streaming=True))
-    return spark.readStream.format(_FORMATS["minibroker"]).options(**given).load()
+    return spark.readStream.format(_FORMAT).options(**given).load()
 
 
 def _joining(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
@@ -157,39 +128,5 @@ def _existing(parsed: SourceOptions) -> bool:
     return bool(TopicOffsets(parsed).partitions())
 
 
-def _given(options: Mapping[str, str], source: str) -> dict[str, str]:
-    """Return the options of a source; the connector gets none that only ours knows."""
-    if source == "minibroker":
-        return dict(options)
-    client = {
-        name.removeprefix(KAFKA_PREFIX): value
-        for name, value in options.items()
-        if name.startswith(KAFKA_PREFIX)
-    }
-    others = {
-        name: value
-        for name, value in options.items()
-        if not name.startswith(KAFKA_PREFIX) and name not in _OURS_ALONE
-    }
-    of_java = for_connector(reader_settings(client))
-    return others | {f"{KAFKA_PREFIX}{name}": value for name, value in of_java.items()}
-
-
-def _format(source: str) -> str:
-    if source not in _FORMATS:
-        raise PipelineError(f"source is {source!r}, expected minibroker or connector")
-    return _FORMATS[source]
-
-
 def _in_order(frame: DataFrame, parsed: SourceOptions) -> DataFrame:
     return frame.select(*schemas.record_schema(include_headers=parsed.include_headers).names)
-
-
-def _without_connector(error: Exception, source: str) -> Exception:
-    if source != "connector" or not any(sign in str(error) for sign in _NO_CONNECTOR):
-        return error
-    return PipelineError(
-        "Spark's Kafka connector is not loaded: start with --packages "
-        "org.apache.spark:spark-sql-kafka-0-10_2.13:<your Spark's version>, or with its jars by "
-        "--jars"
-    )

@@ -1,4 +1,4 @@
-"""Sentences about a range that cannot be read: the same from librdkafka and from our own client."""
+"""Sentences about a range that cannot be read."""
 
 from __future__ import annotations
 

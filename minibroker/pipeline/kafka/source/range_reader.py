@@ -7,9 +7,10 @@ holds of the next one, and one chunk of columns.
 
 A task is done when it has seen the batch before the end of its range or behind it, or when the
 broker has nothing left and says that its records reach to the end: compaction leaves gaps.
-`source.reader` says what the end of a range is; it reads with librdkafka where this client cannot.
+`source.reader` says what the end of a range is.
 
-Source: Kafka Fetcher, AbstractFetch, OffsetFetcher; KIP-227 (no session here), KIP-320, KIP-516.
+Source: Kafka Fetcher, AbstractFetch, OffsetFetcher; KIP-227 (no session here), KIP-320, KIP-392,
+KIP-516.
 """
 
 from __future__ import annotations
@@ -23,21 +24,28 @@ from minibroker.client.dialogue import BrokerRefusedError
 from minibroker.client.fetch import read_batches
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ConfigError, CorruptionError, KafkaError, ProtocolError
-from minibroker.kafka.ids import TopicPartition, topic_id_to_text
+from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.protocol.messages.fetch import (
-    FetchPartition,
     FetchRequest,
     FetchResponse,
-    FetchTopic,
 )
-from minibroker.kafka.protocol.primitives import ZERO_UUID
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import schemas
+from minibroker.pipeline.kafka.client_settings import check_installed
 from minibroker.pipeline.kafka.segments.record_columns import Chunk, LegacyChunk, rows_within
 from minibroker.pipeline.kafka.source import range_losses
+from minibroker.pipeline.kafka.source.first_answers import (
+    LAST_EPOCH_FROM,
+    MADE_ANEW,
+    OLDEST,
+    fetch_request,
+    is_made_anew,
+    newest_for,
+    partitions_told,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     import pyarrow as pa
 
@@ -50,14 +58,6 @@ if TYPE_CHECKING:
     from minibroker.pipeline.kafka.options import SourceOptions
     from minibroker.pipeline.offsets import OffsetRange
 
-OLDEST: Final = 4
-NEWEST_BY_NAME: Final = 12
-NEWEST: Final = 16
-"""Versions of Fetch: batches of format 2 from 4 on, topics by id from 13 on; later ones are for
-replicas.
-"""
-LEADER_EPOCH_FROM: Final = 9
-LAST_EPOCH_FROM: Final = 12
 CHUNK_BYTES: Final = 4 << 20
 CHUNK_RECORDS: Final = 20_000
 """Content of one Arrow batch, at least, before it is handed on, unless the range ends."""
@@ -68,7 +68,6 @@ topic for a moment. After the last one the answer is believed.
 """
 EMPTY_MAX: Final = 2
 """Answers without records, though the broker's records reach to the end, until that is believed."""
-MADE_ANEW: Final = "the topic has another id"
 
 
 class _MadeAnewError(Exception):
@@ -106,67 +105,6 @@ def read_span(
         reader.close()
 
 
-def fetch_request(
-    options: SourceOptions,
-    settings: ClientSettings,
-    wanted: Sequence[tuple[OffsetRange, PartitionLeader]],
-    version: int,
-    last_epoch: int = -1,
-) -> FetchRequest:
-    """Return a request for what comes at the start of ranges.
-
-    Args:
-        options: of the source.
-        settings: of the client.
-        wanted: ranges with their leaders, which are at one broker; a topic's are side by side.
-        version: of the request.
-        last_epoch: leader epoch of the batch before the start of the range, -1: nobody checks it.
-    """
-    topics: list[FetchTopic] = []
-    for span, leader in wanted:
-        if not topics or topics[-1].topic != span.topic:
-            topics.append(FetchTopic(topic=span.topic, topic_id=leader.topic_id, partitions=[]))
-        partition = FetchPartition(
-            partition=span.partition,
-            current_leader_epoch=leader.epoch if version >= LEADER_EPOCH_FROM else -1,
-            fetch_offset=span.start,
-            last_fetched_epoch=last_epoch,
-            partition_max_bytes=settings.fetch_bytes,
-        )
-        topics[-1].partitions.append(partition)
-    return FetchRequest(
-        max_wait_ms=settings.fetch_wait_ms,
-        min_bytes=settings.fetch_min_bytes,
-        max_bytes=settings.fetch_bytes,
-        isolation_level=int(options.isolation_level == "read_committed"),
-        topics=topics,
-    )
-
-
-def partitions_told(
-    answer: FetchResponse, names: Mapping[bytes, str]
-) -> dict[TopicPartition, PartitionData]:
-    """Return the parts of an answer; `names` are those of the topics that were asked for by id."""
-    return {
-        TopicPartition(found.topic or names.get(found.topic_id, ""), told.partition_index): told
-        for found in answer.responses
-        for told in found.partitions
-    }
-
-
-def newest_for(leader: PartitionLeader) -> int:
-    """Return the newest version of Fetch for a partition: by id where its topic has one."""
-    return NEWEST_BY_NAME if leader.topic_id == ZERO_UUID else NEWEST
-
-
-def is_made_anew(options: SourceOptions, topic: str, leader: PartitionLeader) -> bool:
-    """Return whether a topic has another id than the one that the options name."""
-    # librdkafka writes ids in the usual base64, Kafka in the one for URLs.
-    wanted = options.topic_ids.get(topic, "").replace("+", "-").replace("/", "_")
-    is_known = bool(wanted) and leader.topic_id != ZERO_UUID
-    return is_known and topic_id_to_text(leader.topic_id) != wanted
-
-
 class _SpanReader:
     """The position in one range; used by one thread."""
 
@@ -191,6 +129,8 @@ class _SpanReader:
         self._schema = schemas.arrow_schema(include_headers=options.include_headers)
         self._connection: BlockingConnection | None = None
         self._leader: PartitionLeader | None = None
+        self._follower: tuple[str, int] | None = None
+        """A replica nearer than the leader, which the leader names (KIP-392)."""
         self._epoch = -1
         """PartitionLeader epoch of the last batch, -1: none."""
         self._checks_epoch = False
@@ -237,6 +177,9 @@ class _SpanReader:
             chunk.add(batch)
         except CorruptionError as error:
             raise self._damaged(error) from error
+        except ModuleNotFoundError as error:
+            check_installed(str(error.name).partition(".")[0])
+            raise
 
     def _rows(self, chunk: Chunk | LegacyChunk) -> pa.RecordBatch:
         include_headers = self._options.include_headers
@@ -313,6 +256,9 @@ class _SpanReader:
             return []
         if told.error_code:
             raise KafkaError(ErrorCode(told.error_code), "Fetch")
+        if told.preferred_read_replica >= 0 and not told.records:
+            self._follow(told.preferred_read_replica)
+            return []
         if told.diverging_epoch is not None and told.diverging_epoch.end_offset >= 0:
             self._lose(f"another leader's log ends at offset {told.diverging_epoch.end_offset}")
         self._checks_epoch = False
@@ -327,6 +273,14 @@ class _SpanReader:
         self._epoch = found.epoch
         self._position = max(self._position, found.next_offset)
         return [batch for batch in found.data if self._has_records(batch.header)]
+
+    def _follow(self, broker_id: int) -> None:
+        """Go on at the replica that the leader names, or at the leader if nobody knows it."""
+        self._follower = self._client.broker(self._range.topic, broker_id)
+        if self._follower is None:
+            self._client.forget(self._range.topic)
+            threading.Event().wait(PAUSE_S)
+        self.close()
 
     def _has_records(self, header: BatchHeader) -> bool:
         """Return whether records of the batch may be in the range: an answer goes beyond it."""
@@ -378,19 +332,24 @@ class _SpanReader:
             raise _MadeAnewError
         self._leader = leader
         self._checks_epoch = before is not None and leader.epoch != before.epoch
-        self._connection = self._client.connection(leader.address)
+        self._connection = self._client.connection(self._follower or leader.address)
 
     def _request(self, leader: PartitionLeader, version: int) -> FetchRequest:
         checks = self._checks_epoch and version >= LAST_EPOCH_FROM
         epoch = self._epoch if checks else -1
         wanted = [(self._range._replace(start=self._position), leader)]
-        return fetch_request(self._options, self._settings, wanted, version, epoch)
+        return fetch_request(self._options, self._settings, wanted, version, last_epoch=epoch)
 
     # Errors.
 
     def _on_error(self, error: KafkaError) -> None:
         """Do what an error of the broker asks for. Raises PipelineError."""
         self._said = str(error)
+        if self._follower is not None:  # it may be behind, or gone: the leader decides
+            self._follower = None
+            self.close()
+            threading.Event().wait(PAUSE_S)
+            return
         if error.code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._lose(error.code.name)
             self._go_to_what_is_left()
@@ -414,6 +373,7 @@ class _SpanReader:
     def _drop(self, said: str) -> None:
         """Leave a connection that has ended, or cannot be understood."""
         self._said = said
+        self._follower = None
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -9,20 +9,18 @@ milliseconds a batch, however many partitions there are.
 
 from __future__ import annotations
 
-import time
-from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import confluent_kafka
-
-from minibroker.pipeline.kafka.source.consumer import sampling_consumer
+from minibroker.client.client import Client
+from minibroker.pipeline.kafka.client_settings import connection_settings
+from minibroker.pipeline.kafka.source.samples import sample
+from minibroker.pipeline.offsets import OffsetRange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from confluent_kafka import Consumer, KafkaError, Message
+    from collections.abc import Mapping
 
     from minibroker.kafka.ids import TopicPartition
+    from minibroker.kafka.records.record import Record
     from minibroker.pipeline.kafka.options import SourceOptions
     from minibroker.pipeline.offsets import Offsets
 
@@ -30,8 +28,6 @@ PARTITIONS_MAX: Final = 16
 """Partitions that are looked at before a batch."""
 RECORDS_MAX: Final = 100
 """Records of one partition that are looked at."""
-WAIT_S: Final = 2.0
-"""Longest look before a batch; what has come until then counts."""
 UNKNOWN_BYTES: Final = 1_000
 """Bytes of a record of which nothing is known."""
 
@@ -41,7 +37,6 @@ class RecordSizes:
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._consumer: Consumer | None = None
         self._means: dict[str, int] = {}
 
     def of(self, topic: str) -> int:
@@ -62,22 +57,24 @@ class RecordSizes:
             end: partitions that end here have no records.
             waited: as of `offsets.limit_bytes`.
 
-        Raises:
-            PipelineError: the client cannot be made.
+        Raises PipelineError: the settings of the client.
         """
-        chosen = self._chosen(start, end, waited)
-        if not chosen:
-            return
-        if self._consumer is None:
-            self._consumer = sampling_consumer(self._options, _note)
-        assigned = [
-            confluent_kafka.TopicPartition(*partition, start[partition]) for partition in chosen
+        spans = [
+            OffsetRange(*place, start[place], end[place])
+            for place in self._chosen(start, end, waited)
         ]
-        self._consumer.assign(assigned)
-        try:
-            self._note_sizes(_sample(self._consumer, len(assigned)))
-        finally:
-            self._consumer.unassign()
+        if not spans:
+            return
+        settings = connection_settings(self._options.settings)
+        sums: dict[str, list[int]] = {}
+        for span, records in sample(self._options, settings, Client(settings), spans, RECORDS_MAX):
+            found = sums.setdefault(span.topic, [0, 0])
+            found[0] += sum(map(_size_of, records))
+            found[1] += len(records)
+        for topic, (size_bytes, count) in sums.items():
+            mean = -(-size_bytes // count)
+            # Half of what was known stays: some large records in a sample are not all of them.
+            self._means[topic] = (self._means.get(topic, mean) + mean + 1) // 2
 
     def _chosen(
         self, start: Offsets, end: Offsets, waited: Mapping[TopicPartition, int]
@@ -98,54 +95,9 @@ class RecordSizes:
         ordered.sort(key=lambda name: name.topic in self._means)
         return list(dict.fromkeys(ordered))[:PARTITIONS_MAX]
 
-    def _note_sizes(self, records: Iterable[Message]) -> None:
-        sums: dict[str, list[int]] = {}
-        for record in records:
-            topic = record.topic()
-            assert topic is not None, "a record comes from a topic"
-            sums.setdefault(topic, []).append(_size_of(record))
-        for topic, sizes in sums.items():
-            mean = -(-sum(sizes) // len(sizes))
-            # Half of what was known stays: some large records in a sample are not all of them.
-            self._means[topic] = (self._means.get(topic, mean) + mean + 1) // 2
 
-
-def _sample(consumer: Consumer, partitions: int) -> list[Message]:
-    """Return records from the positions of `consumer`, RECORDS_MAX of each partition or up to its
-    end.
-
-    An error of a partition ends it here: the task that reads the partition reports it. A partition
-    that is over is not fetched any more: an answer has room for one large batch, and would always
-    be of the same partition.
-    """
-    found: list[Message] = []
-    counts: Counter[tuple[str | None, int | None]] = Counter()
-    over: set[tuple[str | None, int | None]] = set()
-    until_s = time.monotonic() + WAIT_S
-    while len(over) < partitions:
-        message = consumer.poll(max(0.0, until_s - time.monotonic()))
-        if message is None:
-            break
-        partition = (message.topic(), message.partition())
-        if message.error() is None and partition not in over:
-            found.append(message)
-            counts[partition] += 1
-        is_over = message.error() is not None or counts[partition] >= RECORDS_MAX
-        if is_over and partition not in over:
-            over.add(partition)
-            topic, number = partition
-            if topic is not None and number is not None:  # an error may be of no partition
-                consumer.incremental_unassign([confluent_kafka.TopicPartition(topic, number)])
-    return found
-
-
-def _size_of(record: Message) -> int:
-    size = len(record.key() or b"") + len(record.value() or b"")
-    headers: Any = record.headers()
-    for name, value in headers or ():
+def _size_of(record: Record) -> int:
+    size = len(record.key or b"") + len(record.value or b"")
+    for name, value in record.headers:
         size += len(name) + len(value or b"")
     return size
-
-
-def _note(error: KafkaError) -> None:
-    """Leave an error to the tasks, which report it: a batch does not fail for an estimate."""

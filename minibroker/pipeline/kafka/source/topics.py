@@ -8,44 +8,33 @@ isolation level of the readers, so that a committed reader ends at the last stab
 
 from __future__ import annotations
 
+import base64
 import re
 import threading
-from typing import TYPE_CHECKING, Any, Final
+import time
+from typing import TYPE_CHECKING, Final
 
-import confluent_kafka
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import OffsetSpec
-
+from minibroker.client import admin
+from minibroker.client.client import CLIENT_ERRORS, Client, is_lasting
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.kafka.source.consumer import admin_client
+from minibroker.pipeline.kafka.client_settings import connection_settings
 from minibroker.pipeline.offsets import EARLIEST, INTERNAL_TOPICS, LATEST, Offsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from minibroker.client.admin import DescribedCluster
     from minibroker.pipeline.kafka.options import Bound, SourceOptions
 
 ANSWER_TIMEOUT_S: Final = 30.0
 """Time-out without `kafka.default.api.timeout.ms`: enough for a broker that is started again."""
+PAUSE_S: Final = 0.1
+"""Time between two questions to brokers that do not answer."""
 
-_NO_SUCH_TOPIC: Final = frozenset(
-    {
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._UNKNOWN_TOPIC,
-        KafkaError._UNKNOWN_PARTITION,
-    }
-)
-_UNREACHABLE: Final = frozenset(
-    {
-        KafkaError._TRANSPORT,
-        KafkaError._ALL_BROKERS_DOWN,
-        KafkaError._TIMED_OUT,
-        KafkaError._RESOLVE,
-    }
-)
-_NO_ID: Final = "A" * 22
-"""The id of sixteen zero bytes in base64."""
+_NO_SUCH_TOPIC: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _NONE_SO_LATE: Final = -1
 """The offset in the answer if no record has the requested timestamp or a later one."""
 
@@ -55,21 +44,15 @@ class TopicOffsets:
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._last_error: KafkaError | None = None
         self._pause = threading.Event()
+        self._interval_s = options.offset_retry_interval_ms / 1000
         timeout_ms = options.client.get("default.api.timeout.ms")
         self._timeout_s = int(timeout_ms) / 1000 if timeout_ms else ANSWER_TIMEOUT_S
-        self._committed = (
-            IsolationLevel.READ_COMMITTED
-            if options.isolation_level == "read_committed"
-            else IsolationLevel.READ_UNCOMMITTED
-        )
-        self._client = admin_client(options, self._note_error)
+        settings = connection_settings(options.settings)
+        patience_s = min(settings.timeout_s, self._timeout_s)
+        self._client = Client(settings._replace(timeout_s=patience_s))
         self.ids: dict[str, str] = {}
         """Topic → id at the last call of `partitions`; empty for clusters that have no ids."""
-
-    def _note_error(self, error: KafkaError) -> None:
-        self._last_error = error
 
     # Partitions.
 
@@ -96,7 +79,7 @@ class TopicOffsets:
             found = self.describe(names, missing_allowed=missing_allowed or left > 0)
             if left == 0 or {partition.topic for partition in found}.issuperset(names):
                 break
-            self._wait()
+            self._pause.wait(self._interval_s)
         if not options.assigned:
             return sorted(found)
         for partition in options.assigned:
@@ -109,42 +92,52 @@ class TopicOffsets:
 
     def _matching(self, pattern: str) -> list[TopicPartition]:
         wanted = re.compile(pattern)
-        try:
-            topics = self._client.list_topics(timeout=self._timeout_s).topics
-        except KafkaException as error:
-            raise self._failed("list the topics", error) from error
-        names = [name for name in topics if name not in INTERNAL_TOPICS and wanted.fullmatch(name)]
+        names = [
+            name
+            for name in self._described(None).topics
+            if name not in INTERNAL_TOPICS and wanted.fullmatch(name)
+        ]
         return sorted(self.describe(names, missing_allowed=True)) if names else []
 
     def describe(self, names: Iterable[str], *, missing_allowed: bool) -> set[TopicPartition]:
         """Return the partitions of topics, and keep the topics' ids. Raises as `partitions`."""
         found = set()
         self.ids = {}
-        answers = self._client.describe_topics(
-            TopicCollection(list(names)), request_timeout=self._timeout_s
-        )
-        for name, answer in answers.items():
-            try:
-                described = answer.result()
-            except KafkaException as error:
-                if error.args[0].code() not in _NO_SUCH_TOPIC:
-                    raise self._failed(f"describe topic {name!r}", error) from error
+        for name, topic in self._described(names).topics.items():
+            if topic.error == _NO_SUCH_TOPIC:
                 if missing_allowed:
                     continue
                 raise PipelineError(
                     f"topic {name!r} does not exist on {self._brokers}: create it, or correct "
                     "the name"
-                ) from error
-            found |= {TopicPartition(name, partition.id) for partition in described.partitions}
-            if text := id_text(described.topic_id):
+                )
+            if topic.error:
+                raise self._failed(f"describe topic {name!r}", KafkaError(topic.error))
+            found |= {TopicPartition(name, number) for number in range(topic.partition_count)}
+            if text := id_text(topic.topic_id):
                 self.ids[name] = text
         return found
+
+    def _described(self, names: Iterable[str] | None) -> DescribedCluster:
+        """Return topics, all without `names`, from the first broker that answers in time.
+
+        Raises PipelineError: none does.
+        """
+        wanted = None if names is None else list(names)
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                return admin.describe(self._client, wanted)
+            except CLIENT_ERRORS as error:
+                if is_lasting(error) or time.monotonic() >= deadline:
+                    raise self._failed("describe the topics", error) from error
+            self._pause.wait(PAUSE_S)
 
     # Offsets.
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         """Return the log start offset of each partition. Raises PipelineError."""
-        return self._asked(dict.fromkeys(partitions, OffsetSpec.earliest()))
+        return self._asked(dict.fromkeys(partitions, EARLIEST))
 
     def latest(
         self, partitions: Iterable[TopicPartition], *, known: Mapping[TopicPartition, int]
@@ -159,12 +152,12 @@ class TopicOffsets:
         """
         wanted = list(partitions)
         for left in range(self._options.offset_retries, -1, -1):
-            found = self._asked(dict.fromkeys(wanted, OffsetSpec.latest()))
+            found = self._asked(dict.fromkeys(wanted, LATEST))
             if left == 0 or all(
                 found[partition] >= known.get(partition, 0) for partition in wanted
             ):
                 break
-            self._wait()
+            self._pause.wait(self._interval_s)
         return found
 
     def at(
@@ -195,9 +188,10 @@ class TopicOffsets:
 
     def _resolved(self, offsets: Mapping[TopicPartition, int]) -> Offsets:
         """Return the offsets with -2 and -1 replaced by the offsets that they mean now."""
-        special = {EARLIEST: OffsetSpec.earliest(), LATEST: OffsetSpec.latest()}
         asked = {
-            partition: special[offset] for partition, offset in offsets.items() if offset in special
+            partition: offset
+            for partition, offset in offsets.items()
+            if offset in (EARLIEST, LATEST)
         }
         return dict(offsets) | (self._asked(asked) if asked else {})
 
@@ -205,10 +199,8 @@ class TopicOffsets:
         self, stamps_ms: Mapping[TopicPartition, int], name: str, where_none: int
     ) -> Offsets:
         # Asked first: a record that comes between the two questions is not skipped.
-        ends = self._asked(dict.fromkeys(stamps_ms, OffsetSpec.latest())) if where_none else {}
-        found = self._asked(
-            {partition: OffsetSpec.for_timestamp(stamp) for partition, stamp in stamps_ms.items()}
-        )
+        ends = self._asked(dict.fromkeys(stamps_ms, LATEST)) if where_none else {}
+        found = self._asked(stamps_ms)
         missing = [partition for partition, offset in found.items() if offset == _NONE_SO_LATE]
         if not missing:
             return found
@@ -230,95 +222,58 @@ class TopicOffsets:
             f"{_listed(partitions)}: name each of them (-2 is the earliest, -1 the latest)"
         )
 
-    def _asked(self, wanted: Mapping[TopicPartition, OffsetSpec]) -> Offsets:
-        """Return the answers of ListOffsets; a partition that a new leader refuses is retried."""
+    def _asked(self, times: Mapping[TopicPartition, int]) -> Offsets:
+        """Return the answers of ListOffsets at times; a partition that a new leader refuses is
+        asked again, and so is a broker that does not answer, until the time is over.
+        """
         found: Offsets = {}
-        for left in range(self._options.offset_retries, -1, -1):
-            rest = {partition: spec for partition, spec in wanted.items() if partition not in found}
-            if not rest:
-                break
-            failed = self._ask(rest, found)
-            if failed is None:
-                break
-            partition, error = failed
-            code = error.args[0]
-            if left == 0 or not (code.retriable() or code.code() in _PASSING):
-                raise self._failed(f"find the offsets of {partition}", error) from error
-            self._wait()
-        return found
-
-    def _ask(
-        self, wanted: Mapping[TopicPartition, OffsetSpec], found: Offsets
-    ) -> tuple[TopicPartition, KafkaException] | None:
-        """Send one round of requests; add answers to `found`, return a partition that failed."""
-        answers = self._client.list_offsets(
-            {
-                confluent_kafka.TopicPartition(*partition): spec
-                for partition, spec in wanted.items()
-            },
-            isolation_level=self._committed,
-            request_timeout=self._timeout_s,
-        )
-        failed = None
-        for asked, answer in answers.items():
-            partition = TopicPartition(asked.topic, asked.partition)
+        retries = self._options.offset_retries
+        deadline = time.monotonic() + self._timeout_s
+        is_committed = self._options.isolation_level == "read_committed"
+        while left := {place: at for place, at in times.items() if place not in found}:
             try:
-                found[partition] = answer.result().offset
-            except KafkaException as error:
-                failed = (partition, error)
-        return failed
-
-    def _wait(self) -> None:
-        self._pause.wait(self._options.offset_retry_interval_ms / 1000)
+                listed = admin.list_offsets(self._client, left, is_committed=is_committed)
+            except CLIENT_ERRORS as error:
+                listed = admin.ListedOffsets({}, dict.fromkeys(left, error))
+            found |= listed.found
+            if not listed.failed:
+                break
+            place, failure = next(iter(listed.failed.items()))
+            code = failure.code if isinstance(failure, KafkaError) else None
+            if code is None or code == ErrorCode.LEADER_NOT_AVAILABLE:
+                is_over, pause_s = is_lasting(failure) or time.monotonic() >= deadline, PAUSE_S
+            else:
+                is_over, pause_s = retries <= 0 or not code.retriable, self._interval_s
+                retries -= 1
+            if is_over:
+                raise self._failed(f"find the offsets of {place}", failure) from failure
+            self._pause.wait(pause_s)
+        return found
 
     @property
     def _brokers(self) -> str:
         return self._options.client["bootstrap.servers"]
 
-    def _failed(self, what: str, error: KafkaException) -> PipelineError:
-        code: Any = error.args[0]
-        if code.code() in _UNREACHABLE:
-            last = f" ({self._last_error.str()})" if self._last_error else ""
+    def _failed(self, what: str, error: Exception) -> PipelineError:
+        if not isinstance(error, KafkaError):
             return PipelineError(
-                f"no broker answers at {self._brokers}{last}: start it, or correct "
+                f"no broker answers at {self._brokers} ({error}): start it, or correct "
                 "kafka.bootstrap.servers"
             )
-        if code.code() in _NO_SUCH_TOPIC:
+        if error.code == _NO_SUCH_TOPIC:
             return PipelineError(
                 f"cannot {what} on {self._brokers}: the topic or partition is gone; create it "
                 "anew, or set failOnDataLoss=false to go on without it"
             )
-        return PipelineError(f"cannot {what} on {self._brokers}: {code.str()}")
+        return PipelineError(f"cannot {what} on {self._brokers}: {error}")
 
 
-def made_anew(options: SourceOptions, topics: Iterable[str]) -> list[str]:
-    """Return the topics that have another id now than the one that they must have.
+def id_text(topic_id: bytes) -> str:
+    """Return a topic's id as text, empty where the cluster has no ids (before Kafka 2.8).
 
-    A topic that is gone is left out. Raises PipelineError: the brokers do not answer.
+    It is in the usual base64, without padding, as jobs of earlier versions keep it.
     """
-    wanted = {topic: options.topic_ids[topic] for topic in topics if options.topic_ids.get(topic)}
-    if not wanted:
-        return []
-    offsets = TopicOffsets(options)
-    offsets.describe(wanted, missing_allowed=True)
-    return sorted(topic for topic in offsets.ids if offsets.ids[topic] != wanted[topic])
-
-
-def id_text(topic_id: object) -> str:
-    """Return a topic's id as text, empty where the cluster has no ids (before Kafka 2.8)."""
-    text = str(topic_id or "")
-    return "" if text == _NO_ID else text
-
-
-_PASSING: Final = frozenset(
-    {
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.OFFSET_NOT_AVAILABLE,
-        KafkaError.FENCED_LEADER_EPOCH,
-        KafkaError.UNKNOWN_LEADER_EPOCH,
-    }
-)
+    return base64.b64encode(topic_id).decode("ascii").rstrip("=") if any(topic_id) else ""
 
 
 def _listed(partitions: list[TopicPartition]) -> str:

@@ -33,13 +33,12 @@ from minibroker.pipeline.files.file_system import LocalFiles, files_with
 from minibroker.pipeline.files.object_stores import check_hadoop, store_of_session
 from minibroker.pipeline.files.paths import absolute, is_remote
 from minibroker.pipeline.kafka import preflight
-from minibroker.pipeline.kafka.cluster import SOURCES
 from minibroker.pipeline.kafka.sink import frames as sinks
 from minibroker.pipeline.kafka.source import frames as sources
 from minibroker.pipeline.operations.frames import check_condition, chosen, operated
 from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.operations.time_range import stations_of
-from minibroker.pipeline.options.shared import DEFAULT_BATCH_BYTES, pause_option, trigger_of
+from minibroker.pipeline.options.shared import pause_option, trigger_of
 from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.spark import dead_letters, source_topics
 from minibroker.pipeline.spark.job_operations import (
@@ -135,17 +134,13 @@ def describe(plan: ArchivePlan) -> Lines:
         ("from", origin_text(plan.kafka)),
         ("to", _archived_as(plan)),
         ("copies", f"{ahead_text(plan.kafka, topics, plan.checkpoint, plan.operations)}, {ending}"),
-        ("batches", f"of {_batch_limits(plan)}{_pace(plan)}"),
+        (
+            "batches",
+            f"of {limits_text(plan.batch_rows, plan.batch_bytes)}{rate_text(plan.max_rate)}"
+            f"{_pace(plan)}",
+        ),
         *operations_lines(plan.operations, plan.to),
     ]
-
-
-def _batch_limits(plan: ArchivePlan) -> str:
-    if plan.kafka.source != SOURCES[0]:
-        return f"{quantities.counted(plan.batch_rows, 'record')} at most"
-    return limits_text(plan.batch_rows, plan.batch_bytes or DEFAULT_BATCH_BYTES) + rate_text(
-        plan.max_rate
-    )
 
 
 def _archived_as(plan: ArchivePlan) -> str:
@@ -200,7 +195,7 @@ def run(
             progress = source_topics.noting(plan, place, ids, progress)
 
         def records() -> DataFrame:
-            read = sources.stream_topics(spark, options, source=plan.kafka.source)
+            read = sources.stream_topics(spark, options)
             operations = settled.operations
             if plan.masks_columns:
                 operations = operations.without_changes
@@ -319,7 +314,7 @@ def _start_of(
         stream = timed(
             batches.writeStream.foreachBatch(writer.write),
             available_now=not plan.follow,
-            trigger=trigger_of(plan.trigger_ms, plan.kafka.source),
+            trigger=trigger_of(plan.trigger_ms),
         )
         query = start_query(spark, stream, plan.checkpoint)
         rows_of = (lambda found: writer.rows.pop(found["batchId"], 0)) if is_ranges else None
@@ -348,7 +343,7 @@ def reads_in_tasks(spark: SparkSession, plan: ArchivePlan) -> bool:
     for a range of time, and for masks of decoded columns.
     """
     operations = plan.operations.without_changes if plan.masks_columns else plan.operations
-    if plan.kafka.source != "minibroker" or not operations.is_time_alone:
+    if not operations.is_time_alone:
         return False
     is_parquet_here = plan.format == "parquet" and not is_remote(plan.to)
     return (
@@ -378,7 +373,7 @@ def _start_of_spark(plan: ArchivePlan, rows: DataFrame) -> StreamingQuery:
         checkpoint=plan.checkpoint,
         file_format=plan.format,
         available_now=not plan.follow,
-        trigger=trigger_of(plan.trigger_ms, plan.kafka.source),
+        trigger=trigger_of(plan.trigger_ms),
     )
 
 
@@ -390,7 +385,7 @@ def reader_options(plan: ArchivePlan) -> dict[str, str]:
         **(chosen or {"subscribe": ",".join(plan.topics)}),
         "startingOffsets": "earliest",
         "includeHeaders": "true",
-        **sources.limits(plan.batch_rows, plan.batch_bytes or DEFAULT_BATCH_BYTES, plan.max_rate),
+        **sources.limits(plan.batch_rows, plan.batch_bytes, plan.max_rate),
         **pause_option(plan.trigger_ms),
         "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
         **source_options(plan.operations),

@@ -29,6 +29,7 @@ from minibroker.pipeline.options.shared import (
     CATALOG,
     CHECKPOINT,
     CLUSTER,
+    DEFAULT_BATCH_BYTES,
     DEFAULT_BATCH_ROWS,
     DEFAULT_TARGET_BYTES,
     EVERY,
@@ -45,7 +46,6 @@ from minibroker.pipeline.options.shared import (
     VALUES,
     Engine,
     check_every,
-    check_limits,
 )
 from minibroker.pipeline.quantities import counted, exact_duration
 from minibroker.pipeline.tables.choice import TABLE_FORMATS
@@ -96,9 +96,7 @@ class ArchivePlan(NamedTuple):
     every_ms: Annotated[int | None, EVERY._replace(default=exact_duration(FOLLOW_EVERY_MS))] = None
     catalog: Annotated[Mapping[str, str], CATALOG] = {}
     table: Annotated[str | None, TABLE] = None
-    batch_bytes: Annotated[
-        int | None, BATCH_BYTES._replace(default="512MB; with --source connector none")
-    ] = None
+    batch_bytes: Annotated[int, BATCH_BYTES] = DEFAULT_BATCH_BYTES
     """Bytes of a batch, at most, about; None: the default."""
     max_rate: Annotated[int | None, MAX_RATE] = None
     """Bytes that are read in a second, at most; None: no limit."""
@@ -220,7 +218,6 @@ def check(plan: ArchivePlan, names: Names) -> None:
         raise JobUsageError(f"what to archive: give either {names['topics']} or {names['pattern']}")
     check_every(plan, names)
     _check_places(plan, names)
-    check_limits(plan.kafka, plan, names)
     if bool(plan.catalog) != bool(plan.table):
         raise JobUsageError(
             f"{names['catalog']} and {names['table']} go together: a catalogue, and the name of "

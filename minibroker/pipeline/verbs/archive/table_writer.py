@@ -9,7 +9,7 @@ again, under the same number and with the same offsets. If it was committed, not
 
 Tables, decoded columns and dead letters are written in the same way by `decoded_writer`. Ranges of
 offsets are the quick way: the records do not cross to the JVM and back. The other way is for what
-needs Spark: its connector, its writers of JSON and CSV, directories that are URLs.
+needs Spark: its writers of JSON and CSV, directories that are URLs.
 """
 
 from __future__ import annotations

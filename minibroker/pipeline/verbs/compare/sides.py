@@ -106,7 +106,7 @@ def opened(
     partitions = there.partitions[topic]
     if not wanted.operations.is_used:
         return OpenSide(number, partitions, given, planned)
-    read = read_fixed(spark, given, planned, side.kafka.source)
+    read = read_fixed(spark, given, planned)
     return OpenSide(number, partitions, {}, archived=_operated(read, number, wanted))
 
 

@@ -76,7 +76,7 @@ class ChosenBatchWriter:
             "includeHeaders": "true",
             "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
         }
-        read = read_fixed(spark, given, ranges, plan.kafka.source)
+        read = read_fixed(spark, given, ranges)
         counted = Observation()
         wanted = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
         writers = writers_of(ranges)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import options as source_options
-from minibroker.pipeline.kafka.groups import DEAD, groups_of
+from minibroker.pipeline.kafka.groups import DEAD, Groups
 from minibroker.pipeline.kafka.sink.marker import is_marker_group
 from minibroker.pipeline.kafka.source.reader import read_range
 from minibroker.pipeline.offsets import OffsetRange
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from minibroker.pipeline.kafka.cluster import Kafka
-    from minibroker.pipeline.kafka.groups import Groups
     from minibroker.pipeline.offsets import Offsets
     from minibroker.pipeline.verbs.copy.offset_map import TranslatedOffsets
     from minibroker.pipeline.verbs.copy.plan import CopyPlan
@@ -40,7 +39,7 @@ def let_follow(plan: CopyPlan, to: Kafka, known: TranslatedOffsets) -> list[Note
         PipelineError: a cluster does not answer or refuses.
     """
     try:
-        source, target = groups_of(plan.kafka), groups_of(to)
+        source, target = Groups(plan.kafka), Groups(to)
         return [_moved(plan, known, source, target, group) for group in chosen(plan, source)]
     except PipelineError as error:
         raise PipelineError(f"groups cannot be copied: {error}") from error

@@ -279,7 +279,7 @@ def _start(
     stream = timed(
         sources.stream_ranges(spark, options).writeStream.foreachBatch(writer.write),
         available_now=not plan.follow,
-        trigger=trigger_of(plan.every_ms, plan.kafka.source),
+        trigger=trigger_of(plan.every_ms),
     )
     query = start_query(spark, stream, plan.checkpoint)
     if isinstance(writer, ChosenBatchWriter):

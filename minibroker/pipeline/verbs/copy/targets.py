@@ -8,10 +8,9 @@ grows in the target.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from confluent_kafka.admin import ConfigSource
-
+from minibroker.client.admin import OF_TOPIC
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.quantities import counted
@@ -21,6 +20,7 @@ from minibroker.pipeline.spark.target_topics import create, grow
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from minibroker.client.admin import OwnSetting
     from minibroker.pipeline.kafka.cluster import Kafka
 
 LEFT_OUT: Final = frozenset(
@@ -50,7 +50,7 @@ class CopyTargets:
         keeps_partitions: bool,
     ) -> None:
         self._source = source
-        self._asking = preflight.admin_of(source)
+        self._asking = preflight.client_of(source)
         """Asks the source about its topics, before every batch."""
         self._target = target
         self._note = note
@@ -115,12 +115,10 @@ def own_settings(kafka: Kafka, topic: str) -> dict[str, str]:
     return copied_settings(preflight.topic_settings(kafka, topic))
 
 
-def copied_settings(entries: Iterable[Any]) -> dict[str, str]:
+def copied_settings(entries: Iterable[OwnSetting]) -> dict[str, str]:
     """Return name → value of the entries that a copy gets."""
     return {
         entry.name: entry.value
         for entry in entries
-        if ConfigSource(entry.source) is ConfigSource.DYNAMIC_TOPIC_CONFIG
-        and entry.value is not None
-        and entry.name not in LEFT_OUT
+        if entry.source == OF_TOPIC and entry.value is not None and entry.name not in LEFT_OUT
     }

@@ -129,12 +129,7 @@ def copy_ranges(batch: CopyBatch, task: int, ranges: Sequence[OffsetRange]) -> l
         task=task,
         tasks=0,
     )
-    options = parse_options(batch.sink)
-    # Who wants to know where the records are needs the reports of those that were delivered.
-    options = options._replace(
-        settings={**options.settings, "delivery.report.only.error": places is None}
-    )
-    written = sink.write_rows(options, position, _records(batch, ranges), places)
+    written = sink.write_rows(parse_options(batch.sink), position, _records(batch, ranges), places)
     if places is not None:
         return places.found
     return [Delivered(written.rows), *(Delivered() for _ in ranges[1:])]

@@ -190,10 +190,10 @@ def _tally(spark: SparkSession, plan: InspectPlan) -> Tally:
             "includeHeaders": str(operations.is_used).lower(),
             **source_options(operations),
         }
-        if plan.kafka.source == "minibroker" and not operations.is_used:
+        if not operations.is_used:
             return tally_source.of_topics(spark, options)
         # Without a number of tasks a partition is in one.
-        records = sources.read_topics(spark, options, source=plan.kafka.source)
+        records = sources.read_topics(spark, options)
         return tally_source.of_records(operated(records, operations, secret))
     isolation = plan.kafka.options()["kafka.isolation.level"]
     reader = spark.read.format("minibroker-log").options(**_of_files(plan), wholePartitions="true")

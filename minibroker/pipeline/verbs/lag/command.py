@@ -52,28 +52,25 @@ def run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
     plan = arguments.plan
     watch = _Looks(plan)
     metrics, footer = None, "Ctrl-C ends"
-    try:
-        look = watch.look()
-        if plan.metrics is not None:
-            metrics, url = _served(plan.metrics, look)
-            footer += f"  metrics are at {url}"
-            errors.write(f"metrics are at {url}\n")
-            errors.flush()
-        view: _Lines | _Screen = _Screen(plan, out, footer) if out.isatty() else _Lines(out)
-        if plan.once:
+    look = watch.look()
+    if plan.metrics is not None:
+        metrics, url = _served(plan.metrics, look)
+        footer += f"  metrics are at {url}"
+        errors.write(f"metrics are at {url}\n")
+        errors.flush()
+    view: _Lines | _Screen = _Screen(plan, out, footer) if out.isatty() else _Lines(out)
+    if plan.once:
+        view.end(look)
+        return EXIT_OK
+    stop = threading.Event()
+    with ctrl_c_sets(stop):
+        try:
+            view.show(look)
+            while not stop.wait(plan.every_ms / 1000):
+                look = _next(watch, view, metrics) or look
+        finally:
             view.end(look)
-            return EXIT_OK
-        stop = threading.Event()
-        with ctrl_c_sets(stop):
-            try:
-                view.show(look)
-                while not stop.wait(plan.every_ms / 1000):
-                    look = _next(watch, view, metrics) or look
-            finally:
-                view.end(look)
-        return EXIT_INTERRUPTED
-    finally:
-        watch.close()
+    return EXIT_INTERRUPTED
 
 
 def _next(watch: _Looks, view: _Lines | _Screen, metrics: LagMetrics | None) -> Look | None:
@@ -120,11 +117,6 @@ class _Looks:
         readers = self._reader.read()
         oldest_ms = {} if self._oldest is None else self._oldest.look(readers)
         return Look(self._clock.now_ms(), readers, oldest_ms)
-
-    def close(self) -> None:
-        """Close the connections."""
-        if self._oldest is not None:
-            self._oldest.close()
 
 
 class _Lines:

@@ -6,25 +6,22 @@ A reader that does not move costs nothing more, because the record is the same.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final
 
-import confluent_kafka
-
+from minibroker.client.client import Client
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.kafka import options
-from minibroker.pipeline.kafka.source.consumer import sampling_consumer
+from minibroker.pipeline.kafka.client_settings import connection_settings
+from minibroker.pipeline.kafka.source.samples import sample
+from minibroker.pipeline.offsets import OffsetRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from confluent_kafka import Consumer, KafkaError
 
     from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.kafka.reader_lag import PartitionLag, ReaderLag
 
 READS_MAX: Final = 100
-WAIT_S: Final = 2.0
 
 
 class OldestUnread:
@@ -32,69 +29,55 @@ class OldestUnread:
 
     def __init__(self, kafka: Kafka) -> None:
         self._kafka = kafka
-        self._consumer: Consumer | None = None
         self._times: dict[tuple[TopicPartition, int], int] = {}
 
     def look(self, readers: Iterable[ReaderLag]) -> Mapping[PartitionLag, int]:
         """Return position with lag → time of its next record, in milliseconds since 1970.
 
         A position whose record is not known yet is left out.
+
+        Raises PipelineError: the settings of the client.
         """
-        waiting = {part: _key(part) for reader in readers for part in reader.partitions if part.lag}
-        wanted = set(waiting.values())
-        self._times = {key: at for key, at in self._times.items() if key in wanted}
-        until_s, reads = time.monotonic() + WAIT_S, 0
-        while positions := self._one_of_each(wanted, READS_MAX - reads):
-            self._read(positions, until_s)
-            if not self._times.keys() >= set(positions.items()):
+        waiting = {
+            part: OffsetRange(part.topic, part.partition, part.offset, part.end)
+            for reader in readers
+            for part in reader.partitions
+            if part.lag
+        }
+        spans = {_key(span): span for span in waiting.values()}
+        self._times = {key: at for key, at in self._times.items() if key in spans}
+        reads = 0
+        while positions := self._one_of_each(spans, READS_MAX - reads):
+            self._read(positions)
+            if not self._times.keys() >= {_key(span) for span in positions}:
                 break  # time is over, or a record is not to be had
             reads += len(positions)
-        return {part: self._times[key] for part, key in waiting.items() if key in self._times}
-
-    def close(self) -> None:
-        """Close the connections."""
-        if self._consumer is not None:
-            self._consumer.close()
+        return {
+            part: self._times[_key(span)]
+            for part, span in waiting.items()
+            if _key(span) in self._times
+        }
 
     def _one_of_each(
-        self, wanted: Iterable[tuple[TopicPartition, int]], count: int
-    ) -> dict[TopicPartition, int]:
-        """Return positions whose time is not known, one of each partition, `count` at most."""
-        positions: dict[TopicPartition, int] = {}
-        for where, offset in sorted(set(wanted) - self._times.keys()):
-            if len(positions) < count:
-                positions.setdefault(where, offset)
-        return positions
+        self, spans: Mapping[tuple[TopicPartition, int], OffsetRange], count: int
+    ) -> list[OffsetRange]:
+        """Return ranges whose time is not known, one of each partition, `count` at most."""
+        chosen: dict[TopicPartition, OffsetRange] = {}
+        for key in sorted(spans.keys() - self._times.keys()):
+            if len(chosen) < count:
+                chosen.setdefault(key[0], spans[key])
+        return list(chosen.values())
 
-    def _read(self, positions: Mapping[TopicPartition, int], until_s: float) -> None:
-        """Note the time of the record at, or next after, each position, until a moment."""
-        if self._consumer is None:
-            topics = ",".join(sorted({where.topic for where in positions}))
-            chosen = {**self._kafka.options(), "subscribe": topics}
-            self._consumer = sampling_consumer(options.parse(chosen, streaming=False), _note)
-        self._consumer.assign(
-            [confluent_kafka.TopicPartition(*where, offset) for where, offset in positions.items()]
-        )
-        waiting = dict(positions)
-        try:
-            while waiting and (remaining_s := until_s - time.monotonic()) > 0:
-                message = self._consumer.poll(remaining_s)
-                if message is None:
-                    return
-                where = TopicPartition(str(message.topic()), int(message.partition() or 0))
-                offset = waiting.pop(where, None)
-                if offset is not None and message.error() is None:
-                    self._times[where, offset] = message.timestamp()[1]
-                if offset is not None:
-                    # Else an answer, which has room for one large batch, may never be of another.
-                    self._consumer.incremental_unassign([confluent_kafka.TopicPartition(*where)])
-        finally:
-            self._consumer.unassign()
+    def _read(self, spans: list[OffsetRange]) -> None:
+        """Note the time of the first record in each range."""
+        topics = ",".join(sorted({span.topic for span in spans}))
+        chosen = options.parse({**self._kafka.options(), "subscribe": topics}, streaming=False)
+        settings = connection_settings(chosen.settings)
+        keys = dict(map(_key, spans))
+        for span, (record,) in sample(chosen, settings, Client(settings), spans, 1):
+            place = TopicPartition(span.topic, span.partition)
+            self._times[place, keys[place]] = record.timestamp
 
 
-def _key(part: PartitionLag) -> tuple[TopicPartition, int]:
-    return TopicPartition(part.topic, part.partition), part.offset
-
-
-def _note(error: KafkaError) -> None:
-    """Leave an error to the questions about groups, which report it."""
+def _key(span: OffsetRange) -> tuple[TopicPartition, int]:
+    return TopicPartition(span.topic, span.partition), span.start

@@ -259,9 +259,7 @@ def _rows(
 ) -> DataFrame:
     """Return the rows of the topic as the rollup reads them: chosen, masked, parsed."""
     options = {**reader_options(plan), "topicIds": json.dumps(ids)}
-    read = sources.stream_topics(
-        spark, sources.in_parallel(spark, options), source=plan.kafka.source
-    )
+    read = sources.stream_topics(spark, sources.in_parallel(spark, options))
     operations = _with_schema(plan.operations, schema)
     # By another time than the record's, a record of a bad date may be a good one.
     now = f.current_timestamp() if plan.time is None else None

@@ -157,7 +157,7 @@ class RollupPlan(NamedTuple):
     @property
     def trigger(self) -> str | None:
         """Return how often Spark starts a batch, None for at once."""
-        return trigger_of(self.every_ms, self.kafka.source)
+        return trigger_of(self.every_ms)
 
     @property
     def to_topic(self) -> str | None:

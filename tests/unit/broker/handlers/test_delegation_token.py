@@ -62,9 +62,7 @@ async def log_in(
 ) -> tuple[RawClient, int, int]:
     """Return a connection, the error of its login, and the life of its session in ms."""
     client = await running.connect()
-    exchange = ScramClient(MECHANISM, name, password, "nonce")
-    if is_token:
-        exchange._bare += ",tokenauth=true"
+    exchange = ScramClient(MECHANISM, name, password, "nonce", is_token=is_token)
     await client.call(SaslHandshakeRequest(mechanism=MECHANISM), 1)
     answer = await client.call(SaslAuthenticateRequest(auth_bytes=exchange.begin()), 1)
     if not answer.error_code:

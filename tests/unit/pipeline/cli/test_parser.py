@@ -57,7 +57,7 @@ def test_a_help_page_has_groups_and_its_examples_at_the_end() -> None:
     [
         ("archive", "--bootstrap", "bootstrap.servers of --kafka-config, or 127.0.0.1:9092"),
         ("archive", "--every", "1m"),
-        ("archive", "--batch-bytes", "512MB; with --source connector none"),
+        ("archive", "--batch-bytes", "512MB"),
         ("copy", "--to-bootstrap", "bootstrap.servers of --to-kafka-config, or that of the source"),
         ("copy", "--to-kafka", "another cluster takes those only if it has none"),
         ("copy", "--to-kafka-config", "as --to-kafka"),
@@ -124,11 +124,11 @@ def test_an_archive_as_a_table() -> None:
 
 def test_arguments_of_all_commands() -> None:
     words = (
-        "--bootstrap h:1,g:2 --kafka kafka.a=b --kafka c=d=e --source connector --jars x,y "
+        "--bootstrap h:1,g:2 --kafka kafka.a=b --kafka c=d=e --source minibroker --jars x,y "
         "--jars z --packages p:q:1 --master local[2] --conf s.t=u --dry-run --topic a"
     )
     found = parse("inspect", words.split())
-    kafka = Kafka("h:1,g:2", "connector", {"a": "b", "c": "d=e"})
+    kafka = Kafka("h:1,g:2", {"a": "b", "c": "d=e"})
     assert found.plan == InspectPlan(kafka, ("a",))
     assert found.engine == Engine("local[2]", ("x", "y", "z"), ("p:q:1",), {"s.t": "u"})
     assert found.dry_run
@@ -182,7 +182,8 @@ def test_rollup() -> None:
             "--topic a --to d --format xml",
             "expected parquet, json, csv, iceberg or delta",
         ),
-        ("archive", "--topic a --to d --source zk", "expected minibroker or connector"),
+        ("archive", "--topic a --to d --source zk", "'zk': expected minibroker"),
+        ("archive", "--topic a --to d --source connector", "leave --source out"),
         ("archive", "--topic a --to d --batch-rows 0", "expected a number from 1 up"),
         ("archive", "--topic a --to d --batch-rows x", "expected a number from 1 up"),
         ("archive", "--topic a/b --to d", "'a/b' cannot be a topic"),

@@ -1,23 +1,18 @@
-"""Logins by OAUTHBEARER in the settings of the pipeline, and where each client gets its tokens."""
+"""Logins by OAUTHBEARER in the settings of the pipeline, and where the client gets its tokens."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.client.settings import UnservedError, wire_settings
+from minibroker.client.oauth import JAAS_KEY, login_of
 from minibroker.kafka.java_formats import jaas
 from minibroker.kafka.oauthbearer import claims_of
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.kafka.client_settings import (
-    for_admin,
-    for_connector,
-    for_reader,
-    with_token,
-)
-from minibroker.pipeline.kafka.token_logins import JAAS_KEY, MODULE, line_of, login_of
+from minibroker.pipeline.kafka.client_settings import connection_settings, for_reader
+from minibroker.pipeline.kafka.token_logins import MODULE, line_of
 from tests.support.certificates import authority_pem
 from tests.support.signed_tokens import rsa_key, write_key
 from tests.support.token_provider import CLIENT, TokenProvider
@@ -54,25 +49,19 @@ def provider() -> Iterator[TokenProvider]:
         yield running
 
 
-def shown(settings: dict[str, str]) -> tuple[str, dict[str, Any]]:
-    """Return the first message of the tasks' own client, and the login of librdkafka."""
-    translated = for_reader({**BASE, **settings})
-    told = with_token(translated)
-    for name in ("log_level", *BASE):
-        assert told.pop(name) == translated[name]
-    mechanism, exchange = wire_settings(translated).login()
+def first_message(settings: dict[str, str]) -> str:
+    """Return the first message of the client."""
+    mechanism, exchange = connection_settings(for_reader({**BASE, **settings})).login("a")
     assert mechanism == "OAUTHBEARER"
-    return exchange.begin().decode(), told
+    return exchange.begin().decode()
 
 
-def called(login: dict[str, Any]) -> Any:
-    """Return what librdkafka's call-back gives."""
-    assert list(login) == ["oauth_cb"]
-    return login["oauth_cb"]("")
+def token_in(message: str) -> str:
+    return message.partition("auth=Bearer ")[2].partition("\x01")[0]
 
 
 @pytest.mark.parametrize("names", ["options of the line", "Kafka 4", "librdkafka"])
-def test_a_secret_serves_every_client(provider: TokenProvider, names: str) -> None:
+def test_a_secret_gets_a_token(provider: TokenProvider, names: str) -> None:
     extension, scope = {"extension_a": "b"}, {"scope": "read write"}
     given = {
         "options of the line": {JAAS_KEY: line_of(MODULE, {**OF_CLIENT, **scope, **extension})},
@@ -88,16 +77,10 @@ def test_a_secret_serves_every_client(provider: TokenProvider, names: str) -> No
         },
     }[names]
     given |= {URL: provider.url}
-    first, told = shown(given)
-    assert shown(given) == (first, told)
+    first = first_message(given)
+    assert first_message(given) == first
     (token,) = provider.given
     assert first == f"n,,\x01auth=Bearer {token}\x01a=b\x01\x01"
-    assert told == {
-        **OIDC,
-        URL: provider.url,
-        "sasl.oauthbearer.scope": "read write",
-        "sasl.oauthbearer.extensions": "a=b",
-    }
     (asked,) = provider.asked
     assert asked.client == ":".join(CLIENT)
     assert asked.body == "grant_type=client_credentials&scope=read+write"
@@ -133,11 +116,10 @@ def test_an_assertion_stands_for_the_secret(
         urn = "urn:ietf:params:oauth:grant-type:" if grant == "jwt-bearer" else ""
         given["sasl.oauthbearer.grant.type"] = f"{urn}{grant}"
         given[f"{ASSERTION}jwt.template.file"] = str(template)
-    _, login = shown(given)
+    message = first_message(given)
     (asked,) = provider.asked
     assert asked.fields["grant_type"].endswith(grant)
-    (text,) = provider.given
-    assert called(login) == (text, claims_of(text)["exp"], "", {})
+    assert [token_in(message)] == provider.given
 
 
 @pytest.mark.parametrize("names", ["Java", "librdkafka", "librdkafka, a text"])
@@ -155,22 +137,6 @@ def test_the_provider_is_trusted_by_its_ca(tmp_path: Path, names: str) -> None:
         settings = for_reader({**BASE, **given, URL: provider.url})
         ca.unlink()
         assert login_of(settings).token() == provider.given[0]
-        assert with_token(settings)["https.ca.pem"].strip() == authority_pem().strip()
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"sasl.login.retry.backoff.ms": "1"},
-        {"sasl.oauthbearer.header.urlencode": "false"},
-        {JAAS_KEY: line_of(MODULE, {"extension_a": ","})},
-    ],
-)
-def test_librdkafka_calls_back_where_its_own_login_is_another(
-    provider: TokenProvider, more: dict[str, str]
-) -> None:
-    _, login = shown({**OIDC, URL: provider.url, **more})
-    assert called(login)[0] == provider.given[0]
 
 
 @pytest.mark.parametrize(
@@ -196,32 +162,23 @@ def test_librdkafka_calls_back_where_its_own_login_is_another(
     ],
 )
 def test_an_unsecured_token_is_made_here(given: dict[str, str]) -> None:
-    first, login = shown(given)
-    text, ends_s, _, extensions = called(login)
-    said = claims_of(text)
-    assert (said["sub"], said["scope"], extensions) == ("alice", ["read", "write"], {"a": "b"})
+    first = first_message(given)
+    said = claims_of(token_in(first))
+    assert (said["sub"], said["scope"]) == ("alice", ["read", "write"])
     assert said["exp"] - said["iat"] == pytest.approx(60)
-    assert ends_s == said["exp"]
     assert first.endswith("\x01a=b\x01\x01")
 
 
 def test_claims_of_librdkafkas_text_have_other_names() -> None:
     told = "principalClaimName=mail principal=a@b scopeClaimName=rights scope=x"
-    _, login = shown({**UNSECURED, "sasl.oauthbearer.config": told})
-    said = claims_of(called(login)[0])
+    said = claims_of(token_in(first_message({**UNSECURED, "sasl.oauthbearer.config": told})))
     assert (said["mail"], said["rights"]) == ("a@b", ["x"])
 
 
-def test_the_token_of_a_file_is_shown(tmp_path: Path, provider: TokenProvider) -> None:
+def test_the_token_of_a_file_is_shown(tmp_path: Path) -> None:
     file = tmp_path / "token"
-    with_token(for_reader({**BASE, **OIDC, URL: provider.url}))
-    file.write_text(provider.given[0])
-    first, login = shown({URL: file.as_uri()})
-    assert f"Bearer {provider.given[0]}\x01" in first
-    assert called(login)[0] == provider.given[0]
-    file.write_text("no token")
-    with pytest.raises(PipelineError, match=r"no token to log in with.*a token has three parts"):
-        shown({URL: file.as_uri()})
+    file.write_text("a.b.c\n")
+    assert token_in(first_message({URL: file.as_uri()})) == "a.b.c"
 
 
 @pytest.mark.parametrize(
@@ -229,21 +186,12 @@ def test_the_token_of_a_file_is_shown(tmp_path: Path, provider: TokenProvider) -
     [
         {"sasl.oauthbearer.metadata.authentication.type": "azure_imds"},
         {f"{ASSERTION}private.key.pem": "the key"},
-        {"https.ca.location": "probe"},
-        {"https.ca.location": "/"},
     ],
 )
-def test_a_login_that_is_librdkafkas_alone_stays(alone: dict[str, str]) -> None:
-    given = {**BASE, **OIDC, **alone, URL: "http://127.0.0.1:1/"}
-    assert for_reader(given) == {"log_level": "0", **given}
-    assert for_admin(given) == {"log_level": "0", **given}
-    assert with_token(for_reader(given)) == for_reader(given)
-    with pytest.raises(UnservedError, match="is librdkafka's alone"):
-        wire_settings(for_reader(given))
-    with pytest.raises(PipelineError, match="is librdkafka's alone"):
-        for_connector(given)
-    with pytest.raises(PipelineError, match="librdkafka's alone: give the others with"):
-        for_reader({**given, JAAS_KEY: line_of(MODULE, {})})
+def test_a_setting_that_librdkafka_alone_has_is_refused(alone: dict[str, str]) -> None:
+    (name,) = alone
+    with pytest.raises(PipelineError, match=f"{name} is a setting of OAUTHBEARER that this client"):
+        for_reader({**BASE, **OIDC, **alone, URL: "http://127.0.0.1:1/"})
 
 
 @pytest.mark.parametrize(
@@ -266,31 +214,32 @@ def test_settings_without_a_token_are_one_sentence(given: dict[str, str], senten
     assert CLIENT[1] not in str(told.value)
 
 
-def test_a_wrong_secret_is_told_and_not_repeated(provider: TokenProvider) -> None:
-    settings = for_reader(
-        {**BASE, **OIDC, URL: provider.url, "sasl.oauthbearer.client.secret": "guessed"}
+def test_a_wrong_secret_is_no_part_of_a_message(provider: TokenProvider) -> None:
+    settings = connection_settings(
+        for_reader({**BASE, **OIDC, URL: provider.url, "sasl.oauthbearer.client.secret": "guessed"})
     )
-    with pytest.raises(PipelineError, match=r"no token to log in with: .* HTTP status 401") as told:
-        with_token(settings)
-    assert "guessed" not in f"{told.value} {told.value.__cause__!r} {wire_settings(settings)!r}"
+    _, exchange = settings.login("a")
+    with pytest.raises(OSError, match="HTTP status 401") as told:
+        exchange.begin()
+    assert "guessed" not in f"{told.value} {told.value.__cause__!r} {settings!r}"
 
 
-def test_the_connector_gets_the_line_of_java() -> None:
+def test_names_of_librdkafka_become_the_line_of_java() -> None:
     given = {
         **BASE,
         **OIDC,
         URL: "https://a/",
-        "https.ca.pem": "one\ntwo",
+        "https.ca.pem": authority_pem(),
         "sasl.oauthbearer.scope": 'a "b"',
         "sasl.oauthbearer.extensions": "x=1,y=2",
     }
-    found = for_connector(given)
+    found = for_reader(given)
     line = found.pop(JAAS_KEY)
     assert jaas.parse_line(line) == (
         MODULE,
         {
             **OF_CLIENT,
-            "ssl.truststore.certificates": "one\ntwo",
+            "ssl.truststore.certificates": authority_pem().strip(),
             "ssl.truststore.type": "PEM",
             "extension_x": "1",
             "extension_y": "2",
@@ -303,7 +252,3 @@ def test_the_connector_gets_the_line_of_java() -> None:
         "sasl.oauthbearer.scope": 'a "b"',
         "sasl.login.callback.handler.class": HANDLER,
     }
-    java = {**BASE, URL: "https://a/", JAAS_KEY: line_of(MODULE, OF_CLIENT)}
-    assert for_connector(java) == java
-    with pytest.raises(PipelineError, match="control flag"):
-        for_connector({**given, JAAS_KEY: "nothing"})

@@ -1,4 +1,4 @@
-"""Columns of a frame as a producer's arguments, in the order of the rows."""
+"""Columns of a frame as the parts of records, in the order of the rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.schemas import ARCHIVE, RECORD, RECORD_WITH_HEADERS
-from minibroker.pipeline.kafka.sink.columns import arguments, check_columns
+from minibroker.pipeline.kafka.sink.columns import check_columns, columns
 
 UTC = datetime.UTC
 
@@ -29,15 +29,18 @@ def made(**columns: pa.Array) -> pa.RecordBatch:
     return pa.record_batch(columns)
 
 
+def rows(batch: pa.RecordBatch, topic: str | None) -> list[tuple[Any, ...]]:
+    """Return topic, value, key, partition, timestamp and headers of each row."""
+    return list(zip(*columns(batch, topic), strict=True))
+
+
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 
 def test_a_value_is_enough() -> None:
-    rows = list(arguments(made(value=pa.array([b"a", None])), "orders"))
-
-    assert rows == [
-        ("orders", b"a", None, -1, None, None, 0, None),
-        ("orders", None, None, -1, None, None, 0, None),
+    assert rows(made(value=pa.array([b"a", None])), "orders") == [
+        ("orders", b"a", None, -1, 0, None),
+        ("orders", None, None, -1, 0, None),
     ]
 
 
@@ -54,22 +57,22 @@ def test_every_column_has_its_place() -> None:
         offset=pa.array([1, 2]),
     )
 
-    assert list(arguments(batch, None)) == [
-        ("a", "vä".encode(), b"k", 3, None, None, 1000, [("h", b"x"), ("h", None)]),
-        ("b", b"w", None, -1, None, None, 0, None),
+    assert rows(batch, None) == [
+        ("a", "vä".encode(), b"k", 3, 1000, [("h", b"x"), ("h", None)]),
+        ("b", b"w", None, -1, 0, None),
     ]
 
 
 def test_the_option_wins_over_the_column() -> None:
     batch = made(value=pa.array([b"a"]), topic=pa.array(["a"]))
 
-    assert next(iter(arguments(batch, "orders")))[0] == "orders"
+    assert rows(batch, "orders")[0][0] == "orders"
 
 
 def test_large_columns_are_columns() -> None:
     batch = made(value=pa.array([b"a"], pa.large_binary()), key=pa.array(["k"], pa.large_string()))
 
-    assert list(arguments(batch, "t")) == [("t", b"a", b"k", -1, None, None, 0, None)]
+    assert rows(batch, "t") == [("t", b"a", b"k", -1, 0, None)]
 
 
 def test_no_time_is_the_time_of_writing() -> None:
@@ -78,7 +81,7 @@ def test_no_time_is_the_time_of_writing() -> None:
         value=pa.array([b"a", b"b"]), timestamp=pa.array([-1000, 5000], pa.timestamp("us"))
     )
 
-    assert [row[6] for row in arguments(batch, "t")] == [0, 5]
+    assert [row[4] for row in rows(batch, "t")] == [0, 5]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,7 @@ def test_rows_that_cannot_be_written_are_told(column: dict[str, Any], sentence: 
     batch = made(value=pa.array([b"a"]), **column)
 
     with pytest.raises(PipelineError, match=sentence):
-        list(arguments(batch, None if "topic" in column else "t"))
+        columns(batch, None if "topic" in column else "t")
 
 
 @pytest.mark.parametrize("schema", [RECORD, RECORD_WITH_HEADERS, ARCHIVE])
@@ -114,7 +117,7 @@ PAIRS = ArrayType(StructType([StructField("k", StringType()), StructField("v", B
 
 
 @pytest.mark.parametrize(
-    ("columns", "topic", "sentence"),
+    ("fields", "topic", "sentence"),
     [
         ({"id": LongType()}, "t", "needs a column 'value' and the frame has id"),
         (VALUE, None, "needs the option 'topic' or a column 'topic'"),
@@ -130,9 +133,9 @@ PAIRS = ArrayType(StructType([StructField("k", StringType()), StructField("v", B
     ],
 )
 def test_a_frame_that_does_not_fit_is_refused(
-    columns: dict[str, DataType], topic: str | None, sentence: str
+    fields: dict[str, DataType], topic: str | None, sentence: str
 ) -> None:
-    schema = StructType([StructField(name, kind) for name, kind in columns.items()])
+    schema = StructType([StructField(name, kind) for name, kind in fields.items()])
 
     with pytest.raises(PipelineError, match=sentence):
         check_columns(schema, topic)

@@ -25,16 +25,6 @@ def test_settings_of_kafka_win_over_ours() -> None:
     assert options.settings["compression.type"] == "lz4"
 
 
-def test_only_the_connection_goes_to_other_clients() -> None:
-    options = parse_options({**BROKERS, "kafka.sasl.username": "u", "kafka.linger.ms": "5"})
-
-    assert options.connection == {
-        "bootstrap.servers": "localhost:9092",
-        "sasl.username": "u",
-        "log_level": 2,
-    }
-
-
 def test_names_are_as_given() -> None:
     options = parse_options(
         {**BROKERS, "topic": "Orders", "tasks": "4", "transactional.id.prefix": "shop"}

@@ -1,11 +1,11 @@
-"""Settings that the tasks' own producer takes, and those for which librdkafka writes."""
+"""Settings of the tasks' producer."""
 
 from __future__ import annotations
 
 import pytest
 
-from minibroker.client.settings import UnservedError
-from minibroker.kafka.records.compression import LZ4, NONE
+from minibroker.kafka.records.compression import LZ4, NONE, ZSTD
+from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.sink.options import parse_options
 from minibroker.pipeline.kafka.sink.wire_settings import ProducerSettings, producer_settings
 
@@ -15,7 +15,7 @@ def found(**more: str) -> ProducerSettings:
     return producer_settings(parse_options({"kafka.bootstrap.servers": "a:1", **given}).settings)
 
 
-def test_the_defaults_are_those_of_librdkafka() -> None:
+def test_the_defaults_wait_as_long_as_a_transaction_lasts() -> None:
     settings = found()
     assert settings.connection.servers == (("a", 1),)
     assert (settings.codec, settings.level) == (NONE, None)
@@ -30,26 +30,30 @@ def test_settings_of_java_and_of_librdkafka_are_taken() -> None:
         compression_level="9",
         max_request_size="5000",
         batch_num_messages="7",
-        delivery_timeout_ms="2000",
+        message_timeout_ms="2000",
         max_in_flight="1",
         buffer_memory="1000000",
         linger_ms="0",
+        retries="3",
+        debug="all",
     )
     assert (settings.codec, settings.level) == (LZ4, 9)
     assert (settings.batch_bytes, settings.record_bytes, settings.batch_records) == (5000, 5000, 7)
     assert (settings.limits.in_flight, settings.limits.patience_s) == (1, 2.0)
+    of_java = found(compression_type="zstd", compression_zstd_level="3")
+    assert (of_java.codec, of_java.level) == (ZSTD, 3)
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("name", "value", "sentence"),
     [
-        ("partitioner", "random"),
-        ("retries", "3"),
-        ("compression_type", "brotli"),
-        ("batch_size", "many"),
-        ("debug", "all"),
+        ("partitioner", "random", "partitioner=random: expected murmur2_random"),
+        ("compression_type", "brotli", "compression.type=brotli: expected one of none"),
+        ("batch_size", "many", "setting batch.size is 'many', which is no number"),
+        ("no_such_setting", "x", r"no\.such\.setting is no setting that this client knows"),
+        ("request_required_acks", "1", "transactions need acks from all replicas"),
     ],
 )
-def test_settings_of_librdkafka_alone_are_left_to_it(name: str, value: str) -> None:
-    with pytest.raises(UnservedError):
+def test_a_wrong_setting_is_one_sentence(name: str, value: str, sentence: str) -> None:
+    with pytest.raises(PipelineError, match=sentence):
         found(**{name: value})

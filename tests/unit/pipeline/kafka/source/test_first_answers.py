@@ -7,7 +7,6 @@ from typing import Any, cast
 import pytest
 
 from minibroker.client.client import PartitionLeader
-from minibroker.client.settings import wire_settings
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.fetch import (
     FetchableTopicResponse,
@@ -16,6 +15,7 @@ from minibroker.kafka.protocol.messages.fetch import (
     PartitionData,
 )
 from minibroker.pipeline.kafka import options
+from minibroker.pipeline.kafka.client_settings import connection_settings
 from minibroker.pipeline.kafka.source.first_answers import SMALL_MAX, first_answers
 from minibroker.pipeline.offsets import OffsetRange
 
@@ -78,7 +78,7 @@ def answers(
 ) -> list[tuple[OffsetRange, PartitionData | None]]:
     given = {"kafka.bootstrap.servers": "x:1", "subscribe": "t", **more}
     wanted = options.parse(given, streaming=False)
-    settings = wire_settings(wanted.settings)
+    settings = connection_settings(wanted.settings)
     found = list(first_answers(wanted, settings, cast("Any", brokers), ranges))
     assert [span for span, _ in found] == ranges
     assert brokers.connections == 0

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from minibroker.client.client import PartitionLeader
-from minibroker.client.settings import wire_settings
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import topic_id_to_text
@@ -22,6 +21,7 @@ from minibroker.kafka.protocol.messages.fetch import (
 )
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import options
+from minibroker.pipeline.kafka.client_settings import connection_settings
 from minibroker.pipeline.kafka.source import range_reader as wire_reader
 from minibroker.pipeline.kafka.source.range_reader import read_span
 from minibroker.pipeline.offsets import OffsetRange
@@ -137,7 +137,7 @@ def batches(broker: ToldBroker, start: int, end: int, **more: str) -> Iterator[p
     wanted = options.parse(given, streaming=False)
     client = cast("Client", broker)
     span = OffsetRange("t", 0, start, end)
-    return read_span(wanted, wire_settings(wanted.settings), client, span)
+    return read_span(wanted, connection_settings(wanted.settings), client, span)
 
 
 def test_the_next_answer_is_on_its_way_before_this_one_is_decoded() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka.admin import OffsetSpec
 
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
@@ -29,9 +28,9 @@ class GrowingTopics(TopicOffsets):
         self._ends = ends
         self._at = at
 
-    def _asked(self, wanted: Mapping[TopicPartition, OffsetSpec]) -> Offsets:
-        is_end = {spec is OffsetSpec.latest() for spec in wanted.values()} == {True}
-        found = {where: (self._ends if is_end else self._at)[where] for where in wanted}
+    def _asked(self, times: Mapping[TopicPartition, int]) -> Offsets:
+        is_end = set(times.values()) == {LATEST}
+        found = {where: (self._ends if is_end else self._at)[where] for where in times}
         self._ends = {where: end + 1 for where, end in self._ends.items()}
         return found
 

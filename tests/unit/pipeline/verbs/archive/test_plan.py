@@ -27,13 +27,9 @@ def test_an_archive_that_follows_makes_a_batch_a_minute(file_format: str) -> Non
     assert following._replace(every_ms=5).trigger_ms == 5
 
 
-@pytest.mark.parametrize(
-    ("source", "trigger"),
-    [("minibroker", "1000 milliseconds"), ("connector", "300000 milliseconds")],
-)
-def test_our_source_makes_the_pause_itself(source: str, trigger: str) -> None:
-    plan = ArchivePlan(Kafka(source=source), "d", ("a",), follow=True, every_ms=300_000)
-    assert trigger_of(plan.trigger_ms, plan.kafka.source) == trigger
+def test_our_source_makes_the_pause_itself() -> None:
+    plan = ArchivePlan(Kafka(), "d", ("a",), follow=True, every_ms=300_000)
+    assert trigger_of(plan.trigger_ms) == "1000 milliseconds"
     assert reader_options(plan)["batchPause"] == "300000ms"
     assert "batchPause" not in reader_options(plan._replace(follow=False, every_ms=None))
 
@@ -61,15 +57,3 @@ def test_options_that_do_not_go_together(given: dict[str, object], text: str) ->
     check(plan, NAMES)
     with pytest.raises(JobUsageError, match=text):
         check(plan._replace(**given), NAMES)  # type: ignore[arg-type]
-
-
-def test_limits_in_bytes_are_for_the_source_that_keeps_them() -> None:
-    plan = ArchivePlan(Kafka(source="connector"), "d", ("a",))
-    check(plan, NAMES)
-    for limited, text in (
-        (plan._replace(batch_bytes=5), "--batch-bytes is for minibroker's own source"),
-        (plan._replace(max_rate=5), "--max-rate is for minibroker's own source"),
-    ):
-        with pytest.raises(JobUsageError, match=text):
-            check(limited, NAMES)
-        check(limited._replace(kafka=Kafka()), NAMES)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka.admin import ConfigEntry, ConfigSource
-
+from minibroker.client.admin import OF_TOPIC, OwnSetting
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.kafka.preflight import ClusterTopics
@@ -15,18 +14,14 @@ if TYPE_CHECKING:
     import pytest
 
 
-def entry(name: str, value: str | None, source: ConfigSource) -> ConfigEntry:
-    return ConfigEntry(name, value, source=source)
-
-
 def test_settings_of_the_topic_are_copied_and_no_others() -> None:
-    own = ConfigSource.DYNAMIC_TOPIC_CONFIG
+    of_kafka, of_broker = 5, 4
     entries = [
-        entry("retention.ms", "-1", own),
-        entry("cleanup.policy", "compact", own),
-        entry("segment.bytes", "1", ConfigSource.DEFAULT_CONFIG),
-        entry("max.message.bytes", "2", ConfigSource.STATIC_BROKER_CONFIG),
-        *(entry(name, "x", own) for name in LEFT_OUT),
+        OwnSetting("retention.ms", "-1", OF_TOPIC),
+        OwnSetting("cleanup.policy", "compact", OF_TOPIC),
+        OwnSetting("segment.bytes", "1", of_kafka),
+        OwnSetting("max.message.bytes", "2", of_broker),
+        *(OwnSetting(name, "x", OF_TOPIC) for name in LEFT_OUT),
     ]
     assert copied_settings(entries) == {"retention.ms": "-1", "cleanup.policy": "compact"}
 

@@ -1,0 +1,125 @@
+"""Calls about topics: answers of a broker in this process, and of one that a test makes up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from minibroker.client import admin
+from minibroker.client.client import Client
+from minibroker.client.settings import client_settings
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.protocol.messages.create_topics import (
+    CreatableTopicResult,
+    CreateTopicsResponse,
+)
+from minibroker.kafka.protocol.messages.metadata import MetadataResponse, MetadataResponseBroker
+from minibroker.testing import Broker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LATEST, EARLIEST = -1, -2
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    with Broker(config={"auto.create.topics.enable": "true"}) as made:
+        yield made
+
+
+@pytest.fixture
+def client(broker: Broker) -> Client:
+    return Client(client_settings({"bootstrap.servers": broker.bootstrap}))
+
+
+def test_a_topic_is_made_grows_and_is_described(client: Client) -> None:
+    given = {"retention.ms": "-1", "cleanup.policy": "compact"}
+    admin.create_topic(client, "made", 2, given, timeout_s=10)
+    found = admin.describe(client, ["made", "missing"])
+    assert found.topics["made"].partition_count == 2
+    assert any(found.topics["made"].topic_id)
+    assert found.topics["missing"].error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert found.cluster_id
+
+    admin.create_partitions(client, "made", 5, timeout_s=10)
+    everything = admin.describe(client).topics
+    assert everything["made"].partition_count == 5
+    assert "missing" not in everything, "asking makes no topic"
+
+    own = {
+        setting.name: setting.value
+        for setting in admin.topic_settings(client, "made")
+        if setting.source == admin.OF_TOPIC
+    }
+    assert own == given
+    others = {setting.name for setting in admin.topic_settings(client, "made")} - own.keys()
+    assert "max.message.bytes" in others, "defaults are there, too"
+
+
+def test_refusals_have_the_brokers_reason(client: Client) -> None:
+    admin.create_topic(client, "twice", 1, {}, timeout_s=10)
+    with pytest.raises(KafkaError) as refused:
+        admin.create_topic(client, "twice", 1, {}, timeout_s=10)
+    assert refused.value.code == ErrorCode.TOPIC_ALREADY_EXISTS
+    with pytest.raises(KafkaError) as refused:
+        admin.create_topic(client, "odd", 1, {"no.such.setting": "1"}, timeout_s=10)
+    assert refused.value.code == ErrorCode.INVALID_CONFIG
+    with pytest.raises(KafkaError) as refused:
+        admin.create_partitions(client, "twice", 1, timeout_s=10)
+    assert refused.value.code == ErrorCode.INVALID_PARTITIONS
+    with pytest.raises(KafkaError) as refused:
+        admin.topic_settings(client, "missing")
+    assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_offsets_come_from_the_leaders_and_failures_with_their_partitions(
+    broker: Broker, client: Client
+) -> None:
+    broker.produce("listed", [b"x"] * 7)
+    here, beyond = TopicPartition("listed", 0), TopicPartition("listed", 9)
+    missing = TopicPartition("never", 0)
+    for time_ms, offset in ((LATEST, 7), (EARLIEST, 0), (1, 0), (2**50, -1)):
+        found = admin.list_offsets(client, {here: time_ms}, is_committed=True)
+        assert found.found == {here: offset}
+    times = dict.fromkeys((here, beyond, missing), LATEST)
+    listed = admin.list_offsets(client, times, is_committed=False)
+    assert listed.found == {here: 7}
+    codes = {place: cast("KafkaError", error).code for place, error in listed.failed.items()}
+    assert codes == dict.fromkeys((beyond, missing), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+class MovingController(Client):
+    """Two brokers; the first answers that it is no controller any more."""
+
+    def __init__(self, *controllers: int) -> None:
+        super().__init__(client_settings({"bootstrap.servers": "x:1"}))
+        self.controllers = list(controllers)
+        self.asked: list[tuple[str, int]] = []
+
+    def ask_any(self, request: Any, response: Any, versions: tuple[int, int]) -> MetadataResponse:
+        brokers = [MetadataResponseBroker(node_id=node, host="x", port=node) for node in (1, 2)]
+        at = self.controllers.pop(0)
+        return MetadataResponse(brokers=brokers, controller_id=at, topics=[])
+
+    def ask(self, address: Any, request: Any, response: Any, versions: Any) -> CreateTopicsResponse:
+        self.asked.append(address)
+        code = ErrorCode.NONE if address[1] == 2 else ErrorCode.NOT_CONTROLLER
+        return CreateTopicsResponse(topics=[CreatableTopicResult(name="t", error_code=code)])
+
+
+def test_the_controller_that_takes_over_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin, "PAUSE_S", 0.001)
+    moving = MovingController(1, -1, 2)
+    admin.create_topic(moving, "t", 1, {}, timeout_s=10)
+    assert moving.asked == [("x", 1), ("x", 2)]
+
+
+@pytest.mark.parametrize("controller", [1, -1])
+def test_a_controller_that_does_not_come_is_not_waited_for_longer(controller: int) -> None:
+    with pytest.raises(KafkaError) as refused:
+        admin.create_topic(MovingController(controller), "t", 1, {}, timeout_s=0)
+    assert refused.value.code == ErrorCode.NOT_CONTROLLER
