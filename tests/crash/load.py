@@ -25,7 +25,16 @@ from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.control import TransactionMarker, build_marker
 from minibroker.kafka.records.record import Record, decode_records
 from tests.support.compaction import compact
-from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, config, flush, open_manager, sync
+from tests.support.logs import (
+    NOW_MS,
+    TOPIC_ID,
+    ManualClock,
+    append_records,
+    config,
+    flush,
+    open_manager,
+    sync,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -130,7 +139,7 @@ class Load:
         sent = build_batch(
             records, codec=chance.choice(CODECS), is_transactional=is_transaction, **given
         )
-        log.append_as_leader(memoryview(sent), self.epoch, NOW_MS)
+        append_records(log, memoryview(sent), self.epoch, NOW_MS)
         if is_transaction:
             self._mark(log, is_commit=chance.random() < 0.5)
 
@@ -141,7 +150,7 @@ class Load:
             producer_epoch=0,
             timestamp_ms=NOW_MS,
         )
-        log.append_as_leader(memoryview(marker), self.epoch, NOW_MS, origin="coordinator")
+        append_records(log, memoryview(marker), self.epoch, NOW_MS, origin="coordinator")
 
     def _do_something(self) -> None:
         chance = self.chance.random()

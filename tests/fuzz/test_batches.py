@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, cast
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from minibroker.broker.storage.append_rules import AppendRules
 from minibroker.broker.storage.epochs import LeaderEpochs
 from minibroker.broker.storage.producer_state import ProducerState, parse_snapshot
-from minibroker.broker.storage.validator import validate
+from minibroker.broker.storage.record_checks import AppendRules
 from minibroker.kafka.errors import CorruptionError, KafkaError
 from minibroker.kafka.records.batch import (
     HEADER_BYTES,
@@ -35,6 +34,7 @@ from minibroker.kafka.records.control import TransactionMarker, build_marker, re
 from minibroker.kafka.records.produce_rules import check_produce_version
 from minibroker.kafka.records.record import Record, count_records, decode_records
 from tests.support.batches import batch, with_crc
+from tests.support.logs import check_and_number
 
 if TYPE_CHECKING:
     from minibroker.broker.config.topic import TopicConfig
@@ -134,7 +134,7 @@ RULES = [
 @example(data=batch(b"x", attributes=4, payload=b"\x28\xb5\x2f\xfd"), applied=RULES[2])
 def test_an_accepted_batch_is_sound(data: bytes, applied: AppendRules) -> None:
     try:
-        records, header = validate(memoryview(bytearray(data)), applied, 2**40, 7, NOW, "topic-0")
+        records, header = check_and_number(memoryview(bytearray(data)), applied, 2**40, 7, NOW)
     except KafkaError:
         return
     [(position, stored)] = iterate_headers(records)

@@ -9,8 +9,7 @@ import zlib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minibroker.broker.storage.append_rules import AppendRules
-from minibroker.broker.storage.validator import validate
+from minibroker.broker.storage.record_checks import AppendRules
 from minibroker.kafka.errors import CorruptionError, KafkaError
 from minibroker.kafka.records.batch import iterate_headers
 from minibroker.kafka.records.builder import build_batch
@@ -18,7 +17,7 @@ from minibroker.kafka.records.conversion import down_convert, is_readable_as
 from minibroker.kafka.records.legacy_lz4 import to_sound
 from minibroker.kafka.records.message_set import decode_message
 from minibroker.kafka.records.record import Record
-from tests.support.logs import NOW_MS, config
+from tests.support.logs import NOW_MS, check_and_number, config
 from tests.support.message_sets import GZIP, LZ4, SNAPPY, TIMESTAMP, plain, wrapper
 
 EXAMPLES = 300
@@ -61,7 +60,7 @@ ANY = st.binary(max_size=200) | damaged()
 @given(ANY, st.sampled_from(RULES))
 def test_appending_refuses_or_stores_a_sound_set(data: bytes, rules: AppendRules) -> None:
     try:
-        stored, header = validate(memoryview(bytearray(data)), rules, 100, 0, NOW_MS, "t-0")
+        stored, header = check_and_number(memoryview(bytearray(data)), rules, 100, 0, NOW_MS)
     except KafkaError:
         return
     found = []

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from minibroker.broker.storage import names
-from minibroker.broker.storage.append_rules import AppendRules
+from minibroker.broker.storage.record_checks import AppendRules
 from minibroker.kafka.records.batch import iterate_headers, read_header
 from minibroker.kafka.records.compression import CODEC_NAMES, NONE
 from minibroker.kafka.records.conversion import read_records

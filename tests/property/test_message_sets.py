@@ -9,15 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minibroker.broker.config.topic import TopicConfig
-from minibroker.broker.storage.append_rules import AppendRules
-from minibroker.broker.storage.validator import validate
+from minibroker.broker.storage.record_checks import AppendRules
 from minibroker.kafka.records.batch import iterate_headers
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.compression import CODEC_NAMES
 from minibroker.kafka.records.conversion import down_convert, read_records
 from minibroker.kafka.records.message_set import build_message_set, crc_is_valid
 from minibroker.kafka.records.record import Record
-from tests.support.logs import NOW_MS, config
+from tests.support.logs import NOW_MS, check_and_number, config
 from tests.support.message_sets import parse, unpack
 
 NULLABLE = st.none() | st.binary(max_size=300)
@@ -87,7 +86,7 @@ def test_appending_keeps_records(
     """With any sent and any stored format: the same records, numbered."""
     sent = build_message_set(records, magic=magic, codec=codec, base_offset=0)
     rules = AppendRules(CONFIGS[target])
-    stored, header = validate(memoryview(sent), rules, next_offset, 0, NOW_MS, "t-0")
+    stored, header = check_and_number(memoryview(sent), rules, next_offset, 0, NOW_MS)
     found = all_records(stored)
     assert [record.offset for record in found] == [next_offset + n for n in range(len(records))]
     has_times = magic == 1 and target > 0

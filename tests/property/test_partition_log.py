@@ -25,7 +25,16 @@ from tests.support.check import broken_things
 from tests.support.compaction import compact
 from tests.support.evidence import MARKED
 from tests.support.faulty_files import FaultyFiles
-from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, abandon, config, flush, open_manager
+from tests.support.logs import (
+    NOW_MS,
+    TOPIC_ID,
+    ManualClock,
+    abandon,
+    append_records,
+    config,
+    flush,
+    open_manager,
+)
 
 SETTINGS = config(
     segment_bytes=1200,
@@ -92,7 +101,7 @@ class LogMachine(RuleBasedStateMachine):
         sent = build_batch(
             records, codec=codec, is_transactional=producer == TRANSACTIONAL, **given
         )
-        info = self.log.append_as_leader(memoryview(sent), self.epoch, NOW_MS)
+        info = append_records(self.log, memoryview(sent), self.epoch, NOW_MS)
         assert info.first_offset == self.end
         assert not info.duplicate
         for time, (key, value) in zip(times, pairs, strict=True):
@@ -289,7 +298,7 @@ class LogMachine(RuleBasedStateMachine):
             producer_epoch=0,
             timestamp_ms=NOW_MS,
         )
-        self.log.append_as_leader(memoryview(marker), self.epoch, NOW_MS, origin="coordinator")
+        append_records(self.log, memoryview(marker), self.epoch, NOW_MS, origin="coordinator")
         self.end += 1
         if not is_commit:
             self.entries = [

@@ -11,7 +11,7 @@ from minibroker.broker.storage.compaction.survivors import OffsetMap
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.control import TransactionMarker, build_marker
 from minibroker.kafka.records.record import Record
-from tests.support.logs import NOW_MS
+from tests.support.logs import NOW_MS, append_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +66,7 @@ def keyed(
 
 def put(log: PartitionLog, *pairs: Pair, **fields: object) -> int:
     """Append and write one batch; return its first offset."""
-    info = log.append_as_leader(keyed(*pairs, **fields), 0, NOW_MS)  # type: ignore[arg-type]
+    info = append_records(log, keyed(*pairs, **fields), 0, NOW_MS)  # type: ignore[arg-type]
     log.write_staged()
     return info.first_offset
 
@@ -86,7 +86,7 @@ def end_transaction(
         producer_epoch=epoch,
         timestamp_ms=timestamp_ms,
     )
-    info = log.append_as_leader(memoryview(marker), 0, NOW_MS, origin="coordinator")
+    info = append_records(log, memoryview(marker), 0, NOW_MS, origin="coordinator")
     log.update_high_watermark(log.log_end_offset)
     return info.first_offset
 

@@ -15,7 +15,7 @@ from minibroker.kafka.records.compression import CODEC_NAMES
 from minibroker.kafka.records.control import TransactionMarker, build_marker
 from minibroker.kafka.records.message_set import build_message_set
 from minibroker.kafka.records.record import Record
-from tests.support.logs import NOW_MS, TOPIC_ID, config, open_manager
+from tests.support.logs import NOW_MS, TOPIC_ID, append_records, config, open_manager
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ def fill(log: PartitionLog, chance: random.Random, *, magic: int) -> None:
                 codec=CODEC_NAMES.index(codec),
                 base_offset=0,
             )
-            log.append_as_leader(memoryview(sent), 0, NOW_MS)
+            append_records(log, memoryview(sent), 0, NOW_MS)
         else:
             is_transactional = chance.random() < 0.3
             given = {}
@@ -66,12 +66,12 @@ def fill(log: PartitionLog, chance: random.Random, *, magic: int) -> None:
                 sequence += len(records)
             sent = build_batch(records, codec=codec, is_transactional=is_transactional, **given)
             epoch += chance.random() < 0.2
-            log.append_as_leader(memoryview(sent), epoch, NOW_MS)
+            append_records(log, memoryview(sent), epoch, NOW_MS)
             if is_transactional:
                 marker = build_marker(
                     TransactionMarker(chance.random() < 0.5, 4), timestamp_ms=NOW_MS, **PRODUCER
                 )
-                log.append_as_leader(memoryview(marker), epoch, NOW_MS, origin="coordinator")
+                append_records(log, memoryview(marker), epoch, NOW_MS, origin="coordinator")
         log.write_staged()
 
 

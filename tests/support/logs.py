@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.topic import TopicConfig, broker_topic_values, topic_config
@@ -12,6 +12,7 @@ from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.log_manager import LogManager
 from minibroker.broker.storage.tasks import RemoveTask
+from minibroker.broker.storage.validator import check
 from minibroker.kafka.records.batch import iterate_headers
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record, decode_records
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 
     from minibroker.broker.storage.files import Files
     from minibroker.broker.storage.partition_log import PartitionLog
+    from minibroker.broker.storage.record_checks import AppendRules
+    from minibroker.broker.storage.tail import AppendInfo
     from minibroker.kafka.ids import TopicId
+    from minibroker.kafka.records.batch import BatchHeader
 
 NOW_MS = 1_700_000_000_000
 TOPIC_ID: TopicId = bytes(range(16))  # type: ignore[assignment]
@@ -117,9 +121,41 @@ def abandon(manager: LogManager) -> None:
         directory.release()
 
 
+def append_records(
+    log: PartitionLog,
+    records: memoryview,
+    leader_epoch: int,
+    now_ms: int,
+    *,
+    origin: Literal["client", "coordinator"] = "client",
+    is_bounded: bool = False,
+    header: BatchHeader | None = None,
+) -> AppendInfo:
+    """Check one batch and stage it, as `Partition.append` does."""
+    checked = log.check(records, now_ms, origin, is_bounded, header)
+    return log.append_as_leader(checked, leader_epoch, origin)
+
+
+def check_and_number(
+    records: memoryview,
+    rules: AppendRules,
+    next_offset: int,
+    leader_epoch: int,
+    now_ms: int,
+    *,
+    origin: Literal["client", "coordinator"] = "client",
+    is_bounded: bool = False,
+    header: BatchHeader | None = None,
+) -> tuple[memoryview, BatchHeader]:
+    """Return what a log writes for `records` (writable), and its header."""
+    checked = check(records, rules, now_ms, "topic-0", origin, is_bounded, header)
+    checked.number(next_offset, leader_epoch)
+    return checked.records, checked.header
+
+
 def append(log: PartitionLog, *values: bytes, leader_epoch: int = 0, **fields: object) -> int:
     """Append and write one batch; return its first offset."""
-    info = log.append_as_leader(batch(*values, **fields), leader_epoch, NOW_MS)  # type: ignore[arg-type]
+    info = append_records(log, batch(*values, **fields), leader_epoch, NOW_MS)  # type: ignore[arg-type]
     log.write_staged()
     return info.first_offset
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.partitions.cold_reads import ColdError
 from minibroker.broker.storage.record_checks import HEADERS_AT_ONCE_MAX, is_quick
-from minibroker.broker.storage.validator import check
+from minibroker.broker.storage.validator import check_before_append
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.records.produce_rules import LargeBatchError
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.partitions.append_queue import RunThen
     from minibroker.broker.partitions.partition import Partition
-    from minibroker.broker.storage.append_rules import AppendRules
-    from minibroker.broker.storage.validator import CheckedRecords
+    from minibroker.broker.storage.record_checks import AppendRules, Checked
     from minibroker.kafka.records.batch import BatchHeader
 
 SHORT_BYTES_MAX: Final = 16 << 10
@@ -54,7 +53,7 @@ class ReceivedBatch:
         """The partition to append to, None: it is not led here."""
         self.records = records
         self.header = header
-        self.checked: CheckedRecords | None = None
+        self.checked: Checked | None = None
         """The outcome of a check before the append; None: the append checks them."""
 
     @property
@@ -83,7 +82,7 @@ class ReceivedBatch:
         if self._needs_no_check(rules) or rules.magic == _FORMAT_0:
             return False
         try:
-            self.checked = check(
+            self.checked = check_before_append(
                 self.records, rules, now_ms, partition, is_bounded=True, header=self.header
             )
         except LargeBatchError:
@@ -109,7 +108,7 @@ class ReceivedBatch:
             return False
         return not self.check(now_ms)
 
-    def checked_for(self, partition: Partition) -> CheckedRecords | None:
+    def checked_for(self, partition: Partition) -> Checked | None:
         """Return the outcome of the check, None: there was none.
 
         Raises KafkaError(NOT_LEADER_OR_FOLLOWER) where it was for another partition of that name.
@@ -164,20 +163,22 @@ class Checker:
         now_ms: int,
         partition: str,
         header: BatchHeader | None,
-    ) -> asyncio.Future[CheckedRecords]:
+    ) -> asyncio.Future[Checked]:
         """Check `records`, which nobody else uses meanwhile; `partition` is for messages only."""
         lane = self._short
         if not is_short(records, header):
             lane = min(self._long, key=lambda long: long.waiting)
-        future: asyncio.Future[CheckedRecords] = asyncio.get_running_loop().create_future()
-        outcome: list[CheckedRecords | Exception] = []
+        future: asyncio.Future[Checked] = asyncio.get_running_loop().create_future()
+        outcome: list[Checked | Exception] = []
 
         def task() -> None:
             from minibroker.broker.storage.tasks import quick_switches  # noqa: PLC0415
 
             try:
                 with quick_switches():
-                    outcome.append(check(records, rules, now_ms, partition, header=header))
+                    outcome.append(
+                        check_before_append(records, rules, now_ms, partition, header=header)
+                    )
             except Exception as error:  # told to whoever waits, who answers it
                 outcome.append(error)
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from minibroker.broker.storage.log_reads import LogPosition, LogRead, TimestampOffset
     from minibroker.broker.storage.partition_log import AppendInfo, PartitionLog
     from minibroker.broker.storage.producer_state import ProducerEntry
+    from minibroker.broker.storage.record_checks import Checked
     from minibroker.broker.storage.txn_index import AbortedTransaction
-    from minibroker.broker.storage.validator import CheckedRecords
     from minibroker.kafka.records.batch import BatchHeader
 
 logger = logging.getLogger(__name__)
@@ -276,7 +276,7 @@ class Partition:
         origin: Literal["client", "coordinator"] = "client",
         is_bounded: bool = False,
         header: BatchHeader | None = None,
-        checked: CheckedRecords | None = None,
+        checked: Checked | None = None,
     ) -> AppendInfo:
         """Check one produce request's records for this partition and stage them for the disk.
 
@@ -302,15 +302,9 @@ class Partition:
         if acks == ACKS_ALL and log.config.min_insync_replicas > 1:
             self._check_in_sync(role, log.config.min_insync_replicas)
         try:
-            appended = log.append_as_leader(
-                records,
-                role.epoch,
-                now_ms,
-                origin=origin,
-                is_bounded=is_bounded,
-                header=header,
-                checked=checked,
-            )
+            if checked is None:
+                checked = log.check(records, now_ms, origin, is_bounded, header)
+            appended = log.append_as_leader(checked, role.epoch, origin)
         except StorageError as error:
             raise self._failed(error) from error
         self.appends.staged.append((self, answer, appended))

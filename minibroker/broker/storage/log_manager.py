@@ -29,7 +29,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.storage import names
-from minibroker.broker.storage.append_rules import AppendRules
 from minibroker.broker.storage.checkpoints import Checkpoints
 from minibroker.broker.storage.closing import close_logs
 from minibroker.broker.storage.disk import Disk
@@ -38,6 +37,7 @@ from minibroker.broker.storage.log_directory import LogDirectory
 from minibroker.broker.storage.log_move import mark_path, read_mark
 from minibroker.broker.storage.partition_log import OnUnsynced, PartitionLog
 from minibroker.broker.storage.partition_metadata import read_metadata
+from minibroker.broker.storage.record_checks import AppendRules
 from minibroker.broker.storage.recovery import Checkpointed, load_log
 from minibroker.broker.storage.tasks import Once, RemoveCopyTask, RemoveDirectoryTask
 from minibroker.clock import Clock

@@ -2,8 +2,8 @@
 message set (formats 0 and 1), or the topic stores one (`message.format.version` before 0.11).
 
 Stands beside `validator` on the way of a Produce request and is imported with the first record that
-needs it. What comes out is the topic's format, numbered: a set patched in place where that is
-enough, else built anew.
+needs it. The outcome is in the topic's format: a set patched in place where that is enough, else
+built anew. `number` gives it offsets.
 
 | sent \\ stored     | format 0            | format 1                     | format 2          |
 |-------------------|---------------------|------------------------------|-------------------|
@@ -28,6 +28,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.storage.record_checks import (
+    Checked,
     check_can_be_built,
     check_records,
     facts_of,
@@ -59,55 +60,94 @@ from minibroker.kafka.records.message_set import (
 from minibroker.kafka.records.record import Record, TooManyRecordsError
 
 if TYPE_CHECKING:
-    from minibroker.broker.storage.append_rules import AppendRules
+    from collections.abc import Sequence
+
+    from minibroker.broker.storage.record_checks import AppendRules
 
 V2: Final = 2
 
 
-class Request(NamedTuple):
-    """One call of `validate`, as handed on."""
+class Append(NamedTuple):
+    """The append that a check is for."""
 
     rules: AppendRules
-    next_offset: int
-    leader_epoch: int
     now_ms: int
+    """Wall clock, ms."""
     partition: object
+    """Only names the place in messages."""
 
 
-def validate_message_set(records: memoryview, request: Request) -> tuple[memoryview, BatchHeader]:
+class CheckedSet(Checked):
+    """A message set that the topic takes; `header` stands for all messages."""
+
+    __slots__ = ("_positions",)
+
+    def __init__(
+        self, records: memoryview, header: BatchHeader, now_ms: int, positions: Sequence[int]
+    ) -> None:
+        """`positions`: of the messages, in bytes; of the wrapper where they are compressed."""
+        super().__init__(records, header, now_ms)
+        self._positions = positions
+
+    def number(self, next_offset: int, leader_epoch: int) -> None:
+        """Give the messages the offsets from `next_offset` on; a wrapper has that of its last."""
+        self.header.base_offset = next_offset
+        first = next_offset + self.header.count - len(self._positions)
+        for index, position in enumerate(self._positions):
+            assign_offset(self.records, position, first + index)
+
+
+class UnbuiltSet(Checked):
+    """Records for a wrapper of format 0, which has their offsets inside: numbering builds it."""
+
+    __slots__ = ("_append", "_codec", "_decoded")
+
+    def __init__(self, decoded: list[Record], codec: int, append: Append) -> None:
+        """`decoded`: at least one record. `codec`: of the wrapper."""
+        self.now_ms = append.now_ms
+        self._decoded = decoded
+        self._codec = codec
+        self._append = append
+
+    def number(self, next_offset: int, leader_epoch: int) -> None:
+        """Build the set with offsets from `next_offset` on. Raises KafkaError as `build`."""
+        built = _built_set(self._decoded, self._codec, next_offset, self._append)
+        self.records, self.header = built.records, built.header
+        self.header.base_offset = next_offset
+
+
+def check_message_set(records: memoryview, append: Append) -> Checked:
     """Check the message set in `records` (writable) and put it into the topic's format.
 
-    Returns the bytes to write and a header for all of them: offsets, size and the largest timestamp
-    (-1 in format 0), `magic` 2 where they are one batch now. Raises KafkaError as above.
+    Returns the bytes to write and a header for all of them: size and the largest timestamp (-1 in
+    format 0), `magic` 2 where they are one batch now. Raises KafkaError as above.
     """
-    headers, end = _check_shape(records, request)
+    headers, end = _check_shape(records, append)
     records = records[:end]
     first = headers[0][1]
-    rules = request.rules
+    rules = append.rules
     codec = NONE
     for _, header in headers:
         codec = header.codec or codec
     target = codec if rules.codec is None else rules.codec
     if codec == NONE and target == NONE and first.magic == rules.magic:
-        return _number_plain(records, headers, request)
+        return _check_plain(records, headers, append)
     for _, header in headers:
-        _check_batch(header, first, request)
+        _check_batch(header, first, append)
     decoded: list[Record] = []
     for position, header in headers:
-        found = _decode(records, position, header, request)
-        _check_records(found, header, request)
-        decoded += found
+        inner = _decode(records, position, header, append)
+        _check_records(inner, header, append)
+        decoded += inner
     is_numbered = all(record.offset == index for index, record in enumerate(decoded))
     if codec == target and first.magic == rules.magic == V1 and is_numbered:
-        return _number_wrapper(records, decoded, request)
-    return build(decoded, target, request)
+        return _check_wrapper(records, decoded, append)
+    return build(decoded, target, append)
 
 
-def _check_shape(
-    records: memoryview, request: Request
-) -> tuple[list[tuple[int, BatchHeader]], int]:
+def _check_shape(records: memoryview, append: Append) -> tuple[list[tuple[int, BatchHeader]], int]:
     """(position, header) of every whole message, and where the last one ends."""
-    partition = request.partition
+    partition = append.partition
     headers: list[tuple[int, BatchHeader]] = []
     end = 0
     codec = NONE
@@ -116,8 +156,8 @@ def _check_shape(
             if header.magic == V0:
                 header.attributes &= ~APPEND_TIME_FLAG  # that bit is format 1's
             size_bytes = header.size_bytes
-            if size_bytes > request.rules.max_message_bytes:
-                raise _too_large(size_bytes, request)
+            if size_bytes > append.rules.max_message_bytes:
+                raise _too_large(size_bytes, append)
             if header.magic == V2 or not crc_is_valid(records, position, size_bytes):
                 raise KafkaError(*_wrong_crc_or_format(header, partition))
             if header.codec > ZSTD:
@@ -151,19 +191,19 @@ def _wrong_crc_or_format(header: BatchHeader, partition: object) -> tuple[ErrorC
     )
 
 
-def _check_batch(header: BatchHeader, first: BatchHeader, request: Request) -> None:
+def _check_batch(header: BatchHeader, first: BatchHeader, append: Append) -> None:
     if header.magic != first.magic:
         raise KafkaError(
             ErrorCode.INVALID_RECORD,
             f"a message of format {header.magic} behind one of format {first.magic} "
-            f"for {request.partition}",
+            f"for {append.partition}",
         )
 
 
 def _decode(
-    records: memoryview, position: int, header: BatchHeader, request: Request
+    records: memoryview, position: int, header: BatchHeader, append: Append
 ) -> list[Record]:
-    size_bytes_max = unfolded_bytes_max(request.rules)
+    size_bytes_max = unfolded_bytes_max(append.rules)
     try:
         return decode_message(
             records,
@@ -174,55 +214,52 @@ def _decode(
             check_inner_crc=True,
         )
     except TooManyRecordsError as error:
-        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"{request.partition}: {error}") from error
+        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, f"{append.partition}: {error}") from error
     except CorruptionError as error:
         code = ErrorCode.CORRUPT_MESSAGE
         if isinstance(error, MalformedSetError):
             code = ErrorCode.INVALID_RECORD
         elif isinstance(error, UnreadableSetError):
             code = ErrorCode.UNKNOWN_SERVER_ERROR
-        raise KafkaError(code, f"{request.partition}: {error}") from error
+        raise KafkaError(code, f"{append.partition}: {error}") from error
 
 
-def _check_records(found: list[Record], header: BatchHeader, request: Request) -> None:
-    check_records(facts_of(found), header, request.rules, request.now_ms, request.partition)
+def _check_records(found: list[Record], header: BatchHeader, append: Append) -> None:
+    check_records(facts_of(found), header, append.rules, append.now_ms, append.partition)
 
 
-def _number_plain(
-    records: memoryview, headers: list[tuple[int, BatchHeader]], request: Request
-) -> tuple[memoryview, BatchHeader]:
-    """Uncompressed messages that already have the topic's format."""
-    rules = request.rules
+def _check_plain(
+    records: memoryview, headers: list[tuple[int, BatchHeader]], append: Append
+) -> CheckedSet:
+    """Check uncompressed messages that already have the topic's format."""
+    rules = append.rules
     first = headers[0][1]
-    offset = request.next_offset
     for position, header in headers:
-        _check_batch(header, first, request)
-        _check_records(_decode(records, position, header, request), header, request)
-        assign_offset(records, position, offset)
-        offset += 1
+        _check_batch(header, first, append)
+        _check_records(_decode(records, position, header, append), header, append)
         if first.magic == V0:
             continue
         if rules.is_append_time:
-            _set_time(records, position, header, request.now_ms, is_append_time=True)
+            _set_time(records, position, header, append.now_ms, is_append_time=True)
         elif header.is_append_time or header.max_timestamp < NO_TIMESTAMP:
             timestamp = max(header.max_timestamp, NO_TIMESTAMP)
             _set_time(records, position, header, timestamp, is_append_time=False)
     largest = max(header.max_timestamp for _, header in headers)
-    return _result(records, first.magic, len(headers), largest, request)
+    positions = [position for position, _ in headers]
+    return _as_set(
+        records, append, magic=first.magic, count=len(headers), largest=largest, positions=positions
+    )
 
 
-def _number_wrapper(
-    records: memoryview, decoded: list[Record], request: Request
-) -> tuple[memoryview, BatchHeader]:
-    """Number a wrapper of format 1 whose inner offsets are 0, 1, 2 …: its own offset says all."""
+def _check_wrapper(records: memoryview, decoded: list[Record], append: Append) -> CheckedSet:
+    """Check a wrapper of format 1 whose inner offsets are 0, 1, 2 …: its own offset says all."""
     header = read_header(records)
-    is_append_time = request.rules.is_append_time
+    is_append_time = append.rules.is_append_time
     largest = max(NO_TIMESTAMP, *(record.timestamp for record in decoded))
-    timestamp = request.now_ms if is_append_time else largest
+    timestamp = append.now_ms if is_append_time else largest
     if header.max_timestamp != timestamp or header.is_append_time != is_append_time:
         _set_time(records, 0, header, timestamp, is_append_time=is_append_time)
-    assign_offset(records, 0, request.next_offset + len(decoded) - 1)
-    return _result(records, V1, len(decoded), timestamp, request)
+    return _as_set(records, append, magic=V1, count=len(decoded), largest=timestamp, positions=[0])
 
 
 def _set_time(
@@ -237,79 +274,98 @@ def _set_time(
     set_timestamp(records, position, header.size_bytes, timestamp, is_append_time=is_append_time)
 
 
-def build(decoded: list[Record], codec: int, request: Request) -> tuple[memoryview, BatchHeader]:
-    """`decoded` in the topic's format and `codec`, numbered; the result of `validate_message_set`.
+def build(decoded: list[Record], codec: int, append: Append) -> Checked:
+    """Return `decoded` in the topic's format and `codec`, as `check_message_set` does.
 
     Also where a v2 batch is to be stored in an old format. Raises KafkaError.
     """
-    rules = request.rules
-    append_time = request.now_ms if rules.is_append_time else None
-    check_can_be_built(decoded, request.partition)
-    if rules.magic == V2:
-        batch = build_batch(
-            decoded,
-            base_offset=request.next_offset,
-            codec=CODEC_NAMES[codec],
-            level=rules.level,
-            append_time_ms=append_time,
-            leader_epoch=request.leader_epoch,
-        )
-        built = memoryview(batch)
-        _check_built(built, request)
-        return built, read_header(built)
+    rules = append.rules
+    check_can_be_built(decoded, append.partition)
+    if rules.magic == V0 and codec != NONE:
+        return UnbuiltSet(decoded, codec, append)
+    if rules.magic < V2:
+        return _built_set(decoded, codec, 0, append)
+    batch = build_batch(
+        decoded,
+        codec=CODEC_NAMES[codec],
+        level=rules.level,
+        append_time_ms=append.now_ms if rules.is_append_time else None,
+    )
+    built = memoryview(batch)
+    _check_sizes(built, append)
+    return Checked(built, read_header(built), append.now_ms)
+
+
+def _built_set(decoded: list[Record], codec: int, base_offset: int, append: Append) -> CheckedSet:
+    """Return `decoded` as a message set of format 0 or 1. Raises KafkaError."""
+    rules = append.rules
+    append_time = append.now_ms if rules.is_append_time else None
     try:
         message_set = build_message_set(
             decoded,
             magic=rules.magic,
             codec=codec,
             level=rules.level,
-            base_offset=request.next_offset,
+            base_offset=base_offset,
             append_time_ms=append_time if rules.magic == V1 else None,
         )
     except ValueError as error:
         raise KafkaError(
-            ErrorCode.UNKNOWN_SERVER_ERROR, f"cannot store in {request.partition}: {error}"
+            ErrorCode.UNKNOWN_SERVER_ERROR, f"cannot store in {append.partition}: {error}"
         ) from error
     built = memoryview(message_set)
-    _check_built(built, request)
+    positions = _check_sizes(built, append)
     largest = max(record.timestamp for record in decoded) if append_time is None else append_time
-    return _result(built, rules.magic, len(decoded), largest, request)
-
-
-def _check_built(built: memoryview, request: Request) -> None:
-    """Sizes again: conversion and recompression change them."""
-    for _, header in iterate_headers(built):
-        if header.size_bytes > request.rules.max_message_bytes:
-            raise _too_large(header.size_bytes, request)
-    _check_segment(built, request)
-
-
-def _check_segment(built: memoryview, request: Request) -> None:
-    if len(built) > request.rules.segment_bytes:
-        raise KafkaError(
-            ErrorCode.RECORD_LIST_TOO_LARGE,
-            f"{len(built)} bytes of messages for {request.partition}, "
-            f"segment.bytes is {request.rules.segment_bytes}",
-        )
-
-
-def _too_large(size_bytes: int, request: Request) -> KafkaError:
-    return KafkaError(
-        ErrorCode.MESSAGE_TOO_LARGE,
-        f"a message for {request.partition} has {size_bytes} bytes, "
-        f"max.message.bytes is {request.rules.max_message_bytes}",
+    return _as_set(
+        built, append, magic=rules.magic, count=len(decoded), largest=largest, positions=positions
     )
 
 
-def _result(
-    records: memoryview, magic: int, count: int, largest: int, request: Request
-) -> tuple[memoryview, BatchHeader]:
-    """`records` and the header that stands for all messages in them."""
-    _check_segment(records, request)
+def _check_sizes(built: memoryview, append: Append) -> list[int]:
+    """Check sizes again, which conversion and recompression change. Return the positions of the
+    messages, in bytes. Raises KafkaError.
+    """
+    positions = []
+    for position, header in iterate_headers(built):
+        if header.size_bytes > append.rules.max_message_bytes:
+            raise _too_large(header.size_bytes, append)
+        positions.append(position)
+    _check_segment(built, append)
+    return positions
+
+
+def _check_segment(built: memoryview, append: Append) -> None:
+    if len(built) > append.rules.segment_bytes:
+        raise KafkaError(
+            ErrorCode.RECORD_LIST_TOO_LARGE,
+            f"{len(built)} bytes of messages for {append.partition}, "
+            f"segment.bytes is {append.rules.segment_bytes}",
+        )
+
+
+def _too_large(size_bytes: int, append: Append) -> KafkaError:
+    return KafkaError(
+        ErrorCode.MESSAGE_TOO_LARGE,
+        f"a message for {append.partition} has {size_bytes} bytes, "
+        f"max.message.bytes is {append.rules.max_message_bytes}",
+    )
+
+
+def _as_set(
+    records: memoryview,
+    append: Append,
+    *,
+    magic: int,
+    count: int,
+    largest: int,
+    positions: Sequence[int],
+) -> CheckedSet:
+    """Return `records` with the header that stands for all messages in them."""
+    _check_segment(records, append)
     largest = NO_TIMESTAMP if magic == V0 else largest
-    attributes = APPEND_TIME_FLAG if request.rules.is_append_time else 0
-    return records, BatchHeader(
-        request.next_offset,
+    attributes = APPEND_TIME_FLAG if append.rules.is_append_time else 0
+    header = BatchHeader(
+        0,
         len(records),
         -1,
         magic,
@@ -323,3 +379,4 @@ def _result(
         -1,
         count,
     )
+    return CheckedSet(records, header, append.now_ms, positions)

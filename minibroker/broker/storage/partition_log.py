@@ -45,7 +45,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from minibroker.broker.storage import segment_files
-from minibroker.broker.storage.append_rules import AppendRules
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.durability import Durability
 from minibroker.broker.storage.epochs import LeaderEpochs, LogEpochs
@@ -55,11 +54,12 @@ from minibroker.broker.storage.indexes import TAIL_ENTRIES
 from minibroker.broker.storage.partition_directory import PartitionDirectory
 from minibroker.broker.storage.producer_state import RecentBatch
 from minibroker.broker.storage.producers import LogProducers
+from minibroker.broker.storage.record_checks import AppendRules, Checked
 from minibroker.broker.storage.segment import Segment, Segments, roll_jitter_ms
 from minibroker.broker.storage.tail import ALWAYS_ASK, AppendInfo, Tail
 from minibroker.broker.storage.tasks import CreateTask, RemoveDirectoryTask
 from minibroker.broker.storage.txn_index import aborted_transaction
-from minibroker.broker.storage.validator import CheckedRecords, validate
+from minibroker.broker.storage.validator import check
 from minibroker.clock import Clock
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CorruptionError, HalfChangedError, KafkaError, StorageError
@@ -366,50 +366,46 @@ class PartitionLog:
         self.write_staged()
         return self.epochs.history.end_offset_for(epoch, self.log_end_offset)
 
-    def append_as_leader(
+    def check(
         self,
         records: memoryview,
-        leader_epoch: int,
         now_ms: int,
-        *,
         origin: Literal["client", "coordinator"] = "client",
         is_bounded: bool = False,
         header: BatchHeader | None = None,
-        checked: CheckedRecords | None = None,
-    ) -> AppendInfo:
-        """Number and stage the batch in `records` (writable; valid until `write_staged`).
+    ) -> Checked:
+        """Check one batch for `append_as_leader`; `records` are writable, and may be patched.
 
-        Nothing is on disk and no reader sees it before `write_staged` returned. `header`: as
-        `validate` takes it. `checked`: the validator has seen these records. Raises KafkaError (the
-        batch is refused, see `validator` and `producer_state`), StorageError; with `is_bounded`,
-        LargeBatchError, as `validate`, and ColdError, as `LogProducers.require`.
+        `header`: as `validator.check` takes it. Raises KafkaError (the batch is refused, see
+        `validator`); with `is_bounded`, LargeBatchError, as `validator.check`, and ColdError and
+        StorageError, as `LogProducers.require`.
+        """
+        if is_bounded and header is not None and header.producer_id >= 0:
+            state = self.producers.state
+            if state is None or header.producer_id in state.unsure:
+                self.producers.require(header)
+        return check(records, self.rules, now_ms, self.name, origin, is_bounded, header)
+
+    def append_as_leader(
+        self,
+        checked: Checked,
+        leader_epoch: int,
+        origin: Literal["client", "coordinator"] = "client",
+    ) -> AppendInfo:
+        """Number and stage a batch, whose bytes are to stay valid until `write_staged`.
+
+        Nothing is on disk and no reader sees it before `write_staged` returned. Raises KafkaError
+        (the batch is refused, see `validator` and `producer_state`), StorageError.
         """
         tail, producers = self._tail, self.producers
-        if is_bounded and header is not None and header.producer_id >= 0:
-            state = producers.state
-            if state is None or header.producer_id in state.unsure:
-                producers.require(header)
-        if checked is None:
-            records, header = validate(
-                records,
-                self.rules,
-                tail.next_offset,
-                leader_epoch,
-                now_ms,
-                self.name,
-                origin,
-                is_bounded,
-                header,
-            )
-        else:
-            records, header = checked.number(tail.next_offset, leader_epoch)
-            now_ms = checked.now_ms
+        checked.number(tail.next_offset, leader_epoch)
+        records, header = checked.records, checked.header
         last_offset = header.base_offset + header.last_offset_delta
         max_timestamp = header.max_timestamp
         if not tail.fits(last_offset, max_timestamp, header.size_bytes):
-            self._make_room(header, now_ms)
+            self._make_room(header, checked.now_ms)
         if header.magic < 2:
-            return self._append_message_set(records, header, now_ms)
+            return self._append_message_set(records, header, checked.now_ms)
         if leader_epoch > self.epochs.history.latest_epoch:
             # Before producer state changes: this writes a file, which may fail.
             self.epochs.assign(leader_epoch, header.base_offset)
@@ -419,7 +415,7 @@ class PartitionLog:
                 self._append_marker(records, header, entry, "coordinator")
                 return entry
             state = producers.state or producers.loaded()
-            if not is_bounded and header.producer_id in state.unsure:
+            if header.producer_id in state.unsure:
                 state = producers.loaded_for(header)
             repeated = state.append(header, origin)
             if repeated is not None:

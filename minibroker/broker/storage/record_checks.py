@@ -1,5 +1,8 @@
 """The checks of the records in one batch: they are as its header says, and the topic takes each.
 
+`AppendRules` are a topic's rules, prepared for comparison: made once per configuration, shared by
+its logs and read for every batch. `Checked` is a batch that passed all checks, to be numbered.
+
 On the way of a Produce request, called by `validator` and `old_formats` after the checks of the
 header. Compressed records are opened for it.
 
@@ -22,19 +25,20 @@ Source: Kafka LogValidator; KIP-467, KIP-937.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from minibroker.broker.storage.append_rules import AppendRules
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CorruptionError, KafkaError
 from minibroker.kafka.records.batch import (
     APPEND_TIME_FLAG,
     CODEC_MASK,
+    LENGTH_FIELD_END,
     NO_TIMESTAMP,
+    NUMBERING,
     RECORDS_AT,
     BatchHeader,
 )
-from minibroker.kafka.records.compression import NONE, UnfoldsTooFarError, decompress
+from minibroker.kafka.records.compression import CODEC_IDS, NONE, UnfoldsTooFarError, decompress
 from minibroker.kafka.records.contents import (
     Contents,
     RecordFacts,
@@ -51,6 +55,9 @@ from minibroker.kafka.records.record import (
     parse_records,
     wrap_int64,
 )
+
+if TYPE_CHECKING:
+    from minibroker.broker.config.topic import TopicConfig
 
 RECORDS_AT_ONCE_MAX: Final = 1000
 UNFOLDED_AT_ONCE_MAX: Final = 128 << 10
@@ -77,6 +84,88 @@ _RECORD_ERRORS_MAX: Final = 10_000
 _COPIED_BYTES_MAX: Final = 2048
 """A batch of records up to this size, on average, is copied first: bytes are quicker to index than
 a view, and larger ones cost more to copy."""
+
+
+class AppendRules:
+    """The rules of one configuration. Sizes in bytes, times in ms."""
+
+    __slots__ = (
+        "after_max_ms",
+        "before_max_ms",
+        "codec",
+        "is_append_time",
+        "is_compacted",
+        "level",
+        "magic",
+        "max_message_bytes",
+        "segment_bytes",
+    )
+
+    def __init__(self, config: TopicConfig) -> None:
+        self.max_message_bytes = config.max_message_bytes
+        self.segment_bytes = config.segment_bytes
+        self.is_compacted = config.compact
+        self.is_append_time = config.is_append_time
+        self.before_max_ms = config.message_timestamp_before_max_ms
+        self.after_max_ms = config.message_timestamp_after_max_ms
+        # None: whatever the producer chose.
+        self.codec = _codec_of(config.compression_type)
+        self.level = _level_of(config)
+        # The format that is stored.
+        self.magic = config.message_magic
+
+
+def _codec_of(compression_type: str) -> int | None:
+    if compression_type == "producer":
+        return None
+    return NONE if compression_type == "uncompressed" else CODEC_IDS[compression_type]
+
+
+def _level_of(config: TopicConfig) -> int | None:
+    """Return the level for the topic's own codec; None where it has none."""
+    if config.compression_type == "gzip":
+        return config.compression_gzip_level
+    if config.compression_type == "lz4":
+        return config.compression_lz4_level
+    return config.compression_zstd_level if config.compression_type == "zstd" else None
+
+
+class Checked:
+    """Records that the topic takes, in its format, before they have offsets."""
+
+    __slots__ = ("header", "now_ms", "records")
+
+    def __init__(self, records: memoryview, header: BatchHeader, now_ms: int) -> None:
+        """Take what is written: all bytes of one batch, and their header."""
+        self.records = records
+        self.header = header
+        self.now_ms = now_ms
+        """The time of the check: their append time, where the topic has one."""
+
+    def number(self, next_offset: int, leader_epoch: int) -> None:
+        """Give the records the offsets from `next_offset` on, in the bytes and in `header`. Raises
+        KafkaError where they are refused.
+        """
+        header = self.header
+        header.base_offset = next_offset
+        header.leader_epoch = leader_epoch
+        length = header.size_bytes - LENGTH_FIELD_END
+        NUMBERING.pack_into(self.records, 0, next_offset, length, leader_epoch)
+
+
+class RefusedRecords(Checked):
+    """Records that were checked before their append, and that the topic does not take."""
+
+    __slots__ = ("_error",)
+
+    def __init__(self, error: KafkaError, now_ms: int) -> None:
+        """Take the error of the check."""
+        self._error = error
+        self.now_ms = now_ms
+
+    def number(self, next_offset: int, leader_epoch: int) -> None:
+        """Raise the error of the check."""
+        raise self._error
 
 
 def is_quick(header: BatchHeader | None, rules: AppendRules) -> bool:

@@ -34,13 +34,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.storage import names, producer_files
-from minibroker.broker.storage.append_rules import AppendRules
 from minibroker.broker.storage.batch_walks import Fields, checked_batches, header_of
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.epochs import LeaderEpochs, with_earlier_epochs
 from minibroker.broker.storage.partition_directory import PartitionDirectory
 from minibroker.broker.storage.partition_log import PartitionLog, clamped
 from minibroker.broker.storage.producer_state import BATCHES_KEPT, ProducerState
+from minibroker.broker.storage.record_checks import AppendRules
 from minibroker.broker.storage.segment import Segment, Segments, roll_jitter_ms
 from minibroker.broker.storage.segment_files import finish_interrupted_work
 from minibroker.broker.storage.tasks import CreateTask

@@ -1,8 +1,9 @@
-"""The checks of one partition's records in a Produce request, and the numbering of the records.
+"""The checks of one partition's records in a Produce request.
 
-First station of an append, before `producer_state` and the write. Pure: works in the request's own
-bytes, patches base offset, leader epoch and (LogAppendTime) the timestamp in place, and returns the
-bytes to write. Only a topic with another `compression.type` gets a batch built anew.
+First station of an append, before the numbering (`Checked.number`), `producer_state` and the write.
+There is one way for every batch, on the loop and on a worker: check, then number. Pure: works in
+the request's own bytes, and patches the largest timestamp in place. Only a topic with another
+`compression.type` gets a batch built anew.
 
 The order of checks, and the error of each:
 
@@ -37,10 +38,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from minibroker.broker.storage.append_rules import AppendRules
 from minibroker.broker.storage.record_checks import (
     BUILT_AT_ONCE_MAX,
     NEWEST_MAGIC,
+    AppendRules,
+    Checked,
+    RefusedRecords,
     check_can_be_built,
     check_contents,
     read_records,
@@ -54,11 +57,8 @@ from minibroker.kafka.records.batch import (
     CONTROL_FLAG,
     HEADER_BYTES,
     KNOWN_ATTRIBUTES,
-    LENGTH_FIELD_END,
     MAGIC_AT,
-    NUMBERING,
     BatchHeader,
-    assign,
     batch_size_at,
     read_header,
     read_produced_header,
@@ -73,44 +73,7 @@ from minibroker.kafka.records.record import Record
 Origin = Literal["client", "coordinator"]
 
 
-class CheckedRecords:
-    """Records that were checked before their offsets are known (`check`)."""
-
-    __slots__ = ("_error", "_header", "_records", "now_ms")
-
-    def __init__(
-        self,
-        now_ms: int,
-        records: memoryview | None = None,
-        header: BatchHeader | None = None,
-        error: KafkaError | None = None,
-    ) -> None:
-        """Take what `validate` returned, or the error that it raised."""
-        self.now_ms = now_ms
-        """The time of the check: their append time, where the topic has one."""
-        self._records = records
-        self._header = header
-        self._error = error
-
-    def number(self, next_offset: int, leader_epoch: int) -> tuple[memoryview, BatchHeader]:
-        """Number the batch, and return what `validate` returns. Raises its KafkaError."""
-        if self._error is not None:
-            raise self._error
-        records, header = self._records, self._header
-        assert records is not None
-        assert header is not None
-        header.base_offset = next_offset
-        if header.magic == NEWEST_MAGIC:
-            header.leader_epoch = leader_epoch
-            assign(records, 0, next_offset, leader_epoch)
-        else:
-            from minibroker.kafka.records.message_set import number_messages  # noqa: PLC0415  rarely
-
-            number_messages(records, next_offset, header.count)
-        return records, header
-
-
-def check(
+def check_before_append(
     records: memoryview,
     rules: AppendRules,
     now_ms: int,
@@ -118,53 +81,45 @@ def check(
     *,
     is_bounded: bool = False,
     header: BatchHeader | None = None,
-) -> CheckedRecords:
-    """Do all of `validate` but the offsets, on any thread, for a client's records that nobody else
-    uses.
+) -> Checked:
+    """Do `check` for a client's records, on any thread; nobody else uses them meanwhile.
 
-    Not for topics of format 0, whose compressed messages have their offsets inside. Raises
-    LargeBatchError with `is_bounded`, as `validate` does.
+    A refusal is not raised: `Checked.number` of what is returned raises it, so that the append
+    answers it in its place among other errors. Raises LargeBatchError with `is_bounded`.
     """
     try:
-        checked, header = validate(
-            records, rules, 0, -1, now_ms, partition, "client", is_bounded, header
-        )
+        return check(records, rules, now_ms, partition, "client", is_bounded, header)
     except KafkaError as error:
-        return CheckedRecords(now_ms, error=error)
-    return CheckedRecords(now_ms, checked, header)
+        return RefusedRecords(error, now_ms)
 
 
-def validate(  # noqa: PLR0917  positional: one call per produced batch
+def check(  # noqa: PLR0917  positional: one call per produced batch
     records: memoryview,
     rules: AppendRules,
-    next_offset: int,
-    leader_epoch: int,
     now_ms: int,
     partition: object,
     origin: Origin = "client",
     is_bounded: bool = False,
     header: BatchHeader | None = None,
-) -> tuple[memoryview, BatchHeader]:
-    """Check `records` (writable, all bytes of one partition) and number them from `next_offset` on.
-    `header` is what `read_produced_header` gives for them, None: it is read here.
+) -> Checked:
+    """Check `records` (writable, all bytes of one partition), and return them in the topic's format
+    and with its timestamps; `Checked.number` gives them their offsets.
 
-    Returns the bytes to write, which are one batch and nothing else (a part of the request's
-    memory, or a new buffer after recompression), and their header. The append time of a
-    LogAppendTime topic is the header's `max_timestamp`, which `is_append_time` tells; a batch of a
+    `header` is what `read_produced_header` gives for them, None: it is read here. `partition` only
+    names the place in messages; `now_ms` is the wall clock. The append time of a LogAppendTime
+    topic is the returned header's `max_timestamp`, which `is_append_time` tells; a batch of a
     CreateTime topic never has that flag. In a topic of an old format the bytes are a message set
     and the header, whose `magic` says so, stands for all of it. Bytes behind the batch that are no
     whole batch are cut off.
 
-    `partition` only names the place in messages; `now_ms` is the wall clock. Raises KafkaError as
-    in the table above, `records` may then be patched in part; with `is_bounded`, LargeBatchError
-    where the check would hold the loop for longer than a millisecond, and nothing is patched.
+    Raises KafkaError as in the table above, `records` may then be patched in part; with
+    `is_bounded`, LargeBatchError where the check would hold the loop for longer than a millisecond,
+    and nothing is patched.
     """
     if header is None:
         header = read_produced_header(records)
         if header is None:
-            return _validate_old(
-                records, rules, next_offset, leader_epoch, now_ms, partition, is_bounded
-            )
+            return _check_message_set(records, rules, now_ms, partition, is_bounded)
     size_bytes = header.size_bytes
     if size_bytes != len(records):
         records = _only_batch(records)
@@ -172,7 +127,7 @@ def validate(  # noqa: PLR0917  positional: one call per produced batch
         raise _wrong_base_offset(header, partition)
     if size_bytes > rules.max_message_bytes:
         raise _too_large(size_bytes, rules, partition)
-    # Not `crc_is_valid` (nor `assign` below): every produced batch passes here, each call counts.
+    # Not `crc_is_valid`: every produced batch passes here, each call counts.
     if crc32c(records[ATTRIBUTES_AT:size_bytes]) != header.crc:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"CRC of the batch for {partition} is wrong")
     attributes = header.attributes
@@ -192,18 +147,13 @@ def validate(  # noqa: PLR0917  positional: one call per produced batch
         or rules.magic < NEWEST_MAGIC
         or (codec != rules.codec and rules.codec is not None)
     ):
-        return _validate_slowly(
-            records, header, rules, next_offset, leader_epoch, now_ms, partition, is_bounded
-        )
+        return _check_and_change(records, header, rules, now_ms, partition, is_bounded)
     _, latest, _, _ = check_contents(records, header, rules, now_ms, partition, is_bounded)
     if latest != header.max_timestamp:
         _set_timestamps(records, header, attributes & KNOWN_ATTRIBUTES, latest)
     if size_bytes > rules.segment_bytes:
         raise _larger_than_segment(size_bytes, rules, partition)
-    header.base_offset = next_offset
-    header.leader_epoch = leader_epoch
-    NUMBERING.pack_into(records, 0, next_offset, size_bytes - LENGTH_FIELD_END, leader_epoch)
-    return records, header
+    return Checked(records, header, now_ms)
 
 
 def _set_timestamps(
@@ -215,17 +165,15 @@ def _set_timestamps(
     header.max_timestamp = max_timestamp
 
 
-def _validate_slowly(  # noqa: PLR0917  the arguments of `validate`
+def _check_and_change(  # noqa: PLR0917  the arguments of `check`
     records: memoryview,
     header: BatchHeader,
     rules: AppendRules,
-    next_offset: int,
-    leader_epoch: int,
     now_ms: int,
     partition: object,
     is_bounded: bool,
-) -> tuple[memoryview, BatchHeader]:
-    """Do the rest of `validate` where more than offsets and the largest timestamp may change."""
+) -> Checked:
+    """Do the rest of `check` where more than the largest timestamp may change."""
     is_bounded = is_bounded and rules.magic > 0
     codec = header.codec
     target = codec if rules.codec is None or header.is_control else rules.codec
@@ -234,9 +182,7 @@ def _validate_slowly(  # noqa: PLR0917  the arguments of `validate`
     if target != codec or rules.magic < NEWEST_MAGIC:
         decoded = read_records(records, header, rules, now_ms, partition, is_bounded)
         if rules.magic < NEWEST_MAGIC:
-            return _store_as_old(
-                decoded, header, target, rules, next_offset, leader_epoch, now_ms, partition
-            )
+            return _store_as_old(decoded, header, target, rules, now_ms, partition)
         check_can_be_built(decoded, partition)
         append_time = now_ms if rules.is_append_time else None
         records = memoryview(_rebuild(decoded, header, target, rules.level, append_time))
@@ -252,10 +198,7 @@ def _validate_slowly(  # noqa: PLR0917  the arguments of `validate`
             _set_timestamps(records, header, flags, latest)
     if len(records) > rules.segment_bytes:
         raise _larger_than_segment(len(records), rules, partition)
-    assign(records, 0, next_offset, leader_epoch)
-    header.base_offset = next_offset
-    header.leader_epoch = leader_epoch
-    return records, header
+    return Checked(records, header, now_ms)
 
 
 def _rebuild(
@@ -314,24 +257,17 @@ def _check_is_old(records: memoryview) -> None:
         raise _too_small(size_bytes)
 
 
-def _validate_old(  # noqa: PLR0917  the arguments of `validate`
-    records: memoryview,
-    rules: AppendRules,
-    next_offset: int,
-    leader_epoch: int,
-    now_ms: int,
-    partition: object,
-    is_bounded: bool,
-) -> tuple[memoryview, BatchHeader]:
-    """Do the rest of `validate` for bytes that begin with no v2 header."""
+def _check_message_set(
+    records: memoryview, rules: AppendRules, now_ms: int, partition: object, is_bounded: bool
+) -> Checked:
+    """Do the rest of `check` for bytes that begin with no v2 header."""
     _check_is_old(records)
     is_large = len(records) > BUILT_AT_ONCE_MAX or read_header(records).codec != NONE
     if is_bounded and rules.magic > 0 and is_large:
         raise LargeBatchError
     from minibroker.broker.storage import old_formats  # noqa: PLC0415  few brokers ever see one
 
-    request = old_formats.Request(rules, next_offset, leader_epoch, now_ms, partition)
-    return old_formats.validate_message_set(records, request)
+    return old_formats.check_message_set(records, old_formats.Append(rules, now_ms, partition))
 
 
 def _check_fits_old(header: BatchHeader, rules: AppendRules, partition: object) -> None:
@@ -344,16 +280,14 @@ def _check_fits_old(header: BatchHeader, rules: AppendRules, partition: object) 
         )
 
 
-def _store_as_old(  # noqa: PLR0917  the arguments of `validate`
+def _store_as_old(  # noqa: PLR0917  the arguments of `check`
     decoded: list[Record],
     header: BatchHeader,
     codec: int,
     rules: AppendRules,
-    next_offset: int,
-    leader_epoch: int,
     now_ms: int,
     partition: object,
-) -> tuple[memoryview, BatchHeader]:
+) -> Checked:
     """Return the records of a checked v2 batch in a topic's format 0 or 1."""
     from minibroker.broker.storage import old_formats  # noqa: PLC0415  few topics are of that kind
 
@@ -362,8 +296,7 @@ def _store_as_old(  # noqa: PLR0917  the arguments of `validate`
             ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
             f"{partition} stores message format {rules.magic}, which has no control records",
         )
-    request = old_formats.Request(rules, next_offset, leader_epoch, now_ms, partition)
-    return old_formats.build(decoded, codec, request)
+    return old_formats.build(decoded, codec, old_formats.Append(rules, now_ms, partition))
 
 
 def _only_batch(records: memoryview) -> memoryview:

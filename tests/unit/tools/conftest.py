@@ -9,7 +9,7 @@ import pytest
 
 from minibroker.tools.commands import run_words
 from tests.support.compaction import end_transaction
-from tests.support.logs import NOW_MS, TOPIC_ID, batch, config, open_manager
+from tests.support.logs import NOW_MS, TOPIC_ID, append_records, batch, config, open_manager
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,20 +57,20 @@ def data(tmp_path: Path) -> Path:
     log = manager.create_log("t", 0, TOPIC_ID, settings)
     for number in range(9):
         sent = batch(b"value-%d" % number * 5, timestamp_ms=NOW_MS + number)
-        log.append_as_leader(sent, 0, NOW_MS)
+        append_records(log, sent, 0, NOW_MS)
     producer = {"producer_id": 7, "producer_epoch": 0}
     sent = batch(b"x", b"y", sequence=0, **producer)
     sent[22] |= 0x10  # transactional
     from minibroker.kafka.records.batch import compute_crc  # noqa: PLC0415
 
     sent[17:21] = compute_crc(sent, 0, len(sent)).to_bytes(4, "big")
-    log.append_as_leader(sent, 0, NOW_MS)
+    append_records(log, sent, 0, NOW_MS)
     end_transaction(log, 7, is_commit=False)
     log.roll()
     for number in range(10):
-        log.append_as_leader(batch(bytes(40), timestamp_ms=NOW_MS + 50 + number), 1, NOW_MS)
+        append_records(log, batch(bytes(40), timestamp_ms=NOW_MS + 50 + number), 1, NOW_MS)
     log.write_staged()
     log.roll()
-    log.append_as_leader(batch(b"last"), 1, NOW_MS)
+    append_records(log, batch(b"last"), 1, NOW_MS)
     manager.close()
     return path

@@ -85,7 +85,8 @@ async def test_a_topic_with_a_codec_of_its_own(world: World) -> None:
     await Checker(at_once).check_large([larger], START_MS)
     checked = larger.checked_for(partition)
     assert checked is not None
-    assert checked.number(7, 0)[1].codec == 1
+    checked.number(7, 0)
+    assert checked.header.codec == 1
 
 
 async def test_a_refusal_is_told_with_the_append(world: World) -> None:
@@ -147,7 +148,7 @@ async def test_a_bug_in_the_check_reaches_the_waiting_caller(
         raise RuntimeError("a bug")
 
     world.create("t")
-    monkeypatch.setattr(checking, "check", fail)
+    monkeypatch.setattr(checking, "check_before_append", fail)
     rules = world.manager.get("t", 0).log.rules
     with pytest.raises(RuntimeError, match="a bug"):
         await Checker(at_once).check(memoryview(b""), rules, START_MS, "t-0", None)

@@ -11,6 +11,7 @@ from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
 from minibroker.kafka.ids import TopicPartition
 from tests.support.in_process import START_MS, batch_of
+from tests.support.logs import append_records
 from tests.unit.broker.partitions.conftest import Claim, code_of, partition_image
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ def test_a_follower_takes_no_append_and_shows_readers_nothing_new(world: World) 
     with pytest.raises(KafkaError) as caught:
         led.append(memoryview(batch_of(b"x")), 1, START_MS, Claim())
     assert caught.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    led.log.append_as_leader(memoryview(batch_of(b"x")), 1, START_MS)
+    append_records(led.log, memoryview(batch_of(b"x")), 1, START_MS)
     led.log.write_staged()
     led.advance_high_watermark(led.log_end_offset)
     assert led.high_watermark == 0

@@ -12,6 +12,7 @@ from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
 from minibroker.kafka.records.control import TransactionMarker, build_marker
 from tests.support.in_process import START_MS, batch_of
+from tests.support.logs import append_records
 from tests.unit.broker.partitions.conftest import Claim, partition_image
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def test_a_transaction_that_ended_is_stable_once_its_marker_is_readable(world: W
         producer_epoch=0,
         timestamp_ms=START_MS,
     )
-    partition.log.append_as_leader(memoryview(marker), 0, START_MS, origin="coordinator")
+    append_records(partition.log, memoryview(marker), 0, START_MS, origin="coordinator")
     assert partition.last_stable_offset == 0
     partition.advance_high_watermark(partition.log_end_offset)
     assert partition.last_stable_offset == partition.high_watermark == 2

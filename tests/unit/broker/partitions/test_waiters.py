@@ -12,6 +12,7 @@ from minibroker.broker.partitions.partition import READ_COMMITTED, READ_UNCOMMIT
 from minibroker.broker.partitions.waiters import DelayedFetch, FetchPosition, has_enough
 from minibroker.kafka.records.control import TransactionMarker, build_marker
 from tests.support.in_process import START_MS, batch_of
+from tests.support.logs import append_records
 from tests.unit.broker.partitions.conftest import Claim, partition_image
 
 if TYPE_CHECKING:
@@ -256,7 +257,7 @@ async def test_the_end_of_a_transaction_shows_all_that_lay_behind_it(two: World)
         producer_epoch=0,
         timestamp_ms=START_MS,
     )
-    partition.log.append_as_leader(memoryview(marker), 0, START_MS, origin="coordinator")
+    append_records(partition.log, memoryview(marker), 0, START_MS, origin="coordinator")
     partition.advance_high_watermark(partition.log_end_offset)
     assert wait.is_over
 

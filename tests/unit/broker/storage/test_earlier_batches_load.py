@@ -18,6 +18,7 @@ from tests.support.logs import (
     TOPIC_ID,
     abandon,
     append,
+    append_records,
     batch,
     config,
     flush,
@@ -43,7 +44,7 @@ def produce(
         producer_epoch=epoch,
         sequence=sequence,
     )
-    info = log.append_as_leader(sent, 0, NOW_MS)
+    info = append_records(log, sent, 0, NOW_MS)
     log.write_staged()
     return info
 
@@ -229,10 +230,10 @@ def test_a_bounded_append_waits_for_them_beside_the_loop(
     sent = batch(b"x", producer_id=PRODUCER, producer_epoch=0, sequence=5)
     unchanged = bytes(sent)
     with pytest.raises(ColdError) as caught:
-        log.append_as_leader(sent, 0, NOW_MS, is_bounded=True, header=read_header(sent, 0))
+        append_records(log, sent, 0, NOW_MS, is_bounded=True, header=read_header(sent, 0))
     assert bytes(sent) == unchanged
     caught.value.load(lambda: None)
-    info = log.append_as_leader(sent, 0, NOW_MS, is_bounded=True, header=read_header(sent, 0))
+    info = append_records(log, sent, 0, NOW_MS, is_bounded=True, header=read_header(sent, 0))
     assert (info.duplicate, info.first_offset) == (True, 5)
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.storage.append_rules import AppendRules
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.epochs import LeaderEpochs, with_earlier_epochs
+from minibroker.broker.storage.record_checks import AppendRules
 from tests.support.logs import append, config
 
 if TYPE_CHECKING:

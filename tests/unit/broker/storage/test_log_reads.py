@@ -20,6 +20,7 @@ from tests.support.logs import (
     TOPIC_ID,
     abandon,
     append,
+    append_records,
     batch,
     open_manager,
     values_of,
@@ -138,12 +139,12 @@ def test_aborted_transactions_are_kept_per_segment(new_log: NewLog) -> None:
         base_sequence=0,
         is_transactional=True,
     )
-    log.append_as_leader(memoryview(data), 0, NOW_MS)
+    append_records(log, memoryview(data), 0, NOW_MS)
     assert log.last_stable_offset == 1
     marker = build_marker(
         TransactionMarker(False, 3), producer_id=7, producer_epoch=1, timestamp_ms=NOW_MS
     )
-    info = log.append_as_leader(memoryview(marker), 0, NOW_MS, origin="coordinator")
+    info = append_records(log, memoryview(marker), 0, NOW_MS, origin="coordinator")
     assert info.first_offset == 2
     log.producers.loaded().on_high_watermark(3)
     assert log.last_stable_offset == 3

@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.storage import log_reads
-from minibroker.broker.storage.append_rules import AppendRules
 from minibroker.broker.storage.log_reads import TimestampOffset
-from minibroker.broker.storage.validator import validate
+from minibroker.broker.storage.record_checks import AppendRules
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.records.batch import iterate_headers
 from minibroker.kafka.records.conversion import read_records
-from tests.support.logs import NOW_MS, TOPIC_ID, ManualClock, abandon, batch, config, open_manager
+from tests.support.logs import (
+    NOW_MS,
+    TOPIC_ID,
+    ManualClock,
+    abandon,
+    append_records,
+    batch,
+    check_and_number,
+    config,
+    open_manager,
+)
 from tests.support.message_sets import (
     APPEND_TIME,
     GZIP,
@@ -46,7 +55,7 @@ FORMAT_0, FORMAT_1 = "0.9.0", "0.10.2"
 def stored(data: bytes, next_offset: int = 0, **settings: Any) -> bytes:
     """Return the bytes that are written for `data`."""
     rules = AppendRules(config(**settings))
-    written, header = validate(memoryview(bytearray(data)), rules, next_offset, 3, NOW_MS, "t-0")
+    written, header = check_and_number(memoryview(bytearray(data)), rules, next_offset, 3, NOW_MS)
     assert header.base_offset == next_offset
     assert header.size_bytes == len(written)
     return bytes(written)
@@ -64,7 +73,7 @@ def inner_of(outer: Message) -> list[Message]:
 
 
 def append(log: PartitionLog, data: bytes) -> tuple[int, int]:
-    info = log.append_as_leader(memoryview(bytearray(data)), 0, NOW_MS)
+    info = append_records(log, memoryview(bytearray(data)), 0, NOW_MS)
     log.write_staged()
     return info.first_offset, info.last_offset
 

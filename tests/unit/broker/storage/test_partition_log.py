@@ -24,6 +24,7 @@ from tests.support.logs import (
     ManualClock,
     abandon,
     append,
+    append_records,
     batch,
     config,
     flush,
@@ -51,8 +52,8 @@ def test_offsets_are_dense_and_bytes_are_the_request_s_with_offset_and_epoch(
     new_log: NewLog,
 ) -> None:
     log = new_log()
-    first = log.append_as_leader(batch(b"a", b"b"), 7, NOW_MS)
-    second = log.append_as_leader(batch(b"c"), 7, NOW_MS)
+    first = append_records(log, batch(b"a", b"b"), 7, NOW_MS)
+    second = append_records(log, batch(b"c"), 7, NOW_MS)
     assert (first.first_offset, first.last_offset, first.duplicate) == (0, 1, False)
     assert (second.first_offset, second.last_offset, second.append_time_ms) == (2, 2, -1)
     log.write_staged()
@@ -67,7 +68,7 @@ def test_offsets_are_dense_and_bytes_are_the_request_s_with_offset_and_epoch(
 
 def test_staged_batches_are_not_visible_and_not_in_the_file_until_written(new_log: NewLog) -> None:
     log = new_log()
-    log.append_as_leader(batch(b"a"), 0, NOW_MS)
+    append_records(log, batch(b"a"), 0, NOW_MS)
     assert (log.log_end_offset, log.size_bytes) == (0, 0)
     assert os.path.getsize(log.active_segment.log_path) == 0  # noqa: PTH202
     log.write_staged()
@@ -78,21 +79,21 @@ def test_staged_batches_are_not_visible_and_not_in_the_file_until_written(new_lo
 def test_a_mebibyte_of_staged_bytes_is_written_at_once(new_log: NewLog) -> None:
     log = new_log()
     for _ in range(3):
-        log.append_as_leader(batch(b"x" * 400_000), 0, NOW_MS)
+        append_records(log, batch(b"x" * 400_000), 0, NOW_MS)
     assert log.log_end_offset == 3
 
 
 def test_more_buffers_than_one_call_takes_are_all_written(new_log: NewLog) -> None:
     log = new_log()
     for number in range(2500):
-        log.append_as_leader(batch(b"%d" % number), 0, NOW_MS)
+        append_records(log, batch(b"%d" % number), 0, NOW_MS)
     log.write_staged()
     assert values_of(log) == [b"%d" % number for number in range(2500)]
 
 
 def test_log_append_time_is_answered_and_stored(new_log: NewLog) -> None:
     log = new_log(message_timestamp_type="LogAppendTime")
-    info = log.append_as_leader(batch(b"a", timestamp_ms=5), 0, NOW_MS + 9)
+    info = append_records(log, batch(b"a", timestamp_ms=5), 0, NOW_MS + 9)
     assert info.append_time_ms == NOW_MS + 9
     log.write_staged()
     assert records_of(log)[0].timestamp == NOW_MS + 9
@@ -102,9 +103,7 @@ def test_a_repeated_batch_is_answered_with_its_first_offset(new_log: NewLog) -> 
     log = new_log()
     for sequence in range(4):
         append(log, b"v", producer_id=9, producer_epoch=0, sequence=sequence)
-    again = log.append_as_leader(
-        batch(b"v", producer_id=9, producer_epoch=0, sequence=1), 0, NOW_MS
-    )
+    again = append_records(log, batch(b"v", producer_id=9, producer_epoch=0, sequence=1), 0, NOW_MS)
     assert (again.first_offset, again.last_offset, again.duplicate) == (1, 1, True)
     log.write_staged()
     assert log.log_end_offset == 4
@@ -114,7 +113,7 @@ def test_a_refused_batch_leaves_no_trace(new_log: NewLog) -> None:
     log = new_log()
     append(log, b"v", producer_id=9, producer_epoch=0, sequence=0)
     with pytest.raises(KafkaError) as caught:
-        log.append_as_leader(batch(b"w", producer_id=9, producer_epoch=0, sequence=5), 0, NOW_MS)
+        append_records(log, batch(b"w", producer_id=9, producer_epoch=0, sequence=5), 0, NOW_MS)
     assert caught.value.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert append(log, b"x", producer_id=9, producer_epoch=0, sequence=1) == 1
 
@@ -145,7 +144,7 @@ def test_a_failed_write_is_taken_back_and_a_later_one_succeeds(tmp_path: Path, f
     size = log.size_bytes
     for sequence in (1, 2, 3):
         fields = {"producer_id": 4, "producer_epoch": 0, "sequence": sequence}
-        log.append_as_leader(batch(b"%d" % sequence, **fields), 0, NOW_MS)  # type: ignore[arg-type]
+        append_records(log, batch(b"%d" % sequence, **fields), 0, NOW_MS)  # type: ignore[arg-type]
     files.fail_errno = errno.ENOSPC
     if fault == "no room":
         files.fail_at = files.call_count + 1
@@ -187,7 +186,7 @@ def test_an_index_that_cannot_be_read_fails_the_append_before_it_is_written(
     with monkeypatch.context() as patch:
         patch.setattr(IndexFile, "entry_bytes", refuse)
         with pytest.raises(StorageError, match="Too many open files"):
-            log.append_as_leader(batch(b"lost"), 0, NOW_MS)
+            append_records(log, batch(b"lost"), 0, NOW_MS)
     log.write_staged()
     assert log.log_end_offset == 3
     assert [append(log, b"w"), append(log, b"x")] == [3, 4]
@@ -204,7 +203,7 @@ def test_an_entry_says_whether_it_is_written(tmp_path: Path) -> None:
 
     def stage(sequence: int) -> AppendInfo:
         sent = batch(b"v", producer_id=4, producer_epoch=0, sequence=sequence)
-        return log.append_as_leader(sent, 0, NOW_MS)
+        return append_records(log, sent, 0, NOW_MS)
 
     written = stage(0)
     log.write_staged()
@@ -256,7 +255,7 @@ def test_a_segment_is_rolled_when_the_next_batch_would_pass_segment_bytes(
 def test_staged_batches_count_as_part_of_the_segment(new_log: NewLog) -> None:
     log = new_log(segment_bytes=3 * SIZE)
     for _ in range(7):
-        log.append_as_leader(batch(b"x" * 100), 0, NOW_MS)
+        append_records(log, batch(b"x" * 100), 0, NOW_MS)
     log.write_staged()
     assert bases(log) == [0, 3, 6]
 
@@ -274,10 +273,10 @@ def test_records_without_a_time_age_by_the_broker_s_clock(
 ) -> None:
     log = new_log(segment_ms=1000)
     for _ in range(3):
-        log.append_as_leader(batch(b"v", timestamp_ms=-1), 0, clock.now)
+        append_records(log, batch(b"v", timestamp_ms=-1), 0, clock.now)
         log.write_staged()
     clock.now += 1001
-    log.append_as_leader(batch(b"v", timestamp_ms=-1), 0, clock.now)
+    append_records(log, batch(b"v", timestamp_ms=-1), 0, clock.now)
     log.write_staged()
     assert bases(log) == [0, 3]
 
@@ -288,7 +287,7 @@ def test_a_full_index_rolls_the_segment(new_log: NewLog) -> None:
     """
     log = new_log(segment_index_bytes=64, index_interval_bytes=0)
     for number in range(12):
-        log.append_as_leader(batch(b"x" * 50, timestamp_ms=NOW_MS + number), 0, NOW_MS)
+        append_records(log, batch(b"x" * 50, timestamp_ms=NOW_MS + number), 0, NOW_MS)
     log.write_staged()
     assert bases(log) == [0, 5, 10]
     assert log.segments.first.time_index.entry_count <= 5
@@ -298,7 +297,7 @@ def test_an_offset_beyond_32_bits_rolls_the_segment(new_log: NewLog) -> None:
     log = new_log()
     append(log, b"a")
     log._tail.next_offset = 2**31 + 5  # what a compacted log or a replica may look like
-    log.append_as_leader(batch(b"b"), 0, NOW_MS)
+    append_records(log, batch(b"b"), 0, NOW_MS)
     log.write_staged()
     assert bases(log) == [0, 2**31 + 5]
 

@@ -26,6 +26,7 @@ from tests.support.logs import (
     TOPIC_ID,
     abandon,
     append,
+    append_records,
     batch,
     config,
     fill_segments,
@@ -113,7 +114,7 @@ def abort(log: PartitionLog) -> None:
         producer_epoch=0,
         timestamp_ms=NOW_MS,
     )
-    log.append_as_leader(memoryview(marker), 0, NOW_MS, origin="coordinator")
+    append_records(log, memoryview(marker), 0, NOW_MS, origin="coordinator")
 
 
 def begin(log: PartitionLog) -> None:
@@ -124,7 +125,7 @@ def begin(log: PartitionLog) -> None:
         base_sequence=0,
         is_transactional=True,
     )
-    log.append_as_leader(memoryview(sent), 0, NOW_MS)
+    append_records(log, memoryview(sent), 0, NOW_MS)
     log.write_staged()
 
 
@@ -334,6 +335,6 @@ def test_a_moved_log_knows_the_five_last_batches_of_each_producer(tmp_path: Path
     log = moving.finish()
     for sequence in range(1, 6):
         sent = batch(b"p", producer_id=3, producer_epoch=0, sequence=sequence)
-        info = log.append_as_leader(sent, 0, NOW_MS)
+        info = append_records(log, sent, 0, NOW_MS)
         assert (info.duplicate, info.first_offset) == (True, 10 + sequence)
     moving.manager.close()

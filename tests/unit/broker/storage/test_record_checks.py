@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from minibroker.broker.config.keys import TOPIC_KEYS
 from minibroker.broker.storage import record_checks
-from minibroker.broker.storage.append_rules import AppendRules
-from minibroker.broker.storage.record_checks import check_contents, read_records
+from minibroker.broker.storage.record_checks import AppendRules, check_contents, read_records
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.records import contents
@@ -183,3 +183,11 @@ def test_far_more_records_than_bytes_are_not_built_anew(codec: int) -> None:
     few = repeated(ONE, 10_000, codec)
     view = memoryview(bytearray(few))
     assert len(read_records(view, read_header(few), BUILT, NOW, "topic-0")) == 10_000
+
+
+def test_every_compression_type_of_the_topic_key_is_understood() -> None:
+    allowed = ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd")
+    assert "compression.type" in TOPIC_KEYS
+    found = [AppendRules(config(compression_type=name)) for name in allowed]
+    assert [applied.codec for applied in found] == [None, 0, 1, 2, 3, 4]
+    assert [applied.level for applied in found] == [None, None, -1, None, 9, 3]

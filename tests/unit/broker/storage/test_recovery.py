@@ -20,6 +20,7 @@ from tests.support.logs import (
     TOPIC_ID,
     abandon,
     append,
+    append_records,
     batch,
     config,
     flush,
@@ -76,7 +77,8 @@ def check_whole(log: PartitionLog) -> None:
     found = log_reads.offset_for_timestamp(log, NOW_MS + 17)
     assert found is not None
     assert found.offset == 17
-    repeated = log.append_as_leader(
+    repeated = append_records(
+        log,
         batch(VALUES[-1], timestamp_ms=NOW_MS, producer_id=5, producer_epoch=0, sequence=39),
         0,
         NOW_MS,

@@ -20,6 +20,7 @@ from tests.support.logs import (
     TOPIC_ID,
     abandon,
     append,
+    append_records,
     config,
     flush,
     open_manager,
@@ -62,7 +63,7 @@ def begin(log: PartitionLog, producer_id: int, *, sequence: int = 0) -> int:
         base_sequence=sequence,
         is_transactional=True,
     )
-    return log.append_as_leader(memoryview(sent), 0, NOW_MS).first_offset
+    return append_records(log, memoryview(sent), 0, NOW_MS).first_offset
 
 
 def transact(log: PartitionLog, producer_id: int, *, is_commit: bool, sequence: int = 0) -> int:
@@ -94,7 +95,7 @@ def test_a_truncated_batch_that_is_back_has_its_own_epoch(tmp_path: Path) -> Non
     manager, log = start(tmp_path)
     for _ in range(3):
         sent = build_batch([Record(0, NOW_MS, b"k", b"v")])
-        log.append_as_leader(memoryview(sent), 5, NOW_MS)
+        append_records(log, memoryview(sent), 5, NOW_MS)
     log.write_staged()
     abandon(manager)
     checkpoint = tmp_path / "t-0" / "leader-epoch-checkpoint"
@@ -147,7 +148,7 @@ def test_a_transaction_that_began_in_an_earlier_segment(tmp_path: Path) -> None:
         base_sequence=0,
         is_transactional=True,
     )
-    log.append_as_leader(memoryview(sent), 0, NOW_MS)
+    append_records(log, memoryview(sent), 0, NOW_MS)
     log.roll()
     flush(log)
     manager.checkpoint_now()
@@ -166,7 +167,7 @@ def test_a_transaction_that_began_in_an_earlier_segment(tmp_path: Path) -> None:
 
 def test_an_entry_behind_the_end_of_the_log_goes(tmp_path: Path) -> None:
     manager, log = start(tmp_path)
-    log.append_as_leader(memoryview(build_batch([Record(0, NOW_MS, None, b"v")])), 0, NOW_MS)
+    append_records(log, memoryview(build_batch([Record(0, NOW_MS, None, b"v")])), 0, NOW_MS)
     log.write_staged()
     kept = log.size_bytes
     transact(log, 3, is_commit=False)

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from minibroker.broker.storage.append_rules import AppendRules
-from minibroker.broker.storage.validator import check as check_before
-from minibroker.broker.storage.validator import validate
+from minibroker.broker.storage.record_checks import AppendRules
+from minibroker.broker.storage.validator import check_before_append
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.records.batch import BatchHeader, crc_is_valid, read_header, set_timestamps
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.compression import CODEC_NAMES
 from minibroker.kafka.records.control import TransactionMarker, build_marker
-from minibroker.kafka.records.message_set import build_message_set
 from minibroker.kafka.records.produce_rules import InvalidRecordsError
 from minibroker.kafka.records.record import Record, decode_records
 from tests.support.batches import (
@@ -30,6 +28,7 @@ from tests.support.batches import (
     batch,
     with_crc,
 )
+from tests.support.logs import check_and_number
 
 if TYPE_CHECKING:
     from minibroker.broker.config.topic import TopicConfig
@@ -62,14 +61,13 @@ def rules(**changes: Any) -> AppendRules:
 def check(
     records: bytes | bytearray, applied: AppendRules | None = None, **arguments: Any
 ) -> tuple[memoryview, BatchHeader]:
-    """`validate` at offset 100, leader epoch 7."""
-    return validate(
+    """`check_and_number` at offset 100, leader epoch 7."""
+    return check_and_number(
         memoryview(bytearray(records)),
         applied or rules(),
         100,
         7,
         NOW,
-        "topic-0",
         **arguments,
     )
 
@@ -123,7 +121,7 @@ def test_an_ordinary_batch_is_only_numbered(codec: str) -> None:
 
 def test_the_requests_own_memory_is_patched() -> None:
     memory = memoryview(bytearray(build_batch(RECORDS)))
-    records, _ = validate(memory, rules(), 100, 7, NOW, "topic-0")
+    records, _ = check_and_number(memory, rules(), 100, 7, NOW)
     assert records.obj is memory.obj
     assert read_header(memory).base_offset == 100
 
@@ -399,37 +397,10 @@ def test_a_batch_flagged_append_time_with_a_time_out_of_range() -> None:
     assert error.code == ErrorCode.INVALID_TIMESTAMP
 
 
-@pytest.mark.parametrize("codec", CODECS)
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"is_append_time": True},
-        {"compression_type": "lz4"},
-        {"message_magic": 1},
-        {"message_magic": 1, "is_append_time": True},
-        {"message_magic": 1, "compression_type": "gzip"},
-    ],
-)
-@pytest.mark.parametrize("magic", [0, 1, 2])
-def test_records_that_are_numbered_later(codec: str, changes: dict[str, Any], magic: int) -> None:
-    """A check first and offsets later give the same bytes as one call."""
-    applied = rules(**changes)
-    if codec == "zstd" and (magic < 2 or changes.keys() >= {"message_magic"}):
-        codec = "gzip"  # no format before 2 has zstd
-    if magic == 2:
-        data = build_batch(RECORDS, codec=codec)
-    else:
-        data = build_message_set(RECORDS, magic=magic, codec=CODEC_NAMES.index(codec))
-    expected, header = check(data, applied)
-    checked = check_before(memoryview(bytearray(data)), applied, NOW, "topic-0")
-    found, later = checked.number(100, 7)
-    assert bytes(found) == bytes(expected)
-    assert repr(later) == repr(header)
-
-
 def test_a_refusal_that_is_told_later() -> None:
-    checked = check_before(memoryview(bytearray(batch(b"x", count=5))), rules(), NOW, "topic-0")
+    checked = check_before_append(
+        memoryview(bytearray(batch(b"x", count=5))), rules(), NOW, "topic-0"
+    )
     with pytest.raises(KafkaError) as raised:
         checked.number(100, 7)
     assert raised.value.code == ErrorCode.INVALID_RECORD

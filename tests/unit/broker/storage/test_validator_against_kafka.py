@@ -14,8 +14,7 @@ import pytest
 
 from minibroker.broker.config.keys import TOPIC_KEYS
 from minibroker.broker.config.topic import TopicConfig
-from minibroker.broker.storage.append_rules import AppendRules
-from minibroker.broker.storage.validator import validate
+from minibroker.broker.storage.record_checks import AppendRules
 from minibroker.kafka.config_keys import parse_value
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -32,6 +31,7 @@ from tests.support.batches import (
     batch,
     with_crc,
 )
+from tests.support.logs import check_and_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -334,7 +334,7 @@ def judge(rules: AppendRules, now_ms: int, records: bytes) -> Verdict:
     try:
         header = read_produced_header(memory)
         check_produce_version(memory, header, PRODUCE_VERSION)
-        taken, _ = validate(memory, rules, 0, 0, now_ms, "topic-0", header=header)
+        taken, _ = check_and_number(memory, rules, 0, 0, now_ms, header=header)
     except InvalidRecordsError as error:
         return Verdict(error.code, [e.batch_index for e in error.record_errors], True, b"")
     except KafkaError as error:
