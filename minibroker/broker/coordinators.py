@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from minibroker.broker.config.dynamic import DynamicConfig
     from minibroker.broker.groups.coordinator import GroupCoordinator
     from minibroker.broker.partitions.manager import PartitionManager
-    from minibroker.broker.peers.client import PeerClient
+    from minibroker.broker.peers import PeerClient
     from minibroker.broker.timers import Timers
     from minibroker.broker.transactions.coordinator import TransactionCoordinator
     from minibroker.broker.worker import Worker
@@ -94,7 +94,7 @@ class Coordinators(ClusterListener):
         """Return the transaction coordinator; the first call imports and makes it."""
         if self._transactions is None:
             from minibroker.broker.partitions.markers import MarkerWriter  # noqa: PLC0415  see above
-            from minibroker.broker.peers.client import PeerClient  # noqa: PLC0415  see above
+            from minibroker.broker.peers import PeerClient  # noqa: PLC0415  see above
             from minibroker.broker.transactions.broker_requests import BrokerRequests  # noqa: PLC0415
             from minibroker.broker.transactions.coordinator import (  # noqa: PLC0415  see above
                 TransactionCoordinator,

@@ -12,7 +12,7 @@ import socket
 from functools import partial
 from typing import Final
 
-from minibroker.broker.daemons import in_daemon
+from minibroker.client.daemons import in_daemon
 
 LOOKUPS_MAX: Final = 2
 """Most lookups at the same time."""

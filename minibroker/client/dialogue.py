@@ -3,7 +3,7 @@
     request ─► `request_frame` ─► socket ─► `body_size`, `sent_for` ─► `Sent.read` ─► answer
 
 Each request has a correlation id; answers come in the order of the requests. A driver brings the
-bytes to the socket and back: `connection` (blocking), `broker.peers` (asyncio). To open a
+bytes to the socket and back: `connection` (blocking), `async_connection`. To open a
 connection, it takes `agreement_steps` and `login_steps`: a step is an `Inquiry`, whose answer is
 sent back into the generator, or work that may block, whose result is.
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from minibroker.broker.cluster.image import Endpoint
-from minibroker.broker.peers.connection import PeerConnection
+from minibroker.client.async_connection import AsyncConnection
 from minibroker.kafka.errors import MinibrokerError
 from tests.simulation.network import FIRST_PORT
 
@@ -35,7 +35,7 @@ class Connections:
         self._world = world
         self.chance = world.network.chance(name)
         """The chances of this client."""
-        self._open: dict[int, PeerConnection] = {}
+        self._open: dict[int, AsyncConnection] = {}
 
     def leader_of(self, name: TopicPartition) -> int:
         """Return the broker to ask: the leader in the tree, now and then any other."""
@@ -55,7 +55,9 @@ class Connections:
                 connection = self._open.get(broker_id)
                 if connection is None:
                     endpoint = Endpoint("PLAINTEXT", "127.0.0.1", FIRST_PORT + broker_id)
-                    connection = self._open[broker_id] = await PeerConnection.open(endpoint)
+                    connection = self._open[broker_id] = await AsyncConnection.open(
+                        endpoint.host, endpoint.port
+                    )
                 return await connection.call(request, response, version)
         except FAILURES:
             self.drop(broker_id)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from minibroker.broker.cluster.image import BrokerInfo, Endpoint
-from minibroker.broker.peers.client import PeerClient
+from minibroker.broker.peers import PeerClient
 from minibroker.kafka.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from minibroker.kafka.protocol.primitives import Writer
 

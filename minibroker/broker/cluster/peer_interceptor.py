@@ -1,6 +1,6 @@
 """The interface of a part that looks in on requests to other brokers: `testing` cuts links with it.
 
-`peers.client.PeerClient` asks the cluster for it with every request. Without one a request pays one
+`broker.peers.PeerClient` asks the cluster for it with every request. Without one a request pays one
 comparison. It stands here because the parts that send to other brokers all know the cluster.
 """
 

@@ -15,7 +15,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.image import NO_CONTROLLER
-from minibroker.broker.peers.client import PeerClient
+from minibroker.broker.peers import PeerClient
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError, ProtocolError
 from minibroker.kafka.protocol.messages.controlled_shutdown import (

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.partitions.manager import PartitionManager
     from minibroker.broker.partitions.partition import Partition
-    from minibroker.broker.peers.client import PeerClient
+    from minibroker.broker.peers import PeerClient
     from minibroker.broker.quotas.replication_quota import ReplicationQuota
     from minibroker.broker.replication.leader_session import FollowerPosition
     from minibroker.kafka.protocol.messages.fetch import PartitionData

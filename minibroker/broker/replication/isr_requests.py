@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from minibroker.broker.cluster.cluster import Cluster
-    from minibroker.broker.peers.client import PeerClient
+    from minibroker.broker.peers import PeerClient
     from minibroker.broker.replication.isr_change import IsrProposal
     from minibroker.kafka.protocol.messages.alter_partition import ResponsePartitionData
 

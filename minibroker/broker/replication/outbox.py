@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.cluster.image import MetadataImage, TopicImage
     from minibroker.broker.config.inter_broker import InterBrokerProtocol
-    from minibroker.broker.peers.client import PeerClient
+    from minibroker.broker.peers import PeerClient
     from minibroker.broker.replication.control_requests import Address
     from minibroker.kafka.protocol.messages.leader_and_isr import LeaderAndIsrRequest
     from minibroker.kafka.protocol.messages.stop_replica import StopReplicaRequest

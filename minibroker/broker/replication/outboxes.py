@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.cluster.image import NO_LEADER, PartitionImage
 from minibroker.broker.cluster.updates import ClusterListener
-from minibroker.broker.peers.client import PeerClient
+from minibroker.broker.peers import PeerClient
 from minibroker.broker.replication.control_requests import Address, Stop
 from minibroker.broker.replication.outbox import Outbox
 from minibroker.broker.slices import run_in_slices

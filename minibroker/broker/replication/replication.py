@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.image import NO_LEADER
 from minibroker.broker.partitions.role import Follower, Leader
-from minibroker.broker.peers.client import PeerClient
+from minibroker.broker.peers import PeerClient
 from minibroker.broker.replication.fetcher import Fetcher
 from minibroker.broker.replication.isr import IsrKeeper
 from minibroker.kafka.ids import TopicPartition

@@ -2,7 +2,8 @@
 
 WriteTxnMarkers goes from a coordinator to the leaders of a transaction's partitions,
 AddPartitionsToTxn from a leader to the coordinator of a batch (KIP-890), each in the newest version
-that both brokers know (`peers/`). Every failure on the way becomes a code that asks for a retry.
+that both brokers know (`broker.peers`). Every failure on the way becomes a code that asks for a
+retry.
 
 Source: Kafka TransactionMarkerChannelManager, AddPartitionsToTxnManager.
 """
@@ -30,7 +31,7 @@ from minibroker.kafka.protocol.messages.write_txn_markers import (
 
 if TYPE_CHECKING:
     from minibroker.broker.partitions.markers import EndOfTransaction
-    from minibroker.broker.peers.client import PeerClient
+    from minibroker.broker.peers import PeerClient
 
     Codes = dict[TopicPartition, ErrorCode]
 

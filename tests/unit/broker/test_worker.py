@@ -10,8 +10,8 @@ import threading
 
 import pytest
 
-from minibroker.broker.daemons import in_daemon
 from minibroker.broker.worker import Worker
+from minibroker.client.daemons import in_daemon
 from minibroker.kafka.errors import MinibrokerError, StorageError
 
 
@@ -161,7 +161,7 @@ async def test_after_the_end_nobody_is_told() -> None:
 TIMEOUT_S = 60
 NEVER_ENDS = """
 import asyncio, threading
-from minibroker.broker.daemons import in_daemon
+from minibroker.client.daemons import in_daemon
 
 async def main():
     begun = threading.Event()

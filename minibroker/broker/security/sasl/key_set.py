@@ -25,7 +25,6 @@ from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Opene
 
 from jwt import PyJWK, PyJWTError
 
-from minibroker.broker.daemons import in_daemon
 from minibroker.broker.security.sasl.signed_token import (
     ALGORITHMS,
     PublishedKey,
@@ -33,6 +32,7 @@ from minibroker.broker.security.sasl.signed_token import (
     UnknownKeyError,
     check_signed,
 )
+from minibroker.client.daemons import in_daemon
 from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The logins of one broker at other brokers, by listener.
 
-Every client of other brokers asks here (`peers.client`), so all of them show the same token of an
+Every client of other brokers asks here (`broker.peers`), so all of them show the same token of an
 identity provider, and ask for it once (`client.token_endpoint`).
 
 Source: Kafka LoginManager.acquireLoginManager: one login for all connections with equal settings.

@@ -12,7 +12,7 @@ from minibroker.broker.cluster.context import ClusterContext
 from minibroker.broker.cluster.image import MetadataImage
 from minibroker.broker.cluster.shared import SharedTree
 from minibroker.broker.cluster.updates import ImageUpdater
-from minibroker.broker.peers.client import PeerClient
+from minibroker.broker.peers import PeerClient
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import CoordinationError
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataResponse

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.config.broker import BrokerConfig
-from minibroker.broker.peers.client import PeerClient
+from minibroker.broker.peers import PeerClient
 from minibroker.broker.security.sasl.peer_logins import PeerLogins, login_of
 from minibroker.broker.security.sasl.plain import PlainExchange
 from minibroker.broker.security.sasl.scram import Login as ServerLogin

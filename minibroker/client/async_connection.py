@@ -1,4 +1,4 @@
-"""One connection to another broker: opened, versions agreed on, requests and answers in order.
+"""An asyncio connection to a broker: opened, versions agreed on, requests and answers in order.
 
     open ─► ApiVersions ─► login ─► call, call, … ─► closed (by us, by the peer, by a time-out)
 
@@ -7,9 +7,9 @@ A malformed answer, one out of turn or one too large ends the connection, becaus
 it cannot be understood. So does a request that is not answered in time. All requests that wait then
 get ConnectionError.
 
-Where the peer's listener asks for SASL, this broker logs in before its first request. A session
-that ends soon is left: `PeerClient` opens another connection, and this one closes behind its last
-answer. Kafka authenticates again on the same connection; the peer sees no difference in between.
+With a login, the connection logs in before its first request. A session that ends soon is left: the
+owner opens another connection (`broker.peers`), and this one closes behind its last answer. Kafka
+authenticates again on the same connection; the broker sees no difference in between.
 
 Source: Kafka NetworkClient, InFlightRequests, NodeApiVersions, SaslClientAuthenticator.
 """
@@ -20,7 +20,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from minibroker.broker.daemons import in_daemon
+from minibroker.client.daemons import in_daemon
 from minibroker.client.dialogue import (
     SIZE,
     Dialogue,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from ssl import SSLContext
 
-    from minibroker.broker.cluster.image import Endpoint
     from minibroker.client.sasl import SaslLogin
 
 ANSWER_BYTES_MAX: Final = 16 << 20
@@ -48,28 +47,29 @@ _FAILURES: Final = (OSError, EOFError, ProtocolError)
 _T = TypeVar("_T")
 
 
-class PeerConnection:
+class AsyncConnection:
     """Belongs to the loop's thread; `open` makes one."""
 
     __slots__ = (
         "_answers",
         "_dialogue",
-        "_endpoint",
         "_failure",
         "_incoming",
         "_outgoing",
         "_reading",
         "_retires_at_s",
         "_slots",
+        "address",
     )
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        address: tuple[str, int],
         incoming: asyncio.StreamReader,
         outgoing: asyncio.StreamWriter,
     ) -> None:
-        self._endpoint = endpoint
+        self.address = address
+        """Host and port. Constant."""
         self._incoming = incoming
         self._outgoing = outgoing
         self._failure: Exception | None = None
@@ -84,15 +84,15 @@ class PeerConnection:
 
     @classmethod
     async def open(
-        cls, endpoint: Endpoint, login: SaslLogin | None = None, tls: SSLContext | None = None
-    ) -> PeerConnection:
+        cls, host: str, port: int, login: SaslLogin | None = None, tls: SSLContext | None = None
+    ) -> AsyncConnection:
         """Connect, with TLS if there is a context, agree on versions and log in.
 
         Raises OSError (ConnectionError where the peer does not take the login, SSLError where its
         certificate is not accepted), ProtocolError.
         """
-        incoming, outgoing = await asyncio.open_connection(endpoint.host, endpoint.port, ssl=tls)
-        connection = cls(endpoint, incoming, outgoing)
+        incoming, outgoing = await asyncio.open_connection(host, port, ssl=tls)
+        connection = cls((host, port), incoming, outgoing)
         try:
             await connection._follow(agreement_steps(connection._dialogue, str(connection)))
             if login is not None:
@@ -101,11 +101,6 @@ class PeerConnection:
             connection.close()
             raise
         return connection
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """Return the address, for messages."""
-        return self._endpoint
 
     @property
     def is_open(self) -> bool:
@@ -177,11 +172,11 @@ class PeerConnection:
         await asyncio.gather(self._reading, return_exceptions=True)
 
     def __str__(self) -> str:
-        return f"connection to {self._endpoint.host}:{self._endpoint.port}"
+        return f"connection to {self.address[0]}:{self.address[1]}"
 
     async def _log_in(self, login: SaslLogin) -> None:
-        """Prove the identity of this broker. Raises OSError, ProtocolError."""
-        exchange = login.begin(self._endpoint.host)
+        """Log in, and note when the session ends. Raises OSError, ProtocolError."""
+        exchange = login.begin(self.address[0])
         steps = login_steps(self._dialogue, str(self), login.mechanism, exchange)
         lasts_s = await self._follow(steps)
         if lasts_s is not None:

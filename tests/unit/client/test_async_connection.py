@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import uvloop
 
-from minibroker.broker.cluster.image import Endpoint
-from minibroker.broker.peers.connection import ANSWER_BYTES_MAX, IN_FLIGHT_MAX, PeerConnection
+from minibroker.client.async_connection import ANSWER_BYTES_MAX, IN_FLIGHT_MAX, AsyncConnection
 from minibroker.client.sasl import PasswordLogin
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
@@ -37,11 +36,11 @@ def echo(_key: int, _version: int, correlation_id: int) -> bytes:
     return metadata_answer(str(correlation_id))
 
 
-async def open_to(broker: ScriptedBroker | InProcessBroker) -> PeerConnection:
-    return await PeerConnection.open(Endpoint("PLAINTEXT", *broker.address))
+async def open_to(broker: ScriptedBroker | InProcessBroker) -> AsyncConnection:
+    return await AsyncConnection.open(*broker.address)
 
 
-async def ask(connection: PeerConnection) -> MetadataResponse:
+async def ask(connection: AsyncConnection) -> MetadataResponse:
     answer = await connection.call(MetadataRequest(topics=[]), MetadataResponse, VERSION)
     assert isinstance(answer, MetadataResponse)
     return answer
@@ -183,7 +182,7 @@ class RawAnswers:
 async def test_a_malformed_answer_opens_no_connection(answer: bytes) -> None:
     async with RawAnswers(answer) as broker:
         with pytest.raises((OSError, ProtocolError)):
-            await PeerConnection.open(Endpoint("PLAINTEXT", *broker.address))
+            await AsyncConnection.open(*broker.address)
 
 
 SASL = {
@@ -198,8 +197,9 @@ SASL = {
 
 async def test_a_login_comes_before_the_first_request(tmp_path: Path) -> None:
     async with InProcessBroker(tmp_path, SASL) as running:
-        endpoint = Endpoint("SASL_PLAINTEXT", *running.address)
-        connection = await PeerConnection.open(endpoint, PasswordLogin("PLAIN", "a", "secret"))
+        connection = await AsyncConnection.open(
+            *running.address, PasswordLogin("PLAIN", "a", "secret")
+        )
         assert (await ask(connection)).brokers
         assert not connection.is_retired
         connection._retires_at_s = asyncio.get_running_loop().time()
@@ -226,7 +226,6 @@ async def test_a_login_that_is_not_taken_is_a_connection_error(
     tmp_path: Path, login: PasswordLogin, reason: str
 ) -> None:
     async with InProcessBroker(tmp_path, SASL) as running:
-        endpoint = Endpoint("SASL_PLAINTEXT", *running.address)
         with pytest.raises(ConnectionError, match=reason) as refused:
-            await PeerConnection.open(endpoint, login)
+            await AsyncConnection.open(*running.address, login)
         assert "wr0ng" not in str(refused.value)

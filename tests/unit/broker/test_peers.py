@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from minibroker.broker.peers import client as client_module
-from minibroker.broker.peers.client import BACKOFF_MS_MAX, PeerClient, backoff_ms
+from minibroker.broker import peers as client_module
+from minibroker.broker.peers import BACKOFF_MS_MAX, PeerClient, backoff_ms
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from minibroker.kafka.protocol.primitives import Writer
 from tests.support.peer_clients import ScriptedBroker, peer_client, registered

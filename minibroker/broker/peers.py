@@ -1,4 +1,7 @@
-"""Requests to brokers by their id: one connection kept to each, opened when it is first needed.
+"""Requests to other brokers by their id, of minibroker or Apache Kafka: one connection to each.
+
+A coordinator brings markers to the leaders of other brokers, a leader asks the coordinator of a
+batch, a follower fetches. The connection is opened when it is first needed.
 
 A connection that ended is opened anew with the next request, after a pause that doubles with every
 failure in a row (Kafka's reconnect.backoff.ms). A broker that is registered with another address,
@@ -16,7 +19,7 @@ import random
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.broker.peers.connection import PeerConnection
+from minibroker.client.async_connection import AsyncConnection
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -47,11 +50,13 @@ def backoff_ms(failures: int, chance: float) -> float:
 class _Peer:
     """The state of one broker."""
 
-    __slots__ = ("connection", "failures", "opening", "retry_at_s")
+    __slots__ = ("connection", "endpoint", "failures", "opening", "retry_at_s")
 
     def __init__(self) -> None:
-        self.connection: PeerConnection | None = None
-        self.opening: asyncio.Task[PeerConnection] | None = None
+        self.connection: AsyncConnection | None = None
+        self.endpoint: Endpoint | None = None
+        """The endpoint that `connection` was opened to."""
+        self.opening: asyncio.Task[AsyncConnection] | None = None
         """Shared by all requests that need it meanwhile."""
         self.failures = 0
         """In a row."""
@@ -157,7 +162,7 @@ class PeerClient:
         is the highest that will do. Raises as `call`.
         """
 
-        def version_of(connection: PeerConnection) -> int:
+        def version_of(connection: AsyncConnection) -> int:
             return connection.version_for(request_class, oldest, newest)
 
         async def send() -> Any:
@@ -171,12 +176,12 @@ class PeerClient:
     async def _send(
         self,
         broker_id: int,
-        version_of: Callable[[PeerConnection], int],
+        version_of: Callable[[AsyncConnection], int],
         build: Callable[[int], Any],
         response: Any,
     ) -> Any:
         """Do `call_built`, whatever an interceptor makes of it."""
-        connection: PeerConnection | None = None
+        connection: AsyncConnection | None = None
         try:
             async with asyncio.timeout(self._timeout_s):
                 connection = await self._connection(broker_id)
@@ -200,7 +205,7 @@ class PeerClient:
                 peer.connection.close()
                 await peer.connection.wait_closed()
 
-    async def _connection(self, broker_id: int) -> PeerConnection:
+    async def _connection(self, broker_id: int) -> AsyncConnection:
         """Return the open connection to this broker. Raises OSError, ProtocolError."""
         if self._is_closed:
             raise ConnectionError("this broker is stopping")
@@ -210,7 +215,7 @@ class PeerClient:
             peer = self._peers[broker_id] = _Peer()
         connection = peer.connection
         if connection is not None:
-            is_right = connection.is_open and connection.endpoint == endpoint
+            is_right = connection.is_open and peer.endpoint == endpoint
             if is_right and not connection.is_retired:
                 return connection
             if is_right:
@@ -244,7 +249,7 @@ class PeerClient:
             )
         return endpoint
 
-    async def _open(self, broker_id: int, peer: _Peer, endpoint: Endpoint) -> PeerConnection:
+    async def _open(self, broker_id: int, peer: _Peer, endpoint: Endpoint) -> AsyncConnection:
         """Raises OSError, ProtocolError; ConnectionError where the broker has left meanwhile."""
         loop = asyncio.get_running_loop()
         try:
@@ -253,7 +258,9 @@ class PeerClient:
                 await self._sleep(pause_s)
             async with asyncio.timeout(self._timeout_s):
                 tls = self._tls() if self._tls is not None else None
-                connection = await PeerConnection.open(endpoint, self._login, tls)
+                connection = await AsyncConnection.open(
+                    endpoint.host, endpoint.port, self._login, tls
+                )
         except Exception as error:
             peer.failures += 1
             # Who waits is told; the log hears of it once.
@@ -267,11 +274,11 @@ class PeerClient:
             connection.close()  # nobody else would
             raise ConnectionError(f"broker {broker_id} is not registered any more")
         peer.failures = 0
-        peer.connection = connection
+        peer.connection, peer.endpoint = connection, endpoint
         return connection
 
 
-def _take_note(opening: asyncio.Task[PeerConnection]) -> None:
+def _take_note(opening: asyncio.Task[AsyncConnection]) -> None:
     """Note the end of an attempt; `_open` has logged its error."""
     if not opening.cancelled():
         opening.exception()
