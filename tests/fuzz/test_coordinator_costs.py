@@ -103,7 +103,7 @@ def commit_of(group_id: str, count: int) -> OffsetCommitRequest:
     return OffsetCommitRequest(group_id=group_id, topics=topics)
 
 
-async def joined(client: RawClient, group_id: str) -> Any:
+async def join_group_of(client: RawClient, group_id: str) -> Any:
     """Join a group, and return the answer."""
     request = JoinGroupRequest(
         group_id=group_id,
@@ -135,7 +135,7 @@ async def with_members(client: Client, group_id: str, count: int) -> None:
     assert {answer.error for answer in answers} == {ErrorCode.NONE}
 
 
-async def begun(client: Client, transactional_id: str) -> Any:
+async def begin_session(client: Client, transactional_id: str) -> Any:
     """Begin the session of a transactional id, and return the answer."""
     request = InitProducerIdRequest(
         transactional_id=transactional_id, transaction_timeout_ms=60_000
@@ -145,9 +145,9 @@ async def begun(client: Client, transactional_id: str) -> Any:
     return answer
 
 
-async def added(client: Client, transactional_id: str, count: int) -> Any:
+async def begin_transaction(client: Client, transactional_id: str, count: int) -> Any:
     """Begin a transaction of so many partitions, and return the answer of its session."""
-    session = await begun(client, transactional_id)
+    session = await begin_session(client, transactional_id)
     request = _adding(transactional_id, session, count)
     answer = await client.call(request, 3)
     (topic,) = answer.results_by_topic_v3_and_below
@@ -211,7 +211,7 @@ async def join_group(_client: Client, count: int) -> Call:
 
 
 async def sync_group(client: Client, count: int) -> Call:
-    leader = await joined(client, f"g{count}")
+    leader = await join_group_of(client, f"g{count}")
     shares = [
         SyncGroupRequestAssignment(member_id=f"m{number}", assignment=b"s")
         for number in range(count)
@@ -236,7 +236,7 @@ async def leave_group(client: Client, count: int) -> Call:
 
 
 async def leave_group_of_strangers(client: Client, count: int) -> Call:
-    await joined(client, f"g{count}")
+    await join_group_of(client, f"g{count}")
     members = [MemberIdentity(member_id=f"m{number}") for number in range(count)]
     return LeaveGroupRequest(group_id=f"g{count}", members=members), 4
 
@@ -247,18 +247,18 @@ async def describe_groups(client: Client, count: int) -> Call:
 
 
 async def add_partitions_to_txn(client: Client, count: int) -> Call:
-    session = await begun(client, f"x{count}")
+    session = await begin_session(client, f"x{count}")
     return _adding(f"x{count}", session, count), 3
 
 
 async def list_transactions(client: Client, count: int) -> Call:
     for number in range(count):
-        await begun(client, f"x{number}")
+        await begin_session(client, f"x{number}")
     return ListTransactionsRequest(), 0
 
 
 async def end_txn(client: Client, count: int) -> Call:
-    session = await added(client, f"x{count}", count)
+    session = await begin_transaction(client, f"x{count}", count)
     return (
         EndTxnRequest(
             transactional_id=f"x{count}",
@@ -271,7 +271,7 @@ async def end_txn(client: Client, count: int) -> Call:
 
 
 async def txn_offset_commit(client: Client, count: int) -> Call:
-    session = await begun(client, f"x{count}")
+    session = await begin_session(client, f"x{count}")
     partitions = [TxnOffsetCommitRequestPartition(partition_index=index) for index in range(count)]
     return (
         TxnOffsetCommitRequest(

@@ -44,14 +44,14 @@ def entry(entity: dict[str, str | None], **quotas: float | None) -> alter.Reques
     )
 
 
-async def altered(
+async def codes_of_change(
     client: RawClient, *entries: alter.RequestEntryData, version: int = 1, **fields: Any
 ) -> list[int]:
     request = alter.AlterClientQuotasRequest(entries=list(entries), **fields)
     return [entry.error_code for entry in (await client.call(request, version)).entries]
 
 
-async def described(
+async def quotas_of(
     client: RawClient, *components: tuple[str, int, str | None], strict: bool = False
 ) -> dict[tuple[tuple[str, str | None], ...], dict[str, float]]:
     answer = await client.call(
@@ -66,10 +66,10 @@ async def described(
     )
     assert answer.error_code == 0, answer.error_message
     return {
-        tuple((e.entity_type, e.entity_name) for e in described.entity): {
-            value.key: value.value for value in described.values
+        tuple((e.entity_type, e.entity_name) for e in quotas_of.entity): {
+            value.key: value.value for value in quotas_of.values
         }
-        for described in answer.entries
+        for quotas_of in answer.entries
     }
 
 
@@ -84,7 +84,7 @@ async def test_set_show_change_and_remove(
         "request_percentage": 150.0,
         "controller_mutation_rate": 0.5,
     }
-    assert await altered(client, entry(both, **everything), version=version) == [0]
+    assert await codes_of_change(client, entry(both, **everything), version=version) == [0]
     assert running.broker.cluster.config_of("users", "a%20b/clients/<default>") == {
         "producer_byte_rate": "1024",
         "consumer_byte_rate": "2048",
@@ -92,21 +92,21 @@ async def test_set_show_change_and_remove(
         "controller_mutation_rate": "0.5",
     }
     key = (("client-id", None), ("user", "a b"))
-    assert await described(client, ("user", ANY, None)) == {key: everything}
-    assert await altered(client, entry(both, producer_byte_rate=None, request_percentage=7.0)) == [
-        0
-    ]
-    shown = (await described(client))[key]
+    assert await quotas_of(client, ("user", ANY, None)) == {key: everything}
+    assert await codes_of_change(
+        client, entry(both, producer_byte_rate=None, request_percentage=7.0)
+    ) == [0]
+    shown = (await quotas_of(client))[key]
     assert "producer_byte_rate" not in shown
     assert shown["request_percentage"] == 7.0
     gone = dict.fromkeys(everything)
-    assert await altered(client, entry(both, **gone)) == [0]
-    assert await described(client) == {}
+    assert await codes_of_change(client, entry(both, **gone)) == [0]
+    assert await quotas_of(client) == {}
     assert running.broker.cluster.image.configs.get("users", {}) == {}
 
 
 async def test_entities_are_answered_each_for_itself(client: RawClient) -> None:
-    assert await altered(
+    assert await codes_of_change(
         client,
         entry({"user": "u"}, producer_byte_rate=1.0),
         entry({"user": "v"}, producer_byte_rate=-1.0),
@@ -116,7 +116,7 @@ async def test_entities_are_answered_each_for_itself(client: RawClient) -> None:
         entry({"ip": "not an address"}, connection_creation_rate=10.0),
         entry({"ip": "127.0.0.1"}, producer_byte_rate=10.0),
     ) == [0, 42, 42, 42, 0, 42, 42]
-    assert set(await described(client)) == {(("user", "u"),), (("ip", "127.0.0.1"),)}
+    assert set(await quotas_of(client)) == {(("user", "u"),), (("ip", "127.0.0.1"),)}
 
 
 async def test_changes_of_topics_and_brokers_are_no_quotas(running: InProcessBroker) -> None:
@@ -138,7 +138,7 @@ async def test_a_filter_that_cannot_be_is_an_error_without_entries(client: RawCl
 
 async def test_quotas_live_through_a_restart(tmp_path: Path) -> None:
     async with InProcessBroker(tmp_path) as first, await first.connect() as client:
-        await altered(client, entry({"client-id": "raw"}, producer_byte_rate=1.0))
+        await codes_of_change(client, entry({"client-id": "raw"}, producer_byte_rate=1.0))
     async with InProcessBroker(tmp_path) as second:
         assert second.broker.services.quotas.record_produce(("User:ANONYMOUS", "raw"), 100) > 0
 

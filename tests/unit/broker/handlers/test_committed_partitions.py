@@ -34,7 +34,9 @@ def image() -> MetadataImage:
     return image
 
 
-def asked(name: str, *indexes: int, topic_id: bytes = bytes(16)) -> OffsetCommitRequestTopic:
+def request_topic(
+    name: str, *indexes: int, topic_id: bytes = bytes(16)
+) -> OffsetCommitRequestTopic:
     return OffsetCommitRequestTopic(
         name=name,
         topic_id=topic_id,
@@ -45,7 +47,7 @@ def asked(name: str, *indexes: int, topic_id: bytes = bytes(16)) -> OffsetCommit
 @pytest.mark.parametrize("has_ids", [False, True])
 def test_a_refused_request_is_answered_as_it_came(has_ids: bool) -> None:
     response: list[OffsetCommitResponseTopic] = []
-    topics = [asked("t", 2, 0, topic_id=TOPIC_ID), asked("t", 0, topic_id=TOPIC_ID)]
+    topics = [request_topic("t", 2, 0, topic_id=TOPIC_ID), request_topic("t", 0, topic_id=TOPIC_ID)]
     refuse_all(topics, response, CLASSES, ErrorCode.NOT_COORDINATOR, has_ids=has_ids)
     found = [
         [(partition.partition_index, partition.error_code) for partition in t.partitions]
@@ -63,9 +65,9 @@ def test_unknown_topics_are_answered_first_and_each_topic_once(
     response: list[OffsetCommitResponseTopic] = []
     answers = TopicAnswers(response, CLASSES, has_ids=has_ids)
     topics = [
-        asked("t", 0, 2, 1, -1, topic_id=TOPIC_ID),
-        asked("u", 0, topic_id=b"\2" * 16),
-        asked("v", topic_id=b"\3" * 16),
+        request_topic("t", 0, 2, 1, -1, topic_id=TOPIC_ID),
+        request_topic("u", 0, topic_id=b"\2" * 16),
+        request_topic("v", topic_id=b"\3" * 16),
     ]
     may_read = {"t", "u", "v"}
     known = run_all(known_partitions(image, topics, answers, has_ids=has_ids, may_read=may_read))
@@ -106,7 +108,10 @@ def test_a_forbidden_topic_is_refused_whether_it_is_there_or_not(
 ) -> None:
     response: list[OffsetCommitResponseTopic] = []
     answers = TopicAnswers(response, CLASSES, has_ids=has_ids)
-    topics = [asked("t", 0, 9, topic_id=TOPIC_ID), asked("u", 0, topic_id=b"\2" * 16)]
+    topics = [
+        request_topic("t", 0, 9, topic_id=TOPIC_ID),
+        request_topic("u", 0, topic_id=b"\2" * 16),
+    ]
     steps = known_partitions(image, topics, answers, has_ids=has_ids, may_read=set())
     assert run_all(steps) == []
     forbidden = ErrorCode.TOPIC_AUTHORIZATION_FAILED

@@ -50,7 +50,7 @@ def ask(
     return result
 
 
-def found(result: DescribeConfigsResult, name: str) -> DescribeConfigsResourceResult:
+def config_of(result: DescribeConfigsResult, name: str) -> DescribeConfigsResourceResult:
     assert result.error_code == 0, result.error_message
     (config,) = [config for config in result.configs if config.name == name]
     return config
@@ -59,7 +59,7 @@ def found(result: DescribeConfigsResult, name: str) -> DescribeConfigsResourceRe
 def test_a_topics_setting() -> None:
     context = make_context(4)
     context.services.cluster.image.configs = {"topics": {"t": {"cleanup.policy": "compact"}}}
-    config = found(ask(context, 2, "t", synonyms=True, documentation=True), "cleanup.policy")
+    config = config_of(ask(context, 2, "t", synonyms=True, documentation=True), "cleanup.policy")
     assert (config.value, config.config_source, config.config_type) == ("compact", 1, 7)
     assert not config.read_only
     assert [(s.name, s.value, s.source) for s in config.synonyms] == [
@@ -73,10 +73,10 @@ def test_the_broker_answers_for_itself() -> None:
     """Clients look for these keys, and for read-only and sensitive ones."""
     result = ask(make_context(4, {"ssl.key.password": ""}), 4, "0")
     for name in ("min.insync.replicas", "default.replication.factor", "num.partitions"):
-        assert found(result, name).value == "1"
-    assert found(result, "auto.create.topics.enable").value == "true"
-    assert found(result, "broker.id").read_only
-    secret = found(result, "ssl.key.password")
+        assert config_of(result, name).value == "1"
+    assert config_of(result, "auto.create.topics.enable").value == "true"
+    assert config_of(result, "broker.id").read_only
+    secret = config_of(result, "ssl.key.password")
     assert (secret.value, secret.is_sensitive, secret.config_type) == (None, True, 9)
 
 
@@ -84,19 +84,19 @@ def test_cluster_wide_values_are_those_set_at_run_time() -> None:
     context = make_context(4)
     assert ask(context, 4, "").configs == []
     context.services.dynamic.set_cluster_default({"log.segment.bytes": "1000"})
-    config = found(ask(context, 4, ""), "log.segment.bytes")
+    config = config_of(ask(context, 4, ""), "log.segment.bytes")
     assert (config.value, config.config_source, config.read_only) == ("1000", 3, False)
 
 
 def test_loggers_groups_and_client_metrics() -> None:
     logging.getLogger("tests.describe").setLevel(logging.ERROR)
     context = make_context(4)
-    config = found(ask(context, 8, "0", ["tests.describe"]), "tests.describe")
+    config = config_of(ask(context, 8, "0", ["tests.describe"]), "tests.describe")
     assert (config.value, config.config_source, config.config_type) == ("ERROR", 6, 0)
-    group = found(ask(context, 32, "g", documentation=True), "consumer.session.timeout.ms")
+    group = config_of(ask(context, 32, "g", documentation=True), "consumer.session.timeout.ms")
     assert (group.value, group.config_source) == ("45000", 5)
     assert group.documentation
-    metrics = found(ask(context, 16, "s", documentation=True), "interval.ms")
+    metrics = config_of(ask(context, 16, "s", documentation=True), "interval.ms")
     assert (metrics.value, metrics.config_source) == ("300000", 5)
     assert metrics.documentation
 
@@ -127,7 +127,7 @@ def test_another_brokers_settings_are_not_here() -> None:
     assert result.error_message.startswith("Unexpected broker id, expected 0")
 
 
-def written(response: object, version: int) -> DescribeConfigsResponse:
+def read_by_client(response: object, version: int) -> DescribeConfigsResponse:
     """Return what a client reads."""
     assert isinstance(response, DescribeConfigsResponse)
     writer = Writer()
@@ -158,10 +158,12 @@ async def test_many_resources_are_described_once_each_and_in_turns(
     turns = Turns()
     many = handle(context, DescribeConfigsRequest(resources=resources))
     assert isawaitable(many)
-    results = written(await many, version).results
+    results = read_by_client(await many, version).results
     assert turns.stop() >= len(resources)
     assert len(described) == len(wishes)
-    few = written(handle(context, DescribeConfigsRequest(resources=resources[:4])), version).results
+    few = read_by_client(
+        handle(context, DescribeConfigsRequest(resources=resources[:4])), version
+    ).results
     assert [repr(result) for result in results] == [repr(result) for result in few * 20]
     assert [result.error_code for result in few] == [0, 3, 0, 17]
 
@@ -178,8 +180,8 @@ def test_every_version_carries_the_answer(version: int) -> None:
         include_synonyms=version >= 1,
         include_documentation=version >= 3,
     )
-    read = written(handle(context, request), version)
-    topic = found(read.results[0], "retention.ms")
+    read = read_by_client(handle(context, request), version)
+    topic = config_of(read.results[0], "retention.ms")
     assert topic.value == "5"
     assert [result.error_code for result in read.results] == [0, 0, 0, 42]
     if version == 0:

@@ -26,7 +26,7 @@ SETTINGS = {
 DESCRIBE = DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=[0])])
 
 
-async def described(client: RawClient) -> list[int]:
+async def producer_ids(client: RawClient) -> list[int]:
     """Return the ids of the producers that the partition knows."""
     (topic,) = (await client.call(DESCRIBE, 0)).topics
     return [producer.producer_id for producer in topic.partitions[0].active_producers]
@@ -50,11 +50,11 @@ async def test_a_producer_that_comes_from_the_disk_is_forgotten_in_its_time(tmp_
         await again.connect() as client,
     ):
         clock.advance(CHECK_MS)  # the look after a start finds nothing in memory
-        assert await described(client) == [7]
+        assert await producer_ids(client) == [7]
         log = again.partitions.get("t", 0).log
         clock.advance(EXPIRATION_MS - CHECK_MS - 1)
         assert log.producers.loaded().producers
         clock.advance(CHECK_MS)
         await eventually(lambda: not log.producers.loaded().producers)
-        assert await described(client) == []
+        assert await producer_ids(client) == []
         assert not (await result(client, produce(batch(41)))).error_code

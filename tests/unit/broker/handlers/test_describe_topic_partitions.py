@@ -29,7 +29,7 @@ def asking(
     )
 
 
-def told(answer: Any) -> list[tuple[str, list[int]]]:
+def indexes_by_name(answer: Any) -> list[tuple[str, list[int]]]:
     return [
         (topic.name, [part.partition_index for part in topic.partitions]) for topic in answer.topics
     ]
@@ -45,7 +45,7 @@ async def topics(running: InProcessBroker) -> None:
 @pytest.mark.usefixtures("topics")
 async def test_all_topics_by_name(client: RawClient) -> None:
     answer = await client.call(asking(), 0)
-    assert told(answer) == [("a", [0, 1, 2]), ("t", [0, 1]), ("z", [0])]
+    assert indexes_by_name(answer) == [("a", [0, 1, 2]), ("t", [0, 1]), ("z", [0])]
     assert answer.next_cursor is None
     for topic in answer.topics:
         assert topic.topic_authorized_operations == ALL_OPERATIONS[ResourceType.TOPIC]
@@ -61,7 +61,7 @@ async def test_pages_join_to_the_whole(client: RawClient, limit: int) -> None:
     cursor = None
     for _ in range(7):
         answer = await client.call(asking(cursor=cursor, limit=limit), 0)
-        page = [(name, index) for name, indexes in told(answer) for index in indexes]
+        page = [(name, index) for name, indexes in indexes_by_name(answer) for index in indexes]
         assert len(page) <= limit
         seen += page
         if answer.next_cursor is None:

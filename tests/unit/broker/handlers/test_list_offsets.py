@@ -55,7 +55,9 @@ async def ask(client: RawClient, timestamp: int, version: int, **more: Any) -> A
     return answer.topics[0].partitions[0]
 
 
-async def found(client: RawClient, timestamp: int, version: int, **more: Any) -> tuple[int, int]:
+async def time_and_offset(
+    client: RawClient, timestamp: int, version: int, **more: Any
+) -> tuple[int, int]:
     """Timestamp and offset."""
     part = await ask(client, timestamp, version, **more)
     assert part.error_code == 0, ErrorCode(part.error_code).name
@@ -77,21 +79,21 @@ async def test_the_first_record_at_or_after_a_time(
 ) -> None:
     await fill(client, 0, 10, codec=codec)
     await fill(client, 20, 30, codec=codec)
-    assert await found(client, START_MS - 1000, version) == (START_MS, 0)
-    assert await found(client, START_MS, version) == (START_MS, 0)
-    assert await found(client, START_MS + 1, version) == (START_MS + 10, 1)
-    assert await found(client, START_MS + 11, version) == (START_MS + 20, 2)
-    assert await found(client, START_MS + 30, version) == (START_MS + 30, 3)
-    assert await found(client, START_MS + 31, version) == (-1, -1)
+    assert await time_and_offset(client, START_MS - 1000, version) == (START_MS, 0)
+    assert await time_and_offset(client, START_MS, version) == (START_MS, 0)
+    assert await time_and_offset(client, START_MS + 1, version) == (START_MS + 10, 1)
+    assert await time_and_offset(client, START_MS + 11, version) == (START_MS + 20, 2)
+    assert await time_and_offset(client, START_MS + 30, version) == (START_MS + 30, 3)
+    assert await time_and_offset(client, START_MS + 31, version) == (-1, -1)
 
 
 @pytest.mark.parametrize("codec", ["none", "zstd"])
 async def test_times_out_of_order_lose_no_record(client: RawClient, codec: str) -> None:
     await fill(client, 50, 10, 70, codec=codec)
     await fill(client, 20, 60, codec=codec)
-    assert await found(client, START_MS + 15, 7) == (START_MS + 50, 0)
-    assert await found(client, START_MS + 55, 7) == (START_MS + 70, 2)
-    assert await found(client, START_MS + 71, 7) == (-1, -1)
+    assert await time_and_offset(client, START_MS + 15, 7) == (START_MS + 50, 0)
+    assert await time_and_offset(client, START_MS + 55, 7) == (START_MS + 70, 2)
+    assert await time_and_offset(client, START_MS + 71, 7) == (-1, -1)
 
 
 async def test_over_several_segments(running: InProcessBroker, client: RawClient) -> None:
@@ -100,7 +102,7 @@ async def test_over_several_segments(running: InProcessBroker, client: RawClient
         await fill(client, time, topic="rolled")
         running.partitions.get("rolled", 0).log.roll()
     for time, offset in ((0, 0), (5, 1), (10, 1), (20, 2)):
-        assert (await found(client, START_MS + time, 7, topic="rolled"))[1] == offset
+        assert (await time_and_offset(client, START_MS + time, 7, topic="rolled"))[1] == offset
 
 
 async def test_leader_epochs_are_checked(running: InProcessBroker, client: RawClient) -> None:
@@ -119,8 +121,8 @@ async def test_read_committed_ends_at_the_open_transaction(
     batch = batch_of(b"b", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
     running.partitions.get("t", 0).append(memoryview(batch), -1, START_MS, Claim())
     running.partitions.commit()
-    assert await found(client, LATEST, 2) == (-1, 2)
-    assert await found(client, LATEST, 2, isolation_level=1) == (-1, 1)
+    assert await time_and_offset(client, LATEST, 2) == (-1, 2)
+    assert await time_and_offset(client, LATEST, 2, isolation_level=1) == (-1, 1)
 
 
 # A new leader (KIP-207), other replicas.
@@ -159,14 +161,14 @@ async def test_the_end_is_not_available_below_the_start_of_an_epoch(
     for timestamp in (LATEST, START_MS + 11):
         part = await ask(client, timestamp, version)
         assert (part.error_code, part.timestamp, part.offset) == (refused, -1, -1)
-    assert await found(client, EARLIEST, version) == (-1, 0)
-    assert await found(client, START_MS + 5, version) == (START_MS + 10, 1)
-    assert await found(client, LATEST, version, replica_id=9) == (-1, 3)
+    assert await time_and_offset(client, EARLIEST, version) == (-1, 0)
+    assert await time_and_offset(client, START_MS + 5, version) == (START_MS + 10, 1)
+    assert await time_and_offset(client, LATEST, version, replica_id=9) == (-1, 3)
     if version >= 9:
-        assert await found(client, -5, version) == (-1, -1)
+        assert await time_and_offset(client, -5, version) == (-1, -1)
 
     partition.follower_fetched(9, 3, 0)
-    assert await found(client, LATEST, version) == (-1, 3)
+    assert await time_and_offset(client, LATEST, version) == (-1, 3)
 
 
 async def test_version_0_gives_the_high_watermark_of_a_new_leader(
@@ -187,7 +189,7 @@ async def test_a_follower_answers_a_debugger_only(
     for version in (0, 5):
         part = await ask(client, LATEST, version)
         assert part.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert await found(client, LATEST, 5, replica_id=-2) == (-1, 2)
+    assert await time_and_offset(client, LATEST, 5, replica_id=-2) == (-1, 2)
     assert list((await ask(client, LATEST, 0, replica_id=-2)).old_style_offsets) == [2]
     part = await ask(client, LATEST, 5, replica_id=-2, leader_epoch=0)
     assert part.error_code == ErrorCode.FENCED_LEADER_EPOCH

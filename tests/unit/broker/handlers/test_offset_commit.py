@@ -46,7 +46,7 @@ def commit(
     )
 
 
-async def committed(client: RawClient, group_id: str = "g") -> dict[tuple[str, int], int]:
+async def committed_offsets(client: RawClient, group_id: str = "g") -> dict[tuple[str, int], int]:
     """(topic, partition) → offset of everything the group committed."""
     answer = await client.call(OffsetFetchRequest(group_id=group_id, topics=None), 7)
     assert answer.error_code == 0
@@ -111,7 +111,7 @@ async def test_a_disk_that_refuses_is_in_the_answer(
         answer = await coordinated.call(commit(7, 8), 7)
     codes = [partition.error_code for partition in answer.topics[0].partitions]
     assert codes == [ErrorCode.NOT_COORDINATOR] * 2
-    assert await committed(coordinated) == {("t", 0): 5, ("t", 1): 6}
+    assert await committed_offsets(coordinated) == {("t", 0): 5, ("t", 1): 6}
 
 
 async def test_a_stranger_is_refused_and_named(
@@ -142,7 +142,9 @@ async def test_groups_that_read_a_topic_can_be_found(coordinated: RawClient) -> 
     found = {group.group_id for group in listed.groups}
     assert found == {"a", "b"}
     readers = [
-        group_id for group_id in sorted(found) if ("t", 0) in await committed(coordinated, group_id)
+        group_id
+        for group_id in sorted(found)
+        if ("t", 0) in await committed_offsets(coordinated, group_id)
     ]
     assert readers == ["a", "b"]
 

@@ -28,7 +28,7 @@ ID = bytes(range(16))
 NOW_MS = 1_000
 
 
-def known(*partitions: OffsetCommitRequestPartition) -> list[KnownTopic]:
+def known_topic(*partitions: OffsetCommitRequestPartition) -> list[KnownTopic]:
     image: Any = SimpleNamespace(name="t", topic_id=ID, partitions=[None] * 9)
     return [KnownTopic(image, list(partitions))]
 
@@ -39,7 +39,7 @@ def partition(index: int, metadata: str = "", **fields: int) -> OffsetCommitRequ
     )
 
 
-def accepted(topics: list[KnownTopic], **wishes: Any) -> Any:
+def accept_all(topics: list[KnownTopic], **wishes: Any) -> Any:
     settings = {"units_max": 10, "now_ms": NOW_MS, "has_ids": False, "has_times": True}
     shard: Any = Shard()
     validator = wishes.pop("validator", None)
@@ -65,7 +65,7 @@ class Shard:
 
 
 def test_metadata_that_is_too_long_is_refused_by_itself() -> None:
-    commits, codes, _ = accepted(known(partition(0, "x" * 11), partition(1, "x" * 10)))
+    commits, codes, _ = accept_all(known_topic(partition(0, "x" * 11), partition(1, "x" * 10)))
     assert codes == [ErrorCode.OFFSET_METADATA_TOO_LARGE, ErrorCode.NONE]
     assert [key for key, _ in commits] == [("g", "t", 1)]
 
@@ -81,7 +81,7 @@ def test_metadata_that_is_too_long_is_refused_by_itself() -> None:
 def test_times_and_ids_are_those_of_the_version(
     wishes: dict[str, Any], expected: CommittedOffset
 ) -> None:
-    ((_, committed),), *_ = accepted(known(partition(0, commit_timestamp=5)), **wishes)
+    ((_, committed),), *_ = accept_all(known_topic(partition(0, commit_timestamp=5)), **wishes)
     assert committed == expected
     assert committed.topic_id == (ID if wishes.get("has_ids") else ZERO_TOPIC_ID)
 
@@ -95,17 +95,17 @@ def test_the_group_is_asked_for_every_partition() -> None:
             raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH)
 
     with pytest.raises(KafkaError):
-        accepted(known(partition(0), partition(1)), validator=validator)
+        accept_all(known_topic(partition(0), partition(1)), validator=validator)
     assert asked == [("t", ID, 0), ("t", ID, 1)]
 
 
 def test_answers_fail_when_the_disk_refuses_and_keep_an_error_of_their_own() -> None:
-    topics = known(partition(0, "x" * 11), partition(1))
+    topics = known_topic(partition(0, "x" * 11), partition(1))
     response = OffsetCommitResponse()
     classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
     answers = TopicAnswers(response.topics, classes, has_ids=False)
     shard: Any = Shard()
-    run_all(write(shard, "g", accepted(topics), topics, answers, producer_id=3))
+    run_all(write(shard, "g", accept_all(topics), topics, answers, producer_id=3))
     ((_, producer_id),) = shard.written
     assert producer_id == 3
     too_large = ErrorCode.OFFSET_METADATA_TOO_LARGE
@@ -114,12 +114,12 @@ def test_answers_fail_when_the_disk_refuses_and_keep_an_error_of_their_own() -> 
     response = OffsetCommitResponse()
     answers = TopicAnswers(response.topics, classes, has_ids=False)
     refusing: Any = Shard(ErrorCode.NOT_COORDINATOR)
-    run_all(write(refusing, "g", accepted(topics), topics, answers))
+    run_all(write(refusing, "g", accept_all(topics), topics, answers))
     codes = [partition.error_code for partition in response.topics[0].partitions]
     assert codes == [too_large, ErrorCode.NOT_COORDINATOR]
-    topics = known(partition(1))
+    topics = known_topic(partition(1))
     with pytest.raises(KafkaError):
-        run_all(write(refusing, "g", accepted(topics), topics, answers))
+        run_all(write(refusing, "g", accept_all(topics), topics, answers))
 
 
 class LateGroups:
@@ -141,7 +141,7 @@ class LateGroups:
 
 
 async def test_offsets_that_are_not_replicated_in_time_are_refused() -> None:
-    topics = known(partition(0, "x" * 11), partition(1))
+    topics = known_topic(partition(0, "x" * 11), partition(1))
     response = OffsetCommitResponse()
     classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
     shard: Any = Shard()
@@ -149,7 +149,7 @@ async def test_offsets_that_are_not_replicated_in_time_are_refused() -> None:
         write(
             shard,
             "g",
-            accepted(topics),
+            accept_all(topics),
             topics,
             TopicAnswers(response.topics, classes, has_ids=False),
         )
@@ -163,12 +163,12 @@ async def test_offsets_that_are_not_replicated_in_time_are_refused() -> None:
 
 
 def test_nothing_accepted_writes_nothing() -> None:
-    topics = known(partition(0, "x" * 11))
+    topics = known_topic(partition(0, "x" * 11))
     response = OffsetCommitResponse()
     classes = OffsetCommitResponseTopic, OffsetCommitResponsePartition
     shard: Any = Shard()
     answers = TopicAnswers(response.topics, classes, has_ids=False)
-    run_all(write(shard, "g", accepted(topics), topics, answers))
+    run_all(write(shard, "g", accept_all(topics), topics, answers))
     assert shard.written == []
     assert len(response.topics[0].partitions) == 1
 
