@@ -221,11 +221,17 @@ class Journal(ClusterListener):
         self._get_active(index)
 
     def leader_epoch_of(self, index: int) -> int:
-        """Leader epoch, which coordinators call theirs. Raises as `check_active`."""
+        """Return the leader epoch, which coordinators call theirs.
+
+        Raises KafkaError: COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR.
+        """
         return self._get_active(index).partition.leader_epoch
 
     def end_offset_of(self, index: int) -> int:
-        """Log end offset, what is staged included. Raises as `check_active`."""
+        """Return the log end offset, what is staged included.
+
+        Raises KafkaError: COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR.
+        """
         return self._get_active(index).partition.log_end_offset
 
     def is_replicated(self, index: int) -> bool:

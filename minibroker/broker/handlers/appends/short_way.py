@@ -397,7 +397,9 @@ def _lone(
     frame: memoryview, position: int, version: int
 ) -> tuple[int, bytes, memoryview, BatchHeader] | None:
     """Return (acks, bytes from the topic to the index, records, their header) of a request for one
-    partition, versions 9-13; None for any other. Raises as `_split_compact`.
+    partition, versions 9-13; None for any other.
+
+    Raises IndexError or struct.error where the frame ends too soon.
     """
     id_length, acks, _, topic_count = _COMPACT_HEAD.unpack_from(frame, position)
     start = position + _COMPACT_HEAD.size
