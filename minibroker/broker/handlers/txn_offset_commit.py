@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.groups.group import CommitPartitionValidator
     from minibroker.broker.groups.shard import GroupShard
+    from minibroker.broker.handlers.commits.offsets import Accepted
     from minibroker.broker.handlers.commits.partitions import KnownTopic
     from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.handlers.common.transaction_verification import Codes
@@ -78,6 +79,8 @@ def handle(
     except KafkaError as error:
         yield from answers.add_known(topics, _code_for(context.version, error.code))
         return response
+    # Before the coordinator is asked: nothing may come between its answer and the write.
+    accepted = yield from _accept(context, request, topics, shard)
 
     def finish(
         refused: Codes,
@@ -85,7 +88,7 @@ def handle(
         try:
             for code in refused.values():
                 raise KafkaError(coordinator_error(code))
-            yield from _commit(context, request, topics, answers)
+            yield from _commit(context, request, accepted, topics, answers)
         except KafkaError as error:
             yield from answers.add_known(topics, _code_for(context.version, error.code))
             return response
@@ -114,29 +117,45 @@ def _code_for(version: int, code: ErrorCode) -> ErrorCode:
     return code
 
 
-def _commit(
+def _accept(
     context: RequestContext,
     request: TxnOffsetCommitRequest,
     topics: list[KnownTopic],
+    shard: GroupShard,
+) -> Steps[Accepted | KafkaError]:
+    """Return the offsets that the group accepts, or its error: the coordinator's comes first."""
+    services = context.services
+    try:
+        return (
+            yield from accept(
+                shard,
+                request.group_id,
+                topics,
+                _check_member(context.version, request, shard),
+                units_max=services.config.offset_metadata_max_bytes,
+                now_ms=services.clock.now_ms(),
+                has_ids=context.version >= _FIRST_WITH_TOPIC_IDS,
+                has_times=False,
+                producer_id=request.producer_id,
+                producer_epoch=request.producer_epoch,
+            )
+        )
+    except KafkaError as error:
+        return error
+
+
+def _commit(
+    context: RequestContext,
+    request: TxnOffsetCommitRequest,
+    accepted: Accepted | KafkaError,
+    topics: list[KnownTopic],
     answers: TopicAnswers,
 ) -> Steps[None]:
+    """Write the offsets in the first step; raises KafkaError before anything is done."""
     shard = context.services.groups.shard(request.group_id)
-    validator = _check_member(context.version, request, shard)
-    services = context.services
-    accepted = yield from accept(
-        shard,
-        request.group_id,
-        topics,
-        validator,
-        units_max=services.config.offset_metadata_max_bytes,
-        now_ms=services.clock.now_ms(),
-        has_ids=context.version >= _FIRST_WITH_TOPIC_IDS,
-        has_times=False,
-        producer_id=request.producer_id,
-        producer_epoch=request.producer_epoch,
-    )
-    shard = services.groups.shard(request.group_id)
     _check_member(context.version, request, shard)
+    if isinstance(accepted, KafkaError):
+        raise accepted
     yield from write(
         shard, request.group_id, accepted, topics, answers, producer_id=request.producer_id
     )

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker import slices
+from minibroker.broker.groups.shard import GroupShard
+from minibroker.broker.handlers import txn_offset_commit
 from minibroker.broker.handlers.common import transaction_verification
 from minibroker.broker.handlers.common.transaction_verification import Protocol, Question, verify
 from minibroker.broker.partitions import verification
@@ -14,7 +17,13 @@ from minibroker.broker.partitions.markers import EndOfTransaction
 from minibroker.broker.transactions.state import TransactionState
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 from tests.support.transactions import DeafSender, World, names, transactional_world
+from tests.support.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -167,3 +176,44 @@ async def test_the_wait_has_an_end(world: World) -> None:
         assert not task.done()
         world.clock.advance(RETRY_MS)
     assert await task == {T0: ErrorCode.CONCURRENT_TRANSACTIONS}
+
+
+async def test_nothing_comes_between_the_answer_and_the_write_of_offsets(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A marker between the two would leave the offsets in a transaction that nobody ends."""
+    producer_id, epoch = await world.begin()
+    await world.running.broker.services.groups.journal.ensure_topic()
+    monkeypatch.setattr(slices, "SLICE_S", 0.0)
+    events: list[tuple[str, int]] = []
+    turns = Turns()
+
+    def note_verification(*arguments: Any, **options: Any) -> Any:
+        events.append(("verified", turns.taken))
+        return verify(*arguments, **options)
+
+    commit_offsets = GroupShard.commit_offsets
+
+    def note_commit(*arguments: Any, **options: Any) -> None:
+        events.append(("written", turns.taken))
+        commit_offsets(*arguments, **options)
+
+    monkeypatch.setattr(txn_offset_commit, "verify", note_verification)
+    monkeypatch.setattr(GroupShard, "commit_offsets", note_commit)
+    topic = TxnOffsetCommitRequestTopic(
+        name="t",
+        partitions=[TxnOffsetCommitRequestPartition(partition_index=index) for index in (0, 1)],
+    )
+    request = TxnOffsetCommitRequest(
+        transactional_id="x",
+        group_id="g",
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        topics=[topic],
+    )
+    answer = await world.client.call(request, 5)
+    turns.stop()
+    assert [part.error_code for part in answer.topics[0].partitions] == [0, 0]
+    (_, verified), (_, written) = events
+    assert [name for name, _ in events] == ["verified", "written"]
+    assert 0 < verified == written
