@@ -124,7 +124,6 @@ def explained(error: BaseException, about_loss: str = GO_ON) -> PipelineError:
     An error of ours that Spark carried as text has its class again. It has the verbs' words.
 
     Args:
-        error: of a job.
         about_loss: what a person does about records that are gone: GO_ON or READ_AGAIN.
     """
     found = _ours(error)

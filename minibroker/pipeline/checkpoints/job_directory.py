@@ -54,7 +54,6 @@ def claim_of(
     the next run may be another one.
 
     Args:
-        files: of the directory.
         directory: with the identity.
         last: number of the last batch that counts as written; None: none does.
         in_result: whether the directory is the result of the job, where its files claim it, too.
@@ -102,8 +101,6 @@ def write_job(
     An earlier version may have written less of it: the rest is added.
 
     Args:
-        files: of the directory.
-        directory: of the job.
         job: its identity.
         claim: of `claim_of`. Where it is empty, only the job's own name stays; None: all stays.
     """
@@ -189,7 +186,6 @@ def replace_progress(files: FileSystem, checkpoint: str, position: str) -> None:
     """Replace the end of the last batch, which must be committed: the next batch begins there.
 
     Args:
-        files: of the checkpoint.
         checkpoint: of a query of one source that does not run.
         position: JSON of offsets, see `offsets.to_json`.
     """

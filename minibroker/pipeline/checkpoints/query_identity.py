@@ -32,11 +32,7 @@ def begin_batch(
     """Remember that a batch is written into `directory`, and return the id of its query.
 
     Args:
-        files: of the directory.
-        directory: of the result.
-        progress: of the checkpoint.
         checkpoint: of the query; Spark has noted there where the batch ends.
-        number: of the batch.
 
     Raises:
         PipelineError: another query writes the directory, or the checkpoint is older than it.

@@ -50,7 +50,6 @@ def operations_lines(operations: RowOperations, directory: str | None) -> Lines:
     """Return the operations of a plan, with the moments of the first run if there was one.
 
     Args:
-        operations: of the plan.
         directory: with the identity of the job, None for a job without one.
     """
     files = None if directory is None else files_of(directory, None)

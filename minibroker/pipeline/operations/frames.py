@@ -64,8 +64,6 @@ def operated(
 
     Args:
         rows: with the columns of `schemas.RECORD`, and perhaps more.
-        operations: of the job.
-        secret: of the hashes.
         metric: the name of the metrics; two frames in one query need two.
         now: as of `in_time`.
 
@@ -97,7 +95,6 @@ def check_condition(
 
     Args:
         spark: a session.
-        operations: of the job.
         value_schema: fields of a value, where the operations name none.
     """
     if operations.where is not None:
@@ -112,7 +109,6 @@ def in_time(rows: DataFrame, operations: RowOperations, now: Column | None = Non
 
     Args:
         rows: with the columns of `schemas.RECORD`, and perhaps `date`.
-        operations: of the job.
         now: for a job that sets aside records which are dated far ahead of it (`dated_ahead`):
             nobody knows whether these are in the range, so they stay. None: they do not.
     """
@@ -143,8 +139,6 @@ def changed(
 
     Args:
         rows: as of `chosen`.
-        operations: of the job.
-        secret: of the hashes.
         observed: gets the metrics; a name: the progress of the query has them under it.
     """
     if not operations.changes:
@@ -172,8 +166,6 @@ def found_in(rows: DataFrame, operations: RowOperations, secret: bytes, limit: i
 
     Args:
         rows: as of `chosen`.
-        operations: of the job.
-        secret: of the hashes.
         limit: rows that are looked at, at most.
     """
     masker = Masker(operations.rules, operations.fields, secret)

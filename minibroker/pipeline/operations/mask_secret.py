@@ -65,7 +65,6 @@ def check_given(
     """Return the secret that a person gave; raise PipelineError if one is missing.
 
     Args:
-        operations: of the job.
         environment: variables of this process.
         in_result: directory of the result if the job keeps its progress in it, else None.
     """

@@ -63,7 +63,6 @@ def lacking(operations: RowOperations, found: int) -> list[tuple[FieldPath, str]
     """Return the places that are not there and may not be missing, each with its option.
 
     Args:
-        operations: of the job.
         found: bits of the places that are there.
     """
     places = [(rule.path, f"--mask {rule}") for rule in operations.rules]

@@ -242,7 +242,6 @@ def missed(operations: RowOperations, found: int) -> tuple[str, ...]:
     """Return the rules and selected fields whose places no record had.
 
     Args:
-        operations: of the job.
         found: all bits of `masking.Masked.found` of the job.
     """
     places = [*operations.rules, *operations.fields]

@@ -183,7 +183,6 @@ def check(operations: RowOperations, names: Names, *, follows: bool = False) -> 
     """Raise JobUsageError for options that do not go together, or have no effect.
 
     Args:
-        operations: of the plan.
         names: of the plan's options, as the user calls them.
         follows: whether the job goes on with new records.
     """

@@ -164,8 +164,6 @@ def open_place(
 
     Args:
         place: a topic of `kafka`, or a directory.
-        kafka: of the job.
-        spark: of the job.
         store: settings of the store in which the tasks write the batches, None for a path.
     """
     if place is None:
@@ -230,9 +228,7 @@ def bad_dates(
     """Return the bad dates of a job with a place for them, None if it has none.
 
     Args:
-        spark: of the job.
         place: a topic of `kafka`, a directory, or None.
-        kafka: the cluster.
         files: as of `BadDates`, with the arguments behind it.
     """
     opened = open_place(place, kafka, spark)

@@ -198,10 +198,7 @@ def records_ahead(
     """Return the records behind the last committed batch of a query, up to the end of its topics.
 
     Args:
-        spark: of the job.
-        kafka: the cluster.
         options: of the query's source, as of the `reader_options` of a job.
-        place: of the query.
 
     Raises PipelineError.
     """

@@ -72,8 +72,6 @@ def run(
     """Run the job of a plan that reports batches.
 
     Args:
-        verb: of the plan.
-        plan: what to do.
         engine: the Spark to start, unless there is one.
         spark: a session that runs already, and stays.
         progress: is told of every batch.

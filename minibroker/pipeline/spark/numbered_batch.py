@@ -110,7 +110,6 @@ def write_once(
         options: of the sink, see `sink.options`.
         name: of the writer, the same after a restart.
         run: of this process.
-        number: of the batch.
         max_rate: bytes of a second in all tasks together; None for no limit.
     """
     spark = rows.sparkSession

@@ -120,7 +120,6 @@ def check(
     Args:
         plan: of the job. `--on-data-loss continue` is about records that were removed: it lets no
             topic pass that was made anew.
-        place: of the query.
         there: the topics of the cluster.
         topics: that the query reads.
 
@@ -175,7 +174,6 @@ def start_over(files: FileSystem, checkpoint: str, starts: Mapping[str, Mapping[
     """Replace the offsets of topics in the last batch of a checkpoint, which is committed.
 
     Args:
-        files: of the checkpoint.
         checkpoint: of a query that does not run.
         starts: topic → partition → the offset to go on from.
 

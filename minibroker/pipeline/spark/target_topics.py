@@ -57,7 +57,6 @@ def archived_partitions(files: FileSystem, archive: str, topics: Collection[str]
     """Return how many partitions the archived topics had, by the archive's checkpoint.
 
     Args:
-        files: of the archive.
         archive: its directory.
         topics: those that are replayed, the largest one counts; empty: all that have records.
 
@@ -81,7 +80,6 @@ def create(
     """Make the topic, and return when the cluster's metadata has it.
 
     Args:
-        kafka: the cluster.
         topic: its name.
         partitions: how many it gets, in several requests if they are many.
         config: its settings; the cluster's defaults for all others.
@@ -116,7 +114,6 @@ def expiry_note(topic: str, settings: Mapping[str, str | None]) -> Note | None:
 
     Args:
         topic: that exists, and gets records with timestamps of their own.
-        settings: of the topic.
     """
     kept_ms = int(settings.get(RETENTION) or -1)
     if kept_ms < 0 or "delete" not in str(settings.get("cleanup.policy")):
@@ -132,7 +129,6 @@ def grow(kafka: Kafka, topic: str, present: int, wanted: int) -> None:
     """Add partitions to a topic, and return when the cluster's metadata has them.
 
     Args:
-        kafka: the cluster.
         topic: its name.
         present: how many it has.
         wanted: how many it gets; nothing is done if it has them.

@@ -120,7 +120,6 @@ def is_left(path: str, query: str, last: int) -> bool:
     """Return whether a file that no table lists can never be listed.
 
     Args:
-        path: of the file.
         query: the one that writes the archive.
         last: number of its last committed batch.
     """

@@ -220,7 +220,6 @@ def open_table(place: TablePlace, without: Sequence[str] = ()) -> ArchiveDeltaTa
     """Return the table at `place`, and make it if there is none.
 
     Args:
-        place: of the table.
         without: columns that a new table does not have yet: `take_in` adds them with their types.
     """
     columns = pa.schema([field for field in RECORD if field.name not in without])

@@ -49,7 +49,6 @@ class DirectoryCatalog(NoopCatalog):
 
         Args:
             directory: absolute path, or URL of a store.
-            files: of the directory.
             properties: of PyIceberg's FileIO.
         """
         super().__init__("directory", **(properties or {}))

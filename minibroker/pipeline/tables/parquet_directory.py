@@ -50,8 +50,6 @@ class ParquetDirectory:
 
         Args:
             archive: its files.
-            files: of the directory.
-            directory: of the archive.
             without: as of `iceberg.open_table`.
             compression: codec of the pages, as PyArrow names it.
             store: settings of the store that the directory is in, None for a path.

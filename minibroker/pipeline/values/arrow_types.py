@@ -49,7 +49,6 @@ def united(old: pa.DataType, new: pa.DataType, where: str = "value") -> pa.DataT
 
     Args:
         old: of the column; its fields keep their order and names.
-        new: of a schema.
         where: name of the column, for the error.
 
     Raises:

@@ -157,7 +157,6 @@ def descriptors(text: str, imported: Mapping[str, str]) -> str:
     """Return a .proto file and those that it imports as a FileDescriptorSet in base64.
 
     Args:
-        text: of the file.
         imported: path of an import → its text; Google's own are known.
 
     Raises ValueError: protoc, in a process of its own, does not take it.

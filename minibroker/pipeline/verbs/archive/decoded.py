@@ -74,7 +74,6 @@ def columns_writer(
 
     Args:
         spark: session of the job.
-        plan: of the archive.
         archive: its directory.
         topics: those that are there now; their schemas are asked for at once.
         task: of `task.options_of`, for batches of ranges; None: they have rows.

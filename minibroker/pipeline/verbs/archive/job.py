@@ -91,7 +91,6 @@ def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
     """Return the topics to archive now.
 
     Args:
-        plan: what was asked for.
         spark: needed for a directory that is a URL; without it such a directory is not checked.
 
     Raises:
@@ -280,9 +279,6 @@ def _start_of(
 
     Args:
         spark: the session of the job.
-        plan: of the archive.
-        options: of the source.
-        place: of the archive.
         records: returns the records to write, as a stream.
         topics: to archive now.
         secret: of the hashes in decoded columns.

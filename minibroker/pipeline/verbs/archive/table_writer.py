@@ -164,7 +164,6 @@ def write_data_files(
 
     Args:
         batch: rows with a date, or ranges.
-        layout: of the files.
         task: of `task.options_of` for ranges, empty for rows.
     """
     batch.sparkSession.dataSource.register(TableSink)

@@ -43,7 +43,6 @@ def differences(
         rows: of both sides.
         with_order: whether the order counts.
         compared: columns in which a changed record may differ; a changed key is another record.
-        tasks: of the shuffle.
     """
     together = rows.repartition(tasks, *_SEQUENCE)
     record = f.struct("partition", "offset", "value", "headers", "timestamp", "key")

@@ -100,7 +100,6 @@ def run(
     """Compare the sides; write the page if `plan` names one.
 
     Args:
-        spark: of `session`.
         plan: both sides, and what counts.
         tell: called with a few words about the current step.
 
@@ -161,8 +160,6 @@ def differing(a: Runs, b: Runs, rules: CompareRules) -> Wanted:
     """Return the buckets whose digests differ, or whose order the digests do not tell.
 
     Args:
-        a: of the one side.
-        b: of the other one.
         rules: what counts.
     """
     by_place = {

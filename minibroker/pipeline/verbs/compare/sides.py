@@ -77,8 +77,6 @@ def opened(
     """Return a side with its ranges or its records.
 
     Args:
-        spark: of the job.
-        side: of the plan.
         number: 0 for A, 1 for B.
         wanted: what counts: headers that do not are not read, unless an operation needs them.
         other_topic: the topic of the other side, which an archive of several is searched for.

@@ -211,7 +211,6 @@ def rows_of(batch: pa.RecordBatch, side: int, task: Task, wanted: Wanted) -> pa.
     Args:
         batch: at most ROWS_MAX records.
         side: 0 or 1.
-        task: of the comparison.
         wanted: the buckets.
     """
     columns, is_wanted = _rows_and_mask(batch, side, task, wanted)

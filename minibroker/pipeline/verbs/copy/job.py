@@ -79,7 +79,6 @@ def check(plan: CopyPlan, spark: SparkSession | None = None) -> list[str]:
     """Return the topics to copy now.
 
     Args:
-        plan: what was asked for.
         spark: needed for a checkpoint that is a URL; without it such a directory is not checked.
 
     Raises:

@@ -74,7 +74,6 @@ class TranslatedOffsets:
         """Return the target's offset of the first copied record at or behind an offset.
 
         Args:
-            partition: of the source.
             offset: the next one that a consumer of the source reads.
             count: returns how many records the source has from one offset to before another.
 
@@ -128,7 +127,6 @@ class OffsetMapFiles:
         """Keep the entries of a batch, before Spark knows that it is done.
 
         Args:
-            number: of the batch.
             rows: topic and partition of the source, and the fields of `CopiedSpan`.
         """
         found = [list(row) for row in rows]

@@ -64,7 +64,6 @@ def of_files(spark: SparkSession, given: Mapping[str, str]) -> BatchTally:
     """Return the tally of the batches in a broker's files.
 
     Args:
-        spark: of the job.
         given: options as of `segments.records.SegmentOptions`.
 
     Raises PipelineError.

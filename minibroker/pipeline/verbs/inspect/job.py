@@ -102,7 +102,6 @@ def run(
     """Inspect the topics; write the page if `plan` names one.
 
     Args:
-        spark: of `session`.
         plan: the topics, and the page to write.
         tell: called with a few words about the current step.
 
@@ -211,7 +210,6 @@ def topic_facts(name: str, partitions: Sequence[int], tally: TopicTally) -> Topi
     """Return the facts about a topic.
 
     Args:
-        name: of the topic.
         partitions: all that it has; one without a record is shown as well.
         tally: of its records.
     """

@@ -128,7 +128,6 @@ def of_topics(spark: SparkSession, given: Mapping[str, str]) -> Tally:
     """Return the tally of topics, read by the tasks with our source.
 
     Args:
-        spark: of the job.
         given: options of the source.
 
     Raises PipelineError.

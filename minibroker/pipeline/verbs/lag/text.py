@@ -74,7 +74,6 @@ def page(
     Args:
         look: the readers now.
         before: the look before it, for rates; None: this is the first.
-        where: the cluster.
         columns: width of the terminal.
         lines: height of the terminal.
         has_age: whether the time of the oldest unread record is shown.

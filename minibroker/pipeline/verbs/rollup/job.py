@@ -108,7 +108,6 @@ def job_of(plan: RollupPlan, schema: StructType | None = None) -> Mapping[str, s
     """Return the settings that decide the windows: they stay the same with one checkpoint.
 
     Args:
-        plan: of the rollup.
         schema: of the values; None before there is a session to read it.
     """
     known = {} if schema is None else {"schema": schema.simpleString()}

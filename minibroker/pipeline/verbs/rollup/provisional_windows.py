@@ -65,7 +65,6 @@ def write(spark: SparkSession, plan: RollupPlan, result: DataFrame) -> int:
     """Write the windows that are open by the checkpoint; return the number of rows.
 
     Args:
-        spark: the session.
         plan: of the rollup, which is not running.
         result: the windows of its query, as `windows.rolled_up` makes them.
 
