@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.explain import start_sentence
+from minibroker.pipeline.explain import explained, start_sentence
 from minibroker.pipeline.files.paths import is_on_this_machine
 from minibroker.pipeline.spark import places
-from minibroker.pipeline.spark.progress import Note, operation_notes
+from minibroker.pipeline.spark.progress import Note, Reports, operation_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -45,16 +45,8 @@ class Job(Protocol):
     def check(self, plan: Any, spark: SparkSession | None = None) -> object:
         """Check the brokers and the directories. Raises PipelineError."""
 
-    def run(
-        self,
-        spark: SparkSession,
-        plan: Any,
-        *,
-        progress: Progress | None = None,
-        note: Callable[[Note], None] | None = None,
-        stop: threading.Event | None = None,
-    ) -> Outcome:
-        """Run the job. Raises PipelineError."""
+    def run(self, spark: SparkSession, plan: Any, reports: Reports) -> Outcome:
+        """Run the job. `launch` makes a PipelineError of whatever it raises."""
 
 
 def run(
@@ -98,10 +90,15 @@ def run(
             places.check_shared(own, plan.shared_paths)
         if tell is not None:
             tell("first batch")
-        outcome = job.run(own, plan, progress=progress, note=note, stop=stop)
-    if note is not None:
-        for found in operation_notes(outcome):
-            note(found)
+        reports = Reports(stop or threading.Event(), progress)
+        if note is not None:
+            reports = reports._replace(note=note)
+        try:
+            outcome = job.run(own, plan, reports)
+        except Exception as error:
+            raise explained(error) from error
+    for found in operation_notes(outcome):
+        reports.note(found)
     return outcome
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TextIO
 from minibroker.pipeline.quantities import counted, duration
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    import threading
+    from collections.abc import Callable, Mapping
 
 
 _CLEAR_LINE: Final = "\r\x1b[K"
@@ -65,6 +66,21 @@ class Progress(Protocol):
 
     def __call__(self, batch: Batch) -> None:
         """Report that `batch` is done."""
+
+
+def _ignored(note: Note) -> None:
+    """Take a note that nobody reads."""
+
+
+class Reports(NamedTuple):
+    """The caller of a job: who gets its batches and notes, and who ends it."""
+
+    stop: threading.Event
+    """Set by somebody who wants the job to end after the running batch."""
+    progress: Progress | None = None
+    """Gets every batch."""
+    note: Callable[[Note], None] = _ignored
+    """Gets what there is to know beside the batches."""
 
 
 class JsonProgress:

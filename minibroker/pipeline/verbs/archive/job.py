@@ -28,7 +28,6 @@ from minibroker.pipeline.cli.dry_run import (
     rate_text,
     topics_text,
 )
-from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files.file_system import LocalFiles, files_with
 from minibroker.pipeline.files.object_stores import check_hadoop, store_of_session
 from minibroker.pipeline.files.paths import absolute, is_remote
@@ -48,7 +47,7 @@ from minibroker.pipeline.spark.job_operations import (
     check_operations,
     records_ahead,
 )
-from minibroker.pipeline.spark.progress import Outcome
+from minibroker.pipeline.spark.progress import Outcome, Reports
 from minibroker.pipeline.spark.running import Watch, run_started
 from minibroker.pipeline.spark.source_topics import Place, SkippedOffsets, noting_skips
 from minibroker.pipeline.tables.archived_rows import to_archive, to_text
@@ -83,7 +82,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.operations.rows import RowOperations
     from minibroker.pipeline.spark.dead_letters import BadDates
     from minibroker.pipeline.spark.job_operations import Settled
-    from minibroker.pipeline.spark.progress import Note, Progress
+    from minibroker.pipeline.spark.progress import Progress
     from minibroker.pipeline.verbs.archive.table_writer import ArchiveBatchWriter
 
 
@@ -156,15 +155,8 @@ def _pace(plan: ArchivePlan) -> str:
     return f", one every {duration(plan.trigger_ms)} once none is full"
 
 
-def run(
-    spark: SparkSession,
-    plan: ArchivePlan,
-    *,
-    progress: Progress | None = None,
-    note: Callable[[Note], None] | None = None,
-    stop: threading.Event | None = None,
-) -> Outcome:
-    """Archive all records that exist now, or with `follow` go on until `stop` is set.
+def run(spark: SparkSession, plan: ArchivePlan, reports: Reports) -> Outcome:
+    """Archive all records that exist now, or with `follow` go on until it is stopped.
 
     Raises:
         PipelineError: it cannot be done.
@@ -173,51 +165,48 @@ def run(
     archive_place = _place(plan, spark)
     files = archive_place.files
     topics = check(plan, spark)
-    try:
-        ids = preflight.topic_ids(plan.kafka, topics)
-        claim = _claim_of(plan, files)
-        settled = begin_operations(plan.operations, files, plan.to, claim, in_result=True)
-        plan = plan._replace(operations=settled.operations)
-        fields = None if plan.schema is None else schema_text(plan.schema)
-        check_condition(spark, plan.operations, fields)
-        options = sources.in_parallel(spark, {**reader_options(plan), "topicIds": json.dumps(ids)})
-        place = Place(files, plan.to, plan.checkpoint)
-        if not _is_met(spark, plan, settled, place, stop):
-            return Outcome(was_stopped=stop is not None and stop.is_set())
-        first = _first_records(spark, plan, place) if plan.masks_columns and not claim else None
-        job_directory.write_job(files, plan.to, {**job_of(plan), **settled.identity}, claim)
-        source_topics.begin(plan, place, ids)
-        skipped = SkippedOffsets()
-        if not plan.fail_on_data_loss:
-            progress = noting_skips(plan.kafka, place, skipped, note, progress)
-        if plan.pattern is not None:
-            progress = source_topics.noting(plan, place, ids, progress)
+    ids = preflight.topic_ids(plan.kafka, topics)
+    claim = _claim_of(plan, files)
+    settled = begin_operations(plan.operations, files, plan.to, claim, in_result=True)
+    plan = plan._replace(operations=settled.operations)
+    fields = None if plan.schema is None else schema_text(plan.schema)
+    check_condition(spark, plan.operations, fields)
+    options = sources.in_parallel(spark, {**reader_options(plan), "topicIds": json.dumps(ids)})
+    place = Place(files, plan.to, plan.checkpoint)
+    if not _is_met(spark, plan, settled, place, reports.stop):
+        return Outcome(was_stopped=reports.stop.is_set())
+    first = _first_records(spark, plan, place) if plan.masks_columns and not claim else None
+    job_directory.write_job(files, plan.to, {**job_of(plan), **settled.identity}, claim)
+    source_topics.begin(plan, place, ids)
+    skipped, progress = SkippedOffsets(), reports.progress
+    if not plan.fail_on_data_loss:
+        progress = noting_skips(plan.kafka, place, skipped, reports.note, progress)
+    if plan.pattern is not None:
+        progress = source_topics.noting(plan, place, ids, progress)
 
-        def records() -> DataFrame:
-            read = sources.stream_topics(spark, options)
-            operations = settled.operations
-            if plan.masks_columns:
-                operations = operations.without_changes
-            operations = _with_schema(operations, fields)
-            now = None if plan.dead_letter_place is None else current_timestamp()
-            return to_archive(operated(read, operations, settled.secret, now=now))
+    def records() -> DataFrame:
+        read = sources.stream_topics(spark, options)
+        operations = settled.operations
+        if plan.masks_columns:
+            operations = operations.without_changes
+        operations = _with_schema(operations, fields)
+        now = None if plan.dead_letter_place is None else current_timestamp()
+        return to_archive(operated(read, operations, settled.secret, now=now))
 
-        with ExitStack() as held:
-            start = _start_of(
-                spark,
-                plan,
-                options,
-                archive_place,
-                records=records,
-                topics=topics,
-                secret=settled.secret,
-                first=first,
-                held=held,
-            )
-            outcome = settled.told(run_started(lambda: start(progress), stop))
-            return outcome._replace(skipped_offsets=skipped.offsets)
-    except Exception as error:
-        raise explained(error) from error
+    with ExitStack() as held:
+        start = _start_of(
+            spark,
+            plan,
+            options,
+            archive_place,
+            records=records,
+            topics=topics,
+            secret=settled.secret,
+            first=first,
+            held=held,
+        )
+        outcome = settled.told(run_started(lambda: start(progress), reports.stop))
+        return outcome._replace(skipped_offsets=skipped.offsets)
 
 
 def _is_met(

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -29,7 +28,6 @@ from minibroker.pipeline.cli.dry_run import (
     topics_text,
 )
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files.file_system import files_of, files_with
 from minibroker.pipeline.files.paths import join
 from minibroker.pipeline.kafka import preflight
@@ -46,7 +44,7 @@ from minibroker.pipeline.spark.job_operations import (
     check_operations,
     records_ahead,
 )
-from minibroker.pipeline.spark.progress import Note, Outcome
+from minibroker.pipeline.spark.progress import Note, Outcome, Reports
 from minibroker.pipeline.spark.repeating import repeated
 from minibroker.pipeline.spark.running import Watch, run_started
 from minibroker.pipeline.spark.source_topics import Place, SkippedOffsets, noting_skips
@@ -184,71 +182,58 @@ def describe(plan: CopyPlan) -> Lines:
     ]
 
 
-def run(
-    spark: SparkSession,
-    plan: CopyPlan,
-    *,
-    progress: Progress | None = None,
-    note: Callable[[Note], None] | None = None,
-    stop: threading.Event | None = None,
-) -> Outcome:
-    """Copy all records that exist now, or with `follow` go on until `stop` is set.
+def run(spark: SparkSession, plan: CopyPlan, reports: Reports) -> Outcome:
+    """Copy all records that exist now, or with `follow` go on until it is stopped.
 
     Raises:
         PipelineError: it cannot be done.
     """
     files = files_with(spark, plan.checkpoint_directory)
     topics = check(plan, spark)
-    tell = note or (lambda _: None)
-    try:
-        ids, target = preflight.topic_ids(plan.kafka, topics), plan.target
-        directory, place = plan.checkpoint_directory, _place(plan, files)
-        claim = _claim_of(plan, files)
-        settled = begin_operations(plan.operations, files, directory, claim, in_result=False)
-        plan = plan._replace(operations=settled.operations)
-        check_condition(spark, plan.operations)
+    ids, target = preflight.topic_ids(plan.kafka, topics), plan.target
+    directory, place = plan.checkpoint_directory, _place(plan, files)
+    claim = _claim_of(plan, files)
+    settled = begin_operations(plan.operations, files, directory, claim, in_result=False)
+    plan = plan._replace(operations=settled.operations)
+    check_condition(spark, plan.operations)
 
-        def chosen_ahead() -> DataFrame:
-            ahead = records_ahead(spark, plan.kafka, reader_options(plan), place)
-            return chosen(ahead, plan.operations)
+    def chosen_ahead() -> DataFrame:
+        ahead = records_ahead(spark, plan.kafka, reader_options(plan), place)
+        return chosen(ahead, plan.operations)
 
-        places_met = CheckedPlaces(plan.operations, settled.secret, files, directory)
-        if not places_met.begin(chosen_ahead, plan.batch_rows, stop=stop, waits=plan.follow):
-            return Outcome(was_stopped=stop is not None and stop.is_set())
-        whole = {
-            **job_of(plan, preflight.ask(plan.kafka), preflight.ask(target)),
-            **settled.identity,
-        }
-        named = {**whole, "name": f"copy-{uuid.uuid4()}"}
-        job_directory.write_job(files, directory, named, claim)
-        source_topics.begin(plan, place, ids)
-        targets = CopyTargets(plan.kafka, target, note, keeps_partitions=plan.keeps_partitions)
-        targets.ensure({topic: plan.target_of(topic) for topic in topics})
-        _keep_targets(plan, files, topics)
-        name = job_directory.read_job(files, directory)["name"]
-        places = OffsetMapFiles(files, directory)
-        options = {**reader_options(plan), "topicIds": json.dumps(ids)}
-        writer: CopyBatchWriter | ChosenBatchWriter
-        if plan.chooses:
-            bad_dates = _bad_dates(spark, plan, files)
-            writer = ChosenBatchWriter(
-                plan, targets, name, secret=settled.secret, bad_dates=bad_dates
-            )
-        else:
-            writer = CopyBatchWriter(plan, options, targets, places, name)
-        skipped = SkippedOffsets()
-        if not plan.fail_on_data_loss:
-            progress = noting_skips(plan.kafka, place, skipped, note, progress)
-        if plan.pattern is not None:
-            progress = source_topics.noting(plan, place, ids, progress)
-        with _groups_meanwhile(plan, target, places.map, tell):
-            check_not_older(plan.target.writer_options(), name, files, plan.checkpoint)
-            outcome = run_started(lambda: _start(spark, plan, options, writer, progress), stop)
-        for told in let_follow(plan, target, places.map) if plan.has_groups else ():
-            tell(told)
-        return settled.told(outcome._replace(skipped_offsets=skipped.offsets))
-    except Exception as error:
-        raise explained(error) from error
+    places_met = CheckedPlaces(plan.operations, settled.secret, files, directory)
+    if not places_met.begin(chosen_ahead, plan.batch_rows, stop=reports.stop, waits=plan.follow):
+        return Outcome(was_stopped=reports.stop.is_set())
+    whole = {
+        **job_of(plan, preflight.ask(plan.kafka), preflight.ask(target)),
+        **settled.identity,
+    }
+    named = {**whole, "name": f"copy-{uuid.uuid4()}"}
+    job_directory.write_job(files, directory, named, claim)
+    source_topics.begin(plan, place, ids)
+    targets = CopyTargets(plan.kafka, target, reports.note, keeps_partitions=plan.keeps_partitions)
+    targets.ensure({topic: plan.target_of(topic) for topic in topics})
+    _keep_targets(plan, files, topics)
+    name = job_directory.read_job(files, directory)["name"]
+    places = OffsetMapFiles(files, directory)
+    options = {**reader_options(plan), "topicIds": json.dumps(ids)}
+    writer: CopyBatchWriter | ChosenBatchWriter
+    if plan.chooses:
+        bad_dates = _bad_dates(spark, plan, files)
+        writer = ChosenBatchWriter(plan, targets, name, secret=settled.secret, bad_dates=bad_dates)
+    else:
+        writer = CopyBatchWriter(plan, options, targets, places, name)
+    skipped, progress = SkippedOffsets(), reports.progress
+    if not plan.fail_on_data_loss:
+        progress = noting_skips(plan.kafka, place, skipped, reports.note, progress)
+    if plan.pattern is not None:
+        progress = source_topics.noting(plan, place, ids, progress)
+    with _groups_meanwhile(plan, target, places.map, reports.note):
+        check_not_older(plan.target.writer_options(), name, files, plan.checkpoint)
+        outcome = run_started(lambda: _start(spark, plan, options, writer, progress), reports.stop)
+    for told in let_follow(plan, target, places.map) if plan.has_groups else ():
+        reports.note(told)
+    return settled.told(outcome._replace(skipped_offsets=skipped.offsets))
 
 
 def _bad_dates(spark: SparkSession, plan: CopyPlan, files: FileSystem) -> BadDates | None:

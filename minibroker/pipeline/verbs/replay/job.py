@@ -28,7 +28,6 @@ from minibroker.pipeline.cli.dry_run import (
     rate_text,
 )
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.explain import explained
 from minibroker.pipeline.files.file_system import files_of, files_with
 from minibroker.pipeline.files.paths import join
 from minibroker.pipeline.kafka import preflight
@@ -42,7 +41,7 @@ from minibroker.pipeline.spark.job_operations import (
     begin_operations,
     check_operations,
 )
-from minibroker.pipeline.spark.progress import Note, Outcome
+from minibroker.pipeline.spark.progress import Note, Outcome, Reports
 from minibroker.pipeline.spark.running import Watch, run_started
 from minibroker.pipeline.spark.source_topics import read_ids, recreated, write_ids
 from minibroker.pipeline.spark.target_topics import (
@@ -59,8 +58,7 @@ from minibroker.pipeline.verbs.replay.source import FORMAT, ReplaySource
 from minibroker.pipeline.verbs.replay.writer import ReplayBatchWriter
 
 if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from pyspark.sql import SparkSession
 
@@ -150,15 +148,8 @@ def _target(target: ReplayTarget) -> str:
     return f"which is made; how many partitions it gets {SEEN_LATER}"
 
 
-def run(
-    spark: SparkSession,
-    plan: ReplayPlan,
-    *,
-    progress: Progress | None = None,
-    note: Callable[[Note], None] | None = None,
-    stop: threading.Event | None = None,
-) -> Outcome:
-    """Replay the records that are in the archive and not in the checkpoint, until `stop` is set.
+def run(spark: SparkSession, plan: ReplayPlan, reports: Reports) -> Outcome:
+    """Replay the records that are in the archive and not in the checkpoint, until it is stopped.
 
     Raises:
         PipelineError: it cannot be done.
@@ -174,43 +165,40 @@ def run(
     )
     plan = plan._replace(operations=settled.operations)
     check_condition(spark, plan.operations)
-    try:
-        archive = indexed(spark, plan, files)
-        if target.is_there:
-            _check_fits(plan, archive.replay_index, target.partitions)
-        if _is_complete(plan, checkpoints, archive.replay_index):
-            return Outcome()
-        places = CheckedPlaces(plan.operations, settled.secret, checkpoints, plan.checkpoint)
-        rows = lambda: archive.chosen_rows(spark, plan)  # noqa: E731
-        if not places.begin(rows, plan.batch_rows, stop=stop, waits=False):
-            return Outcome()
-        tell = note or (lambda _: None)
-        if not target.is_there:
-            tell(_make_target(plan, files, archive.replay_index))
-        elif plan.keep_timestamps and (expiry := _expiry_note(plan)) is not None:
-            tell(expiry)
-        name = _begin(plan, files, checkpoints, settled.identity)
-        check_not_older(
-            plan.kafka.writer_options(), name, checkpoints, join(plan.checkpoint, "checkpoint")
+    archive = indexed(spark, plan, files)
+    if target.is_there:
+        _check_fits(plan, archive.replay_index, target.partitions)
+    if _is_complete(plan, checkpoints, archive.replay_index):
+        return Outcome()
+    places = CheckedPlaces(plan.operations, settled.secret, checkpoints, plan.checkpoint)
+    rows = lambda: archive.chosen_rows(spark, plan)  # noqa: E731
+    if not places.begin(rows, plan.batch_rows, stop=reports.stop, waits=False):
+        return Outcome()
+    if not target.is_there:
+        reports.note(_make_target(plan, files, archive.replay_index))
+    elif plan.keep_timestamps and (expiry := _expiry_note(plan)) is not None:
+        reports.note(expiry)
+    name = _begin(plan, files, checkpoints, settled.identity)
+    check_not_older(
+        plan.kafka.writer_options(), name, checkpoints, join(plan.checkpoint, "checkpoint")
+    )
+    bad_dates = dead_letters.bad_dates(
+        spark,
+        plan.dead_letters,
+        plan.kafka,
+        files=checkpoints,
+        checkpoint=join(plan.checkpoint, "checkpoint"),
+        hides=plan.operations.changes,
+    )
+    writer = archive.writer(plan, name, settled.secret, bad_dates)
+    with tempfile.TemporaryDirectory(prefix="minibroker-replay-") as directory:
+        index_file = Path(directory, "index.json")
+        index_file.write_text(archive.replay_index.to_json(), encoding="utf-8")
+        outcome = run_started(
+            lambda: _start(spark, plan, archive, index_file, writer, progress=reports.progress),
+            reports.stop,
         )
-        bad_dates = dead_letters.bad_dates(
-            spark,
-            plan.dead_letters,
-            plan.kafka,
-            files=checkpoints,
-            checkpoint=join(plan.checkpoint, "checkpoint"),
-            hides=plan.operations.changes,
-        )
-        writer = archive.writer(plan, name, settled.secret, bad_dates)
-        with tempfile.TemporaryDirectory(prefix="minibroker-replay-") as directory:
-            index_file = Path(directory, "index.json")
-            index_file.write_text(archive.replay_index.to_json(), encoding="utf-8")
-            outcome = run_started(
-                lambda: _start(spark, plan, archive, index_file, writer, progress=progress), stop
-            )
-        return settled.told(outcome)
-    except Exception as error:
-        raise explained(error) from error
+    return settled.told(outcome)
 
 
 def _begin(

@@ -25,7 +25,7 @@ from minibroker.pipeline.cli.dry_run import (
     topics_text,
 )
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.explain import analysed_quietly, analysis_sentence, explained
+from minibroker.pipeline.explain import analysed_quietly, analysis_sentence
 from minibroker.pipeline.files.file_system import files_of, files_with
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka.sink import frames as sinks
@@ -44,7 +44,7 @@ from minibroker.pipeline.spark.job_operations import (
     check_operations,
     records_ahead,
 )
-from minibroker.pipeline.spark.progress import Outcome
+from minibroker.pipeline.spark.progress import Outcome, Reports
 from minibroker.pipeline.spark.running import Watch, run_started
 from minibroker.pipeline.spark.source_topics import Place, SkippedOffsets, noting_skips
 from minibroker.pipeline.verbs.rollup import (
@@ -57,7 +57,7 @@ from minibroker.pipeline.verbs.rollup.plan import RollupPlan
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from minibroker.pipeline.files.file_system import FileSystem
     from minibroker.pipeline.operations.rows import RowOperations
     from minibroker.pipeline.spark.job_operations import Settled
-    from minibroker.pipeline.spark.progress import Note, Progress
 
 
 _NEWER: Final = ("schema", "watermark", "isolation")
@@ -152,15 +151,8 @@ def _open_windows(plan: RollupPlan) -> str:
     return f"windows are not written before a record {duration(plan.watermark_ms)} later came"
 
 
-def run(
-    spark: SparkSession,
-    plan: RollupPlan,
-    *,
-    progress: Progress | None = None,
-    note: Callable[[Note], None] | None = None,
-    stop: threading.Event | None = None,
-) -> Outcome:
-    """Aggregate all records that exist now, or with `follow` go on until `stop` is set.
+def run(spark: SparkSession, plan: RollupPlan, reports: Reports) -> Outcome:
+    """Aggregate all records that exist now, or with `follow` go on until it is stopped.
 
     Raises:
         PipelineError: it cannot be done.
@@ -168,45 +160,42 @@ def run(
     check(plan, spark)
     owner = plan.owner
     files = files_with(spark, owner)
-    try:
-        ids = preflight.topic_ids(plan.kafka, [plan.topic])
-        schema = schema_of(spark, plan.schema, plan.example)
-        claim = _claim_of(plan, files)
-        settled = begin_operations(
-            plan.operations, files, owner, claim, in_result=plan.to_topic is None
-        )
-        plan = plan._replace(operations=settled.operations)
-        place = Place(files, owner, plan.checkpoint)
-        if not _is_met(spark, plan, settled, schema, place=place, stop=stop):
-            return Outcome(was_stopped=stop is not None and stop.is_set())
-        rows = _rows(spark, plan, ids, schema, settled.secret)
-        result = _windows(plan, _good(plan, rows))
-        job_directory.write_job(files, owner, {**job_of(plan, schema), **settled.identity}, claim)
-        source_topics.begin(plan, place, ids)
-        skipped = SkippedOffsets()
-        if not plan.fail_on_data_loss:
-            progress = noting_skips(plan.kafka, place, skipped, note, progress)
-        used = result
-        if plan.dead_letters is not None:
-            aside = bad_records.BadRecords(spark, plan, plan.dead_letters)
-            used = _windows(plan, aside.set_aside(bad_records.counted(rows)))
-            progress = aside.noting(progress)
+    ids = preflight.topic_ids(plan.kafka, [plan.topic])
+    schema = schema_of(spark, plan.schema, plan.example)
+    claim = _claim_of(plan, files)
+    settled = begin_operations(
+        plan.operations, files, owner, claim, in_result=plan.to_topic is None
+    )
+    plan = plan._replace(operations=settled.operations)
+    place = Place(files, owner, plan.checkpoint)
+    if not _is_met(spark, plan, settled, schema, place=place, stop=reports.stop):
+        return Outcome(was_stopped=reports.stop.is_set())
+    rows = _rows(spark, plan, ids, schema, settled.secret)
+    result = _windows(plan, _good(plan, rows))
+    job_directory.write_job(files, owner, {**job_of(plan, schema), **settled.identity}, claim)
+    source_topics.begin(plan, place, ids)
+    skipped, progress = SkippedOffsets(), reports.progress
+    if not plan.fail_on_data_loss:
+        progress = noting_skips(plan.kafka, place, skipped, reports.note, progress)
+    used = result
+    if plan.dead_letters is not None:
+        aside = bad_records.BadRecords(spark, plan, plan.dead_letters)
+        used = _windows(plan, aside.set_aside(bad_records.counted(rows)))
+        progress = aside.noting(progress)
 
-        def start() -> Watch:
-            return Watch(_start(plan, used), progress)
+    def start() -> Watch:
+        return Watch(_start(plan, used), progress)
 
-        if plan.to_topic is None:
-            provisional_windows.remove(spark, plan)
-        outcome = settled.told(run_started(start, stop))
-        outcome = outcome._replace(skipped_offsets=skipped.offsets)
-        if plan.to_topic is not None:
-            return outcome
-        if plan.follow or (outcome.batches and not outcome.open_windows):
-            return outcome
-        count = provisional_windows.write(spark, plan, result)
-        return outcome._replace(provisional_windows=count)
-    except Exception as error:
-        raise explained(error) from error
+    if plan.to_topic is None:
+        provisional_windows.remove(spark, plan)
+    outcome = settled.told(run_started(start, reports.stop))
+    outcome = outcome._replace(skipped_offsets=skipped.offsets)
+    if plan.to_topic is not None:
+        return outcome
+    if plan.follow or (outcome.batches and not outcome.open_windows):
+        return outcome
+    count = provisional_windows.write(spark, plan, result)
+    return outcome._replace(provisional_windows=count)
 
 
 def reader_options(plan: RollupPlan) -> dict[str, str]:
