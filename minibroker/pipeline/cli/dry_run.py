@@ -17,7 +17,7 @@ from minibroker.pipeline.operations import rows as row_operations
 from minibroker.pipeline.operations.rows import NONE
 from minibroker.pipeline.options.declaration import given_lines
 from minibroker.pipeline.spark import launch, places
-from minibroker.pipeline.tables.choice import TABLE_FORMATS
+from minibroker.pipeline.tables import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -2,3 +2,10 @@
 
 `table` is the interface, `choice` chooses by the format.
 """
+
+from __future__ import annotations
+
+from typing import Final
+
+TABLE_FORMATS: Final = ("iceberg", "delta")
+"""Formats of archives that are tables; `options.shared.FILE_FORMATS` are files."""

@@ -17,9 +17,9 @@ from minibroker.pipeline.files.file_system import files_with
 from minibroker.pipeline.files.object_stores import is_object_store, store_of_session
 from minibroker.pipeline.files.paths import absolute, join
 from minibroker.pipeline.kafka import schemas
+from minibroker.pipeline.tables import TABLE_FORMATS
 from minibroker.pipeline.tables import choice as tables
 from minibroker.pipeline.tables.archived_rows import CSV, from_text
-from minibroker.pipeline.tables.choice import TABLE_FORMATS
 from minibroker.pipeline.tables.file_archive import FileArchive
 
 if TYPE_CHECKING:

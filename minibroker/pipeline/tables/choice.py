@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from minibroker.pipeline.files.object_stores import ObjectStore
     from minibroker.pipeline.tables.table import Table
 
-TABLE_FORMATS: Final = ("iceberg", "delta")
 _LIBRARIES: Final = {"iceberg": "pyiceberg", "delta": "deltalake"}
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pkgutil
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
-
-from minibroker.pipeline import verbs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,9 +13,8 @@ if TYPE_CHECKING:
 
 
 def _verbs_of_rooms() -> Iterator[Verb]:
-    for room in pkgutil.iter_modules(verbs.__path__):
-        if room.ispkg:
-            yield import_module(f"{verbs.__name__}.{room.name}.plan").VERB
+    for plan in Path(__file__).parent.glob("*/plan.py"):
+        yield import_module(f"{__package__}.{plan.parent.name}.plan").VERB
 
 
 VERBS: Final[dict[str, Verb]] = {

@@ -48,7 +48,7 @@ from minibroker.pipeline.options.shared import (
     check_every,
 )
 from minibroker.pipeline.quantities import counted, exact_duration
-from minibroker.pipeline.tables.choice import TABLE_FORMATS
+from minibroker.pipeline.tables import TABLE_FORMATS
 
 FORMATS: Final = (*FILE_FORMATS, *TABLE_FORMATS)
 FOLLOW_EVERY_MS: Final = 60_000

@@ -32,8 +32,9 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.object_stores import is_object_store, store_of
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 from minibroker.pipeline.quantities import duration
+from minibroker.pipeline.tables import TABLE_FORMATS
 from minibroker.pipeline.tables.archived_files import format_of
-from minibroker.pipeline.tables.choice import TABLE_FORMATS, check_place, open_archive, place_of
+from minibroker.pipeline.tables.choice import check_place, open_archive, place_of
 from minibroker.pipeline.tables.data_access import open_input
 from minibroker.pipeline.tables.data_files import MERGED, FileWriter, Layout
 from minibroker.pipeline.tables.file_archive import FileArchive
