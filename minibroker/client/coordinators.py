@@ -52,8 +52,8 @@ _UNFINISHED: Final = frozenset(
 """A transaction is about to end; its coordinator is the right one."""
 
 
-def _code(found: Any) -> int:
-    return int(found.error_code)
+def _code(answer: Any) -> int:
+    return int(answer.error_code)
 
 
 class CoordinatorClient:
@@ -79,7 +79,7 @@ class CoordinatorClient:
             request: a call that may be repeated.
             response: reads the answer.
             versions: from oldest to newest.
-            deadline: on the monotonic clock.
+            deadline: on the monotonic clock, in seconds.
             code_of: returns the error code of an answer.
 
         Raises:
@@ -91,10 +91,10 @@ class CoordinatorClient:
         kind = OF_GROUPS if request.API_KEY in _GROUP_CALLS else OF_TRANSACTIONS
         while True:
             try:
-                found = self._ask_once(kind, request, response, versions)
-                code = code_of(found)
+                answer = self._ask_once(kind, request, response, versions)
+                code = code_of(answer)
                 if not code:
-                    return found
+                    return answer
                 raise KafkaError(ErrorCode(code), type(request).__name__)
             except BrokerRefusedError:
                 raise
@@ -116,7 +116,7 @@ class CoordinatorClient:
 
     def _find(self, kind: int) -> tuple[str, int]:
         request = FindCoordinatorRequest(key=self.name, key_type=kind)
-        found = self._client.ask_any(request, FindCoordinatorResponse, FIND_VERSIONS)
-        if found.error_code:
-            raise KafkaError(ErrorCode(found.error_code), found.error_message)
-        return found.host, found.port
+        answer = self._client.ask_any(request, FindCoordinatorResponse, FIND_VERSIONS)
+        if answer.error_code:
+            raise KafkaError(ErrorCode(answer.error_code), answer.error_message)
+        return answer.host, answer.port

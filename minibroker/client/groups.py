@@ -6,6 +6,13 @@ one behind the other on one connection. A group that has moved since is looked f
     brokers ─► groups of each ─► offsets of AT_ONCE groups, and of the next ones
     coordinator of a group ─► its state, its offsets ─► commit
 
+A deadline is a time of the monotonic clock, in seconds. Every call raises
+
+    KafkaError     the coordinator refuses, or could not be asked before the deadline
+    OSError        no broker answered before the deadline, or it takes no login
+    ProtocolError  an answer is malformed, or leaves out a part that was asked for
+    ConfigError    the settings of TLS
+
 Source: Kafka AdminClient, ListConsumerGroupOffsetsHandler, DescribeConsumerGroupsHandler,
 AlterConsumerGroupOffsetsHandler; KIP-396, KIP-447, KIP-518, KIP-848.
 """
@@ -68,9 +75,9 @@ AT_ONCE: Final = 50
 _OF_CONSUMERS: Final = ("consumer", "")
 """Types of groups that have members with subscriptions, and that have committed offsets alone."""
 DEAD: Final = "Dead"
-"""The state of a group that is not there."""
-_NOT_THERE: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.INVALID_GROUP_ID})
-_NOT_OF_KIP_848: Final = _NOT_THERE | {ErrorCode.UNSUPPORTED_VERSION}
+"""The state of a group that does not exist."""
+_MISSING: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.INVALID_GROUP_ID})
+_NOT_OF_KIP_848: Final = _MISSING | {ErrorCode.UNSUPPORTED_VERSION}
 _UNREADY: Final = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -81,7 +88,7 @@ _UNREADY: Final = frozenset(
 """Errors of a partition that are about the coordinator: the commit is asked for again."""
 
 
-class KnownGroup(NamedTuple):
+class GroupListing(NamedTuple):
     """A group of consumers, as its coordinator lists it."""
 
     name: str
@@ -99,130 +106,121 @@ class GroupOffset(NamedTuple):
     metadata: str
 
 
-def listed(client: Client, deadline: float) -> list[KnownGroup]:
+def list_groups(client: Client, deadline: float) -> list[GroupListing]:
     """Return the groups of all brokers, without those that connectors or share consumers have.
 
-    Args:
-        client: to ask with.
-        deadline: on the monotonic clock, for a coordinator that starts.
-
-    Raises as `CoordinatorClient.ask`.
+    `deadline`: for a coordinator that starts. Raises KafkaError, OSError, ProtocolError,
+    ConfigError.
     """
     return [
-        KnownGroup(group.group_id, group.group_state, broker)
+        GroupListing(group.group_id, group.group_state, broker)
         for broker in client.brokers()
-        for group in _listed_by(client, broker, deadline)
+        for group in _groups_at(client, broker, deadline)
         if group.protocol_type in _OF_CONSUMERS
     ]
 
 
-def _listed_by(client: Client, broker: tuple[str, int], deadline: float) -> list[ListedGroup]:
+def _groups_at(client: Client, broker: tuple[str, int], deadline: float) -> list[ListedGroup]:
     while True:
         answer = client.ask(broker, ListGroupsRequest(), ListGroupsResponse, LIST_VERSIONS)
         code = ErrorCode(answer.error_code)
         if not code:
-            found: list[ListedGroup] = answer.groups
-            return found
+            groups: list[ListedGroup] = answer.groups
+            return groups
         if not code.retriable or time.monotonic() >= deadline:
             raise KafkaError(code, "ListGroupsRequest")
         threading.Event().wait(PAUSE_S)
 
 
-def committed_of(
-    client: Client, groups: Iterable[KnownGroup], deadline: float
+def committed_offsets_of(
+    client: Client, groups: Iterable[GroupListing], deadline: float
 ) -> Iterator[tuple[str, list[GroupOffset]]]:
     """Yield each group with its committed offsets; one that is gone by now is left out.
 
-    Arguments as of `listed`. Raises as `CoordinatorClient.ask`.
+    Raises KafkaError, OSError, ProtocolError, ConfigError.
     """
     of_brokers: dict[tuple[str, int], list[str]] = {}
     for group in groups:
         of_brokers.setdefault(group.coordinator, []).append(group.name)
     for broker, names in of_brokers.items():
         for start in range(0, len(names), AT_ONCE):
-            some = names[start : start + AT_ONCE]
-            requests = [OffsetFetchRequest(group_id=name, topics=None) for name in some]
+            batch = names[start : start + AT_ONCE]
+            requests = [OffsetFetchRequest(group_id=name, topics=None) for name in batch]
             answers = client.ask_together(broker, requests, OffsetFetchResponse, FETCH_VERSIONS)
-            for name, answer in zip(some, answers, strict=True):
+            for name, answer in zip(batch, answers, strict=True):
                 try:
-                    yield name, _here_or_elsewhere(client, name, answer, deadline)
+                    yield name, _offsets_or_moved(client, name, answer, deadline)
                 except KafkaError as error:
                     if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
                         raise
 
 
-def _here_or_elsewhere(
+def _offsets_or_moved(
     client: Client, name: str, answer: OffsetFetchResponse, deadline: float
 ) -> list[GroupOffset]:
+    """Return the offsets of an answer; a group that has moved is asked for at its coordinator."""
     code = ErrorCode(answer.error_code)
     if not code:
         return _offsets(answer)
     if code.retriable:
-        return committed(CoordinatorClient(client, name), deadline)
+        return committed_offsets(CoordinatorClient(client, name), deadline)
     raise KafkaError(code, f"group {name}")
 
 
-def committed(group: CoordinatorClient, deadline: float) -> list[GroupOffset]:
+def committed_offsets(group: CoordinatorClient, deadline: float) -> list[GroupOffset]:
     """Return the committed offsets of a group, without those of transactions that are open.
 
-    Args:
-        group: its coordinators.
-        deadline: on the monotonic clock.
-
-    Raises as `CoordinatorClient.ask`.
+    Raises KafkaError, OSError, ProtocolError, ConfigError.
     """
     request = OffsetFetchRequest(group_id=group.name, topics=None)
     return _offsets(group.ask(request, OffsetFetchResponse, FETCH_VERSIONS, deadline))
 
 
-def settled(group: CoordinatorClient, place: TopicPartition, deadline: float) -> list[GroupOffset]:
+def stable_offsets(
+    group: CoordinatorClient, place: TopicPartition, deadline: float
+) -> list[GroupOffset]:
     """Return the committed offsets of a group; those of a transaction that ends are waited for.
 
-    Args:
-        group: its coordinators.
-        place: is asked for by itself if the group has no offsets: then a pending one does not
-            show.
-        deadline: on the monotonic clock.
-
-    Raises as `CoordinatorClient.ask`.
+    `place` is asked for by itself if the group has no offsets: then a pending one does not show.
+    Raises KafkaError, OSError, ProtocolError, ConfigError.
     """
     alone = OffsetFetchRequestTopic(name=place.topic, partition_indexes=[place.partition])
-    for topics, asked in ((None, ()), ([alone], (place,))):
+    for topics, places in ((None, ()), ([alone], (place,))):
         request = OffsetFetchRequest(group_id=group.name, topics=topics, require_stable=True)
-        code_of = partial(_unreadable, asked)
-        found = _offsets(
+        code_of = partial(_refusal, places)
+        offsets = _offsets(
             group.ask(request, OffsetFetchResponse, STABLE_VERSIONS, deadline, code_of)
         )
-        if found:
-            return found
+        if offsets:
+            return offsets
     return []
 
 
 def state_of(group: CoordinatorClient, deadline: float) -> str:
-    """Return the state of a group, one of Kafka's names; `DEAD` if it is not there.
+    """Return the state of a group, one of Kafka's names; `DEAD` if it does not exist.
 
     A group of KIP-848 shows as dead to DescribeGroups, so it is asked for by its own call first.
 
-    Arguments as of `committed`. Raises as `CoordinatorClient.ask`.
+    Raises KafkaError, OSError, ProtocolError, ConfigError.
     """
-    described = _described_of_kip_848(group, deadline)
-    if described is not None:
-        return described
+    state = _state_by_kip_848(group, deadline)
+    if state is not None:
+        return state
     request = DescribeGroupsRequest(groups=[group.name])
     try:
-        return _described(group, request, DescribeGroupsResponse, DESCRIBE_VERSIONS, deadline)
+        return _state(group, request, DescribeGroupsResponse, DESCRIBE_VERSIONS, deadline)
     except KafkaError as error:
-        if error.code in _NOT_THERE:
+        if error.code in _MISSING:
             return DEAD
         raise
 
 
-def _described_of_kip_848(group: CoordinatorClient, deadline: float) -> str | None:
+def _state_by_kip_848(group: CoordinatorClient, deadline: float) -> str | None:
     """Return the state of a group of KIP-848, None if it is none or the broker knows none."""
     request = ConsumerGroupDescribeRequest(group_ids=[group.name])
     response, versions = ConsumerGroupDescribeResponse, CONSUMER_DESCRIBE_VERSIONS
     try:
-        return _described(group, request, response, versions, deadline)
+        return _state(group, request, response, versions, deadline)
     except BrokerRefusedError:  # if it is the login, the next call raises it, too
         return None
     except KafkaError as error:
@@ -231,17 +229,17 @@ def _described_of_kip_848(group: CoordinatorClient, deadline: float) -> str | No
         raise
 
 
-def _described(
+def _state(
     group: CoordinatorClient,
     request: DescribeGroupsRequest | ConsumerGroupDescribeRequest,
     response: Any,
     versions: tuple[int, int],
     deadline: float,
 ) -> str:
-    """Return the state of the group that an answer tells. Raises as `CoordinatorClient.ask`."""
+    """Return the state of the group in the answer to `request`."""
 
     def part(answer: Any) -> Any:
-        return part_of({told.group_id: told for told in answer.groups}, group.name)
+        return part_of({part.group_id: part for part in answer.groups}, group.name)
 
     answer = group.ask(
         request, response, versions, deadline, lambda answer: int(part(answer).error_code)
@@ -249,16 +247,13 @@ def _described(
     return str(part(answer).group_state)
 
 
-def commit(
+def commit_offsets(
     group: CoordinatorClient, offsets: Mapping[TopicPartition, int], deadline: float
 ) -> None:
     """Commit offsets of a group from outside; Kafka takes them of a group without members.
 
-    Raises:
-        KafkaError: a partition is refused, as with UNKNOWN_MEMBER_ID of a group that has members;
-            others may be committed.
-
-    Other arguments as of `committed`, other errors as of `CoordinatorClient.ask`.
+    Raises KafkaError also where one partition is refused, as with UNKNOWN_MEMBER_ID of a group that
+    has members; others may be committed. Raises OSError, ProtocolError, ConfigError.
     """
     topics: dict[str, list[OffsetCommitRequestPartition]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
@@ -272,20 +267,20 @@ def commit(
             for name, partitions in topics.items()
         ],
     )
-    code_of = partial(_unready, offsets)
+    code_of = partial(_coordinator_error, offsets)
     answer = group.ask(request, OffsetCommitResponse, COMMIT_VERSIONS, deadline, code_of)
-    for (topic, partition), told in by_partition(answer.topics).items():
-        if told.error_code:
-            raise KafkaError(ErrorCode(told.error_code), f"{topic}-{partition}")
+    for (topic, partition), part in by_partition(answer.topics).items():
+        if part.error_code:
+            raise KafkaError(ErrorCode(part.error_code), f"{topic}-{partition}")
 
 
-def _unready(asked: Iterable[TopicPartition], found: OffsetCommitResponse) -> int:
+def _coordinator_error(places: Iterable[TopicPartition], answer: OffsetCommitResponse) -> int:
     """Return an error that is about the coordinator; 0 if it has decided about each partition.
 
     Raises ProtocolError if it leaves one out: nobody knows whether that is committed.
     """
-    told = by_partition(found.topics)
-    codes = {part_of(told, place).error_code for place in asked}
+    parts = by_partition(answer.topics)
+    codes = {part_of(parts, place).error_code for place in places}
     return next(iter(sorted(codes & _UNREADY)), ErrorCode.NONE)
 
 
@@ -303,15 +298,15 @@ def _offsets(answer: OffsetFetchResponse) -> list[GroupOffset]:
     ]
 
 
-def _unreadable(asked: Iterable[TopicPartition], found: OffsetFetchResponse) -> int:
+def _refusal(places: Iterable[TopicPartition], answer: OffsetFetchResponse) -> int:
     """Return the error of the group, or of a partition; 0 if there is none.
 
     Raises ProtocolError if one is left out that was asked for by itself.
     """
-    told = by_partition(found.topics)
-    for code in (found.error_code, *(partition.error_code for partition in told.values())):
+    parts = by_partition(answer.topics)
+    for code in (answer.error_code, *(part.error_code for part in parts.values())):
         if code:
             return int(code)
-    for place in asked:
-        part_of(told, place)
+    for place in places:
+        part_of(parts, place)
     return ErrorCode.NONE

@@ -1,12 +1,19 @@
 """The calls of a transactional producer to its coordinators.
 
     initialise ──► producer id and epoch; every older producer of this name is fenced
-    committed ──► offsets of its group, once no transaction about them is open
+    committed_offsets ──► of its group, once no transaction about them is open
     add_partitions ── (produce) ── … ── commit_offset ── end
     abort
 
 The requests are those of before KIP-890, version 2. So the epoch stays the same in all transactions
 of a session, and a partition is added before its first batch is sent.
+
+A deadline is a time of the monotonic clock, in seconds. Every call raises
+
+    KafkaError     the coordinator refuses, or could not be asked before the deadline
+    OSError        no broker answered before the deadline, or it takes no login
+    ProtocolError  an answer is malformed, or leaves out a part that was asked for
+    ConfigError    the settings of TLS
 
 Source: Kafka TransactionManager; KIP-98, KIP-360, KIP-890.
 """
@@ -18,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.client.answer_parts import by_partition, part_of
 from minibroker.client.coordinators import CoordinatorClient
-from minibroker.client.groups import settled
+from minibroker.client.groups import stable_offsets
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.protocol.messages.add_offsets_to_txn import (
@@ -69,9 +76,9 @@ class ProducerSession:
     def initialise(self, deadline: float) -> None:
         """Get an id and an epoch; older producers of this name are fenced, their work is aborted.
 
-        Raises as `CoordinatorClient.ask`.
+        Raises KafkaError, OSError, ProtocolError, ConfigError.
         """
-        found = self._coordinators.ask(
+        answer = self._coordinators.ask(
             InitProducerIdRequest(
                 transactional_id=self.transactional_id, transaction_timeout_ms=self._timeout_ms
             ),
@@ -79,16 +86,16 @@ class ProducerSession:
             INIT_VERSIONS,
             deadline,
         )
-        self.producer_id, self.epoch = found.producer_id, found.producer_epoch
+        self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
 
     def add_partitions(self, places: Iterable[TopicPartition], deadline: float) -> None:
         """Make partitions a part of the transaction, before their first batch.
 
-        Raises as `initialise`.
+        Raises KafkaError, OSError, ProtocolError, ConfigError.
         """
-        asked = list(places)
+        added = list(places)
         topics: dict[str, list[int]] = {}
-        for topic, partition in asked:
+        for topic, partition in added:
             topics.setdefault(topic, []).append(partition)
         request = AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.transactional_id,
@@ -99,30 +106,34 @@ class ProducerSession:
                 for topic, partitions in topics.items()
             ],
         )
-        code_of = partial(_added, asked)
+        code_of = partial(_refusal, added)
         self._coordinators.ask(
             request, AddPartitionsToTxnResponse, CALL_VERSIONS, deadline, code_of
         )
 
-    def committed(self, place: TopicPartition, deadline: float) -> list[GroupOffset]:
+    def committed_offsets(self, place: TopicPartition, deadline: float) -> list[GroupOffset]:
         """Return the committed offsets of the group that has the name of the transactions.
 
-        `place` as of `client.groups.settled`. Raises as `initialise`.
+        `place` is asked for by itself if the group has no offsets (`groups.stable_offsets`). Raises
+        KafkaError, OSError, ProtocolError, ConfigError.
         """
-        return settled(self._coordinators, place, deadline)
+        return stable_offsets(self._coordinators, place, deadline)
 
     def commit_offset(
         self, group: str, place: TopicPartition, offset: int, metadata: str, deadline: float
     ) -> None:
-        """Make a committed offset of a group a part of the transaction. Raises as `initialise`."""
-        who: dict[str, Any] = {
+        """Make a committed offset of a group a part of the transaction.
+
+        Raises KafkaError, OSError, ProtocolError, ConfigError.
+        """
+        producer: dict[str, Any] = {
             "transactional_id": self.transactional_id,
             "producer_id": self.producer_id,
             "producer_epoch": self.epoch,
             "group_id": group,
         }
         self._coordinators.ask(
-            AddOffsetsToTxnRequest(**who),
+            AddOffsetsToTxnRequest(**producer),
             AddOffsetsToTxnResponse,
             CALL_VERSIONS,
             deadline,
@@ -132,15 +143,18 @@ class ProducerSession:
         )
         topic = TxnOffsetCommitRequestTopic(name=place.topic, partitions=[partition])
         self._coordinators.ask(
-            TxnOffsetCommitRequest(**who, topics=[topic]),
+            TxnOffsetCommitRequest(**producer, topics=[topic]),
             TxnOffsetCommitResponse,
             CALL_VERSIONS,
             deadline,
-            lambda found: part_of(by_partition(found.topics), place).error_code,
+            lambda answer: part_of(by_partition(answer.topics), place).error_code,
         )
 
     def commit(self, deadline: float) -> None:
-        """Make the transaction visible; it is decided when this returns. Raises as `initialise`."""
+        """Make the transaction visible; it is decided when this returns.
+
+        Raises KafkaError, OSError, ProtocolError, ConfigError.
+        """
         request = EndTxnRequest(
             transactional_id=self.transactional_id,
             producer_id=self.producer_id,
@@ -157,7 +171,7 @@ class ProducerSession:
         has another epoch then, and refuses the repeated question as one of a fenced producer, whose
         transaction is over, too.
 
-        Raises as `initialise`.
+        Raises KafkaError, OSError, ProtocolError, ConfigError.
         """
         request = InitProducerIdRequest(
             transactional_id=self.transactional_id,
@@ -172,16 +186,16 @@ class ProducerSession:
                 raise
 
 
-def _added(asked: Iterable[TopicPartition], found: AddPartitionsToTxnResponse) -> int:
+def _refusal(places: Iterable[TopicPartition], answer: AddPartitionsToTxnResponse) -> int:
     """Return the error of the partition that was refused, 0 if none was.
 
     Raises ProtocolError if one is left out: its batches would be in no transaction.
     """
-    told = {
+    codes_of = {
         (topic.name, partition.partition_index): partition.partition_error_code
-        for topic in found.results_by_topic_v3_and_below
+        for topic in answer.results_by_topic_v3_and_below
         for partition in topic.results_by_partition
     }
-    codes = {part_of(told, place) for place in asked}
+    codes = {part_of(codes_of, place) for place in places}
     refused = sorted(codes - {ErrorCode.NONE, ErrorCode.OPERATION_NOT_ATTEMPTED})
     return refused[0] if refused else ErrorCode.NONE

@@ -19,7 +19,7 @@ from minibroker.pipeline.kafka.preflight import client_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from minibroker.client.groups import GroupOffset, KnownGroup
+    from minibroker.client.groups import GroupListing, GroupOffset
     from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.offsets import Offsets
 
@@ -40,12 +40,12 @@ class Groups:
         """Raise PipelineError for a setting of the client that is refused."""
         self._client = client_of(kafka)
         self._where = kafka.bootstrap
-        self._known: dict[str, KnownGroup] = {}
+        self._known: dict[str, GroupListing] = {}
 
     def states(self) -> dict[str, str]:
         """Return group → state. Raises PipelineError: the brokers do not answer."""
         with self._told():
-            found = client_groups.listed(self._client, _deadline())
+            found = client_groups.list_groups(self._client, _deadline())
         self._known = {group.name: group for group in found}
         return {group.name: _word(group.state) for group in self._known.values()}
 
@@ -56,7 +56,9 @@ class Groups:
         """
         groups = [self._known[name] for name in names]
         with self._told():
-            for name, found in client_groups.committed_of(self._client, groups, _deadline()):
+            for name, found in client_groups.committed_offsets_of(
+                self._client, groups, _deadline()
+            ):
                 yield name, _by_place(found)
 
     def state_of(self, name: str) -> str:
@@ -67,7 +69,7 @@ class Groups:
     def offsets_of(self, name: str) -> Offsets:
         """Return the committed offsets of a group, none without it. Raises PipelineError."""
         with self._told():
-            return _by_place(client_groups.committed(self._coordinator(name), _deadline()))
+            return _by_place(client_groups.committed_offsets(self._coordinator(name), _deadline()))
 
     def commit(self, name: str, offsets: Offsets) -> None:
         """Commit offsets of a group that has no members.
@@ -75,7 +77,7 @@ class Groups:
         Raises PipelineError: it has some, or a partition is refused; others may be committed.
         """
         try:
-            client_groups.commit(self._coordinator(name), offsets, _deadline())
+            client_groups.commit_offsets(self._coordinator(name), offsets, _deadline())
         except CLIENT_ERRORS as error:
             raise _not_committed(self._where, name, str(error)) from error
 

@@ -59,8 +59,8 @@ def session(answer: Any) -> transactions.ProducerSession:
 
 CALLS: list[Callable[[], Any]] = [
     lambda: groups.state_of(coordinator(ConsumerGroupDescribeResponse()), 0),
-    lambda: groups.settled(coordinator(OffsetFetchResponse()), PLACE, 0),
-    lambda: groups.commit(coordinator(OffsetCommitResponse()), {PLACE: 5}, 0),
+    lambda: groups.stable_offsets(coordinator(OffsetFetchResponse()), PLACE, 0),
+    lambda: groups.commit_offsets(coordinator(OffsetCommitResponse()), {PLACE: 5}, 0),
     lambda: session(AddPartitionsToTxnResponse()).add_partitions([PLACE], 0),
     lambda: session(TxnOffsetCommitResponse()).commit_offset("g", PLACE, 5, "", 0),
 ]
@@ -86,7 +86,7 @@ def test_a_coordinator_is_asked_again_after_an_empty_answer() -> None:
 def test_a_commit_is_over_when_each_partition_is_told() -> None:
     partition = OffsetCommitResponsePartition(partition_index=0, error_code=ErrorCode.NONE)
     topic = OffsetCommitResponseTopic(name="t", partitions=[partition])
-    groups.commit(
+    groups.commit_offsets(
         coordinator(OffsetCommitResponse(), OffsetCommitResponse(topics=[topic])),
         {PLACE: 5},
         time.monotonic() + 60,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.client.client import CLIENT_ERRORS, Client
 from minibroker.client.coordinators import CoordinatorClient
-from minibroker.client.groups import committed, settled
+from minibroker.client.groups import committed_offsets, stable_offsets
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.sink.wire_settings import producer_settings
@@ -45,7 +45,9 @@ def read_marker(options: SinkOptions, group: str, topic: str) -> Marker | None:
     settings = producer_settings(options.settings).connection
     carrier = TopicPartition(topic, CARRIER_PARTITION)
     with _told(options, group):
-        return newest_of(settled(CoordinatorClient(Client(settings), group), carrier, _deadline()))
+        return newest_of(
+            stable_offsets(CoordinatorClient(Client(settings), group), carrier, _deadline())
+        )
 
 
 def last_markers(options: SinkOptions, groups: Iterable[str]) -> Iterator[Marker | None]:
@@ -59,7 +61,7 @@ def last_markers(options: SinkOptions, groups: Iterable[str]) -> Iterator[Marker
     client = Client(producer_settings(options.settings).connection)
     for group in groups:
         with _told(options, group):
-            yield newest_of(committed(CoordinatorClient(client, group), _deadline()))
+            yield newest_of(committed_offsets(CoordinatorClient(client, group), _deadline()))
 
 
 @contextmanager

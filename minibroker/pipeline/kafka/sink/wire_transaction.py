@@ -143,7 +143,9 @@ class WireTransaction:
         """
         carrier = TopicPartition(topic, CARRIER_PARTITION)
         with self._explained():
-            return newest_of(self._session.committed(carrier, time.monotonic() + ANSWER_TIMEOUT_S))
+            return newest_of(
+                self._session.committed_offsets(carrier, time.monotonic() + ANSWER_TIMEOUT_S)
+            )
 
     def write_marker(self, marker: Marker) -> None:
         """Write a marker without rows, in a transaction of its own. Raises PipelineError."""
