@@ -17,11 +17,11 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
-def part_of(told: Mapping[_K, _V], wanted: _K) -> _V:
-    """Return the part about `wanted`. Raises ProtocolError if there is none."""
-    if wanted not in told:
-        raise ProtocolError(f"the answer leaves {wanted} out")
-    return told[wanted]
+def part_of(parts: Mapping[_K, _V], key: _K) -> _V:
+    """Return the part about `key`. Raises ProtocolError if there is none."""
+    if key not in parts:
+        raise ProtocolError(f"the answer leaves {key} out")
+    return parts[key]
 
 
 def by_partition(topics: Iterable[Any]) -> dict[tuple[str, int], Any]:

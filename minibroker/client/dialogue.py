@@ -19,10 +19,11 @@ from struct import Struct
 from typing import Any, Final, NamedTuple, Protocol
 
 from minibroker import __version__
-from minibroker.client.agreement import NEWEST, ApiVersionsAnswer, older_version
+from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.protocol.api_keys import API_VERSIONS
 from minibroker.kafka.protocol.header import response_header_version, write_request_header
-from minibroker.kafka.protocol.messages.api_versions import ApiVersionsRequest
+from minibroker.kafka.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from minibroker.kafka.protocol.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -38,6 +39,8 @@ SESSION_PART: Final = 0.85
 SIZE: Final = Struct(">i")
 """The size in front of each frame."""
 _CORRELATION_ID: Final = Struct(">i")
+_NEWEST_AGREEMENT: Final = ApiVersionsRequest.VERSIONS[1]
+"""The version of the first ApiVersions."""
 
 
 class BrokerRefusedError(ConnectionError):
@@ -138,6 +141,26 @@ class Dialogue:
         return version if version >= max(first, theirs[0], oldest) else None
 
 
+class ApiVersionsAnswer:
+    """Reads ApiVersions, in the layout of its version or in that of version 0 (KIP-511)."""
+
+    @staticmethod
+    def read(reader: Reader, version: int) -> ApiVersionsResponse:
+        """Return the answer to a question of `version`. Raises ProtocolError."""
+        start = reader.position
+        is_refused = reader.int16() == ErrorCode.UNSUPPORTED_VERSION
+        reader.position = start
+        return ApiVersionsResponse.read(reader, 0 if is_refused else version)
+
+
+def older_version(answer: ApiVersionsResponse) -> int | None:
+    """Return the version to ask again with, None if the question was answered."""
+    if answer.error_code != ErrorCode.UNSUPPORTED_VERSION:
+        return None
+    newest = {key.api_key: key.max_version for key in answer.api_keys}
+    return min(_NEWEST_AGREEMENT, newest.get(API_VERSIONS, 0))
+
+
 def agreement_steps(dialogue: Dialogue, name: str) -> Generator[Step, Any, None]:
     """Ask for the versions. A broker that does not know ours says which ones it knows (KIP-511).
 
@@ -146,12 +169,12 @@ def agreement_steps(dialogue: Dialogue, name: str) -> Generator[Step, Any, None]
     request = ApiVersionsRequest(
         client_software_name="minibroker", client_software_version=__version__
     )
-    found = yield Inquiry(request, ApiVersionsAnswer, NEWEST)
-    if (version := older_version(found)) is not None:
-        found = yield Inquiry(request, ApiVersionsAnswer, version)
-    if found.error_code:
-        raise ProtocolError(f"{name}: ApiVersions is answered with error {found.error_code}")
-    dialogue.versions = {key.api_key: (key.min_version, key.max_version) for key in found.api_keys}
+    answer = yield Inquiry(request, ApiVersionsAnswer, _NEWEST_AGREEMENT)
+    if (version := older_version(answer)) is not None:
+        answer = yield Inquiry(request, ApiVersionsAnswer, version)
+    if answer.error_code:
+        raise ProtocolError(f"{name}: ApiVersions is answered with error {answer.error_code}")
+    dialogue.versions = {key.api_key: (key.min_version, key.max_version) for key in answer.api_keys}
 
 
 def login_steps(
@@ -160,7 +183,8 @@ def login_steps(
     """Prove who we are; return the seconds after which another connection takes over.
 
     None: the session has no end. `name` of the connection is for messages. Raises
-    BrokerRefusedError, and what the exchange raises.
+    BrokerRefusedError; of the exchange OSError (no token, no ticket) and ProtocolError (the broker
+    does not prove that it knows the credential).
     """
     handshake = SaslHandshakeRequest(mechanism=mechanism)
     version = _login_version(dialogue, name, SaslHandshakeRequest, oldest=1)
@@ -174,12 +198,12 @@ def login_steps(
     token = yield exchange.begin
     while not exchange.is_complete:
         request = SaslAuthenticateRequest(auth_bytes=token)
-        found = yield Inquiry(request, SaslAuthenticateResponse, version)
-        if found.error_code:
-            raise BrokerRefusedError(f"{name}: {found.error_message}")
+        answer = yield Inquiry(request, SaslAuthenticateResponse, version)
+        if answer.error_code:
+            raise BrokerRefusedError(f"{name}: {answer.error_message}")
         # SCRAM hashes the password some thousand times.
-        token = yield partial(exchange.respond, found.auth_bytes)
-    lifetime_ms: int = found.session_lifetime_ms
+        token = yield partial(exchange.respond, answer.auth_bytes)
+    lifetime_ms: int = answer.session_lifetime_ms
     return lifetime_ms / 1000 * SESSION_PART if lifetime_ms > 0 else None
 
 

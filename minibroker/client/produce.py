@@ -9,7 +9,7 @@ keep their sequence numbers, so a broker that has one already says so and stores
 five requests are on their way to a broker, as many batches of a partition as a broker remembers.
 A batch that is too large for its topic is sent in parts.
 
-Source: Kafka Sender, RecordAccumulator, ProducerStateEntry; KIP-98, KIP-126.
+Source: Kafka Sender, RecordAccumulator, ProducerBatch.split, ProducerStateEntry; KIP-98, KIP-126.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.client.dialogue import BrokerRefusedError
-from minibroker.client.outgoing_batch import parts_of
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
 from minibroker.kafka.protocol.messages.produce import (
@@ -29,13 +28,16 @@ from minibroker.kafka.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
+from minibroker.kafka.records.batch import add_to_sequence, read_header
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.compression import CODEC_NAMES
+from minibroker.kafka.records.record import decode_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from minibroker.client.client import Client
     from minibroker.client.connection import BlockingConnection
-    from minibroker.client.outgoing_batch import OutgoingBatch
     from minibroker.kafka.ids import TopicPartition
     from minibroker.kafka.protocol.messages.produce import PartitionProduceResponse
 
@@ -50,6 +52,14 @@ UNKNOWN_S: Final = 30.0
 """Time until a partition that brokers do not know is taken for gone."""
 _GONE: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 _TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
+
+
+class OutgoingBatch(NamedTuple):
+    """A batch with its number in the sequence of its partition."""
+
+    where: TopicPartition
+    records: bytearray
+    rows: int
 
 
 class ProduceLimits(NamedTuple):
@@ -308,3 +318,33 @@ def _waves(batches: Sequence[OutgoingBatch]) -> Iterator[list[OutgoingBatch]]:
             waves.append([])
         waves[turn].append(batch)
     yield from waves
+
+
+def parts_of(batch: OutgoingBatch, size_bytes_max: int) -> list[OutgoingBatch]:
+    """Return the records of a batch in smaller batches, in order, at least two.
+
+    The parts have the sequence numbers of their records, so the batches behind them keep theirs.
+
+    Args:
+        batch: of two records or more.
+        size_bytes_max: of a part, about: the parts have equal numbers of records, one at least.
+    """
+    header = read_header(batch.records)
+    records = decode_records(batch.records, header=header)
+    wanted = max(2, -(-len(batch.records) // size_bytes_max))
+    step = max(1, len(records) // wanted)
+    return [
+        OutgoingBatch(
+            batch.where,
+            build_batch(
+                records[start : start + step],
+                codec=CODEC_NAMES[header.codec],
+                producer_id=header.producer_id,
+                producer_epoch=header.producer_epoch,
+                base_sequence=add_to_sequence(header.base_sequence, start),
+                is_transactional=header.is_transactional,
+            ),
+            len(records[start : start + step]),
+        )
+        for start in range(0, len(records), step)
+    ]

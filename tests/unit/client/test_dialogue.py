@@ -1,22 +1,37 @@
-"""A client's side of a connection without its socket; tests of connections have the rest."""
+"""A client's side of a connection without its socket, and parts of answers; tests of connections
+have the rest.
+"""
 
 from __future__ import annotations
 
 import pytest
 
+from minibroker.client.answer_parts import by_partition, part_of
 from minibroker.client.dialogue import (
     SESSION_PART,
+    ApiVersionsAnswer,
     BrokerRefusedError,
     Dialogue,
     Inquiry,
     login_steps,
+    older_version,
 )
 from minibroker.client.sasl import PlainClient
+from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ProtocolError
 from minibroker.kafka.protocol.api_keys import API_VERSIONS
-from minibroker.kafka.protocol.messages.api_versions import ApiVersionsRequest
+from minibroker.kafka.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+from minibroker.kafka.protocol.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsTopicResponse,
+)
 from minibroker.kafka.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from minibroker.kafka.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from minibroker.kafka.protocol.primitives import Reader, Writer
 
 
 def test_the_session_of_a_login_ends_in_time() -> None:
@@ -61,3 +76,33 @@ def test_the_newest_version_that_both_know_is_taken() -> None:
     assert dialogue.version_for(ApiVersionsRequest, 0, 2) == 2
     assert dialogue.version_for(ApiVersionsRequest, 0, 0) is None
     assert dialogue.version_for(ApiVersionsRequest, newest + 1) is None
+
+
+def answered(code: ErrorCode, version: int) -> ApiVersionsResponse:
+    """Return what is read of an answer that is written in `version`."""
+    keys = [ApiVersion(api_key=18, min_version=0, max_version=2)]
+    writer = Writer()
+    ApiVersionsResponse(error_code=code, api_keys=keys).write(writer, version)
+    return ApiVersionsAnswer.read(Reader(writer.to_bytes()), ApiVersionsRequest.VERSIONS[1])
+
+
+def test_an_answer_is_in_the_layout_of_its_question() -> None:
+    found = answered(ErrorCode.NONE, ApiVersionsRequest.VERSIONS[1])
+    assert [(key.api_key, key.max_version) for key in found.api_keys] == [(18, 2)]
+    assert older_version(found) is None
+
+
+def test_a_broker_that_does_not_know_the_version_names_its_own() -> None:
+    assert older_version(answered(ErrorCode.UNSUPPORTED_VERSION, 0)) == 2
+
+
+def test_a_part_is_found_among_others_or_is_left_out() -> None:
+    first = ListOffsetsTopicResponse(
+        name="a", partitions=[ListOffsetsPartitionResponse(partition_index=n) for n in (1, 2)]
+    )
+    told = by_partition([first, ListOffsetsTopicResponse(name="b", partitions=[])])
+    assert part_of(told, ("a", 2)) is first.partitions[1]
+    with pytest.raises(ProtocolError, match=r"leaves \('b', 2\) out"):
+        part_of(told, ("b", 2))
+    with pytest.raises(ProtocolError):
+        part_of(by_partition([]), ("a", 1))

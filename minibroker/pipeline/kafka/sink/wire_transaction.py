@@ -26,8 +26,7 @@ import pyarrow.compute as pc
 
 from minibroker.client.client import CLIENT_ERRORS, Client
 from minibroker.client.dialogue import BrokerRefusedError
-from minibroker.client.outgoing_batch import OutgoingBatch
-from minibroker.client.produce import ProduceQueue
+from minibroker.client.produce import OutgoingBatch, ProduceQueue
 from minibroker.client.transactions import ProducerSession
 from minibroker.clock import SystemClock
 from minibroker.kafka.error_codes import ErrorCode

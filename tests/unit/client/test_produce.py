@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.client.outgoing_batch import OutgoingBatch, parts_of
+from minibroker.client.produce import OutgoingBatch, parts_of
 from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.records.batch import SEQUENCE_MAX, crc_is_valid, read_header
 from minibroker.kafka.records.builder import build_batch
