@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_an
 from cryptography.x509 import load_pem_x509_certificate as load_certificate
 from hypothesis import given
 from hypothesis import strategies as st
+from minibroker.kafka.java_formats.pkcs8 import plain_pkcs8
 
 from minibroker.broker.config.settings import ConfigValues
 from minibroker.broker.security.certificate import subject_name
@@ -28,7 +29,6 @@ from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_formats import stores
 from minibroker.kafka.java_formats.der import read_oid, read_values
 from minibroker.kafka.java_formats.jks import read_key_entry, read_trusted
-from minibroker.kafka.java_formats.pkcs8 import plain_pkcs8
 from minibroker.kafka.java_formats.pkcs12 import read_pkcs12
 from minibroker.kafka.java_formats.stores import load_key_store, load_trust_store
 from tests.support.certificates import (

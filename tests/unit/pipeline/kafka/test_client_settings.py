@@ -9,6 +9,7 @@ import pytest
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import client_settings
+from minibroker.pipeline.kafka.cluster import Kafka
 from tests.support.certificates import (
     STORES,
     authority_pem,
@@ -197,3 +198,13 @@ def test_a_login_that_cannot_be_is_one_sentence(line: str, sentence: str) -> Non
 def test_a_class_of_java_is_refused_by_its_name() -> None:
     with pytest.raises(PipelineError, match=r"names my\.Handler, a class of Java"):
         in_java(sasl__login__callback__handler__class="my.Handler")
+
+
+def test_committed_records_are_read_by_default() -> None:
+    assert Kafka().options() == {
+        "kafka.bootstrap.servers": "127.0.0.1:9092",
+        "kafka.isolation.level": "read_committed",
+    }
+    told = Kafka("h:1", settings={"isolation.level": "read_uncommitted", "a": "b"})
+    assert told.options()["kafka.isolation.level"] == "read_uncommitted"
+    assert told.writer_options() == {"kafka.bootstrap.servers": "h:1", "kafka.a": "b"}

@@ -6,7 +6,9 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from minibroker.kafka.ids import TopicPartition
+from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.verbs.replay.index import Knot, ReplayIndex, Stretch
+from minibroker.pipeline.verbs.replay.plan import ReplayPlan
 from minibroker.pipeline.verbs.replay.source import ReplayReader, ReplaySource
 from tests.support.in_process import ManualClock
 
@@ -69,3 +71,8 @@ def test_it_is_made_of_a_file_with_the_index(tmp_path: object) -> None:
     path.write_text(ReplayIndex(STRETCHES, KNOTS).to_json())
     source = ReplaySource({"index": str(path), "rows": "10", "speed": ""})
     assert source.streamReader(source.schema()).initialOffset() == START
+
+
+def test_its_progress_is_beside_the_archive_for_each_topic() -> None:
+    assert ReplayPlan(Kafka(), "d", "t").checkpoint == "d/_minibroker/replays/t"
+    assert ReplayPlan(Kafka(), "d", "t", checkpoint_directory="c").checkpoint == "c"
