@@ -156,7 +156,7 @@ class Broker:
                 files,
                 run_later=self.worker.run_later,
                 after=self.timers.after,
-                run_then=self.worker.run_applied,
+                run_then=self.worker.run_reported,
                 worker_of=self.directory_workers.of,
                 reader_of=self.read_workers.of,
             ),

@@ -11,17 +11,28 @@ from __future__ import annotations
 import logging
 from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from minibroker.kafka.errors import MinibrokerError, StorageError
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable
+
+    RunThen = Callable[
+        [Callable[[], None], Callable[[MinibrokerError | OSError | None], None]], object
+    ]
+    """Gets work that may block, and what the loop calls then, with its error or None."""
 
 logger = logging.getLogger(__name__)
 
 Found = TypeVar("Found")
+
+
+class Loop(Protocol):
+    """The event loop, as a worker sees it."""
+
+    def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object:
+        """Call `callback` on the loop; any thread. Raises RuntimeError where the loop is closed."""
 
 
 class Worker:
@@ -38,9 +49,9 @@ class Worker:
         self._thread: Thread | None = None
         self._is_closed = False
         self._on_storage_error = on_storage_error
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: Loop | None = None
 
-    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+    def begin(self, loop: Loop) -> None:
         """Report errors on this loop from now on."""
         self._loop = loop
 
@@ -51,19 +62,27 @@ class Worker:
         else:
             self._submit(task)
 
-    def run_applied(self, task: Callable[[], None], apply: Callable[[], None]) -> None:
-        """Run a task that may block, then call `apply` on the loop.
-        If the task raises, the error is handled as in `run_later`, and `apply` is not called. After
-        `close` both run at once, on the calling thread.
+    def run_reported(
+        self, task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
+    ) -> None:
+        """Do the same as `run_then`, and handle an error of the task as in `run_later`, too. After
+        `close` both run at once, on the calling thread, and the error is raised.
         """
         if self._is_closed:
             task()
-            apply()
+            done(None)
             return
 
         def run() -> None:
-            task()
-            self._tell(lambda _: apply(), None)
+            try:
+                task()
+            except (MinibrokerError, OSError) as error:
+                self._tell(done, error)
+                raise
+            except Exception as error:  # a bug of ours: whoever waits must not wait for ever
+                self._tell(done, MinibrokerError(f"background work failed: {error!r}"))
+                raise
+            self._tell(done, None)
 
         self._submit(run)
 
@@ -141,7 +160,7 @@ class Workers:
         self._on_storage_error = on_storage_error
         self._name = name
         self._workers: dict[str, Worker] = {}
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: Loop | None = None
 
     def of(self, path: str) -> Worker:
         """Return the worker of the log directory `path`."""
@@ -153,7 +172,7 @@ class Workers:
                 worker.begin(self._loop)
         return worker
 
-    def begin(self, loop: asyncio.AbstractEventLoop) -> None:
+    def begin(self, loop: Loop) -> None:
         """Report errors on this loop from now on."""
         self._loop = loop
         for worker in self._workers.values():

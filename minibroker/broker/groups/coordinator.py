@@ -38,9 +38,10 @@ if TYPE_CHECKING:
     from minibroker.broker.groups.classic.membership import ClassicMembership
     from minibroker.broker.groups.consumer.membership import ConsumerMembership
     from minibroker.broker.groups.group import Group
-    from minibroker.broker.groups.members import Members, RunThen
+    from minibroker.broker.groups.members import Members
     from minibroker.broker.partitions.manager import PartitionManager
     from minibroker.broker.timers import Timers
+    from minibroker.broker.worker import RunThen
     from minibroker.clock import Clock
 
 logger = logging.getLogger(__name__)

@@ -26,14 +26,9 @@ if TYPE_CHECKING:
     )
     from minibroker.broker.groups.shard import GroupShard
     from minibroker.broker.timers import Timers
+    from minibroker.broker.worker import RunThen
     from minibroker.clock import Clock
     from minibroker.kafka.error_codes import ErrorCode
-    from minibroker.kafka.errors import MinibrokerError
-
-    RunThen = Callable[
-        [Callable[[], None], Callable[[MinibrokerError | OSError | None], None]], None
-    ]
-    """(work that may take long, called on the loop with its error or None)."""
 
 
 class Surroundings(NamedTuple):

@@ -29,12 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minibroker.broker.partitions.partition import Failable, Partition
-    from minibroker.broker.storage.tasks import FlushTask
-
-    RunThen = Callable[
-        [Callable[[], None], Callable[[MinibrokerError | OSError | None], None]], None
-    ]
     from minibroker.broker.storage.partition_log import AppendInfo
+    from minibroker.broker.storage.tasks import FlushTask
+    from minibroker.broker.worker import RunThen
 
 
 logger = logging.getLogger(__name__)

@@ -23,9 +23,9 @@ from minibroker.kafka.records.produce_rules import LargeBatchError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from minibroker.broker.partitions.append_queue import RunThen
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.storage.record_checks import AppendRules, Checked
+    from minibroker.broker.worker import RunThen
     from minibroker.kafka.records.batch import BatchHeader
 
 SHORT_BYTES_MAX: Final = 16 << 10

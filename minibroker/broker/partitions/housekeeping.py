@@ -62,7 +62,6 @@ if TYPE_CHECKING:
 
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.config.dynamic import DynamicConfig
-    from minibroker.broker.partitions.append_queue import RunThen
     from minibroker.broker.storage.compaction.cleaner import LogCleaner
     from minibroker.broker.storage.log_manager import LogManager
     from minibroker.broker.storage.log_reads import SegmentSurvey
@@ -70,6 +69,7 @@ if TYPE_CHECKING:
     from minibroker.broker.storage.segment import Segment
     from minibroker.broker.storage.tasks import SyncTask
     from minibroker.broker.timers import Timer, Timers
+    from minibroker.broker.worker import RunThen
     from minibroker.clock import Clock
     from minibroker.kafka.errors import MinibrokerError
     from minibroker.kafka.ids import TopicPartition
@@ -245,6 +245,7 @@ class RetentionCheck(LogCheck):
         logs: list[PartitionLog],
         found: list[SegmentSurvey],
         failures: list[tuple[PartitionLog, Exception]],
+        _error: MinibrokerError | OSError | None,
     ) -> None:
         """Decide about logs whose files were read, but for those that could not be."""
         self._surveys[path] -= 1

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from minibroker.broker.config.dynamic import DynamicConfig
     from minibroker.broker.config.topic import TopicConfig
     from minibroker.broker.evidence import DeletionEvidence
-    from minibroker.broker.partitions.append_queue import RunThen
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.storage.log_manager import LogManager
+    from minibroker.broker.worker import RunThen
     from minibroker.kafka.errors import MinibrokerError
     from minibroker.kafka.ids import TopicPartition
 

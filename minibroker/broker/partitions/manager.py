@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.config.dynamic import DynamicConfig
     from minibroker.broker.evidence import DeletionEvidence
-    from minibroker.broker.partitions.append_queue import RunThen
     from minibroker.broker.storage.log_directory import LogDirectory
     from minibroker.broker.storage.log_manager import LogManager
     from minibroker.broker.storage.partition_log import PartitionLog
+    from minibroker.broker.worker import RunThen
     from minibroker.kafka.errors import MinibrokerError
 
 

@@ -6,11 +6,12 @@ for all. Used by the loop's thread only; `run_later` gets tasks that may run on 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from minibroker.broker.storage.files import REAL_FILES, Files
 from minibroker.broker.storage.open_files import (
@@ -22,12 +23,17 @@ from minibroker.broker.storage.open_files import (
     FileRange,
     Handles,
     RunLater,
-    RunThen,
     WarmedEnds,
     WarmTask,
     Windows,
 )
 from minibroker.broker.storage.partition_metadata import MetadataWriter
+from minibroker.kafka.errors import MinibrokerError
+
+if TYPE_CHECKING:
+    from minibroker.broker.worker import RunThen
+
+logger = logging.getLogger(__name__)
 
 RunAfter = Callable[[int, Callable[[], None]], object]
 """Gets a delay in ms and what the loop calls then."""
@@ -50,8 +56,10 @@ class Runner(Protocol):
     def run_later(self, task: Callable[[], None]) -> object:
         """Run what may block."""
 
-    def run_applied(self, task: Callable[[], None], apply: Callable[[], None]) -> object:
-        """Run what may block, then call `apply` on the loop, unless the task raises."""
+    def run_reported(
+        self, task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
+    ) -> object:
+        """Run what may block, report its error, and call `done` on the loop with it, or None."""
 
 
 class _Settings:
@@ -146,10 +154,10 @@ class Disk:
             run_later, run_then = self.run_later, self.run_then
             if self._worker_of is not None:
                 worker = self._worker_of(path)
-                run_later, run_then = worker.run_later, worker.run_applied
+                run_later, run_then = worker.run_later, worker.run_reported
             run_read = run_then
             if self._reader_of is not None:
-                run_read = self._reader_of(path).run_applied
+                run_read = self._reader_of(path).run_reported
             disk = Disk(
                 self.files,
                 run_later,
@@ -234,12 +242,23 @@ class Disk:
     def _run_later(self, task: Callable[[], None]) -> None:
         self.run_later(task)
 
-    def _run_both(self, task: Callable[[], None], then: Callable[[], None]) -> None:
-        """Run both at once: the `run_then` of tools and tests, which have no loop."""
+    def _run_both(
+        self, task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
+    ) -> None:
+        """Run both at once: the `run_then` of tools and tests, which have no loop. An error of a
+        disk is raised; `done` gets any other, as from a worker.
+        """
 
         def run() -> None:
-            task()
-            then()
+            try:
+                task()
+            except (MinibrokerError, OSError):
+                raise
+            except Exception as error:
+                logger.exception("background work failed: %r", task)
+                done(MinibrokerError(f"background work failed: {error!r}"))
+            else:
+                done(None)
 
         self.run_later(run)
 

@@ -13,7 +13,7 @@ Source: Kafka UnifiedLog.flush, LocalLog.markFlushed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from minibroker.broker.storage import names
 from minibroker.broker.storage.disk import Disk
@@ -23,6 +23,9 @@ from minibroker.broker.storage.producers import LogProducers
 from minibroker.broker.storage.segment import Segment, Segments
 from minibroker.broker.storage.tasks import FlushTask, SyncTask
 from minibroker.clock import Clock
+
+if TYPE_CHECKING:
+    from minibroker.kafka.errors import MinibrokerError
 
 SYNC_BYTES: Final = 64 << 20
 """A log with so many new bytes is synced at once. An fsync of as many takes some 25 ms, the CRCs of
@@ -128,7 +131,12 @@ class Durability:
     def flush_later(self, up_to: int | None = None, rolled: Segment | None = None) -> None:
         """Have the worker do `flush_task`. Raises StorageError."""
         task = self.flush_task(up_to, rolled)
-        self._disk.run_then(task, task.apply)
+
+        def done(error: MinibrokerError | OSError | None) -> None:
+            if error is None:
+                task.apply()
+
+        self._disk.run_then(task, done)
 
     def sync_task(self) -> SyncTask | None:
         """Return a task that makes everything durable, with a producer snapshot for the log's end.

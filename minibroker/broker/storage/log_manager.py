@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from minibroker.broker.config.topic import TopicConfig
     from minibroker.broker.evidence import DeletionEvidence
     from minibroker.broker.storage.log_move import LogMove
+    from minibroker.kafka.errors import MinibrokerError
 
 
 logger = logging.getLogger(__name__)
@@ -677,7 +678,12 @@ class LogManager:
         (directory,) = (found for found in self.directories if found.path == log.log_directory)
         save_cut = Once(partial(self._checkpoints.write_cut, directory, log, self.logs.get))
         log.hold_until_saved(save_cut)
-        log.disk.run_then(save_cut, partial(log.note_cut_saved, save_cut))
+
+        def done(error: MinibrokerError | OSError | None) -> None:
+            if error is None:
+                log.note_cut_saved(save_cut)
+
+        log.disk.run_then(save_cut, done)
 
     def delete(
         self, topic: str, partition: int, evidence: DeletionEvidence

@@ -22,9 +22,13 @@ import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from threading import Lock
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from minibroker.broker.storage.files import MAP_GRANULARITY, Files, Map
+
+if TYPE_CHECKING:
+    from minibroker.broker.worker import RunThen
+    from minibroker.kafka.errors import MinibrokerError
 
 logger = logging.getLogger(__name__)
 
@@ -244,10 +248,6 @@ WARMED_FILES_MAX: Final = 256
 """Files of which the end of the last such read is remembered."""
 _CHUNK_BYTES: Final = 256 << 10
 
-RunThen = Callable[[Callable[[], None], Callable[[], None]], object]
-"""Gets a task for any thread, and what the loop calls after it. If the task raises, nothing is
-called."""
-
 
 class ColdTask(Protocol):
     """A worker calls it, then the loop calls `apply`."""
@@ -271,22 +271,13 @@ class ColdError(Exception):
         """Have the worker do the task. Call `then` on the loop when its result is applied, and
         after a bug in it, too: the reader asks again, and at last waits for the disk itself.
         """
-        is_done = False
 
-        def run() -> None:
-            nonlocal is_done
-            try:
-                self.task()
-                is_done = True
-            except Exception:
-                logger.exception("cannot bring into memory: %s", self)
-
-        def apply() -> None:
-            if is_done:
+        def done(error: MinibrokerError | OSError | None) -> None:
+            if error is None:
                 self.task.apply()
             then()
 
-        self._run_then(run, apply)
+        self._run_then(self.task, done)
 
 
 class FileRange(NamedTuple):

@@ -43,16 +43,16 @@ async def test_a_result_is_applied_on_the_loop() -> None:
     threads: list[int] = []
     applied = asyncio.get_running_loop().create_future()
 
-    def apply() -> None:
+    def apply(_error: object) -> None:
         threads.append(threading.get_ident())
         applied.set_result(None)
 
-    worker.run_applied(lambda: threads.append(threading.get_ident()), apply)
+    worker.run_reported(lambda: threads.append(threading.get_ident()), apply)
     await asyncio.wait_for(applied, 60)
     worker.close()
     here = threading.get_ident()
     assert [thread == here for thread in threads] == [False, True]
-    worker.run_applied(lambda: threads.append(-1), lambda: threads.append(-2))
+    worker.run_reported(lambda: threads.append(-1), lambda _: threads.append(-2))
     assert threads[2:] == [-1, -2]  # after the end: at once
 
 
@@ -60,12 +60,26 @@ async def test_the_result_of_a_task_that_failed_is_not_applied() -> None:
     told = asyncio.get_running_loop().create_future()
     worker = Worker(told.set_result)
     worker.begin(asyncio.get_running_loop())
-    applied: list[int] = []
+    done: list[object] = []
     error = StorageError("cannot write x", log_directory="/x")
-    worker.run_applied(lambda: fail(error), lambda: applied.append(1))
+    worker.run_reported(lambda: fail(error), done.append)
     assert await asyncio.wait_for(told, 60) is error
     worker.close()
-    assert applied == []
+    assert done == [error]
+
+
+async def test_a_bug_in_reported_work_is_told_to_the_waiting_caller(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+    worker = Worker(lambda error: fail(AssertionError(error)))
+    worker.begin(asyncio.get_running_loop())
+    worker.run_reported(lambda: fail(ValueError("a bug")), told.set_result)
+    error = await asyncio.wait_for(told, 60)
+    assert isinstance(error, MinibrokerError)
+    assert "a bug" in str(error)
+    worker.close()
+    assert "a bug" in caplog.text
 
 
 async def test_a_disk_that_refuses_is_told_on_the_loop(caplog: pytest.LogCaptureFixture) -> None:

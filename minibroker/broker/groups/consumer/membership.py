@@ -53,10 +53,11 @@ if TYPE_CHECKING:
         Sync,
         SyncWaiter,
     )
-    from minibroker.broker.groups.members import RunThen, Surroundings
+    from minibroker.broker.groups.members import Surroundings
     from minibroker.broker.groups.shard import GroupShard
     from minibroker.broker.groups.steps import StartTimer
     from minibroker.broker.timers import Timers
+    from minibroker.broker.worker import RunThen
     from minibroker.clock import Clock
 
     BeatWaiter = Callable[[HeartbeatAnswer | KafkaError], None]

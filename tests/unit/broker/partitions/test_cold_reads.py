@@ -19,7 +19,7 @@ async def test_a_reader_waits_for_every_range(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"content")
     work: list[tuple[Callable[[], None], Callable[[], None]]] = []
-    disk = Disk(run_then=lambda task, then: work.append((task, then)))
+    disk = Disk(run_then=lambda task, done: work.append((task, lambda: done(None))))
     cold = []
     for position, size in ((0, 4), (4, 3)):
         with disk.resident_only(), pytest.raises(ColdError) as caught:

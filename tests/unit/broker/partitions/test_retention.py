@@ -56,8 +56,8 @@ class Rig:
             topic=self.dynamic.topic_default,
         )
 
-        def run_then(task: Callable[[], None], then: Callable[[], None]) -> None:
-            self.work += [task, then]
+        def run_then(task: Callable[[], None], done: Callable[[object], None]) -> None:
+            self.work += [task, lambda: done(None)]
 
         self.work.clear()
         self.logs.disk.of(str(self.directories[0])).run_then = run_then
@@ -207,7 +207,7 @@ async def test_a_disk_that_hangs_stops_the_retention_of_its_own_logs_only(
         next(log for log in rig.logs.logs.values() if log.log_directory == path)
         for path in map(str, rig.directories)
     )
-    rig.logs.disk.of(str(other)).run_then = lambda task, then: (task(), then())
+    rig.logs.disk.of(str(other)).run_then = lambda task, done: (task(), done(None))
     rig.check.note_change()
     rig.clock.advance(KEPT_MS + 1)
     assert (hanging.log_start_offset, well.log_start_offset) == (0, 3)

@@ -38,9 +38,9 @@ def test_a_roll_leaves_the_recovery_point_to_the_loop(tmp_path: Path) -> None:
     work: list[Callable[[], None]] = []
     applied: list[Callable[[], None]] = []
 
-    def run_then(task: Callable[[], None], then: Callable[[], None]) -> None:
+    def run_then(task: Callable[[], None], done: Callable[[object], None]) -> None:
         work.append(task)
-        applied.append(then)
+        applied.append(lambda: done(None))
 
     manager = open_manager(str(tmp_path))
     manager.disk.run_then = run_then
