@@ -7,7 +7,7 @@ partition, `check_segment` the batches of a segment.
 
 from typing import Final, TextIO
 
-from minibroker.tools.check_arguments import CheckArguments
+from minibroker.tools.arguments import CheckArguments
 from minibroker.tools.check_directory import (
     DirectoriesCheck,
     check_directories,

@@ -9,8 +9,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TextIO
 
 from minibroker.broker.config.options import UsageError
-from minibroker.tools.check_arguments import CHECK_LOG_HELP, CheckArguments, parse_check_log
-from minibroker.tools.dump_arguments import DUMP_LOG_HELP, DumpArguments, parse_dump_log
+from minibroker.tools.arguments import (
+    CHECK_LOG_HELP,
+    DUMP_LOG_HELP,
+    CheckArguments,
+    DumpArguments,
+    parse_check_log,
+    parse_dump_log,
+)
 
 EXIT_OK: Final = 0
 EXIT_USAGE: Final = 2

@@ -15,7 +15,7 @@ from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.producer_state import parse_snapshot
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.records.batch import NO_TIMESTAMP
-from minibroker.tools.dump_arguments import INT_MAX, DumpArguments
+from minibroker.tools.arguments import INT_MAX, DumpArguments
 from minibroker.tools.dump_output import Output, Pair, Report
 from minibroker.tools.log_file import LogFile
 from minibroker.tools.log_records import records_of

@@ -1,7 +1,7 @@
 """`minibroker dump-log`: prints the files of a log as Kafka's DumpLogSegments prints them.
 
 This module tells the kinds of files apart and walks through a `.log`. Indexes and snapshots are in
-`dump_indexes`, the texts in `dump_text` and `dump_json`. A file is streamed: memory holds one
+`dump_indexes`, the texts in `dump_output`. A file is streamed: memory holds one
 window of it and, for records, the current batch.
 
 Source: Kafka DumpLogSegments.
@@ -13,10 +13,8 @@ from typing import Final, TextIO
 from minibroker.broker.storage import names
 from minibroker.kafka.errors import CorruptionError, ProtocolError
 from minibroker.tools import dump_indexes
-from minibroker.tools.dump_arguments import INT_MAX, DumpArguments
-from minibroker.tools.dump_json import JsonOutput
-from minibroker.tools.dump_output import Output, Pair, Report
-from minibroker.tools.dump_text import TextOutput
+from minibroker.tools.arguments import INT_MAX, DumpArguments
+from minibroker.tools.dump_output import JsonOutput, Output, Pair, Report, TextOutput
 from minibroker.tools.log_file import FileBatch, LogFile
 from minibroker.tools.log_records import control_of, records_of
 

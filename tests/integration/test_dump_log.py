@@ -47,7 +47,7 @@ from minibroker.kafka.protocol.stored.transaction_log import (
 )
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record
-from minibroker.tools.dump_arguments import parse_dump_log
+from minibroker.tools.arguments import parse_dump_log
 from minibroker.tools.dump_log import run_dump_log
 from tests.support.generated_logs import damage, write_logs
 from tests.support.log_tool import LogTool, Said

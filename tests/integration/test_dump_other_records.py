@@ -18,7 +18,7 @@ import pytest
 
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record
-from minibroker.tools.dump_arguments import parse_dump_log
+from minibroker.tools.arguments import parse_dump_log
 from minibroker.tools.dump_log import run_dump_log
 from tests.support.java import TOOLS_43, class_path, compiled, log_option
 from tests.support.reference_codec import MessageSpec, covers, load_specs, present

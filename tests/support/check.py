@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from minibroker.tools.check_arguments import CheckArguments
+from minibroker.tools.arguments import CheckArguments
 from minibroker.tools.check_log import run_check_log
 
 if TYPE_CHECKING:

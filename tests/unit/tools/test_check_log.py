@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.config.options import UsageError
-from minibroker.tools.check_arguments import parse_check_log
+from minibroker.tools.arguments import parse_check_log
 from minibroker.tools.dump_output import Report
 from minibroker.tools.findings import SAID_MAX, Findings
 

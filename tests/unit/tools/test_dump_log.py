@@ -15,10 +15,10 @@ from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.protocol.stored.offset_commit import OffsetCommitValue
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record
+from minibroker.tools.arguments import INT_MAX, parse_dump_log
 from minibroker.tools.decoders import Decoded, decode_text, field_decoder, fields
-from minibroker.tools.dump_arguments import INT_MAX, parse_dump_log
 from minibroker.tools.dump_indexes import OFFSET_ENTRY, IndexEntries
-from minibroker.tools.dump_text import TextOutput
+from minibroker.tools.dump_output import TextOutput
 from minibroker.tools.log_records import LogRecord
 from minibroker.tools.stored_json import RawNumber, to_json, to_line
 

@@ -1,6 +1,8 @@
-"""The arguments of `dump-log`: Kafka's flags under Kafka's names, files without a flag, `--json`.
+"""The arguments of `check-log` and of `dump-log`.
 
-Hand-written, as the rest of the command line is; a flag's value stands behind it or behind `=`.
+`check-log` takes directories and a few switches. `dump-log` takes Kafka's flags under Kafka's
+names, files without a flag, and `--json`; a flag's value stands behind it or behind `=`. Both are
+written by hand, as the rest of the command line is.
 
 Source: Kafka DumpLogSegmentsOptions.
 """
@@ -11,6 +13,72 @@ from typing import Final
 
 from minibroker.broker.config.options import UsageError
 from minibroker.tools.decoders import Decoder, decode_text, field_decoder, fields, known_classes
+
+CHECK_LOG_HELP: Final = """\
+minibroker check-log: check a data directory for damage; nothing is changed
+
+  minibroker check-log [FLAG]... DIR...
+
+  --strict     report as broken also what the recovery after a crash would mend
+  --deep       uncompress batches and check every record
+  --json       one JSON object on each line
+  --quiet      no notes, only damage
+
+DIR is a data directory (of minibroker or of Apache Kafka), several of one broker, or the directory
+of a partition. The broker should not be running: a file that it is writing looks torn.
+Every finding names file and position. Notes are leftovers, and defects that the next start mends.
+Exit codes: 0 without damage, 1 with damage, 2 for wrong usage.
+
+  minibroker check-log minibroker-data
+  minibroker check-log --deep --json minibroker-data/orders-0
+"""
+
+
+class CheckArguments:
+    """Arguments of `check-log`."""
+
+    __slots__ = ("directories", "is_deep", "is_json", "is_quiet", "is_strict")
+
+    def __init__(
+        self,
+        directories: Sequence[str],
+        *,
+        is_deep: bool = False,
+        is_json: bool = False,
+        is_quiet: bool = False,
+        is_strict: bool = False,
+    ) -> None:
+        self.directories = list(directories)
+        self.is_deep = is_deep
+        self.is_json = is_json
+        self.is_quiet = is_quiet
+        self.is_strict = is_strict
+
+
+def parse_check_log(words: Sequence[str]) -> CheckArguments:
+    """Parse the arguments behind `check-log`. Raises UsageError."""
+    switches = set()
+    directories = []
+    for word in words:
+        if not word.startswith("--"):
+            directories.append(word.rstrip("/") or "/")
+        elif word in _CHECK_SWITCHES:
+            switches.add(word)
+        else:
+            raise UsageError(f"unknown argument {word!r}")
+    if not directories:
+        raise UsageError("no directory is given: check-log DIR")
+    return CheckArguments(
+        directories,
+        is_deep="--deep" in switches,
+        is_json="--json" in switches,
+        is_quiet="--quiet" in switches,
+        is_strict="--strict" in switches,
+    )
+
+
+_CHECK_SWITCHES: Final = frozenset({"--deep", "--json", "--quiet", "--strict"})
+
 
 INT_MAX: Final = 2**31 - 1
 _MAX_MESSAGE_SIZE: Final = 5 * 1024 * 1024
@@ -88,7 +156,7 @@ def parse_dump_log(words: Sequence[str]) -> DumpArguments:
         flag, equals, value = word.partition("=")
         if flag in _WITH_VALUE:
             given[flag] = value if equals else _value_of(flag, remaining)
-        elif equals or flag not in _SWITCHES:
+        elif equals or flag not in _DUMP_SWITCHES:
             raise UsageError(f"unknown argument {word!r}")
         else:
             given[flag] = ""
@@ -166,7 +234,7 @@ _WITH_VALUE: Final = frozenset(
         "--value-decoder-class",
     }
 )
-_SWITCHES: Final = frozenset(
+_DUMP_SWITCHES: Final = frozenset(
     {
         *_RECORD_DECODERS,
         "--deep-iteration",
