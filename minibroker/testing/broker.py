@@ -13,14 +13,11 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.config.broker import BrokerConfig
-from minibroker.broker.config.options import parse_topic
-from minibroker.rig.clock import MovableClock, TestClock
 from minibroker.rig.node import Node
-from minibroker.testing.acls import BrokerAcls, authorizer_settings
+from minibroker.testing.acls import BrokerAcls
 from minibroker.testing.broker_calls import BrokerCalls
 from minibroker.testing.broker_faults import Faults
 from minibroker.testing.in_process import InProcess
-from minibroker.testing.values import setting_text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping
@@ -66,16 +63,15 @@ class Broker(InProcess, BrokerCalls):
         users: Mapping[str, str] | None = None,
         acls: Iterable[AclRule] | None = None,
     ) -> None:
-        super().__init__(data_dir)
-        self._protocol = security
-        self._users = users
-        self._acls = None if acls is None else [rule.to_acl() for rule in acls]
-        self._topics = tuple(parse_topic(topic) for topic in topics)
-        self._settings = {name: setting_text(value) for name, value in (config or {}).items()}
+        super().__init__(
+            topics=topics,
+            config=config,
+            data_dir=data_dir,
+            security=security,
+            users=users,
+            acls=acls,
+        )
         self._node: Node
-        self._clock = MovableClock()
-        self.clock = TestClock(self._clock, self.call)
-        """The broker's time: `broker.clock.advance(minutes=10)`."""
         self.faults = Faults(self._on_nodes)
 
     @asynccontextmanager
@@ -91,14 +87,10 @@ class Broker(InProcess, BrokerCalls):
         named = {}
         if self._data_dir is not None or "log.dirs" not in self._settings:
             named["log.dirs"] = str(self._directory())
-        has_acls = self._acls is not None
-        return {
-            **TEST_DEFAULTS,
-            **self._secured(self._protocol, self._users, has_acls=has_acls),
-            **named,
-            **self._settings,
-            **(authorizer_settings(self._settings) if has_acls else {}),
-        }
+        return {**TEST_DEFAULTS, **self._secured(), **named, **self._settings, **self._authorizer()}
+
+    def _bootstrap_servers(self) -> str:
+        return self.bootstrap
 
     @property
     def _running(self) -> Node:
@@ -120,22 +112,6 @@ class Broker(InProcess, BrokerCalls):
 
     def _change_acls(self, added: list[Acl], removed: list[Acl]) -> None:
         self._await(self._look.change_acls(added, removed))
-
-    def client_config(
-        self, client: str, *, user: str | None = None, mechanism: str = "SCRAM-SHA-256"
-    ) -> dict[str, Any]:
-        """Return the settings of a client, ready to use: of TLS, and of a login.
-
-        Args:
-            client: `"confluent-kafka"`, `"aiokafka"`, `"kafka-python"`, `"java"`, `"spark"`, or
-                `"java-properties"`: the values as they stand in the lines of a properties file.
-            user: the client is `User:alice`. With `users` it logs in, as the first one unless it
-                is given; else it shows a certificate.
-            mechanism: the one of SASL: `"PLAIN"`, `"SCRAM-SHA-256"` or `"SCRAM-SHA-512"`.
-
-        Raises ValueError for another client, an unknown user, or a user without `security=…`.
-        """
-        return self._client_config(client, self.bootstrap, user, mechanism)
 
     def reset(self) -> None:
         """Make the broker as it was after the start; clients may stay connected.

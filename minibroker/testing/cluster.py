@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.members import configs_of, replicas_of
-from minibroker.broker.config.options import parse_topic
 from minibroker.broker.local_cluster import LocalCluster
-from minibroker.rig.clock import MovableClock, TestClock
 from minibroker.rig.faults import Fault, refuse_in_loop
 from minibroker.rig.node import Node
 from minibroker.rig.nodes import WAIT_S, Nodes
-from minibroker.testing.acls import BrokerAcls, authorizer_settings
+from minibroker.testing.acls import BrokerAcls
 from minibroker.testing.broker import TEST_DEFAULTS
 from minibroker.testing.broker_calls import BrokerCalls
 from minibroker.testing.broker_faults import Faults
@@ -87,20 +85,17 @@ class Cluster(InProcess):
             raise ValueError(f"brokers={brokers}: a cluster has one broker or more")
         if acls is not None and not users and (security or "PLAINTEXT").upper() == "PLAINTEXT":
             raise ValueError("acls=… needs security=…: brokers and clients would be one user")
-        super().__init__(data_dir)
-        self._protocol = security
-        self._users = users
-        self._acls = None if acls is None else [rule.to_acl() for rule in acls]
-        # Constant after construction.
-        self._count = brokers
-        self._topics = tuple(parse_topic(topic) for topic in topics)
-        self._settings = {name: setting_text(value) for name, value in (config or {}).items()}
-        self._racks = tuple(racks)
-        self._nodes = Nodes()
-        """The loop's, while the cluster runs."""
-        self._clock = MovableClock()
-        self.clock = TestClock(self._clock, self.call)
-        """The time of all brokers: `cluster.clock.advance(seconds=31)`."""
+        super().__init__(
+            topics=topics,
+            config=config,
+            data_dir=data_dir,
+            security=security,
+            users=users,
+            acls=acls,
+        )
+        self._count = brokers  # constant
+        self._racks = tuple(racks)  # constant
+        self._nodes = Nodes()  # loop, while the cluster runs
         self.faults = Faults(self._on_nodes)
         """Faults of requests, on whichever broker they meet one; see also `broker(n).faults`."""
 
@@ -108,13 +103,12 @@ class Cluster(InProcess):
     async def _serving(self) -> AsyncIterator[None]:
         directory = self._directory()
         cluster = LocalCluster(directory, self._clock)
-        has_acls = self._acls is not None
         config = BrokerConfig(
             {
                 **CLUSTER_DEFAULTS,
-                **self._secured(self._protocol, self._users, has_acls=has_acls),
+                **self._secured(),
                 **self._settings,
-                **(authorizer_settings(self._settings) if has_acls else {}),
+                **self._authorizer(),
                 "log.dirs": str(directory),
             }
         )
@@ -143,21 +137,8 @@ class Cluster(InProcess):
         self._check_running()
         return ",".join(f"{host}:{port}" for host, port in (n.address for n in self._nodes.all))
 
-    def client_config(
-        self, client: str, *, user: str | None = None, mechanism: str = "SCRAM-SHA-256"
-    ) -> dict[str, Any]:
-        """Return the settings of a client, ready to use: of TLS, and of a login.
-
-        Args:
-            client: `"confluent-kafka"`, `"aiokafka"`, `"kafka-python"`, `"java"`, `"spark"`, or
-                `"java-properties"`: the values as they stand in the lines of a properties file.
-            user: the client is `User:alice`. With `users` it logs in, as the first one unless it
-                is given; else it shows a certificate.
-            mechanism: the one of SASL: `"PLAIN"`, `"SCRAM-SHA-256"` or `"SCRAM-SHA-512"`.
-
-        Raises ValueError for another client, an unknown user, or a user without `security=…`.
-        """
-        return self._client_config(client, self.bootstrap, user, mechanism)
+    def _bootstrap_servers(self) -> str:
+        return self.bootstrap
 
     @property
     def acls(self) -> BrokerAcls:

@@ -13,13 +13,18 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
+from minibroker.broker.config.options import parse_topic
+from minibroker.rig.clock import MovableClock, TestClock
+from minibroker.testing.acls import authorizer_settings
 from minibroker.testing.loop_thread import LoopThread
+from minibroker.testing.values import setting_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
     from concurrent.futures import Future
     from contextlib import AbstractAsyncContextManager
 
+    from minibroker.testing.acls import AclRule
     from minibroker.testing.security import Security
 
 START_TIMEOUT_S: Final = 30.0
@@ -33,9 +38,27 @@ class InProcess(ABC):
     NOUN: ClassVar[str]
     """The kind of thing, for messages."""
 
-    def __init__(self, data_dir: str | Path | None) -> None:
-        """`data_dir`: directory of the data, None: in memory, until it stops."""
-        self._data_dir = None if data_dir is None else Path(data_dir)  # constant
+    def __init__(
+        self,
+        *,
+        topics: Iterable[str],
+        config: Mapping[str, str | int | bool] | None,
+        data_dir: str | Path | None,
+        security: str | None,
+        users: Mapping[str, str] | None,
+        acls: Iterable[AclRule] | None,
+    ) -> None:
+        """Take the arguments that `Broker` and `Cluster` have in common; `Broker` explains them."""
+        # Constant after construction, up to the clock.
+        self._topics = tuple(parse_topic(topic) for topic in topics)
+        self._settings = {name: setting_text(value) for name, value in (config or {}).items()}
+        self._data_dir = None if data_dir is None else Path(data_dir)
+        self._protocol = security
+        self._users = users
+        self._acls = None if acls is None else [rule.to_acl() for rule in acls]
+        self._clock = MovableClock()
+        self.clock = TestClock(self._clock, self.call)
+        """The time of all brokers: `broker.clock.advance(minutes=10)`."""
         self._own_dir: str | None = None
         self._security: Security | None = None
         """Made at the start, with `security=…`."""
@@ -86,29 +109,47 @@ class InProcess(ABC):
         self._own_dir = tempfile.mkdtemp(prefix="minibroker-", dir=memory)
         return Path(self._own_dir)
 
-    def _secured(
-        self, protocol: str | None, users: Mapping[str, str] | None, *, has_acls: bool
-    ) -> dict[str, str]:
+    def _secured(self) -> dict[str, str]:
         """Return the settings of `security=…`. The certificates have a directory of their own
-        until it stops. `has_acls`: the broker's own user is none of `users`. Raises ConfigError.
+        until it stops. With ACLs the broker's own user is none of `users`. Raises ConfigError.
         """
-        if protocol is None and not users:
+        if self._protocol is None and not self._users:
             return {}
         from minibroker.testing.security import Security  # noqa: PLC0415  only who asks pays
 
         self._certificates = tempfile.mkdtemp(prefix="minibroker-tls-")
         directory = Path(self._certificates)
-        protocol = protocol or "SASL_PLAINTEXT"
-        self._security = Security(protocol, directory, users, has_own_user=has_acls)
+        protocol = self._protocol or "SASL_PLAINTEXT"
+        has_acls = self._acls is not None
+        self._security = Security(protocol, directory, self._users, has_own_user=has_acls)
         return self._security.broker_settings()
 
-    def _client_config(
-        self, client: str, bootstrap: str, user: str | None, mechanism: str
+    def _authorizer(self) -> dict[str, str]:
+        """Return the settings of the authorizer, if there are ACLs."""
+        return {} if self._acls is None else authorizer_settings(self._settings)
+
+    @abstractmethod
+    def _bootstrap_servers(self) -> str:
+        """Return the value of a client's bootstrap.servers."""
+
+    def client_config(
+        self, client: str, *, user: str | None = None, mechanism: str = "SCRAM-SHA-256"
     ) -> dict[str, Any]:
-        """Return the settings of a client that fit to `security=…`. Raises ValueError."""
+        """Return the settings of a client, ready to use: of TLS, and of a login.
+
+        Args:
+            client: `"confluent-kafka"`, `"aiokafka"`, `"kafka-python"`, `"java"`, `"spark"`, or
+                `"java-properties"`: the values as they stand in the lines of a properties file.
+            user: the client is `User:alice`. With `users` it logs in, as the first one unless it
+                is given; else it shows a certificate.
+            mechanism: the one of SASL: `"PLAIN"`, `"SCRAM-SHA-256"` or `"SCRAM-SHA-512"`.
+
+        Raises ValueError for another client, an unknown user, or a user without `security=…`.
+        """
+        bootstrap = self._bootstrap_servers()
         security = self._security
         if security is None:
-            from minibroker.testing.security import Security  # noqa: PLC0415  as above
+            from minibroker.testing.security import Security  # noqa: PLC0415  only who asks pays
 
             if user is not None:
                 raise ValueError(f"user={user!r} needs a {self.NOUN} with security=…")
