@@ -15,10 +15,9 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from minibroker.control import bodies, views
 from minibroker.control.access import Access
-from minibroker.control.families import families
+from minibroker.control.families import ProcessMetrics, families
 from minibroker.control.health import reasons_not_ready
 from minibroker.control.http import JSON, HttpError, Response, json_response
-from minibroker.control.process_metrics import ProcessMetrics
 from minibroker.control.slices import Slices
 from minibroker.kafka.errors import MinibrokerError
 from minibroker.rig.nodes import Nodes

@@ -6,13 +6,19 @@
 
 An error for some partitions of a request leaves the others real: a faulted partition of a Produce
 is not appended, the others are. Without any rule a request pays one comparison.
+
+`stale_metadata` gives handlers of Metadata and its like services whose image does not change any
+more (`StaleServices`). All but the image are the broker's own: it leads and follows as usual. In
+Kafka, that is a broker that gets LeaderAndIsr and no UpdateMetadata.
 """
 
 from __future__ import annotations
 
 import asyncio
+from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.broker.cluster.image import MetadataImage
 from minibroker.broker.server.answers import Answer, Waiting, answer_of, error_response
 from minibroker.broker.server.handling import handle, handle_call, handle_request, read_call
 from minibroker.kafka.error_codes import ErrorCode
@@ -28,15 +34,51 @@ from minibroker.rig.message_places import (
     take_out,
 )
 from minibroker.rig.request_log import RequestLog, first_error
-from minibroker.rig.stale_services import StaleServices
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from minibroker.broker.cluster.cluster import Cluster
     from minibroker.broker.handlers.common.context import RequestContext, Services
     from minibroker.broker.server.answers import AnyAnswer
     from minibroker.broker.server.call import Call
     from minibroker.kafka.protocol.message import Message
+
+
+class StaleServices:
+    """The services of one broker, with the metadata of the moment of construction."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = copy(services)
+        stale: Any = _StaleCluster(services.cluster)
+        self._services.cluster = stale
+
+    def context_of(self, context: RequestContext) -> RequestContext:
+        """Return a context of the same request that has these services."""
+        stale = copy(context)
+        stale.services = self._services
+        return stale
+
+
+class _StaleCluster:
+    """A cluster whose image is a copy. All else is the cluster's."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.image = _copied(cluster.image)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+
+def _copied(image: MetadataImage) -> MetadataImage:
+    """Return a copy that no change of the image changes; the values in it never change."""
+    copied = MetadataImage()
+    for name in MetadataImage.__slots__:
+        value = getattr(image, name)
+        setattr(copied, name, dict(value) if isinstance(value, dict) else value)
+    return copied
+
 
 DROPPED: Final = "connection dropped"
 _GROUP_FIELDS: Final = ("group_id", "group", "key")

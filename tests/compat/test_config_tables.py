@@ -2,7 +2,7 @@
 
 The peer describes itself, a topic and altered values; the same settings go through our layers.
 Names, values, types, sources, synonyms, read-only and sensitive flags must be equal, except for the
-defaults that differ on purpose (`config/broker_keys.py` lists them).
+defaults that differ on purpose (`config/keys.py` lists them).
 """
 
 from __future__ import annotations

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from minibroker.broker.metrics import TimeSum
-from minibroker.control import process_metrics
-from minibroker.control.families import families
-from minibroker.control.process_metrics import FRESH_S, ProcessMetrics
-from minibroker.control.text_format import (
+from minibroker.control.families import (
+    FRESH_S,
+    ProcessMetrics,
     counter,
+    families,
     gauge,
     head,
     labels,
@@ -166,16 +167,15 @@ def test_a_summary_is_of_now() -> None:
 
 async def test_the_process_is_looked_at_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = 1000.0
-    monkeypatch.setattr(process_metrics, "monotonic", lambda: now_s)
+    monkeypatch.setattr("minibroker.control.families.monotonic", lambda: now_s)
     looked = 0
-    generate = process_metrics.generate_latest
 
-    def counted(registry: object) -> bytes:
+    def counted(registry: CollectorRegistry) -> bytes:
         nonlocal looked
         looked += 1
-        return generate(registry)
+        return generate_latest(registry)
 
-    monkeypatch.setattr(process_metrics, "generate_latest", counted)
+    monkeypatch.setattr("minibroker.control.families.generate_latest", counted)
     metrics = ProcessMetrics()
     first = await metrics.text()
     now_s += FRESH_S - 0.001
@@ -196,7 +196,7 @@ async def test_the_loop_goes_on_while_the_kernel_is_asked(monkeypatch: pytest.Mo
         assert has_gone_on.wait(60)
         return b"text"
 
-    monkeypatch.setattr(process_metrics, "generate_latest", slow)
+    monkeypatch.setattr("minibroker.control.families.generate_latest", slow)
     metrics = ProcessMetrics()
     asked_twice = asyncio.gather(metrics.text(), metrics.text())
     await asyncio.sleep(0)

@@ -16,8 +16,8 @@ from minibroker.broker.cluster.image import MetadataImage, TopicImage
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.ids import TopicId
 from minibroker.rig import topic_records
+from minibroker.rig.fault_interceptor import StaleServices
 from minibroker.rig.faults import BROKER_FAULTS
-from minibroker.rig.stale_services import StaleServices
 from minibroker.rig.topic_records import records_of
 from minibroker.testing import Broker, Cluster, Fault
 from tests.support.waiting import wait_until
