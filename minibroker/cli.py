@@ -226,11 +226,11 @@ def _secure(arguments: ServeArguments) -> None:
     except ConfigError as error:
         raise UsageError(f"--security and --user: {error}") from None
     secured["listeners"] = f"{protocol}://127.0.0.1:9092"
-    given = [
+    flags = [
         (key, text.replace("PLAINTEXT://", f"{protocol}://") if key == "listeners" else text)
         for key, text in arguments.settings
     ]
-    arguments.settings = [*secured.items(), *given]
+    arguments.settings = [*secured.items(), *flags]
 
 
 def build(
@@ -279,7 +279,7 @@ def _certificates(arguments: ServeArguments) -> list[tuple[str, str]]:
 
     from minibroker.testing.security import Security  # noqa: PLC0415
 
-    given = dict(arguments.settings)
+    settings = dict(arguments.settings)
     if arguments.in_memory:
         import atexit  # noqa: PLC0415
         import shutil  # noqa: PLC0415
@@ -288,12 +288,12 @@ def _certificates(arguments: ServeArguments) -> list[tuple[str, str]]:
         directory = Path(tempfile.mkdtemp(prefix="minibroker-tls-"))
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
     else:
-        directory = Path(given.get("log.dirs", "minibroker-data").split(",")[0] + "-tls")
+        directory = Path(settings.get("log.dirs", "minibroker-data").split(",")[0] + "-tls")
     assert arguments.security is not None
     security = Security(arguments.security, directory, arguments.users)
     ca_file = security.ca_file.absolute()
     logging.getLogger(__name__).info("clients have to trust the CA in %s", ca_file)
-    listeners = given.get("listeners", "")
+    listeners = settings.get("listeners", "")
     host = arguments.host or listeners.partition("://")[2].rpartition(":")[0].strip("[]")
     return list(security.tls_settings(host).items())
 
@@ -301,9 +301,9 @@ def _certificates(arguments: ServeArguments) -> list[tuple[str, str]]:
 def _control(arguments: ServeArguments, environment: Mapping[str, str]) -> ControlOptions | None:
     """Return the options of the control API, None without `--control`. Raises ConfigError."""
     if arguments.control is None:
-        given = [*arguments.control_tokens, *(["--control-tls"] if arguments.control_tls else [])]
-        if given:
-            raise ConfigError(f"{given[0]} needs --control HOST:PORT")
+        flags = [*arguments.control_tokens, *(["--control-tls"] if arguments.control_tls else [])]
+        if flags:
+            raise ConfigError(f"{flags[0]} needs --control HOST:PORT")
         return None
     from minibroker.broker.config.control import control_options  # noqa: PLC0415  for --control only
 

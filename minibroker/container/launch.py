@@ -113,16 +113,16 @@ def arrange(environment: Mapping[str, str]) -> tuple[cli.ServeArguments, dict[st
         arguments.config_file = SHARED_PROPERTIES
     if _has_zookeeper_inside(settings.get("KAFKA_ZOOKEEPER_CONNECT", "")):
         del settings["KAFKA_ZOOKEEPER_CONNECT"]
-    given = read_properties(SHARED_PROPERTIES) if arguments.config_file else {}
-    given.update(from_environment(settings))
-    roles = [role.strip() for role in given.get("process.roles", "broker").split(",")]
+    file_settings = read_properties(SHARED_PROPERTIES) if arguments.config_file else {}
+    file_settings.update(from_environment(settings))
+    roles = [role.strip() for role in file_settings.get("process.roles", "broker").split(",")]
     if "broker" not in roles:
         raise ConfigError(
-            f"process.roles={given['process.roles']}: there is no controller to run apart, every "
-            "minibroker has its own; leave this container out"
+            f"process.roles={file_settings['process.roles']}: there is no controller to run apart, "
+            "every minibroker has its own; leave this container out"
         )
     arguments.host = socket.gethostname()
-    arguments.settings += _defaults(given, settings.get("CLUSTER_ID", ""), arguments)
+    arguments.settings += _defaults(file_settings, settings.get("CLUSTER_ID", ""), arguments)
     return arguments, settings
 
 
@@ -140,9 +140,9 @@ def listener_to_ask(config: BrokerConfig) -> str:
 
 
 def _flags(environment: Mapping[str, str]) -> list[str]:
-    given = [(flag, environment[name]) for name, flag in _FLAGS.items() if environment.get(name)]
-    given += [("--user", word) for word in environment.get(_USERS, "").split()]
-    return [f"{flag}={value}" for flag, value in given]
+    flags = [(flag, environment[name]) for name, flag in _FLAGS.items() if environment.get(name)]
+    flags += [("--user", word) for word in environment.get(_USERS, "").split()]
+    return [f"{flag}={value}" for flag, value in flags]
 
 
 def _defaults(
@@ -182,12 +182,12 @@ def _has_zookeeper_inside(connect: str) -> bool:
 
 
 def _name_what_has_no_effect(config: BrokerConfig) -> None:
-    found = sorted(key for key in config.originals if key.startswith(_QUORUM_KEYS))
-    if found:
+    quorum_keys = sorted(key for key in config.originals if key.startswith(_QUORUM_KEYS))
+    if quorum_keys:
         import logging  # noqa: PLC0415  configured by now
 
         logging.getLogger("minibroker.container").info(
-            "no effect, minibroker is its own controller: %s", ", ".join(found)
+            "no effect, minibroker is its own controller: %s", ", ".join(quorum_keys)
         )
 
 

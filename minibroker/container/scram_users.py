@@ -83,13 +83,13 @@ def given_users(users_file: str = USERS_FILE) -> str:
 
 def _all(words: Sequence[str]) -> list[ScramUser]:
     """Return the user of each specification. Raises ConfigError."""
-    found = []
+    users = []
     remaining = iter(words)
     for word in remaining:
         flag, equals, value = word.partition("=")
         if flag in _FLAGS:
-            found.append(parse_specification(value if equals else next(remaining, "")))
-    return found
+            users.append(parse_specification(value if equals else next(remaining, "")))
+    return users
 
 
 def parse_specification(text: str, name: str = "") -> ScramUser:

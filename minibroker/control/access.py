@@ -62,10 +62,10 @@ class Access:
                     " --control-token @FILE",
                 )
             return
-        given = request.headers.get("authorization", "").encode()
+        token = request.headers.get("authorization", "").encode()
         # Both are compared each time, so that the time tells nothing about either.
-        is_full = self._full is not None and hmac.compare_digest(given, self._full)
-        is_reading = self._reading is not None and hmac.compare_digest(given, self._reading)
+        is_full = self._full is not None and hmac.compare_digest(token, self._full)
+        is_reading = self._reading is not None and hmac.compare_digest(token, self._reading)
         if is_full:
             return
         if not is_reading:

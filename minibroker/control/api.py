@@ -153,8 +153,8 @@ class ControlApi:
         number = next(self._numbers)
         if not fault.is_removed:
             self._faults[number] = fault
-        shown = json_response(bodies.show_fault(number, fault), HTTPStatus.CREATED)
-        return shown._replace(headers=(("Location", f"/faults/{number}"),))
+        response = json_response(bodies.show_fault(number, fault), HTTPStatus.CREATED)
+        return response._replace(headers=(("Location", f"/faults/{number}"),))
 
     def _find(self, request: HttpRequest) -> int:
         text = request.path.removeprefix("/faults/")

@@ -116,31 +116,31 @@ def parse_leader(body: bytes, own_id: int) -> tuple[str, int, int]:
     """Return topic, partition (0 if it is missing) and broker (the own one) of a body. Raises
     HttpError(400).
     """
-    given = parse_object(body, LEADER_FIELDS)
-    if "topic" not in given:
+    fields = parse_object(body, LEADER_FIELDS)
+    if "topic" not in fields:
         raise HttpError(HTTPStatus.BAD_REQUEST, "field 'topic' is missing: expected a text")
-    return given["topic"], given.get("partition", 0), given.get("broker", own_id)
+    return fields["topic"], fields.get("partition", 0), fields.get("broker", own_id)
 
 
 def show_fault(number: int, fault: Fault) -> dict[str, Any]:
     """Return a fault as JSON: its id, its fields, and the number of its hits."""
-    shown: dict[str, Any] = {"id": number, "hits": fault.hits}
+    fields: dict[str, Any] = {"id": number, "hits": fault.hits}
     for name in FAULT_FIELDS:
         value = getattr(fault, name, None)
         if value is not None and value is not False and value != _DEFAULTS.get(name):
-            shown[name] = value.name if name == "error" else value
-    return shown
+            fields[name] = value.name if name == "error" else value
+    return fields
 
 
 def parse_advance_ms(body: bytes) -> int:
     """Return how far to move the clock, in ms. Raises HttpError(400)."""
-    given = parse_object(body, CLOCK_FIELDS)
-    if not given:
+    fields = parse_object(body, CLOCK_FIELDS)
+    if not fields:
         raise HttpError(
             HTTPStatus.BAD_REQUEST, f"say how far: {', '.join(CLOCK_FIELDS)} (some of them)"
         )
-    moved_ms = sum(value * _FACTORS_MS[name] for name, value in given.items())
+    moved_ms = sum(value * _FACTORS_MS[name] for name, value in fields.items())
     if moved_ms > ADVANCE_MS_MAX:
-        names = ", ".join(given)
+        names = ", ".join(fields)
         raise HttpError(HTTPStatus.BAD_REQUEST, f"{names}: more than a hundred years")
     return int(moved_ms)

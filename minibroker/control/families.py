@@ -212,8 +212,8 @@ def _cluster(broker: Broker) -> Iterator[str]:
         ("OfflinePartitionsCount", "Partitions without a leader", leaderless),
     ):
         yield gauge(metric_name("kafka.controller", type_name, name), text, value)
-    known = image.controller_id != NO_CONTROLLER
-    yield gauge("minibroker_cluster_controller_known", "1: there is a controller", known)
+    has_controller = image.controller_id != NO_CONTROLLER
+    yield gauge("minibroker_cluster_controller_known", "1: there is a controller", has_controller)
     yield gauge(
         "minibroker_cluster_controller_epoch", "Epoch of the controller", image.controller_epoch
     )

@@ -117,9 +117,11 @@ class HttpServer:
     async def listen(self, host: str, port: int) -> int:
         """Bind every address of the host and serve; return the port. Raises OSError."""
         loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = await loop.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
         try:
-            for family, _, _, _, address in dict.fromkeys(found):
+            for family, _, _, _, address in dict.fromkeys(addresses):
                 free = self._sockets[0].getsockname()[1] if self._sockets else port
                 bound = socket.create_server(
                     (address[0], free), family=family, backlog=CONNECTIONS_MAX

@@ -28,8 +28,8 @@ _NO_PARTITION: Final = {"log_start_offset": -1, "high_watermark": -1, "size_byte
 def topics_of(broker: Broker) -> Iterator[str]:
     """Yield every topic with its partitions, by name; offsets are -1 if another broker leads."""
     topics = broker.cluster.image.topics
-    found = (topics.get(name) for name in sorted(topics))
-    yield from _array(_topic(broker, topic) for topic in found if topic is not None)
+    images = (topics.get(name) for name in sorted(topics))
+    yield from _array(_topic(broker, topic) for topic in images if topic is not None)
     yield "\n"
 
 

@@ -229,8 +229,8 @@ class Fault:
             if getattr(self, name) not in (None, False, 0):
                 raise ValueError(f"{name} is for requests: leave it out with {kind}={value}")
         if (value in _DELAYING) != (self.delay_ms > 0):
-            known = BROKER_FAULTS if kind == "broker" else LOGIN_FAULTS
-            delaying = f" and {kind}=".join(name for name in _DELAYING if name in known)
+            kinds = BROKER_FAULTS if kind == "broker" else LOGIN_FAULTS
+            delaying = f" and {kind}=".join(name for name in _DELAYING if name in kinds)
             raise ValueError(
                 f"delay_ms {self.delay_ms:g}: {kind}={delaying} need one, the others have none"
             )
@@ -337,13 +337,13 @@ class Fault:
         return True
 
     def _fits(self, facts: Facts) -> bool:
-        wanted = (
+        fields = (
             (self._api_key, facts.api_key),
             (self.version, facts.version),
             (self.client_id, facts.client_id),
             (self.group, facts.group),
         )
-        if any(wish is not None and wish != found for wish, found in wanted):
+        if any(wish is not None and wish != found for wish, found in fields):
             return False
         if self.topic is None and self.partition is None:
             return True

@@ -129,13 +129,13 @@ class Inspector:
 
     def last(self, topic: str, count: int) -> list[TopicRecord]:
         """Return the last records of each partition, at most `count` offsets back."""
-        found: list[TopicRecord] = []
+        records: list[TopicRecord] = []
         for partition in self._replicas(topic):
             if not partition.has_log:
                 continue
             first = max(partition.log_start_offset, partition.high_watermark - count)
-            found += decoded(partition, first, READ_UNCOMMITTED)
-        return found
+            records += decoded(partition, first, READ_UNCOMMITTED)
+        return records
 
     async def produce(
         self,
@@ -183,30 +183,30 @@ class Inspector:
 
         Raises TimeoutError, which says how many came.
         """
-        found: list[TopicRecord] = []
+        records: list[TopicRecord] = []
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
                     self._progress.event.clear()
-                    found = self._watched(topic)
-                    if len(found) >= count:
-                        return found
+                    records = self._watched(topic)
+                    if len(records) >= count:
+                        return records
                     await self._progress.event.wait()
         except TimeoutError:
             raise TimeoutError(
                 f"waited {timeout_s:g} s for {count} records in topic {topic!r}, "
-                f"which has {len(found)}"
+                f"which has {len(records)}"
             ) from None
 
     def _watched(self, topic: str) -> list[TopicRecord]:
         """Return the records of this broker's replicas, and watch them for more."""
-        found: list[TopicRecord] = []
+        records: list[TopicRecord] = []
         for partition in self._replicas(topic):
             if partition.waiters is None:
                 partition.waiters = {}
             partition.waiters[self._progress] = None
-            found += self.records(topic, partition.index, "read_committed")
-        return found
+            records += self.records(topic, partition.index, "read_committed")
+        return records
 
     def _replicas(self, topic: str) -> Iterator[Partition]:
         """Yield the topic's partitions that are here by now, led, followed or offline."""
@@ -282,8 +282,8 @@ class Inspector:
 
     def has_acls(self, added: Sequence[Acl], removed: Sequence[Acl]) -> bool:
         """Return whether the broker decides by the former, and not by the latter."""
-        known = set(self.acls())
-        return known.issuperset(added) and known.isdisjoint(removed)
+        acls = set(self.acls())
+        return acls.issuperset(added) and acls.isdisjoint(removed)
 
     # Anew.
 

@@ -80,14 +80,14 @@ def places_in(message: Message, name_of_id: TopicName) -> Iterator[tuple[str, in
             if topic is None:
                 yield from places_in(part, name_of_id)
                 continue
-            found = False
+            is_met = False
             for field, inner in _lists(part):
                 for inner_part in inner:
                     index = _index_in(field, inner_part)
                     if index is not None:
-                        found = True
+                        is_met = True
                         yield topic, index
-            if not found:
+            if not is_met:
                 yield topic, None
 
 
@@ -100,7 +100,7 @@ def _index_in(field: str, part: Any) -> int | None:
 def take_out(message: Message, covers: Covers, name_of_id: TopicName) -> Message | None:
     """Take the covered places out of a request; return a request of those alone, None for none."""
     taken = _copy(message)
-    found = False
+    is_met = False
     for field, parts in list(_lists(message)):
         if not any(isinstance(p, Message) and topic_of(p, name_of_id) for p in parts):
             continue
@@ -111,8 +111,8 @@ def take_out(message: Message, covers: Covers, name_of_id: TopicName) -> Message
             rest += left
         setattr(message, field, rest)
         setattr(taken, field, out)
-        found = found or bool(out)
-    return taken if found else None
+        is_met = is_met or bool(out)
+    return taken if is_met else None
 
 
 def _split_topic(
@@ -146,12 +146,12 @@ def has_places(message: Message, name_of_id: TopicName) -> bool:
 def merge(answer: Message, more: Message) -> None:
     """Merge the topics of `more` into `answer`; a topic of both gets all partitions."""
     for field, parts in _lists(more):
-        known = getattr(answer, field)
-        by_place = {_identity(part): part for part in known if isinstance(part, Message)}
+        value = getattr(answer, field)
+        by_place = {_identity(part): part for part in value if isinstance(part, Message)}
         for part in parts:
             twin = by_place.get(_identity(part)) if isinstance(part, Message) else None
             if twin is None:
-                known.append(part)
+                value.append(part)
             else:
                 merge(twin, part)
 
@@ -177,19 +177,19 @@ def _give(
     message: Message, code: ErrorCode, covers: Covers, name_of_id: TopicName, *, topic: str | None
 ) -> bool:
     """Return whether anything in `message` (not itself) could have an error."""
-    given = False
+    is_given = False
     for _, parts in _lists(message):
         for part in parts:
             if not isinstance(part, Message):
                 continue
             name = topic_of(part, name_of_id) or topic
             if _give(part, code, covers, name_of_id, topic=name):
-                given = True
+                is_given = True
             elif any(field in part.__slots__ for field in _ERROR_FIELDS):
-                given = True
+                is_given = True
                 if name is None or covers(name, _partition_of(part)):
                     _set(part, code)
-    return given
+    return is_given
 
 
 def _set(message: Message, code: ErrorCode) -> None:

@@ -240,17 +240,17 @@ def _is_gone(cluster: Metadata, broker_id: int) -> bool:
 
 
 def _has_leaders(cluster: Metadata, topic: str) -> bool:
-    found = cluster.image.topics.get(topic)
-    return found is not None and all(state.leader != NO_LEADER for state in found.partitions)
+    image = cluster.image.topics.get(topic)
+    return image is not None and all(state.leader != NO_LEADER for state in image.partitions)
 
 
 def _partition(cluster: Metadata, topic: str, index: int) -> PartitionImage:
-    found = cluster.image.topics.get(topic)
-    if found is None or not 0 <= index < len(found.partitions):
+    image = cluster.image.topics.get(topic)
+    if image is None or not 0 <= index < len(image.partitions):
         raise KafkaError(
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{index}"
         )
-    return found.partitions[index]
+    return image.partitions[index]
 
 
 class _Changes(ClusterListener):

@@ -77,18 +77,18 @@ class RequestLog(deque[SeenRequest]):
         """
         event = asyncio.Event()
         self._waiting.add(event)
-        found: list[SeenRequest] = []
+        requests: list[SeenRequest] = []
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
                     event.clear()
-                    found = [request for request in self if is_wanted(request)]
-                    if len(found) >= count:
-                        return found
+                    requests = [request for request in self if is_wanted(request)]
+                    if len(requests) >= count:
+                        return requests
                     await event.wait()
         except TimeoutError:
             raise TimeoutError(
-                f"waited {timeout_s:g} s for {count} such requests, {len(found)} came"
+                f"waited {timeout_s:g} s for {count} such requests, {len(requests)} came"
             ) from None
         finally:
             self._waiting.discard(event)
@@ -103,13 +103,13 @@ def first_error(response: Any) -> str | None:
         for name in response.__slots__:
             value = getattr(response, name)
             for part in value if isinstance(value, list) else (value,):
-                found = first_error(part)
-                if found is not None:
-                    return found
+                error = first_error(part)
+                if error is not None:
+                    return error
     return None
 
 
 def _name_of(code: int) -> str:
     """Return Kafka's name of an error; a number that Kafka does not have stays a number."""
-    known = ErrorCode(code)
-    return known.name if known == code else f"error {code}"
+    error = ErrorCode(code)
+    return error.name if error == code else f"error {code}"

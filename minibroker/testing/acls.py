@@ -87,9 +87,9 @@ class AclRule:
 
     def _named(self) -> list[tuple[ResourceType, str]]:
         """Return the resources that are named."""
-        given = [(kind, getattr(self, key)) for key, kind in _RESOURCES.items()]
-        found = [(kind, name) for kind, name in given if name]
-        return [*found, (ResourceType.CLUSTER, CLUSTER_NAME)] if self.cluster else found
+        resources = [(kind, getattr(self, key)) for key, kind in _RESOURCES.items()]
+        named = [(kind, name) for kind, name in resources if name]
+        return [*named, (ResourceType.CLUSTER, CLUSTER_NAME)] if self.cluster else named
 
     def to_acl(self) -> Acl:
         """Return it in the words of the authorizer."""
@@ -154,10 +154,10 @@ def authorizer_settings(config: Mapping[str, str]) -> dict[str, str]:
     may do everything.
     """
     own = f"{_USER}{BROKER_USER}"
-    given = config.get(SUPER_USERS, "").strip()
+    users = config.get(SUPER_USERS, "").strip()
     return {
         "authorizer.class.name": config.get("authorizer.class.name", ACL_AUTHORIZER),
-        SUPER_USERS: f"{given};{own}" if given else own,
+        SUPER_USERS: f"{users};{own}" if users else own,
     }
 
 

@@ -97,8 +97,8 @@ class BrokerCalls(ABC):
     @property
     def topics(self) -> dict[str, int]:
         """Return name → number of partitions; Kafka's internal topics are left out."""
-        found: dict[str, int] = self.call(self._look.topics)
-        return found
+        topics: dict[str, int] = self.call(self._look.topics)
+        return topics
 
     @overload
     def produce(
@@ -172,10 +172,10 @@ class BrokerCalls(ABC):
 
         Raises KafkaError(UNKNOWN_TOPIC_OR_PARTITION).
         """
-        found: list[TopicRecord] = self.call(
+        records: list[TopicRecord] = self.call(
             lambda: self._look.records(topic, partition, isolation)
         )
-        return found
+        return records
 
     def wait_for(
         self, topic: str, count: int, timeout_s: float = WAIT_TIMEOUT_S
@@ -186,47 +186,49 @@ class BrokerCalls(ABC):
         which needs `wait_for_async`.
         """
         refuse_in_loop("wait_for")
-        found: list[TopicRecord] = self._await(
+        records: list[TopicRecord] = self._await(
             self._look.wait_for(topic, count, timeout_s), timeout_s
         )
-        return found
+        return records
 
     async def wait_for_async(
         self, topic: str, count: int, timeout_s: float = WAIT_TIMEOUT_S
     ) -> list[TopicRecord]:
         """Wait like `wait_for`, for a test that runs in a loop."""
-        found: list[TopicRecord] = await self._awaited(self._look.wait_for(topic, count, timeout_s))
-        return found
+        records: list[TopicRecord] = await self._awaited(
+            self._look.wait_for(topic, count, timeout_s)
+        )
+        return records
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         """Return (topic, partition) → committed offset of a group; empty for an unknown group."""
-        found: dict[tuple[str, int], int] = self.call(lambda: self._look.committed(group))
-        return found
+        offsets: dict[tuple[str, int], int] = self.call(lambda: self._look.committed(group))
+        return offsets
 
     def lag(self, group: str) -> dict[tuple[str, int], int]:
         """Return (topic, partition) → records that a group has not committed yet.
 
         It has only partitions with a committed offset.
         """
-        found: dict[tuple[str, int], int] = self.call(lambda: self._look.lag(group))
-        return found
+        lags: dict[tuple[str, int], int] = self.call(lambda: self._look.lag(group))
+        return lags
 
     def members(self, group: str) -> list[GroupMember]:
         """Return the members of a group, each with its partitions; empty for an unknown group."""
-        found: list[GroupMember] = self.call(lambda: self._look.members(group))
-        return found
+        members: list[GroupMember] = self.call(lambda: self._look.members(group))
+        return members
 
     @property
     def groups(self) -> dict[str, str]:
         """Return group id → state by Kafka's name (`Stable`, `Empty`)."""
-        found: dict[str, str] = self.call(self._look.groups)
-        return found
+        groups: dict[str, str] = self.call(self._look.groups)
+        return groups
 
     @property
     def requests(self) -> list[SeenRequest]:
         """Return the last 10,000 requests since the start or reset, oldest first."""
-        found: list[SeenRequest] = self.call(lambda: list(self._running.seen))
-        return found
+        requests: list[SeenRequest] = self.call(lambda: list(self._running.seen))
+        return requests
 
     def wait_for_requests(
         self,
@@ -245,10 +247,10 @@ class BrokerCalls(ABC):
         """
         refuse_in_loop("wait_for_requests")
         is_wanted = _request_filter(api, error, client_id)
-        found: list[SeenRequest] = self._await(
+        requests: list[SeenRequest] = self._await(
             self._running.seen.wait_for(is_wanted, count, timeout_s), timeout_s
         )
-        return found
+        return requests
 
     async def wait_for_requests_async(
         self,
@@ -261,10 +263,10 @@ class BrokerCalls(ABC):
     ) -> list[SeenRequest]:
         """Wait like `wait_for_requests`, for a test that runs in a loop."""
         is_wanted = _request_filter(api, error, client_id)
-        found: list[SeenRequest] = await self._awaited(
+        requests: list[SeenRequest] = await self._awaited(
             self._running.seen.wait_for(is_wanted, count, timeout_s)
         )
-        return found
+        return requests
 
     def report(self, requests: int = 20, records: int = 5) -> str:
         """Return the last requests, the groups and the topics' last records as tables.

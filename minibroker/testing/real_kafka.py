@@ -112,8 +112,8 @@ class RealKafka:
     @property
     def topics(self) -> dict[str, int]:
         """Return name → number of partitions; Kafka's internal topics are left out."""
-        found = self._ask(self._address, METADATA, MetadataRequest(topics=None)).topics
-        return {topic.name: len(topic.partitions) for topic in found if not topic.is_internal}
+        topics = self._ask(self._address, METADATA, MetadataRequest(topics=None)).topics
+        return {topic.name: len(topic.partitions) for topic in topics if not topic.is_internal}
 
     def _is_made(self, request: CreateTopicsRequest) -> bool:
         """Make the topic; return False while an earlier one of its name is still being deleted."""

@@ -127,11 +127,11 @@ class Security:
         """Return the login of a user, of the first one for None. Raises ValueError."""
         if mechanism not in MECHANISMS:
             raise ValueError(f"mechanism {mechanism!r}: expected one of {', '.join(MECHANISMS)}")
-        known = {**self._users, **self._own}
-        name = next(iter(known)) if user is None else user
-        if name not in known:
-            raise ValueError(f"user {name!r}: expected one of {', '.join(known)}")
-        return ClientLogin(mechanism, name, known[name])
+        passwords = {**self._users, **self._own}
+        name = next(iter(passwords)) if user is None else user
+        if name not in passwords:
+            raise ValueError(f"user {name!r}: expected one of {', '.join(passwords)}")
+        return ClientLogin(mechanism, name, passwords[name])
 
     def _certificate_file(self, user: str) -> Path:
         """Return a file with key and certificate of a user; made where it is missing."""

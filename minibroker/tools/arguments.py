@@ -147,7 +147,7 @@ class DumpArguments:
 def parse_dump_log(words: Sequence[str]) -> DumpArguments:
     """Parse the arguments behind `dump-log`. Raises UsageError."""
     arguments = DumpArguments()
-    given: dict[str, str] = {}
+    flags: dict[str, str] = {}
     remaining = iter(words)
     for word in remaining:
         if not word.startswith("--"):
@@ -155,41 +155,41 @@ def parse_dump_log(words: Sequence[str]) -> DumpArguments:
             continue
         flag, equals, value = word.partition("=")
         if flag in _WITH_VALUE:
-            given[flag] = value if equals else _value_of(flag, remaining)
+            flags[flag] = value if equals else _value_of(flag, remaining)
         elif equals or flag not in _DUMP_SWITCHES:
             raise UsageError(f"unknown argument {word!r}")
         else:
-            given[flag] = ""
-    arguments.files = [*_split(given.get("--files", "")), *arguments.files]
+            flags[flag] = ""
+    arguments.files = [*_split(flags.get("--files", "")), *arguments.files]
     if not arguments.files:
         raise UsageError("no file is given: dump-log FILE..., or --files FILE,FILE")
-    _take_switches(arguments, given)
+    _take_switches(arguments, flags)
     return arguments
 
 
-def _take_switches(arguments: DumpArguments, given: dict[str, str]) -> None:
-    arguments.is_json = "--json" in given
-    arguments.sanity_only = "--index-sanity-check" in given
-    arguments.verify_only = "--verify-index-only" in given
-    arguments.with_metadata = "--skip-record-metadata" not in given
-    arguments.prints_data = "--print-data-log" in given or any(
-        flag.endswith(("-decoder", "-decoder-class")) for flag in given
+def _take_switches(arguments: DumpArguments, flags: dict[str, str]) -> None:
+    arguments.is_json = "--json" in flags
+    arguments.sanity_only = "--index-sanity-check" in flags
+    arguments.verify_only = "--verify-index-only" in flags
+    arguments.with_metadata = "--skip-record-metadata" not in flags
+    arguments.prints_data = "--print-data-log" in flags or any(
+        flag.endswith(("-decoder", "-decoder-class")) for flag in flags
     )
-    arguments.is_deep = "--deep-iteration" in given or arguments.prints_data
-    arguments.max_bytes = _number(given, "--max-bytes", INT_MAX)
-    arguments.max_message_size = _number(given, "--max-message-size", _MAX_MESSAGE_SIZE)
-    arguments.decoder = _decoder(given)
+    arguments.is_deep = "--deep-iteration" in flags or arguments.prints_data
+    arguments.max_bytes = _number(flags, "--max-bytes", INT_MAX)
+    arguments.max_message_size = _number(flags, "--max-message-size", _MAX_MESSAGE_SIZE)
+    arguments.decoder = _decoder(flags)
 
 
-def _decoder(given: dict[str, str]) -> Decoder:
+def _decoder(flags: dict[str, str]) -> Decoder:
     """Return the decoder that Kafka would choose if several are given."""
     for flag, (module, name) in _RECORD_DECODERS.items():
-        if flag in given:
-            found: Decoder = getattr(import_module(f"minibroker.tools.{module}"), name)
-            return found
+        if flag in flags:
+            of_topic: Decoder = getattr(import_module(f"minibroker.tools.{module}"), name)
+            return of_topic
     chosen = []
     for flag in ("--key-decoder-class", "--value-decoder-class"):
-        name = given.get(flag, "StringDecoder")
+        name = flags.get(flag, "StringDecoder")
         decoder = field_decoder(name)
         if decoder is None:
             raise UsageError(f"{flag} {name}: expected one of {known_classes()}")
@@ -201,8 +201,8 @@ def _split(text: str) -> list[str]:
     return [part for part in text.split(",") if part]
 
 
-def _number(given: dict[str, str], flag: str, default: int) -> int:
-    text = given.get(flag)
+def _number(flags: dict[str, str], flag: str, default: int) -> int:
+    text = flags.get(flag)
     if text is None:
         return default
     if not (text.isascii() and text.isdigit() and int(text) <= INT_MAX):

@@ -128,23 +128,23 @@ class DirectoriesCheck:
     def _check_owner(self, directory: str) -> None:
         path = f"{directory}/{names.META_PROPERTIES}"
         try:
-            found = read_properties(REAL_FILES, directory)
+            properties = read_properties(REAL_FILES, directory)
         except CorruptionError as error:
             self._findings.broken("owner", path, None, str(error))
             return
-        if found is None:
+        if properties is None:
             self._findings.note("owner", path, "is not there: nobody has claimed the directory")
             return
         if self._owner is None:
-            self._owner = found, path
+            self._owner = properties, path
         known, where = self._owner
-        if (found.broker_id, found.cluster_id) != (known.broker_id, known.cluster_id):
+        if (properties.broker_id, properties.cluster_id) != (known.broker_id, known.cluster_id):
             self._findings.broken(
                 "owner",
                 path,
                 None,
-                f"broker {found.broker_id} of cluster {found.cluster_id}, but {where} says broker "
-                f"{known.broker_id} of cluster {known.cluster_id}",
+                f"broker {properties.broker_id} of cluster {properties.cluster_id}, "
+                f"but {where} says broker {known.broker_id} of cluster {known.cluster_id}",
             )
 
     def _note_home(self, partition: TopicPartition, path: str) -> None:

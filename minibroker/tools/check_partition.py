@@ -115,12 +115,12 @@ class _PartitionCheck:
         return bases
 
     def _snapshots(self) -> dict[int, str]:
-        found = {}
+        bases = {}
         for name in self.found:
             offset = names.base_offset_of(name)
             if offset is not None and name == names.segment_file(offset, names.SNAPSHOT):
-                found[offset] = self._path(name)
-        return found
+                bases[offset] = self._path(name)
+        return bases
 
     def _note_leftovers(self, bases: list[int]) -> None:
         if not bases and self.found != [names.PARTITION_METADATA]:  # such has no record yet
@@ -207,15 +207,15 @@ class _PartitionCheck:
         self, path: str, entries: list[EpochStart], offset: int, epoch: int
     ) -> None:
         """Check that the epoch file has the leader of the batch at `offset`."""
-        known = max((entry for entry in entries if entry.offset <= offset), default=None)
-        if known is None:
+        nearest = max((entry for entry in entries if entry.offset <= offset), default=None)
+        if nearest is None:
             self.findings.note("epochs-absent", path, f"no epoch for offset {offset}")
-        elif known.epoch != epoch:
+        elif nearest.epoch != epoch:
             self.findings.broken(
                 "epochs-batch",
                 path,
                 None,
-                f"offset {offset} belongs to epoch {known.epoch}, its batch says epoch {epoch}",
+                f"offset {offset} belongs to epoch {nearest.epoch}, its batch says epoch {epoch}",
             )
 
     def _check_metadata(self) -> TopicId | None:

@@ -66,14 +66,14 @@ class ProducerHistory:
         if header.last_offset < self._log_start:
             return
         producer_id = header.producer_id
-        known = self._producers.get(producer_id)
-        if known is not None and header.producer_epoch < known.epoch:
+        entry = self._producers.get(producer_id)
+        if entry is not None and header.producer_epoch < entry.epoch:
             self._findings.broken(
                 "producer-epoch",
                 path,
                 batch.position,
                 f"producer {producer_id} has epoch {header.producer_epoch} at offset "
-                f"{header.base_offset}, after epoch {known.epoch}",
+                f"{header.base_offset}, after epoch {entry.epoch}",
             )
         self._producers[producer_id] = SeenProducer(
             header.producer_epoch, header.last_sequence, header.last_offset
@@ -92,8 +92,8 @@ class ProducerHistory:
         first = self._open.pop(header.producer_id, None)
         if control.type_id == _ABORT:
             self.aborts[header.last_offset] = AbortMarker(header.producer_id, first)
-        known = self._producers.get(header.producer_id)
-        if known is not None and header.producer_epoch > known.epoch:
+        entry = self._producers.get(header.producer_id)
+        if entry is not None and header.producer_epoch > entry.epoch:
             # A marker of a newer epoch: sequences begin anew.
             del self._producers[header.producer_id]
 

@@ -175,14 +175,14 @@ class SegmentCheck:
             self.epochs.clear()
             return
         epoch = header.leader_epoch
-        known = self.epochs[-1] if self.epochs else EpochSpan(-1, -1, -1)
+        last_span = self.epochs[-1] if self.epochs else EpochSpan(-1, -1, -1)
         if epoch < 0:
             return
-        if epoch == known.epoch:
-            self.epochs[-1] = EpochSpan(epoch, known.first, header.last_offset)
+        if epoch == last_span.epoch:
+            self.epochs[-1] = EpochSpan(epoch, last_span.first, header.last_offset)
             return
-        if epoch < known.epoch:
-            self._broken("epoch", batch, f"leader epoch {epoch} after {known.epoch}")
+        if epoch < last_span.epoch:
+            self._broken("epoch", batch, f"leader epoch {epoch} after {last_span.epoch}")
         self.epochs.append(EpochSpan(epoch, header.base_offset, header.last_offset))
 
     def _broken(self, rule: str, batch: FileBatch, what: str) -> None:

@@ -135,10 +135,10 @@ class IndexEntries:
             low, high = 0, warm
         while low < high:
             middle = (low + high + 1) // 2
-            found = self.entry(middle)[0]
-            if found == relative_offset:
+            value = self.entry(middle)[0]
+            if value == relative_offset:
                 return self.entry(middle)[1]
-            if found > relative_offset:
+            if value > relative_offset:
                 high = middle - 1
             else:
                 low = middle

@@ -256,8 +256,8 @@ class JsonOutput:
         self._path = ""
 
     def _emit(self, kind: str, **fields: object) -> None:
-        found = {"file": self._path, "type": kind, **fields}
-        self._write(json.dumps(found, ensure_ascii=False, separators=(", ", ": ")) + "\n")
+        line = {"file": self._path, "type": kind, **fields}
+        self._write(json.dumps(line, ensure_ascii=False, separators=(", ", ": ")) + "\n")
 
     def begin_file(self, path: str) -> None:
         self._path = path

@@ -117,15 +117,15 @@ class LogFile:
         """
         at = position - self._window_at
         if at < 0 or at + size > len(self._window):
-            wanted = max(size, min(WINDOW_BYTES, self.size_bytes - position))
-            found = REAL_FILES.pread(self._handle, wanted, position)
-            if len(found) < size:
+            window_bytes = max(size, min(WINDOW_BYTES, self.size_bytes - position))
+            data = REAL_FILES.pread(self._handle, window_bytes, position)
+            if len(data) < size:
                 raise CorruptionError(
-                    f"{self.path}: {len(found)} bytes at position {position}, expected {size}"
+                    f"{self.path}: {len(data)} bytes at position {position}, expected {size}"
                 )
             if size > WINDOW_BYTES:
-                return found
-            self._window, self._window_at, at = found, position, 0
+                return data
+            self._window, self._window_at, at = data, position, 0
         return self._window[at : at + size]
 
     def batches(self, start: int = 0, end: int | None = None) -> Iterator[FileBatch]:

@@ -112,9 +112,9 @@ def cluster_default_entries(
             layer = layer._replace(value=None)
             entries.append(_unknown(name, layer, read_only=True, layers=[layer]))
             continue
-        shown = None if key.is_sensitive else text
-        layers = [layer._replace(value=shown)]
-        entries.append(_entry(key, shown, layers, read_only=key.update_mode == READ_ONLY))
+        value = None if key.is_sensitive else text
+        layers = [layer._replace(value=value)]
+        entries.append(_entry(key, value, layers, read_only=key.update_mode == READ_ONLY))
     return entries
 
 
@@ -167,13 +167,13 @@ def broker_layers(dynamic: DynamicConfig, name: str) -> list[Layer]:
     names = BROKER_SYNONYMS.get(name) or _listener_synonyms(name)
     key = BROKER_KEYS.get(names[-1])
     is_sensitive = key is None or key.is_sensitive
-    found = []
+    layers = []
     for values, source in (
         (dynamic.per_broker, DYNAMIC_BROKER_SOURCE),
         (dynamic.cluster_default, DYNAMIC_DEFAULT_BROKER_SOURCE),
         (dynamic.static.originals, STATIC_BROKER_SOURCE),
     ):
-        found += [
+        layers += [
             Layer(synonym, None if is_sensitive else values[synonym], source)
             for synonym in names
             if synonym in values
@@ -181,10 +181,10 @@ def broker_layers(dynamic: DynamicConfig, name: str) -> list[Layer]:
     for synonym in names:
         default = BROKER_KEYS[synonym].default if synonym in BROKER_KEYS else None
         if default is not None:
-            found.append(Layer(synonym, None if is_sensitive else default, DEFAULT_SOURCE))
-    for position, layer in enumerate(found):
+            layers.append(Layer(synonym, None if is_sensitive else default, DEFAULT_SOURCE))
+    for position, layer in enumerate(layers):
         if layer.name == name:
-            return found[position:]
+            return layers[position:]
     return []
 
 

@@ -59,16 +59,16 @@ def _config_of(config: BrokerConfig, count: int, number: int) -> BrokerConfig:
     if "advertised.listeners" in config.originals:
         own["advertised.listeners"] = _moved(config.advertised_listeners, number)
     replicas = str(replicas_of(count))
-    wanted = {
+    defaults = {
         "default.replication.factor": replicas,
         "offsets.topic.replication.factor": replicas,
         "transaction.state.log.replication.factor": replicas,
         # As in Kafka. With two brokers, transactions have to go on when one of them dies.
         "transaction.state.log.min.isr": "2" if count >= REPLICAS_MAX else "1",
     }
-    given = config.originals
+    originals = config.originals
     return config.with_overrides(
-        {**{key: text for key, text in wanted.items() if key not in given}, **own}
+        {**{key: text for key, text in defaults.items() if key not in originals}, **own}
     )
 
 

@@ -58,24 +58,24 @@ def gather(
 
 def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return key → text of the KAFKA_… variables."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for variable, value in environment.items():
         if variable.startswith(_PREFIX) and variable not in _NOT_CONFIGURATION:
             dotted = variable[len(_PREFIX) :].lower().replace("_", ".")
-            found[dotted.replace("...", "-").replace("..", "_")] = value
-    if not found.get("listeners", "-"):
-        del found["listeners"]  # the image takes an empty KAFKA_LISTENERS for none
-    return found | _java_properties(environment.get(_JAVA_OPTIONS, ""))
+            settings[dotted.replace("...", "-").replace("..", "_")] = value
+    if not settings.get("listeners", "-"):
+        del settings["listeners"]  # the image takes an empty KAFKA_LISTENERS for none
+    return settings | _java_properties(environment.get(_JAVA_OPTIONS, ""))
 
 
 def _java_properties(options: str) -> dict[str, str]:
     """Return the properties of `_JAVA_PROPERTIES` in Java's options: `-Dname=value`."""
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for option in options.split():
         name, _, value = option.removeprefix("-D").partition("=")
         if option.startswith("-D") and name in _JAVA_PROPERTIES:
-            found[name] = value.strip("\"'")
-    return found
+            properties[name] = value.strip("\"'")
+    return properties
 
 
 def _bind_everywhere(advertised: str) -> str:

@@ -280,7 +280,7 @@ def strays(settings: Mapping[str, str], listeners: Collection[str]) -> dict[str,
     """
     names = [name.lower() for name in listeners]
     has_zookeeper = bool(settings.get(_ZOOKEEPER_CONNECT))
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for key in settings:
         reason = None
         if key.startswith(LISTENER_PREFIX):
@@ -288,8 +288,8 @@ def strays(settings: Mapping[str, str], listeners: Collection[str]) -> dict[str,
         elif key.startswith(_ZOOKEEPER_PREFIX) and not has_zookeeper and key in BROKER_KEYS:
             reason = f"{_ZOOKEEPER_CONNECT} is not set"
         if reason is not None:
-            found[key] = reason
-    return found
+            reasons[key] = reason
+    return reasons
 
 
 def _why_of_no_listener(key: str, names: Collection[str]) -> str | None:
