@@ -145,7 +145,7 @@ class TransactionsRig:
 
         async def run() -> str | None:
             answer = await play(plain[1:], named)
-            await asyncio.gather(*self._coordinator._fencing)
+            await asyncio.gather(*self._coordinator._fence_tasks)
             return answer
 
         try:
