@@ -11,17 +11,12 @@ import pytest
 import trustme
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
 )
 from cryptography.hazmat.primitives.serialization import load_pem_private_key as load_key
 from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
 from cryptography.x509 import load_pem_x509_certificate as load_certificate
 from hypothesis import given
 from hypothesis import strategies as st
-from minibroker.kafka.java_formats.pkcs8 import plain_pkcs8
 
 from minibroker.broker.config.settings import ConfigValues
 from minibroker.broker.security.certificate import subject_name
@@ -35,11 +30,8 @@ from tests.support.certificates import (
     STORES,
     authority_pem,
     broker_certificate,
-    client_certificate,
-    pem_for_java,
     pem_of,
 )
-from tests.support.signed_tokens import rsa_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -260,36 +252,6 @@ def test_a_missing_package_names_the_command(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ConfigError, match=r"pip install 'minibroker\[security\]'"):
         read_pkcs12(STORE_OF_KEYS, "store-secret", "source")
-
-
-# Keys of every form become what Java's clients read; wrong passwords are one sentence.
-
-
-PASSWORD = "p ä\\"
-PLAIN = rsa_key("rsa").private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-
-
-@pytest.mark.parametrize("form", [PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL])
-@pytest.mark.parametrize("password", [None, PASSWORD])
-def test_a_key_of_another_form_becomes_plain(form: PrivateFormat, password: str | None) -> None:
-    lock = NoEncryption() if password is None else BestAvailableEncryption(password.encode())
-    pem = rsa_key("rsa").private_bytes(Encoding.PEM, form, lock).decode()
-    assert plain_pkcs8(pem, password, "ssl.key") == PLAIN
-
-
-def test_a_key_that_java_reads_stays_with_all_that_stands_beside_it() -> None:
-    pem = pem_for_java(client_certificate())
-    assert plain_pkcs8(pem, "unused", "ssl.key") is pem
-    assert load_pem_private_key(pem.encode(), None)
-
-
-@pytest.mark.parametrize("password", [None, "guess"])
-def test_a_wrong_password_is_one_sentence_without_it(password: str | None) -> None:
-    lock = BestAvailableEncryption(PASSWORD.encode())
-    pem = rsa_key("rsa").private_bytes(Encoding.PEM, PrivateFormat.PKCS8, lock).decode()
-    with pytest.raises(ConfigError, match=r"^ssl\.key: .*check the password") as caught:
-        plain_pkcs8(pem, password, "ssl.key")
-    assert "guess" not in str(caught.value)
 
 
 # Values of DER are read as they stand; a length that does not fit is an error.
