@@ -28,14 +28,12 @@ if TYPE_CHECKING:
     from tests.support.reference_codec import MessageSpec
 
 TOPIC: Final = "fuzz"
-TOPIC_ID_OFFSET: Final = 16
 RECORDS: Final = batch(Item(b"value", b"key", None, ((b"h", b"1"),)), b"x" * 40)
 NEW_TOPICS: Final = ("made-1", "made-2", "made-3")
 GROUPS: Final = ("group-1", "group-2", "group-3")
 TRANSACTIONS: Final = ("transaction-1", "transaction-2")
 CLIENT_ID: Final = "fuzz"
 
-CORRELATION: Final = struct.Struct(">i")
 CREATE_TOPICS: Final = 19
 DELETE_TOPICS: Final = 20
 CREATE_PARTITIONS: Final = 37

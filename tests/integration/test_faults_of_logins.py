@@ -20,7 +20,6 @@ SECONDS = 180
 USERS = {"alice": "secret", "bob": "other"}
 TOPIC = "orders"
 QUICK = {"reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 20, "log_level": 0}
-SASL_LISTENER = "listener.name.sasl_plaintext"
 
 
 class Writer:

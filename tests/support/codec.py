@@ -54,12 +54,6 @@ def codec_of(name: str) -> ApiCodec:
     return ApiCodec(name)
 
 
-def versions_of(name: str) -> tuple[int, int]:
-    """Return the lowest and highest version of the protocol."""
-    api = APIS[KEYS[name]]
-    return api.min_version, api.max_version
-
-
 @functools.cache
 def _structs(message: Any) -> dict[str, type[Message]]:
     """Return field → class of the struct (or of the array's elements) that it holds."""
