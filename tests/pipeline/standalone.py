@@ -28,12 +28,7 @@ START_SECONDS: Final = 240.0
 HOST: Final = "127.0.0.1"
 SITE: Final = Path(pa.__file__).parents[1]
 SPARK: Final = Path(pyspark.__file__).parent
-NEEDED: Final = (
-    "pyarrow",
-    "crc32c",
-    "cramjam",
-    "xxhash",
-)
+NEEDED: Final = ("pyarrow", "crc32c", "cramjam", "xxhash")
 """A worker needs these, besides the pyspark that Spark's own directory has."""
 _DEPLOY: Final = "org.apache.spark.deploy"
 

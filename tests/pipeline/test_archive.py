@@ -85,11 +85,7 @@ def test_every_column_of_every_record(
     names.append(f"{topic}transactional")
     told: list[Batch] = []
     outcome = archive(
-        names,
-        to=tmp_path / "archive",
-        bootstrap=address,
-        spark=spark,
-        progress=told.append,
+        names, to=tmp_path / "archive", bootstrap=address, spark=spark, progress=told.append
     )
     rows = rows_of(spark, tmp_path / "archive").collect()
     for name in names:

@@ -13,14 +13,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from minibroker.pipeline import PipelineError, archive, compare
 from tests.pipeline import topics
-from tests.pipeline.made_records import (
-    BEGUN_MS,
-    KEYS,
-    RECORDS,
-    copy_in_transactions,
-    made,
-    write,
-)
+from tests.pipeline.made_records import BEGUN_MS, KEYS, RECORDS, copy_in_transactions, made, write
 
 if TYPE_CHECKING:
     from pathlib import Path

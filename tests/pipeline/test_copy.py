@@ -245,11 +245,7 @@ def test_a_rate_in_bytes_is_kept_by_the_tasks_together(
     for number in range(2 * 500):
         client.produce(topic, b"x" * 1_000, partition=number % 2)
     assert client.flush(topics.SECONDS) == 0
-    given: dict[str, Any] = {
-        "bootstrap": minibroker_address,
-        "spark": spark,
-        "max_rate": "512KB/s",
-    }
+    given: dict[str, Any] = {"bootstrap": minibroker_address, "spark": spark, "max_rate": "512KB/s"}
     for name, where in (("all", None), ("chosen", "value IS NOT NULL")):
         begun_s = time.monotonic()
         done = copy(

@@ -36,11 +36,7 @@ if TYPE_CHECKING:
 
     from tests.support.broker import Minibroker
 
-pytestmark = [
-    pytest.mark.java,
-    pytest.mark.slow,
-    TIMEOUT,
-]
+pytestmark = [pytest.mark.java, pytest.mark.slow, TIMEOUT]
 
 BATCHES_A_KILL = 6
 BAD_EVERY = 7

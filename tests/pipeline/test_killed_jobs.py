@@ -49,11 +49,7 @@ if TYPE_CHECKING:
 
     from tests.support.broker import Minibroker
 
-pytestmark = [
-    pytest.mark.java,
-    pytest.mark.slow,
-    TIMEOUT,
-]
+pytestmark = [pytest.mark.java, pytest.mark.slow, TIMEOUT]
 
 PARTITIONS = 3
 FILES_A_BATCH = PARTITIONS

@@ -11,15 +11,7 @@ from tests.pipeline import topics
 from tests.pipeline.batch_moments import BEGUN, WRITTEN, TopicMoments
 from tests.pipeline.committed import records
 from tests.pipeline.copying import copy
-from tests.pipeline.killing import (
-    BATCH_ROWS,
-    KILLS,
-    TIMEOUT,
-    Ends,
-    Job,
-    finish,
-    kill_anywhere,
-)
+from tests.pipeline.killing import BATCH_ROWS, KILLS, TIMEOUT, Ends, Job, finish, kill_anywhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -67,10 +67,7 @@ def test_a_script_gets_one_look(minibroker_address: str, read_topic: str) -> Non
         assert (found["name"], found["state"], found["lag"]) == (group, "empty", 15)
         assert [
             (part["offset"], part["end"], part.get("oldest_ms")) for part in found["partitions"]
-        ] == [
-            (25, 25, None),
-            (10, 25, 1_700_000_000_021),
-        ]
+        ] == [(25, 25, None), (10, 25, 1_700_000_000_021)]
     assert json.loads(look(*to, "--topic", "no-such-topic", "--group", group)[1])["lag"] == 0
 
 

@@ -90,11 +90,7 @@ def test_partitions_times_and_everything_else_are_kept(
 
 
 def test_a_target_that_is_not_there_is_made(
-    spark: SparkSession,
-    archived: Archived,
-    kafka_address: str,
-    topic: str,
-    tmp_path: Path,
+    spark: SparkSession, archived: Archived, kafka_address: str, topic: str, tmp_path: Path
 ) -> None:
     """Kafka makes it in two requests, with the empty partition, too, and keeps old records.
 
@@ -193,11 +189,7 @@ def test_at_a_speed_records_are_written_when_they_are_due(
 
 
 def test_impossible_jobs_are_one_sentence_and_write_nothing(
-    spark: SparkSession,
-    archived: Archived,
-    in_process: Broker,
-    topic: str,
-    tmp_path: Path,
+    spark: SparkSession, archived: Archived, in_process: Broker, topic: str, tmp_path: Path
 ) -> None:
     _, here = archived
     address = in_process.bootstrap

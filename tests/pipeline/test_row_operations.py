@@ -155,11 +155,7 @@ def test_a_range_of_time_is_archived(
 
 
 def test_production_is_replayed_masked(
-    spark: SparkSession,
-    archived: Path,
-    minibroker_address: str,
-    topic: str,
-    tmp_path: Path,
+    spark: SparkSession, archived: Path, minibroker_address: str, topic: str, tmp_path: Path
 ) -> None:
     """Joins and partitions survive, nothing secret does, and the next run does the same."""
     topics.create(minibroker_address, topic, PARTITIONS, {"retention.ms": "-1"})

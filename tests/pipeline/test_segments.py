@@ -51,9 +51,7 @@ class Left(NamedTuple):
 
 @pytest.fixture(scope="module", params=["minibroker", "kafka"])
 def left(
-    request: pytest.FixtureRequest,
-    spark: SparkSession,
-    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Left:
     directory = tmp_path_factory.mktemp(f"left-by-{request.param}")
     log_dir = directory / "data"

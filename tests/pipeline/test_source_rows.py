@@ -104,10 +104,7 @@ def test_bounds_by_offset_and_time_are_the_same_rows(
         json.dumps({"startingOffsetsByTimestamp": stamps}): 15 + 5,
         json.dumps({"startingTimestamp": "1000030", "endingTimestamp": "1000036"}): 6,
         json.dumps(
-            {
-                "startingTimestamp": "2000000",
-                "startingOffsetsByTimestampStrategy": "latest",
-            }
+            {"startingTimestamp": "2000000", "startingOffsetsByTimestampStrategy": "latest"}
         ): 0,
         json.dumps({"minPartitions": "7"}): 40,
     }
@@ -142,10 +139,7 @@ def test_assigned_partitions_are_read_and_no_others(
     ],
 )
 def test_a_topic_that_is_not_there_is_one_sentence(
-    spark: SparkSession,
-    minibroker_address: str,
-    given: dict[str, str],
-    sentence: str,
+    spark: SparkSession, minibroker_address: str, given: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(PipelineError, match=sentence):
         read_topics(spark, {"kafka.bootstrap.servers": minibroker_address, **given})

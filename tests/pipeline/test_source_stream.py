@@ -40,11 +40,7 @@ class Archive:
 
     def run(self, *, source: str = "minibroker", **options: str) -> list[tuple[Any, ...]]:
         """Read all existing records; return topic, partition and offset of all rows until now."""
-        given = {
-            "kafka.bootstrap.servers": self.address,
-            "startingOffsets": "earliest",
-            **options,
-        }
+        given = {"kafka.bootstrap.servers": self.address, "startingOffsets": "earliest", **options}
         stream = stream_topics if source == "minibroker" else connector.stream_topics
         rows = stream(self.spark, given)
         writer = rows.writeStream.format("parquet").option("path", str(self.directory / "files"))

@@ -167,11 +167,7 @@ def fill_compacted(address: str, topic: str) -> None:
         address,
         topic,
         1,
-        {
-            "cleanup.policy": "compact",
-            "segment.bytes": "2048",
-            "min.cleanable.dirty.ratio": "0.01",
-        },
+        {"cleanup.policy": "compact", "segment.bytes": "2048", "min.cleanable.dirty.ratio": "0.01"},
     )
     keys = [[max(number, flush // 4) for number in range(10)] for flush in range(39)]
     for flush in (*keys, [9] * 9):

@@ -145,9 +145,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
         assert flag in help_text
 
 
-def test_no_command_and_an_unknown_one_are_wrong_usage(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_no_command_and_an_unknown_one_are_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == EXIT_USAGE
     assert main(["swerve"]) == EXIT_USAGE
     output = capsys.readouterr()
@@ -157,10 +155,7 @@ def test_no_command_and_an_unknown_one_are_wrong_usage(
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "minibroker", *words],
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-m", "minibroker", *words], capture_output=True, text=True, check=False
     )
 
 

@@ -111,9 +111,7 @@ def test_in_memory_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_a_failed_start_is_one_sentence_and_1(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    break_it: Callable[[Path], BrokerConfig],
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], break_it: Callable[[Path], BrokerConfig]
 ) -> None:
     (tmp_path / "file").write_text("")
     assert run(break_it(tmp_path), ServeOptions()) == 1

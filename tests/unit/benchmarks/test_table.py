@@ -126,9 +126,7 @@ def test_it_holds_the_median_of_skewed_values_as_often_as_it_says() -> None:
 BASE, HERE = Side("base", Path()), Side("here", Path())
 
 
-def test_the_sides_take_turns_and_each_round_gives_a_ratio(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_sides_take_turns_and_each_round_gives_a_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     values = {"base": iter([2.0, 4.0]), "here": iter([1.0, 4.0])}
 
@@ -175,8 +173,7 @@ LIGHTER = Metric(
 
 
 @pytest.mark.parametrize(
-    ("rate", "verdict"),
-    [(199, "SHORT"), (200, "must"), (499, "must"), (500, "aim"), (501, "aim")],
+    ("rate", "verdict"), [(199, "SHORT"), (200, "must"), (499, "must"), (500, "aim"), (501, "aim")]
 )
 def test_verdict_of_a_higher_is_better_metric(rate: float, verdict: str) -> None:
     values = {"minibroker": rate, "kafka-3.9.1": 100, "kfake-disk": 500}

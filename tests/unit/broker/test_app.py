@@ -101,10 +101,7 @@ async def test_advertised_listeners_change_while_it_runs(tmp_path: Path) -> None
 
 
 async def test_several_brokers_live_in_one_process(tmp_path: Path) -> None:
-    async with (
-        InProcessBroker(tmp_path / "1") as first,
-        InProcessBroker(tmp_path / "2") as second,
-    ):
+    async with InProcessBroker(tmp_path / "1") as first, InProcessBroker(tmp_path / "2") as second:
         assert first.address != second.address
         for running in (first, second):
             async with await running.connect() as client:
@@ -230,10 +227,7 @@ async def test_a_start_is_refused_where_others_could_not_be_logged_in_at(tmp_pat
 # The coordinators are made when they are needed, and resumed where there is something to do.
 
 
-SMALL = {
-    "offsets.topic.num.partitions": "1",
-    "transaction.state.log.num.partitions": "1",
-}
+SMALL = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
 
 
 async def test_a_broker_without_groups_makes_none(tmp_path: Path) -> None:
@@ -252,10 +246,7 @@ async def test_the_first_request_makes_a_coordinator_and_the_next_start_resumes_
     for key_type, name in ((0, "_groups"), (1, "_transactions")):
         directory = tmp_path / name
         directory.mkdir()
-        async with (
-            InProcessBroker(directory, SMALL) as running,
-            await running.connect() as client,
-        ):
+        async with InProcessBroker(directory, SMALL) as running, await running.connect() as client:
             request = FindCoordinatorRequest(key="x", key_type=key_type)
             assert (await client.call(request, 1)).error_code == 0
         async with InProcessBroker(directory, SMALL) as running:

@@ -62,11 +62,7 @@ async def told(client: RawClient) -> list[int]:
         ("PLAINTEXT://127.0.0.1:0", {}, None),
         ("PLAINTEXT://[::1]:0", {}, None),
         ("PLAINTEXT://localhost:0", {}, None),
-        (
-            "SASL_PLAINTEXT://0.0.0.0:0",
-            {"security.inter.broker.protocol": "SASL_PLAINTEXT"},
-            None,
-        ),
+        ("SASL_PLAINTEXT://0.0.0.0:0", {"security.inter.broker.protocol": "SASL_PLAINTEXT"}, None),
         ("PLAINTEXT://:0", {}, "whoever reaches it may read and change everything"),
         (
             "PLAINTEXT://0.0.0.0:0",
@@ -149,9 +145,7 @@ async def test_a_name_that_is_none_is_an_error_in_the_log_and_the_others_come(
         assert "cannot listen on a..b:0: this is no name of a host" in caplog.text
 
 
-async def test_a_listener_with_tls_comes_with_its_certificate_or_not_at_all(
-    tmp_path: Path,
-) -> None:
+async def test_a_listener_with_tls_comes_with_its_certificate_or_not_at_all(tmp_path: Path) -> None:
     listeners = {**MAP, "listeners": f"{OWN},SSL://{HOST}:0"}
     own = {
         f"listener.name.ssl.{name}": text

@@ -24,10 +24,7 @@ def config(directory: Path, **settings: str) -> BrokerConfig:
 
 
 async def test_topics_of_the_command_line_are_made_once(tmp_path: Path) -> None:
-    topics = (
-        TopicToCreate("a", 3, {"retention.ms": "1000"}),
-        TopicToCreate("b", -1, {}),
-    )
+    topics = (TopicToCreate("a", 3, {"retention.ms": "1000"}), TopicToCreate("b", -1, {}))
     for _ in range(2):
         async with InProcessBroker(tmp_path, topics=topics) as running:
             image = running.broker.cluster.image

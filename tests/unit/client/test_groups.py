@@ -77,8 +77,7 @@ def test_a_coordinator_is_asked_again_after_an_empty_answer() -> None:
     of_another = DescribedGroup(group_id="another", group_state="Dead")
     told = DescribedGroup(group_id="g", group_state="Stable")
     group = coordinator(
-        ConsumerGroupDescribeResponse(),
-        ConsumerGroupDescribeResponse(groups=[of_another, told]),
+        ConsumerGroupDescribeResponse(), ConsumerGroupDescribeResponse(groups=[of_another, told])
     )
     assert groups.state_of(group, time.monotonic() + 60) == "Stable"
 

@@ -15,12 +15,7 @@ from minibroker.client import tls
 from minibroker.client.tls import client_context
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_formats.key_material import KeyStore, TrustStore
-from tests.support.certificates import (
-    authority_pem,
-    broker_certificate,
-    client_tls,
-    shake_hands,
-)
+from tests.support.certificates import authority_pem, broker_certificate, client_tls, shake_hands
 
 
 def keys_of(number: int = 0, *, key: str | None = None, password: str | None = None) -> KeyStore:
@@ -84,11 +79,7 @@ def test_the_default_suites_do_not_depend_on_the_build_of_python() -> None:
 @pytest.mark.parametrize(
     ("suites", "version", "cipher"),
     [
-        (
-            "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-            "TLSv1.2",
-            "ECDHE-ECDSA-AES128-GCM-SHA256",
-        ),
+        ("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLSv1.2", "ECDHE-ECDSA-AES128-GCM-SHA256"),
         (
             "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,TLS_DHE_RSA_WITH_AES_256_GCM_SHA384",
             "TLSv1.2",

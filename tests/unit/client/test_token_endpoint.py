@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from minibroker.broker.config.settings import ConfigValues
-from minibroker.client.oauth import (
-    HANDLER_KEY,
-    RETRIEVER_KEY,
-    URL_KEY,
-    oauth_login,
-)
+from minibroker.client.oauth import HANDLER_KEY, RETRIEVER_KEY, URL_KEY, oauth_login
 from minibroker.client.token_endpoint import (
     AGAIN_MS,
     ANSWER_BYTES_MAX,
@@ -97,11 +92,7 @@ def test_a_token_is_trusted_to_https_with_the_ca_of_the_jaas_line(tmp_path: Path
     trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(ca)}
     with TokenProvider(is_tls=True) as provider:
         settings = ConfigValues(
-            {
-                HANDLER_KEY: HANDLER,
-                URL_KEY: provider.url,
-                "sasl.login.retry.backoff.ms": "0",
-            }
+            {HANDLER_KEY: HANDLER, URL_KEY: provider.url, "sasl.login.retry.backoff.ms": "0"}
         )
         login = oauth_login(settings, {**OPTIONS, **trust}, SystemClock().now_ms)
         assert provider.given == []

@@ -63,9 +63,7 @@ def test_an_error_is_retried_and_the_other_partition_is_written(
     assert errors_of(broker, "Produce") == ["NOT_LEADER_OR_FOLLOWER"] * 2
 
 
-async def test_an_error_that_says_nothing_of_the_work_is_answered_after_it(
-    broker: Broker,
-) -> None:
+async def test_an_error_that_says_nothing_of_the_work_is_answered_after_it(broker: Broker) -> None:
     with broker.faults.add("Produce", error="REQUEST_TIMED_OUT", times=1):
         async with AIOKafkaProducer(
             bootstrap_servers=broker.bootstrap, retry_backoff_ms=10

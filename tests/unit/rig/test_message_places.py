@@ -29,13 +29,7 @@ from minibroker.kafka.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from minibroker.rig.message_places import (
-    give_error,
-    has_places,
-    merge,
-    places_in,
-    take_out,
-)
+from minibroker.rig.message_places import give_error, has_places, merge, places_in, take_out
 
 ID = bytes(range(16))
 CODE = ErrorCode.NOT_LEADER_OR_FOLLOWER

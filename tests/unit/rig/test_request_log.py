@@ -136,10 +136,7 @@ async def test_a_wait_that_ends_with_an_error_is_noted_with_it(
     await client.call(request, 9)
     monkeypatch.setattr(handler, away)
     await client.call(request, 9)
-    assert [request.error for request in log] == [
-        "INVALID_REPLICATION_FACTOR",
-        "REQUEST_TIMED_OUT",
-    ]
+    assert [request.error for request in log] == ["INVALID_REPLICATION_FACTOR", "REQUEST_TIMED_OUT"]
 
 
 async def test_a_future_that_ends_with_an_error_is_noted_with_it(

@@ -305,10 +305,7 @@ def test_groups_show_a_line_for_each_member() -> None:
         GroupMember("m-1", "rdkafka", None, (("orders", 0), ("orders", 1))),
         GroupMember("m-2", "rdkafka", "static", ()),
     ]
-    groups = {
-        "mine": ("Stable", members, {("orders", 0): 3}),
-        "gone": ("Empty", [], {}),
-    }
+    groups = {"mine": ("Stable", members, {("orders", 0): 3}), "gone": ("Empty", [], {})}
     assert group_lines(groups) == [
         "group  state   member   partitions         lag",
         "gone   Empty   -        -                  -",

@@ -297,12 +297,7 @@ def test_reports_are_objects_too(dump: Callable[..., Said], data: Path) -> None:
     index = data / "t-0" / "00000000000000000000.index"
     index.write_bytes(b"\0\0\0\5\0\0\0\xce")
     last = json.loads(dump("--json", index).output.splitlines()[-1])
-    assert last == {
-        "file": str(index),
-        "type": "wrong_offset",
-        "index_offset": 5,
-        "log_offset": 2,
-    }
+    assert last == {"file": str(index), "type": "wrong_offset", "index_offset": 5, "log_offset": 2}
 
 
 def test_a_version_has_its_fields_and_a_tag_only_what_is_set() -> None:

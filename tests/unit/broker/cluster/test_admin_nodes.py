@@ -171,9 +171,7 @@ async def test_a_new_controller_does_what_the_nodes_say(asked: Asked) -> None:
     await third.close()
 
 
-async def test_a_broker_with_a_failed_log_directory_is_asked_for_its_replicas(
-    asked: Asked,
-) -> None:
+async def test_a_broker_with_a_failed_log_directory_is_asked_for_its_replicas(asked: Asked) -> None:
     for data in (encode_log_dir_event(2), encode_log_dir_event(0), b"?"):
         await asked.tree.create(paths.LOG_DIR_EVENT, data, sequence=True)
 

@@ -129,9 +129,7 @@ async def test_no_request_makes_a_topic_above_the_limit_of_partitions(
     assert not cluster.image.topics
 
 
-async def test_no_request_adds_partitions_above_the_limit(
-    cluster: Cluster,
-) -> None:
+async def test_no_request_adds_partitions_above_the_limit(cluster: Cluster) -> None:
     await cluster.create_topic("t", 2)
     with pytest.raises(KafkaError) as caught:
         await cluster.create_partitions("t", 10_003)

@@ -38,11 +38,7 @@ if TYPE_CHECKING:
 
 async def test_a_new_cluster_has_the_newest_levels(cluster: Cluster) -> None:
     features = cluster.features
-    assert features.finalized() == {
-        GROUP_VERSION: 1,
-        METADATA_VERSION: 33,
-        TRANSACTION_VERSION: 2,
-    }
+    assert features.finalized() == {GROUP_VERSION: 1, METADATA_VERSION: 33, TRANSACTION_VERSION: 2}
     assert features.epoch == 0
     assert features.level("share.version") == 0
 

@@ -131,9 +131,7 @@ async def started(shared: SharedTree, broker_id: int) -> tuple[Cluster, Watcher]
 
 
 @pytest.fixture
-async def pair(
-    shared: SharedTree,
-) -> AsyncIterator[Pair]:
+async def pair(shared: SharedTree) -> AsyncIterator[Pair]:
     """Broker 1, the controller, and broker 2."""
     first, first_heard = await started(shared, 1)
     second, second_heard = await started(shared, 2)
@@ -186,9 +184,7 @@ async def test_topic_made_by_the_other_is_led_by_the_controller(pair: Pair) -> N
     assert [event[0] for event in heard.take()][-1] == "deleted"
 
 
-async def test_topics_begun_beside_the_controller_get_their_leaders_from_it(
-    pair: Pair,
-) -> None:
+async def test_topics_begun_beside_the_controller_get_their_leaders_from_it(pair: Pair) -> None:
     first, first_heard, second, heard = pair
     names = [f"t{number}" for number in range(CREATED_AT_ONCE + 10)]
     second.begin_topics({name: NewTopic(2, 1, {"retention.ms": "1"}) for name in names})

@@ -14,12 +14,7 @@ from minibroker.broker.cluster.partition_states import WRITE_ATTEMPTS_MAX
 from minibroker.broker.cluster.tree import Set
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
-from tests.support.cluster import (
-    Recorder,
-    add_broker,
-    add_topic_of_kafka,
-    new_cluster,
-)
+from tests.support.cluster import Recorder, add_broker, add_topic_of_kafka, new_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

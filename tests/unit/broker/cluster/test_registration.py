@@ -69,10 +69,7 @@ async def test_registration_waits_for_the_old_node_to_go(tree: Tree) -> None:
     await create_parents(tree)
     await tree.create("/brokers/ids/0", b"{}")
     cluster = Cluster(
-        broker_id=0,
-        tree=tree,
-        clock=SystemClock(),
-        endpoints=[Endpoint("PLAINTEXT", "h", 1)],
+        broker_id=0, tree=tree, clock=SystemClock(), endpoints=[Endpoint("PLAINTEXT", "h", 1)]
     )
     waiting = asyncio.ensure_future(cluster._registration.register(20))
     seen = asyncio.Event()

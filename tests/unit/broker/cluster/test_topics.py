@@ -169,10 +169,7 @@ async def test_topics_that_collide_are_refused_though_both_were_planned(cluster:
     [
         ({0: [0], 2: [0]}, "partitions should be a consecutive 0-based integer sequence"),
         ({0: [0], 1: [0, 1]}, "All partitions should have the same number of replicas"),
-        (
-            {0: [0, 0]},
-            "Duplicate replica assignment found: Map(0 -> ArrayBuffer(0, 0))",
-        ),
+        ({0: [0, 0]}, "Duplicate replica assignment found: Map(0 -> ArrayBuffer(0, 0))"),
         ({0: []}, "A partition needs at least one replica"),
     ],
 )
@@ -261,13 +258,7 @@ async def test_create_partitions_adds_and_tells(
 @pytest.mark.parametrize(
     ("name", "total", "assignment", "code", "detail"),
     [
-        (
-            "none",
-            3,
-            None,
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            "The topic 'none' does not exist.",
-        ),
+        ("none", 3, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic 'none' does not exist."),
         ("t", 2, None, ErrorCode.INVALID_PARTITIONS, "Topic already has 2 partitions."),
         (
             "t",
@@ -331,10 +322,7 @@ async def test_topic_marked_for_deletion_is_not_made_again(
     await cluster_tree.create("/admin/delete_topics/t")
     with pytest.raises(KafkaError) as caught:
         await cluster.create_topic("t")
-    assert code_of(caught) == (
-        ErrorCode.TOPIC_ALREADY_EXISTS,
-        "Topic 't' is marked for deletion.",
-    )
+    assert code_of(caught) == (ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 't' is marked for deletion.")
 
 
 async def test_delete_topic_removes_all_and_tells(

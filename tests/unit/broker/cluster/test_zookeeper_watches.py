@@ -99,10 +99,7 @@ async def test_cancelled_and_refused_watches_are_forgotten() -> None:
         await reads.watches.add(("/b", True), lambda: calls.append("b"))
     with pytest.raises(NoNode):
         await reads.watches.add_many(
-            {
-                ("/d", False): lambda: calls.append("d"),
-                ("/b", False): lambda: calls.append("b"),
-            }
+            {("/d", False): lambda: calls.append("d"), ("/b", False): lambda: calls.append("b")}
         )
     reads.on_event["/d", False](Event("CHANGED"))
     await reads.watches.add(("/c", True), lambda: calls.append("c"))

@@ -32,11 +32,7 @@ def test_overrides_make_a_new_config() -> None:
         ),
         ({"broker.id": "1001"}, "reserved.broker.max.id=1000"),
         (
-            {
-                "broker.id": "-1",
-                "zookeeper.connect": "a:1",
-                "broker.id.generation.enable": "false",
-            },
+            {"broker.id": "-1", "zookeeper.connect": "a:1", "broker.id.generation.enable": "false"},
             "or -1 with zookeeper.connect and broker.id.generation.enable=true",
         ),
         ({"process.roles": "controller"}, "process.roles=controller"),

@@ -68,13 +68,7 @@ def test_listeners_hear_of_what_changed_and_of_nothing_else() -> None:
     dynamic.set_cluster_default({"log.segment.bytes": "2000"})
     dynamic.set_topic("t", {})
     dynamic.set_topic("t", {})
-    assert listener.told == [
-        "t",
-        (1, {"max.connections"}),
-        (1, {"log.segment.bytes"}),
-        None,
-        "t",
-    ]
+    assert listener.told == ["t", (1, {"max.connections"}), (1, {"log.segment.bytes"}), None, "t"]
     assert dynamic.broker.max_connections == 7
 
 

@@ -42,10 +42,7 @@ def test_bad_group_values_are_refused(values: dict[str, str], sentence: str) -> 
 
 def test_a_session_outlasts_a_heartbeat() -> None:
     broker = BrokerConfig(
-        {
-            "group.share.min.session.timeout.ms": "1000",
-            "group.share.session.timeout.ms": "6000",
-        }
+        {"group.share.min.session.timeout.ms": "1000", "group.share.session.timeout.ms": "6000"}
     )
     with pytest.raises(ConfigError, match=r"must be greater than share.heartbeat.interval.ms"):
         validate_group_config({"share.session.timeout.ms": "5000"}, broker)

@@ -94,10 +94,7 @@ def test_an_unknown_kind_is_skipped_with_a_warning(caplog: pytest.LogCaptureFixt
     header = read_header(batch)
     entries = decode_records(
         header,
-        [
-            Record(0, 0, b"\0\x63..", b"x"),
-            Record(1, 0, encode_offset_key("g", "t", 0), None),
-        ],
+        [Record(0, 0, b"\0\x63..", b"x"), Record(1, 0, encode_offset_key("g", "t", 0), None)],
     )
     assert [entry.key for entry in entries] == [("g", "t", 0)]
     assert "unknown kind 99" in caplog.text

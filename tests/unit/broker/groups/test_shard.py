@@ -242,9 +242,7 @@ def put_reader(bench: ShardBench, base_ms: int | None, *topics: str) -> None:
     bench.shard.groups["g"] = Reader(base_ms, topics)
 
 
-def test_offsets_expire_by_commit_time_and_the_group_goes_with_the_last(
-    bench: ShardBench,
-) -> None:
+def test_offsets_expire_by_commit_time_and_the_group_goes_with_the_last(bench: ShardBench) -> None:
     bench.commit(("g", "t", 0), 5)
     bench.journal.flush()
     bench.world.clock.advance(HOUR_MS // 2)
@@ -284,9 +282,7 @@ def test_an_offset_that_is_committed_between_two_steps_stays(bench: ShardBench) 
     assert list(bench.replayed().groups) == ["g", "new"]
 
 
-def test_offsets_that_are_read_or_pending_do_not_expire(
-    bench: ShardBench,
-) -> None:
+def test_offsets_that_are_read_or_pending_do_not_expire(bench: ShardBench) -> None:
     for topic in ("read", "left", "held"):
         bench.commit(("g", topic, 0), 5)
     bench.commit(("g", "held", 0), 6, producer_id=7)

@@ -45,10 +45,7 @@ def names_in(bits: int) -> set[str]:
     [
         (ResourceType.CLUSTER, set(CODES) - {"READ", "WRITE", "DELETE"}),
         (ResourceType.TOPIC, set(CODES) - {"CLUSTER_ACTION", "IDEMPOTENT_WRITE"}),
-        (
-            ResourceType.GROUP,
-            {"READ", "DESCRIBE", "DELETE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"},
-        ),
+        (ResourceType.GROUP, {"READ", "DESCRIBE", "DELETE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"}),
     ],
 )
 def test_every_operation_of_a_type(resource_type: ResourceType, expected: set[str]) -> None:

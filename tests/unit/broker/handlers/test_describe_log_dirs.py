@@ -8,9 +8,7 @@ import pytest
 
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import StorageError
-from minibroker.kafka.protocol.messages.describe_log_dirs import (
-    DescribeLogDirsRequest,
-)
+from minibroker.kafka.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from tests.support.in_process import batch_of
 from tests.support.record_requests import produce
 

@@ -33,10 +33,7 @@ async def follower(running: InProcessBroker, client: RawClient) -> Partition:
 def take(running: InProcessBroker, partition: Partition, *, high_watermark: int) -> None:
     """Do what an answer of the leader without records does."""
     running.partitions.append_as_follower(
-        partition,
-        memoryview(b""),
-        leader_high_watermark=high_watermark,
-        leader_log_start_offset=0,
+        partition, memoryview(b""), leader_high_watermark=high_watermark, leader_log_start_offset=0
     )
 
 

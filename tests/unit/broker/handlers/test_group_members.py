@@ -29,10 +29,7 @@ def test_addresses_are_shown_as_java_shows_them(address: str, shown: str) -> Non
     unused: Any = None
     without_authorizer: Any = SimpleNamespace(authorizer=None)
     context = RequestContext(
-        services=without_authorizer,
-        listener=unused,
-        client_address=address,
-        close_connection=print,
+        services=without_authorizer, listener=unused, client_address=address, close_connection=print
     )
     assert client_host(context) == shown
 

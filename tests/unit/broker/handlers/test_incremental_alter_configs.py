@@ -132,11 +132,7 @@ def append(key: str, value: str) -> IncrementalAlterConfigsRequest:
             ErrorCode.INVALID_CONFIG,
             "Config value append is not allowed for config key: flush.ms",
         ),
-        (
-            resource(2, "t", ("flush.ms", 4, "1")),
-            ErrorCode.UNKNOWN_SERVER_ERROR,
-            None,
-        ),
+        (resource(2, "t", ("flush.ms", 4, "1")), ErrorCode.UNKNOWN_SERVER_ERROR, None),
         (
             resource(2, "nowhere", ("flush.ms", SET, "1")),
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -142,10 +142,7 @@ async def test_a_topic_that_cannot_be_created_is_an_error_and_a_line_in_the_log(
 ) -> None:
     """A Metadata answer has no room for a reason, and clients retry in silence."""
     settings = {"default.replication.factor": "3"}
-    async with (
-        InProcessBroker(tmp_path, settings) as running,
-        await running.connect() as client,
-    ):
+    async with InProcessBroker(tmp_path, settings) as running, await running.connect() as client:
         (topic,) = (await client.call(named("new"), 9)).topics
     assert topic.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
     (record,) = [record for record in caplog.records if "new is not created" in record.getMessage()]

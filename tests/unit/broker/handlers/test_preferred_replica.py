@@ -53,11 +53,7 @@ def lead(running: InProcessBroker, partition: Partition, *, isr: list[int]) -> N
 
 
 async def fetch(
-    client: RawClient,
-    *parts: FetchPartition,
-    rack: str = "there",
-    version: int = 11,
-    **more: Any,
+    client: RawClient, *parts: FetchPartition, rack: str = "there", version: int = 11, **more: Any
 ) -> Any:
     request = asking(*parts, **more)
     request.rack_id = rack

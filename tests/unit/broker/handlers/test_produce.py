@@ -109,10 +109,7 @@ async def test_several_topics_and_partitions_are_answered_in_order(
     assert [
         (topic.name, [(part.index, part.error_code) for part in topic.partition_responses])
         for topic in answer.responses
-    ] == [
-        ("t", [(1, 0), (7, int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)), (0, 0)]),
-        ("u", [(0, 0)]),
-    ]
+    ] == [("t", [(1, 0), (7, int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)), (0, 0)]), ("u", [(0, 0)])]
 
 
 @pytest.mark.parametrize("version", V2_VERSIONS)

@@ -69,11 +69,7 @@ def message_set(codec: int) -> memoryview:
     ],
 )
 async def test_nobody_waits_for_a_batch_that_is_checked(
-    running: InProcessBroker,
-    client: RawClient,
-    records: Any,
-    version: int,
-    count: int,
+    running: InProcessBroker, client: RawClient, records: Any, version: int, count: int
 ) -> None:
     held = Held(running)
     topic_id = id_of(running)
@@ -96,9 +92,7 @@ async def test_nobody_waits_for_a_batch_that_is_checked(
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{"compression.type": "zstd"}, {"message.timestamp.type": "LogAppendTime"}],
-    ids=str,
+    "settings", [{"compression.type": "zstd"}, {"message.timestamp.type": "LogAppendTime"}], ids=str
 )
 async def test_a_batch_is_stored_as_the_topic_asks(
     running: InProcessBroker, client: RawClient, clock: ManualClock, settings: dict[str, str]

@@ -153,10 +153,7 @@ def test_records_that_are_there_already_are_refused(
     replicate(world, led, follower)
     with pytest.raises(UnexpectedOffsetError):
         world.manager.append_as_follower(
-            follower,
-            memoryview(batch_of(b"z")),
-            leader_high_watermark=1,
-            leader_log_start_offset=0,
+            follower, memoryview(batch_of(b"z")), leader_high_watermark=1, leader_log_start_offset=0
         )
     assert content(follower) == content(led)
 
@@ -194,10 +191,7 @@ def test_only_a_follower_appends_records_of_a_leader(
     for call in (
         lambda: world.manager.truncate(led, 0),
         lambda: world.manager.append_as_follower(
-            led,
-            memoryview(batch_of(b"x")),
-            leader_high_watermark=1,
-            leader_log_start_offset=0,
+            led, memoryview(batch_of(b"x")), leader_high_watermark=1, leader_log_start_offset=0
         ),
     ):
         with pytest.raises(KafkaError) as caught:
@@ -217,10 +211,7 @@ def test_a_disk_that_refuses_is_told(world: World, led: Partition, follower: Par
     world.fail_next_write()
     with pytest.raises(KafkaError) as caught:
         world.manager.append_as_follower(
-            follower,
-            records,
-            leader_high_watermark=1,
-            leader_log_start_offset=0,
+            follower, records, leader_high_watermark=1, leader_log_start_offset=0
         )
     assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
     assert len(refused) == 1

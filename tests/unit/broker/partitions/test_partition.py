@@ -147,11 +147,7 @@ def test_lookups_see_staged_records(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("method", "arguments"),
-    [
-        ("offset_for_timestamp", (0,)),
-        ("max_timestamp_offset", ()),
-        ("offsets_before", (0, 1)),
-    ],
+    [("offset_for_timestamp", (0,)), ("max_timestamp_offset", ()), ("offsets_before", (0, 1))],
 )
 def test_a_disk_that_cannot_be_read_is_a_storage_error(
     world: World,

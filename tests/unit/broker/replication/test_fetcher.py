@@ -492,10 +492,7 @@ async def test_a_follower_that_left_the_isr_joins_again_without_news(pair: Pair)
     await wire.more()
     role = pair.on(0).role
     assert await pair.by_id[0].broker.cluster.leadership.change_isr(
-        TopicPartition("t", 0),
-        [0],
-        leader_epoch=role.epoch,
-        partition_epoch=role.partition_epoch,
+        TopicPartition("t", 0), [0], leader_epoch=role.epoch, partition_epoch=role.partition_epoch
     )
     image = pair.by_id[0].broker.cluster.image
     before = role.partition_epoch

@@ -136,9 +136,7 @@ async def test_decisions_on_a_partition_are_one_and_the_last_counts(sending: Sen
     assert [key for key, _ in sending.peers.take()] == [METADATA, ROLES, METADATA]
 
 
-async def test_a_replica_that_ends_and_begins_again_does_so_in_this_order(
-    sending: Sending,
-) -> None:
+async def test_a_replica_that_ends_and_begins_again_does_so_in_this_order(sending: Sending) -> None:
     sending.peers.held = asyncio.Event()
     sending.outbox.tell_metadata(T1)
     await eventually(lambda: bool(sending.peers.sent))

@@ -104,8 +104,7 @@ def test_an_event_outside_the_table_is_refused_by_name() -> None:
 
 TOPIC = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
 PRODUCE = ProduceRequest(
-    acks=-1,
-    topic_data=[TopicProduceData(name="t", partition_data=[PartitionProduceData(index=3)])],
+    acks=-1, topic_data=[TopicProduceData(name="t", partition_data=[PartitionProduceData(index=3)])]
 )
 FETCH = FetchRequest(topics=[FetchTopic(topic="t", partitions=[FetchPartition(partition=3)])])
 OFFSETS = ListOffsetsRequest(

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 
 TOPIC = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
 PRODUCE = ProduceRequest(
-    acks=-1,
-    topic_data=[TopicProduceData(name="t", partition_data=[PartitionProduceData(index=3)])],
+    acks=-1, topic_data=[TopicProduceData(name="t", partition_data=[PartitionProduceData(index=3)])]
 )
 
 

@@ -88,12 +88,7 @@ def test_strays_go_but_the_newest_and_those_of_segments_stay(tmp_path: Path) -> 
     (tmp_path / "other.snapshot").write_text("")
     found = producer_files.snapshot_offsets(REAL_FILES, str(tmp_path))
     kept = producer_files.remove_strays(
-        REAL_FILES,
-        str(tmp_path),
-        found,
-        base_offsets=[0, 10],
-        recovery_point=17,
-        end_offset=20,
+        REAL_FILES, str(tmp_path), found, base_offsets=[0, 10], recovery_point=17, end_offset=20
     )
     assert kept == [0, 10, 15, 20]  # a start after a kill begins at 15
     assert producer_files.snapshot_offsets(REAL_FILES, str(tmp_path)) == kept

@@ -63,12 +63,7 @@ def check(
 ) -> tuple[memoryview, BatchHeader]:
     """`check_and_number` at offset 100, leader epoch 7."""
     return check_and_number(
-        memoryview(bytearray(records)),
-        applied or rules(),
-        100,
-        7,
-        NOW,
-        **arguments,
+        memoryview(bytearray(records)), applied or rules(), 100, 7, NOW, **arguments
     )
 
 

@@ -24,13 +24,7 @@ from minibroker.kafka.records.compression import CODEC_IDS, compress
 from minibroker.kafka.records.produce_rules import InvalidRecordsError, check_produce_version
 from minibroker.kafka.records.record import Record, decode_records
 from tests.compat.dialogue import Dialogue
-from tests.support.batches import (
-    CONTROL,
-    TIMESTAMP,
-    Item,
-    batch,
-    with_crc,
-)
+from tests.support.batches import CONTROL, TIMESTAMP, Item, batch, with_crc
 from tests.support.logs import check_and_number
 
 if TYPE_CHECKING:
@@ -51,10 +45,7 @@ TOPICS: dict[str, dict[str, str]] = {
     "plain": {},
     "append-time": {"message.timestamp.type": "LogAppendTime"},
     "compact": {"cleanup.policy": "compact"},
-    "recent": {
-        "message.timestamp.before.max.ms": "3600000",
-        AFTER_MAX: "3600000",
-    },
+    "recent": {"message.timestamp.before.max.ms": "3600000", AFTER_MAX: "3600000"},
     "zstd": {"compression.type": "zstd"},
     "uncompressed": {"compression.type": "uncompressed", "message.timestamp.type": "LogAppendTime"},
     "small": {"max.message.bytes": "150", "segment.bytes": "100000"},

@@ -106,10 +106,7 @@ async def test_a_broker_that_cannot_verify_lets_batches_in() -> None:
     async with ScriptedBroker(lambda *_: None) as broker:
         broker.versions[24] = (0, 3)
         async with requests_to(*broker.address) as requests:
-            for verify_only, code in (
-                (True, ErrorCode.NONE),
-                (False, ErrorCode.NETWORK_EXCEPTION),
-            ):
+            for verify_only, code in ((True, ErrorCode.NONE), (False, ErrorCode.NETWORK_EXCEPTION)):
                 codes = await requests.add_partitions(7, "x", 5, 0, [T0], verify_only=verify_only)
                 assert codes == {T0: code}
 

@@ -195,10 +195,7 @@ def test_verification_names_what_was_not_added() -> None:
 
 @pytest.mark.parametrize(
     ("is_commit", "prepared", "completed"),
-    [
-        (True, S.PREPARE_COMMIT, S.COMPLETE_COMMIT),
-        (False, S.PREPARE_ABORT, S.COMPLETE_ABORT),
-    ],
+    [(True, S.PREPARE_COMMIT, S.COMPLETE_COMMIT), (False, S.PREPARE_ABORT, S.COMPLETE_ABORT)],
 )
 def test_the_first_protocol_keeps_the_epoch(
     is_commit: bool, prepared: TransactionState, completed: TransactionState

@@ -167,10 +167,7 @@ async def test_unused_ids_expire_in_short_steps(world: World) -> None:
     used = unused[-1]._replace(last_update_ms=2)
     store.write(index, used)
     assert len(list(steps)) >= 2
-    assert {metadata.transactional_id for metadata in store.all()} == {
-        "x",
-        used.transactional_id,
-    }
+    assert {metadata.transactional_id for metadata in store.all()} == {"x", used.transactional_id}
 
 
 async def test_others_have_the_loop_while_ids_expire(

@@ -22,12 +22,7 @@ def control_batch(key: bytes | None, value: bytes | None) -> bytearray:
 def test_a_marker_reads_back(is_commit: bool) -> None:
     marker = TransactionMarker(is_commit, 12)
     data = build_marker(
-        marker,
-        producer_id=9,
-        producer_epoch=3,
-        timestamp_ms=1000,
-        base_offset=70,
-        leader_epoch=2,
+        marker, producer_id=9, producer_epoch=3, timestamp_ms=1000, base_offset=70, leader_epoch=2
     )
     header = read_header(data)
     assert header.is_control

@@ -196,11 +196,7 @@ def test_rollup() -> None:
         ("replay", "--from d", "--to-topic is missing"),
         ("replay", "--from d --to-topic t --speed soon", "expected 1x"),
         ("rollup", "--topic a --topic b", "--topic is given 2 times"),
-        (
-            "rollup",
-            "--topic a --window 1m --schema s",
-            "instance --agg 'count(",
-        ),
+        ("rollup", "--topic a --window 1m --schema s", "instance --agg 'count("),
         ("rollup", "--topic a --agg x --window 1m --to ./d", "either --schema or --example"),
         ("rollup", "--topic a --agg x --schema s --window 1x --to ./d", "'1x' is no duration"),
         ("rollup", "--topic a --agg x --schema s --window 1m --to t", "with --checkpoint"),

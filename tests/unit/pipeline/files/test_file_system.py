@@ -70,11 +70,7 @@ def test_paths_urls_and_topics_are_told_apart() -> None:
     ]
     assert [
         is_remote(text) for text in ("a", "/a", "file:/a", "file:///a", "s3a://b", "hdfs:/a")
-    ] == [
-        *(False,) * 4,
-        True,
-        True,
-    ]
+    ] == [*(False,) * 4, True, True]
     assert join("a", "b", "c") == "a/b/c"
     assert join("s3a://b/", "c") == "s3a://b/c"
 

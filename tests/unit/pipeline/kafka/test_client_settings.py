@@ -10,12 +10,7 @@ import pytest
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import client_settings
 from minibroker.pipeline.kafka.cluster import Kafka
-from tests.support.certificates import (
-    STORES,
-    authority_pem,
-    client_certificate,
-    pem_of,
-)
+from tests.support.certificates import STORES, authority_pem, client_certificate, pem_of
 
 if TYPE_CHECKING:
     from pathlib import Path

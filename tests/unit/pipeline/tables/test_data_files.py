@@ -25,12 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROWS = pa.schema(
-    [
-        ("value", pa.binary()),
-        ("topic", pa.string()),
-        ("offset", pa.int64()),
-        ("date", pa.date32()),
-    ]
+    [("value", pa.binary()), ("topic", pa.string()), ("offset", pa.int64()), ("date", pa.date32())]
 )
 QUERY = "12345678-1234-1234-1234-123456789abc"
 

@@ -134,10 +134,7 @@ def test_upkeep_merges_files_of_other_columns(file_format: str, tmp_path: Path) 
         if file_format == "iceberg"
         else delta_table.open_table(place_of(str(tmp_path), None), ["value"])
     )
-    types = [
-        pa.struct([("x", pa.int64())]),
-        pa.struct([("x", pa.int64()), ("s", pa.string())]),
-    ]
+    types = [pa.struct([("x", pa.int64())]), pa.struct([("x", pa.int64()), ("s", pa.string())])]
     for number, found in enumerate(types):
         table.take_in({"value": found})
         batch = rows(number, 1)

@@ -221,13 +221,7 @@ def test_times_of_debezium() -> None:
     rows = [reader.read_alone(data[0].as_py()), reader.read_alone(data[1].as_py())]
     assert reader.read(data.slice(0, 1)).to_pylist() == rows[0].to_pylist()
     assert rows[0].to_pylist() == [
-        {
-            "a": date(2024, 10, 4),
-            "b": AT,
-            "c": [AT],
-            "d": AT.replace(hour=0, tzinfo=UTC),
-            "e": 5,
-        }
+        {"a": date(2024, 10, 4), "b": AT, "c": [AT], "d": AT.replace(hour=0, tzinfo=UTC), "e": 5}
     ]
     assert rows[1].to_pylist()[0]["b"] is None
     assert rows[1].to_pylist()[0]["d"] == AT.replace(tzinfo=UTC, microsecond=456_789)

@@ -17,12 +17,7 @@ from minibroker.broker.security.sasl.scram import Login as ServerLogin
 from minibroker.broker.security.sasl.scram import ScramExchange
 from minibroker.client.sasl import PasswordLogin, ScramClient
 from minibroker.kafka.errors import ConfigError, ProtocolError
-from minibroker.kafka.scram import (
-    CODES,
-    credential,
-    credential_of,
-    salted_password,
-)
+from minibroker.kafka.scram import CODES, credential, credential_of, salted_password
 from tests.support.in_process import ManualClock
 
 if TYPE_CHECKING:

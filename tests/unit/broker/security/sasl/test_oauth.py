@@ -20,12 +20,7 @@ from minibroker.broker.security.sasl.oauth import (
 )
 from minibroker.broker.security.sasl.oauth_settings import OAuthSettings
 from minibroker.client.identity_provider import ALLOWED_URLS_KEY
-from minibroker.client.oauth import (
-    HANDLER_KEY,
-    RETRIEVER_KEY,
-    URL_KEY,
-    oauth_login,
-)
+from minibroker.client.oauth import HANDLER_KEY, RETRIEVER_KEY, URL_KEY, oauth_login
 from minibroker.kafka.errors import ConfigError, ProtocolError
 from minibroker.kafka.oauthbearer import ERROR_HEARD, MESSAGE_BYTES_MAX, TokenError
 from tests.support.in_process import ManualClock

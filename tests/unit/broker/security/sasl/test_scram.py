@@ -11,12 +11,7 @@ import pytest
 from minibroker.broker.security.sasl.exchange import CredentialsError, RefusedError
 from minibroker.broker.security.sasl.scram import MESSAGE_BYTES_MAX, Login, ScramExchange
 from minibroker.kafka.errors import ProtocolError
-from minibroker.kafka.scram import (
-    credential,
-    credential_of,
-    iterations_of,
-    salted_password,
-)
+from minibroker.kafka.scram import credential, credential_of, iterations_of, salted_password
 
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
 CLIENT, SERVER = "rOprNGfwEbeRWgbNEkqO", "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"

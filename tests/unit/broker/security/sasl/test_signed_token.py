@@ -103,8 +103,7 @@ def test_none_is_no_algorithm() -> None:
 
 
 @pytest.mark.parametrize(
-    "header",
-    [{"b64": False}, {"b64": False, "crit": ["b64"]}, {"b64": True, "crit": ["b64"]}],
+    "header", [{"b64": False}, {"b64": False, "crit": ["b64"]}, {"b64": True, "crit": ["b64"]}]
 )
 def test_a_token_has_its_claims_in_base64(header: dict[str, Any]) -> None:
     with pytest.raises(TokenError):

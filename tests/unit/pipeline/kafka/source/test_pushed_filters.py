@@ -21,11 +21,7 @@ from minibroker.pipeline.kafka.source.pushed_filters import narrowed, since_ms
 from minibroker.pipeline.offsets import OffsetRange
 
 TOPIC, PARTITION, OFFSET = ("topic",), ("partition",), ("offset",)
-RANGES = [
-    OffsetRange("a", 0, 10, 20),
-    OffsetRange("a", 1, 0, 5),
-    OffsetRange("b", 1, 15, 30),
-]
+RANGES = [OffsetRange("a", 0, 10, 20), OffsetRange("a", 1, 0, 5), OffsetRange("b", 1, 15, 30)]
 
 
 @pytest.mark.parametrize(

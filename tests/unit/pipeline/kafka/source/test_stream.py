@@ -54,9 +54,7 @@ class ToldTopics:
 
 
 def stream(topics: ToldTopics, **more: str) -> StreamReader:
-    made = StreamReader(
-        {"kafka.bootstrap.servers": "x:1", "subscribePattern": ".*", **more},
-    )
+    made = StreamReader({"kafka.bootstrap.servers": "x:1", "subscribePattern": ".*", **more})
     made._topics_or_none = cast("TopicOffsets", topics)
     return made
 

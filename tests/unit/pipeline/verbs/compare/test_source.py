@@ -142,10 +142,7 @@ def test_the_source_has_a_reader_and_two_writers(work: str, columns: int) -> Non
     assert isinstance(reader, RangesReader)
     assert [partition.value for partition in reader.partitions()] == [[[], [["t", 0, 5, 9]]]]
     given = {"task": TASK.to_json(), "side": "0", "examples": "1", "result": "x"}
-    writers = {
-        DIGESTS: DigestWriter,
-        DIFFERENCES: DifferenceWriter,
-    }
+    writers = {DIGESTS: DigestWriter, DIFFERENCES: DifferenceWriter}
     for name, kind in writers.items():
         made = CompareSource({**given, "work": name}).writer(source.schema(), overwrite=False)
         assert isinstance(made, kind)

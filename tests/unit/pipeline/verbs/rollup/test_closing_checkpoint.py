@@ -171,10 +171,7 @@ def test_a_line_of_spark_has_what_its_reader_needs(
 
 @pytest.mark.parametrize("dies", ["write", "remove"])
 def test_killed_at_any_step_the_next_run_takes_all_of_it_away(
-    dies: str,
-    tmp_path: Path,
-    write: Callable[[RollupPlan], int],
-    monkeypatch: pytest.MonkeyPatch,
+    dies: str, tmp_path: Path, write: Callable[[RollupPlan], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also in the middle of `remove`, and what is in Spark's list is always there."""
     for step in range(100):

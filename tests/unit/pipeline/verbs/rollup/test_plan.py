@@ -12,12 +12,7 @@ from minibroker.pipeline.verbs.rollup.plan import VERB, RollupPlan, check, windo
 
 NAMES = {field.name: InWords({}).name_of(field) for field in options_of(VERB.plan)}
 PLAN = RollupPlan(
-    kafka=Kafka(),
-    topic="t",
-    window_ms=60_000,
-    aggregates=("count(*)",),
-    to="./d",
-    schema="a INT",
+    kafka=Kafka(), topic="t", window_ms=60_000, aggregates=("count(*)",), to="./d", schema="a INT"
 )
 
 
