@@ -4,12 +4,11 @@ A test that uses only `kafka.bootstrap`, `kafka_topic` and its own clients runs 
 reads the broker's data, moves its clock or adds faults needs minibroker: it is skipped, and the
 reason names the call. Topics that the fixtures make are deleted at the end of the test.
 
-It uses versions that every Kafka since 0.11 has. It is synchronous: one request, one answer.
+It asks with `client/`, in versions that every Kafka since 0.11 has.
 """
 
 from __future__ import annotations
 
-import socket
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -17,17 +16,25 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from minibroker.broker.config.options import parse_topic
+from minibroker.client.client import Client
+from minibroker.client.settings import client_settings
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
-from minibroker.kafka.protocol.api_keys import CREATE_TOPICS, DELETE_TOPICS, METADATA, load_messages
 from minibroker.kafka.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
+    CreateTopicsResponse,
 )
-from minibroker.kafka.protocol.messages.delete_topics import DeleteTopicsRequest
-from minibroker.kafka.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from minibroker.kafka.protocol.primitives import Reader, Writer
+from minibroker.kafka.protocol.messages.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+from minibroker.kafka.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from minibroker.testing.broker import Broker
 from minibroker.testing.values import setting_text
 
@@ -37,8 +44,9 @@ if TYPE_CHECKING:
 TIMEOUT_S: Final = 30.0
 _LOOK_AGAIN_S: Final = 0.05
 """Interval between questions whether a topic exists: Kafka sends no notice."""
-_VERSIONS: Final = {METADATA: 1, CREATE_TOPICS: 2, DELETE_TOPICS: 1}
-_CLIENT_ID: Final = b"minibroker-testing"
+_METADATA_VERSIONS: Final = (1, 1)
+_CREATE_VERSIONS: Final = (2, 2)
+_DELETE_VERSIONS: Final = (1, 1)
 
 
 class RealKafka:
@@ -51,6 +59,15 @@ class RealKafka:
             raise pytest.UsageError(f"--kafka={address}: expected HOST:PORT")
         self.bootstrap: Final = address
         self._address: Final = (host.strip("[]"), int(port))
+        self._client: Final = Client(
+            client_settings(
+                {
+                    "bootstrap.servers": address,
+                    "client.id": "minibroker-testing",
+                    "request.timeout.ms": str(int(TIMEOUT_S * 1000)),
+                }
+            )
+        )
         self._made: list[str] = []
         """Topics to delete at the end of `with_topics`."""
 
@@ -112,12 +129,13 @@ class RealKafka:
     @property
     def topics(self) -> dict[str, int]:
         """Return name → number of partitions; Kafka's internal topics are left out."""
-        topics = self._ask(self._address, METADATA, MetadataRequest(topics=None)).topics
-        return {topic.name: len(topic.partitions) for topic in topics if not topic.is_internal}
+        topics = self._metadata(None).topics
+        return {str(topic.name): len(topic.partitions) for topic in topics if not topic.is_internal}
 
     def _is_made(self, request: CreateTopicsRequest) -> bool:
         """Make the topic; return False while an earlier one of its name is still being deleted."""
-        (topic,) = self._ask_controller(CREATE_TOPICS, request).topics
+        answer = self._ask_controller(request, CreateTopicsResponse, _CREATE_VERSIONS)
+        (topic,) = answer.topics
         is_there = topic.error_code == ErrorCode.TOPIC_ALREADY_EXISTS
         if is_there and topic.name not in self.topics:
             return False
@@ -126,14 +144,14 @@ class RealKafka:
 
     def _delete(self, name: str) -> None:
         request = DeleteTopicsRequest(topic_names=[name], timeout_ms=int(TIMEOUT_S * 1000))
-        (topic,) = self._ask_controller(DELETE_TOPICS, request).responses
+        answer = self._ask_controller(request, DeleteTopicsResponse, _DELETE_VERSIONS)
+        (topic,) = answer.responses
         if topic.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:  # the test may have done it
             _raise_for(topic.error_code, f"topic {name!r} was not deleted")
         self._wait(f"topic {name!r} to be gone", lambda: name not in self.topics)
 
     def _is_served(self, name: str, partitions: int) -> bool:
-        request = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
-        (topic,) = self._ask(self._address, METADATA, request).topics
+        (topic,) = self._metadata([MetadataRequestTopic(name=name)]).topics
         return len(topic.partitions) == partitions and not any(
             partition.error_code for partition in topic.partitions
         )
@@ -145,35 +163,24 @@ class RealKafka:
                 raise TimeoutError(f"waited {TIMEOUT_S:g} s for {what} on {self.bootstrap}")
             time.sleep(_LOOK_AGAIN_S)
 
-    def _ask_controller(self, api_key: int, request: Any) -> Any:
-        """Return the answer of the broker that may change topics (any, from Kafka 4 on)."""
-        metadata = self._ask(self._address, METADATA, MetadataRequest(topics=[]))
-        address = next(
-            (
-                (broker.host, broker.port)
-                for broker in metadata.brokers
-                if broker.node_id == metadata.controller_id
-            ),
-            self._address,
-        )
-        return self._ask(address, api_key, request)
+    def _ask_controller(self, request: Any, response: Any, versions: tuple[int, int]) -> Any:
+        """Return the answer of the broker that may change topics (any, from Kafka 4 on).
 
-    def _ask(self, address: tuple[str, int], api_key: int, request: Any) -> Any:
-        """Send one request on a connection of its own, and return the answer. Raises OSError."""
-        version = _VERSIONS[api_key]
-        writer = Writer()
-        writer.int16(api_key)
-        writer.int16(version)
-        writer.int32(0)
-        writer.int16(len(_CLIENT_ID))
-        writer.append(_CLIENT_ID)
-        request.write(writer, version)
-        frame = writer.to_bytes()
-        with socket.create_connection(address, TIMEOUT_S) as connection:
-            connection.sendall(len(frame).to_bytes(4) + frame)
-            with connection.makefile("rb") as answers:
-                answer = answers.read(int.from_bytes(answers.read(4)))
-        return load_messages(api_key)[1].read(Reader(memoryview(answer), 4), version)
+        Raises OSError, ProtocolError.
+        """
+        metadata = self._metadata([])
+        brokers = {broker.node_id: (broker.host, broker.port) for broker in metadata.brokers}
+        address = brokers.get(metadata.controller_id, self._address)
+        return self._client.ask(address, request, response, versions)
+
+    def _metadata(self, topics: list[MetadataRequestTopic] | None) -> MetadataResponse:
+        """Return what the named address tells of topics, None for all. Raises OSError,
+        ProtocolError.
+        """
+        answer: MetadataResponse = self._client.ask(
+            self._address, MetadataRequest(topics=topics), MetadataResponse, _METADATA_VERSIONS
+        )
+        return answer
 
 
 def _raise_for(code: int, detail: str) -> None:
