@@ -1,11 +1,26 @@
-"""The history of leader epochs: assignment, end offsets, truncation, the checkpoint text."""
+"""Leader epochs: the history, its file, and epochs that are read from the batches."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import pytest
 
-from minibroker.broker.storage.epochs import LeaderEpochs
+from minibroker.broker.storage.disk import Disk
+from minibroker.broker.storage.epochs import LeaderEpochs, LogEpochs, with_earlier_epochs
+from minibroker.broker.storage.partition_directory import PartitionDirectory
+from minibroker.broker.storage.record_checks import AppendRules
 from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.ids import TopicPartition
+from tests.support.logs import append, config
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from minibroker.broker.storage.partition_log import PartitionLog
+
+    NewLog = Callable[..., PartitionLog]
 
 
 def history(*entries: tuple[int, int]) -> LeaderEpochs:
@@ -175,3 +190,145 @@ def test_the_checkpoint_text() -> None:
 def test_broken_checkpoints(text: str, message: str) -> None:
     with pytest.raises(CorruptionError, match=message):
         LeaderEpochs.from_text(text)
+
+
+@pytest.fixture
+def epochs(tmp_path: Path) -> LogEpochs:
+    """Epoch 2 from offset 0 on and 4 from 10 on, which are not stored."""
+    known = LeaderEpochs()
+    known.assign(2, 0)
+    known.assign(4, 10)
+    disk = Disk()
+    place = PartitionDirectory(
+        disk, TopicPartition("t", 0), str(tmp_path), None, has_new_names=False
+    )
+    return LogEpochs(disk, place, known)
+
+
+def stored(directory: Path) -> list[tuple[int, int]] | None:
+    path = directory / "leader-epoch-checkpoint"
+    return LeaderEpochs.from_text(path.read_text()).entries if path.exists() else None
+
+
+STORED: list[tuple[str, tuple[int, ...], list[tuple[int, int]]]] = [
+    ("assign", (5, 20), [(2, 0), (4, 10), (5, 20)]),
+    ("truncate_from_end", (10,), [(2, 0)]),
+    ("truncate_from_start", (11,), [(4, 11)]),
+    ("clear", (), []),
+    ("store", (), [(2, 0), (4, 10)]),
+]
+
+
+@pytest.mark.parametrize(("method", "arguments", "left"), STORED)
+def test_a_change_is_stored(
+    epochs: LogEpochs,
+    tmp_path: Path,
+    method: str,
+    arguments: tuple[int, ...],
+    left: list[tuple[int, int]],
+) -> None:
+    getattr(epochs, method)(*arguments)
+    assert epochs.history.entries == left
+    assert stored(tmp_path) == left
+
+
+def test_nothing_is_written_where_nothing_changes(epochs: LogEpochs, tmp_path: Path) -> None:
+    assert not epochs.assign(4, 12)
+    assert not epochs.truncate_from_end(11)
+    assert not epochs.truncate_from_start(0)
+    assert stored(tmp_path) is None
+
+
+def test_an_epoch_that_begins_waits_for_the_next_store(epochs: LogEpochs, tmp_path: Path) -> None:
+    assert epochs.begin(6, 30)
+    assert epochs.history.latest_epoch == 6
+    assert stored(tmp_path) is None
+
+
+def test_there_is_no_change_that_is_not_stored() -> None:
+    """A method that the history gets some day is none of the log's until it is stored, too."""
+    methods = {name for name in dir(LogEpochs) if callable(getattr(LogEpochs, name))}
+    changes = {name for name in methods if not name.startswith("_")}
+    assert changes == {"begin", *(method for method, _, _ in STORED)}
+
+
+EPOCHS = [2, 2, 4, 4, 4, 7]
+"""Leader epochs of six batches with one record each."""
+
+
+def log_of(new_log: NewLog) -> PartitionLog:
+    """Return a log of `EPOCHS` with two batches in each segment."""
+    log = new_log()
+    for number, epoch in enumerate(EPOCHS):
+        if number in (2, 4):
+            log.roll()
+        append(log, b"x", leader_epoch=epoch)
+    return log
+
+
+def epochs_rebuild_history(*entries: tuple[int, int]) -> LeaderEpochs:
+    epochs = LeaderEpochs()
+    for epoch, start in entries:
+        epochs.assign(epoch, start)
+    return epochs
+
+
+def rebuilt(log: PartitionLog, known: LeaderEpochs, start_offset: int = 0) -> LeaderEpochs:
+    return with_earlier_epochs(
+        Disk(), log.segments, known, start_offset=start_offset, end_offset=log.log_end_offset
+    )
+
+
+@pytest.mark.parametrize(
+    ("known", "start_offset", "expected"),
+    [
+        ([(7, 5)], 0, [(2, 0), (4, 2), (7, 5)]),
+        ([(4, 4), (7, 5)], 0, [(2, 0), (4, 2), (7, 5)]),
+        ([(4, 4), (7, 5)], 1, [(2, 1), (4, 2), (7, 5)]),
+        ([(7, 5)], 3, [(4, 3), (7, 5)]),
+        ([], 0, [(2, 0), (4, 2), (7, 5)]),
+        ([(9, 6)], 0, [(2, 0), (4, 2), (7, 5), (9, 6)]),
+    ],
+)
+def test_epochs_reach_back_to_the_start_of_the_log(
+    new_log: NewLog,
+    known: list[tuple[int, int]],
+    start_offset: int,
+    expected: list[tuple[int, int]],
+) -> None:
+    log = log_of(new_log)
+    assert rebuilt(log, epochs_rebuild_history(*known), start_offset).entries == expected
+
+
+def test_a_history_from_the_start_on_stays_as_it_is(new_log: NewLog) -> None:
+    log = log_of(new_log)
+    known = epochs_rebuild_history((2, 0), (7, 5))
+    assert rebuilt(log, known) is known
+
+
+def test_a_later_epoch_than_the_first_known_one_is_not_believed(new_log: NewLog) -> None:
+    log = log_of(new_log)
+    assert rebuilt(log, epochs_rebuild_history((3, 4), (7, 5))).entries == [(2, 0), (3, 4), (7, 5)]
+
+
+def test_messages_of_old_formats_end_the_history(new_log: NewLog) -> None:
+    """Epochs before these messages are not read: the append of the messages forgot them."""
+    log = new_log()
+    append(log, b"new", leader_epoch=2)
+    log.roll()
+    old = config(message_format_version="0.10.2")
+    log.update_config(old, AppendRules(old))
+    append(log, b"old", leader_epoch=3)
+    log.update_config(config(), AppendRules(config()))
+    append(log, b"new", leader_epoch=4)
+    append(log, b"new", leader_epoch=5)
+    assert log.epochs.history.entries == [(4, 2), (5, 3)]
+    known = epochs_rebuild_history((5, 3))
+    assert rebuilt(log, known).entries == [(4, 2), (5, 3)]
+
+
+def test_a_log_of_old_formats_has_no_epochs(new_log: NewLog) -> None:
+    log = new_log(message_format_version="0.10.2")
+    append(log, b"old", leader_epoch=3)
+    known = LeaderEpochs()
+    assert rebuilt(log, known) is known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from typing import TYPE_CHECKING
@@ -9,10 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.storage import log_reads, retention
-from minibroker.broker.storage.files import Files
+from minibroker.broker.storage.files import REAL_FILES, Files
 from minibroker.broker.storage.log_directory import LogDirectory
-from minibroker.kafka.errors import StorageError
+from minibroker.kafka.errors import HalfChangedError, StorageError
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record
 from tests.support.check import broken_things
+from tests.support.compaction import end_transaction
 from tests.support.faulty_files import FaultyFiles, keep_everything, keep_nothing
 from tests.support.logs import (
     DEFAULTS,
@@ -38,12 +42,251 @@ if TYPE_CHECKING:
     from minibroker.broker.storage.log_manager import LogManager
     from minibroker.broker.storage.partition_log import PartitionLog
 
-SETTINGS = config(segment_bytes=2000, index_interval_bytes=200)
+
+SETTINGS = config(segment_bytes=400)
+INDEX = "00000000000000000000.txnindex"
+
+
+LARGE = config()
+
+
+def start(path: Path) -> tuple[LogManager, PartitionLog]:
+    manager = open_manager(str(path), topic=SETTINGS)
+    return manager, manager.create_log("t", 0, TOPIC_ID, SETTINGS)
+
+
+def start_large(path: Path, files: Files = REAL_FILES) -> tuple[LogManager, PartitionLog]:
+    """With one segment that takes everything."""
+    manager = open_manager(str(path), topic=LARGE, files=files)
+    return manager, manager.create_log("t", 0, TOPIC_ID, LARGE)
+
+
+def begin(log: PartitionLog, producer_id: int, *, sequence: int = 0) -> int:
+    """Append one record of a transaction that stays open; return its offset."""
+    sent = build_batch(
+        [Record(0, NOW_MS, b"k", b"v")],
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=sequence,
+        is_transactional=True,
+    )
+    return append_records(log, memoryview(sent), 0, NOW_MS).first_offset
+
+
+def transact(log: PartitionLog, producer_id: int, *, is_commit: bool, sequence: int = 0) -> int:
+    """One record and its marker; the record's offset."""
+    first = begin(log, producer_id, sequence=sequence)
+    end_transaction(log, producer_id, is_commit=is_commit)
+    return first
+
+
+def test_an_entry_that_was_lost_is_written_again(tmp_path: Path) -> None:
+    manager, log = start(tmp_path)
+    transact(log, 1, is_commit=True)
+    first = transact(log, 2, is_commit=False)
+    abandon(manager)
+    index = tmp_path / "t-0" / INDEX
+    written = index.read_bytes()
+    for left in (None, b"", written[:20], written + written):
+        index.unlink() if left is None else index.write_bytes(left)
+        manager, log = start(tmp_path)
+        (found,) = log_reads.aborted_transactions(log, 0, 100)
+        assert (found.producer_id, found.first_offset, found.last_offset) == (2, first, first + 1)
+        assert index.read_bytes() == written
+        abandon(manager)
+    assert broken_things(tmp_path) == []
+
+
+def test_a_truncated_batch_that_is_back_has_its_own_epoch(tmp_path: Path) -> None:
+    """A follower cut its log to 2, and took a record of epoch 6, whose epoch alone was synced."""
+    manager, log = start(tmp_path)
+    for _ in range(3):
+        sent = build_batch([Record(0, NOW_MS, b"k", b"v")])
+        append_records(log, memoryview(sent), 5, NOW_MS)
+    log.write_staged()
+    abandon(manager)
+    checkpoint = tmp_path / "t-0" / "leader-epoch-checkpoint"
+    checkpoint.write_text("0\n2\n5 0\n6 2\n")
+    manager, log = start(tmp_path)
+    assert log.epochs.history.entries == [(5, 0)]
+    assert log.end_offset_for_epoch(6) == (-1, -1)
+    abandon(manager)
+    assert broken_things(tmp_path) == []
+
+
+@pytest.mark.parametrize("fault", ["no room", "short, then no room"])
+def test_an_abort_without_its_index_entry_takes_the_directory_offline(
+    tmp_path: Path, fault: str
+) -> None:
+    """The marker is in the log, so nobody may read on: the data would count as committed. A start
+    makes the index again."""
+    (tmp_path / "d").mkdir()
+    files = FaultyFiles(str(tmp_path / "d"))
+    manager = open_manager(str(tmp_path / "d"), files=files)
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+    append(log, b"plain")
+    begin(log, 2)
+    log.write_staged()
+    files.fail_errno = errno.ENOSPC
+    files.fail_at = files.call_count + (3 if fault == "no room" else 4)
+    if fault != "no room":
+        files.short_at = files.call_count + 3
+    with pytest.raises(HalfChangedError, match="transaction index") as raised:
+        end_transaction(log, 2, is_commit=False)
+    assert raised.value.is_lasting
+    assert raised.value.log_directory == str(tmp_path / "d")
+    assert log.log_end_offset == 3
+    abandon(manager)
+    files.forget_pins()
+    manager = open_manager(str(tmp_path / "d"))
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+    (found,) = log_reads.aborted_transactions(log, 0, 100)
+    assert (found.producer_id, found.first_offset, found.last_offset) == (2, 1, 2)
+    abandon(manager)
+    assert broken_things(tmp_path / "d") == []
+
+
+def test_a_transaction_that_began_in_an_earlier_segment(tmp_path: Path) -> None:
+    manager, log = start(tmp_path)
+    sent = build_batch(
+        [Record(0, NOW_MS, b"k", bytes(200))],
+        producer_id=5,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    append_records(log, memoryview(sent), 0, NOW_MS)
+    log.roll()
+    flush(log)
+    manager.checkpoint_now()
+    end_transaction(log, 5, is_commit=False)
+    abandon(manager)
+    index = tmp_path / "t-0" / "00000000000000000001.txnindex"
+    written = index.read_bytes()
+    index.unlink()
+    manager, log = start(tmp_path)
+    assert index.read_bytes() == written
+    assert [
+        transaction.first_offset for transaction in log_reads.aborted_transactions(log, 0, 100)
+    ] == [0]
+    abandon(manager)
+
+
+def test_an_entry_behind_the_end_of_the_log_goes(tmp_path: Path) -> None:
+    manager, log = start(tmp_path)
+    append_records(log, memoryview(build_batch([Record(0, NOW_MS, None, b"v")])), 0, NOW_MS)
+    log.write_staged()
+    kept = log.size_bytes
+    transact(log, 3, is_commit=False)
+    abandon(manager)
+    path = tmp_path / "t-0" / "00000000000000000000.log"
+    path.write_bytes(path.read_bytes()[:kept])
+    manager, log = start(tmp_path)
+    assert log.log_end_offset == 1
+    assert log_reads.aborted_transactions(log, 0, 100) == []
+    assert (tmp_path / "t-0" / INDEX).read_bytes() == b""
+    abandon(manager)
+
+
+def test_behind_a_sync_only_new_markers_are_looked_at(tmp_path: Path) -> None:
+    """Entries below the recovery point stay; the transaction that was open there is known."""
+    manager, log = start_large(tmp_path)
+    transact(log, 1, is_commit=False)
+    for _ in range(300):
+        append(log, b"x" * 1_000)
+    first = begin(log, 2)
+    sync(manager, log)
+    end_transaction(log, 2, is_commit=False)
+    index = tmp_path / "t-0" / INDEX
+    written = index.read_bytes()
+    abandon(manager)
+    for left in (written, written[:34], written + b"torn"):
+        index.write_bytes(left)
+        files = CountingFiles()
+        manager, log = start_large(tmp_path, files)
+        assert index.read_bytes() == written
+        aborted = log_reads.aborted_transactions(log, 0, log.log_end_offset)
+        assert [transaction.first_offset for transaction in aborted] == [0, first]
+        assert files.read_bytes < 60_000
+        abandon(manager)
+
+
+def test_a_transaction_index_of_another_version_is_made_again(tmp_path: Path) -> None:
+    manager, log = start_large(tmp_path)
+    transact(log, 1, is_commit=False)
+    sync(manager, log)
+    abandon(manager)
+    index = tmp_path / "t-0" / INDEX
+    written = index.read_bytes()
+    index.write_bytes(b"\0\7" + written[2:])
+    manager, log = start_large(tmp_path)
+    assert index.read_bytes() == written
+    abandon(manager)
+
+
+def test_producers_are_as_they_were(tmp_path: Path) -> None:
+    """Interleaved ones, a new epoch, a transaction between other batches, more than are kept."""
+    manager, log = start_large(tmp_path)
+    for number in range(9):
+        for producer in (7, 8):
+            append(log, b"v", producer_id=producer, producer_epoch=0, sequence=number)
+        if number == 3:
+            sync(manager, log)
+    append(log, b"v", producer_id=8, producer_epoch=2, sequence=0)
+    append(log, b"v", producer_id=9, producer_epoch=0, sequence=0)
+    transact(log, 9, is_commit=True, sequence=1)
+    append(log, b"v", producer_id=9, producer_epoch=0, sequence=2)
+    open_since = begin(log, 10)
+    log.write_staged()
+    before = dict(log.producers.loaded().producers)
+    abandon(manager)
+    manager, log = start_large(tmp_path)
+    assert log.producers.loaded().producers == before
+    log.update_high_watermark(log.log_end_offset)
+    assert log.last_stable_offset == open_since
+    abandon(manager)
+
+
+def test_a_torn_batch_right_behind_the_recovery_point_is_cut(tmp_path: Path) -> None:
+    """The snapshot is gone too, so the headers up to there are looked at, and no further."""
+    manager, log = start_large(tmp_path)
+    append(log, b"a", producer_id=7, producer_epoch=0, sequence=0)
+    sync(manager, log)
+    kept = log.size_bytes
+    append(log, b"b", producer_id=7, producer_epoch=0, sequence=1)
+    abandon(manager)
+    for path in (tmp_path / "t-0").glob("*.snapshot"):
+        path.unlink()
+    path = tmp_path / "t-0" / "00000000000000000000.log"
+    path.write_bytes(path.read_bytes()[: kept + 37])
+    manager, log = start_large(tmp_path)
+    assert values_of(log) == [b"a"]
+    assert log.producers.loaded().producers[7].last_sequence == 0
+    abandon(manager)
+
+
+def test_a_log_that_ends_before_its_recovery_point_knows_its_producers(tmp_path: Path) -> None:
+    """A file was cut by hand: a snapshot beyond its end does not count."""
+    manager, log = start_large(tmp_path)
+    append(log, b"a", producer_id=7, producer_epoch=0, sequence=0)
+    kept = log.size_bytes
+    append(log, b"b", producer_id=7, producer_epoch=0, sequence=1)
+    sync(manager, log)
+    abandon(manager)
+    path = tmp_path / "t-0" / "00000000000000000000.log"
+    path.write_bytes(path.read_bytes()[:kept])
+    manager, log = start_large(tmp_path)
+    assert log.log_end_offset == 1
+    assert log.producers.loaded().producers[7].last_sequence == 0
+    abandon(manager)
+
+
+RECOVERY_SETTINGS = config(segment_bytes=2000, index_interval_bytes=200)
 VALUES = [b"%03d" % number * 20 for number in range(40)]
 
 
-def start(
-    path: Path, settings: TopicConfig = SETTINGS, files: Files | None = None
+def recovery_start(
+    path: Path, settings: TopicConfig = RECOVERY_SETTINGS, files: Files | None = None
 ) -> tuple[LogManager, PartitionLog]:
     manager = open_manager(str(path), topic=settings, files=files or Files())
     return manager, manager.create_log("t", 0, TOPIC_ID, settings)
@@ -51,7 +294,7 @@ def start(
 
 def write_values(path: Path, *, clean: bool) -> Path:
     """Forty one-record batches, idempotent, in several segments; the partition's directory."""
-    manager, log = start(path)
+    manager, log = recovery_start(path)
     for number, value in enumerate(VALUES):
         append(
             log,
@@ -89,7 +332,7 @@ def check_whole(log: PartitionLog) -> None:
 def test_after_a_clean_stop_no_segment_is_opened(tmp_path: Path) -> None:
     write_values(tmp_path, clean=True)
     files = CountingFiles()
-    manager, log = start(tmp_path, files=files)
+    manager, log = recovery_start(tmp_path, files=files)
     assert (log.log_end_offset, log.recovery_point) == (40, 40)
     assert [path for path in files.opened if "t-0/" in path] == []
     check_whole(log)
@@ -99,7 +342,7 @@ def test_after_a_clean_stop_no_segment_is_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_recovered_log_has_all_its_records(tmp_path: Path, clean: bool) -> None:
     write_values(tmp_path, clean=clean)
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     check_whole(log)
     assert append(log, b"next") == 40
     manager.close()
@@ -107,7 +350,7 @@ def test_a_recovered_log_has_all_its_records(tmp_path: Path, clean: bool) -> Non
 
 def test_of_large_batches_below_the_recovery_point_only_headers_are_read(tmp_path: Path) -> None:
     settings = config()
-    manager, log = start(tmp_path, settings)
+    manager, log = recovery_start(tmp_path, settings)
     for number in range(5):
         append(log, b"x" * 1_000_000, timestamp_ms=NOW_MS + number)
     flush(log)
@@ -115,7 +358,7 @@ def test_of_large_batches_below_the_recovery_point_only_headers_are_read(tmp_pat
     append(log, b"tail", timestamp_ms=NOW_MS - 1)
     abandon(manager)
     files = CountingFiles()
-    manager, log = start(tmp_path, settings, files)
+    manager, log = recovery_start(tmp_path, settings, files)
     assert log.log_end_offset == 6
     assert files.read_bytes < 150_000
     found = log_reads.offset_for_timestamp(log, NOW_MS + 4)
@@ -126,7 +369,7 @@ def test_of_large_batches_below_the_recovery_point_only_headers_are_read(tmp_pat
 
 def test_where_an_index_points_elsewhere_everything_is_checked(tmp_path: Path) -> None:
     """A bit of a record below the recovery point has turned, and the index is away."""
-    manager, log = start(tmp_path, config(index_interval_bytes=0))
+    manager, log = recovery_start(tmp_path, config(index_interval_bytes=0))
     for _ in range(5):
         append(log, b"x" * 1000)
     flush(log)
@@ -137,7 +380,7 @@ def test_where_an_index_points_elsewhere_everything_is_checked(tmp_path: Path) -
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    manager, log = start(tmp_path, config(index_interval_bytes=0))
+    manager, log = recovery_start(tmp_path, config(index_interval_bytes=0))
     assert log.log_end_offset == 4
     manager.close()
 
@@ -146,7 +389,7 @@ def test_only_records_behind_the_recovery_point_are_read(tmp_path: Path) -> None
     """One large segment, flushed up to its last batches, then a kill: a sixteenth of 2 MB is read,
     headers for the producers and the batches behind the recovery point."""
     settings = config()
-    manager, log = start(tmp_path, settings)
+    manager, log = recovery_start(tmp_path, settings)
     for _ in range(200):
         append(log, b"x" * 10_000)
     flush(log)
@@ -154,7 +397,7 @@ def test_only_records_behind_the_recovery_point_are_read(tmp_path: Path) -> None
     append(log, b"tail")
     abandon(manager)
     files = CountingFiles()
-    manager, log = start(tmp_path, settings, files)
+    manager, log = recovery_start(tmp_path, settings, files)
     assert log.log_end_offset == 201
     assert files.read_bytes < 130_000
     assert values_of(log, 200) == [b"tail"]
@@ -167,7 +410,7 @@ def test_a_torn_tail_is_cut_at_a_batch(tmp_path: Path, lost_bytes: int) -> None:
     directory = write_values(tmp_path, clean=False)
     last = max(directory.glob("*.log"))
     os.truncate(last, last.stat().st_size - lost_bytes)
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     kept = log.log_end_offset
     assert kept < 40
     assert values_of(log) == VALUES[:kept]
@@ -182,7 +425,7 @@ def test_garbage_behind_the_end_is_cut(tmp_path: Path) -> None:
     size = last.stat().st_size
     with last.open("ab") as file:
         file.write(bytes(5000))
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     assert last.stat().st_size == size
     check_whole(log)
     manager.close()
@@ -196,7 +439,7 @@ def test_a_flipped_bit_ends_the_log_and_removes_later_segments(tmp_path: Path) -
     content[-10] ^= 1
     second.write_bytes(content)
     (tmp_path / "recovery-point-offset-checkpoint").unlink(missing_ok=True)
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     assert log.segments.last.log_path == str(second)
     assert values_of(log) == VALUES[: log.log_end_offset]
     assert log.log_end_offset < 40
@@ -224,7 +467,7 @@ def test_a_missing_or_damaged_index_is_made_again(
             path.write_bytes(content + bytes(240))
         else:
             path.write_bytes(content + b"\x7f" * 24)
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     check_whole(log)
     manager.close()
     if damage != "empty":
@@ -239,7 +482,7 @@ def test_a_damaged_snapshot_is_replaced_by_the_one_before_and_a_replay(tmp_path:
     directory = write_values(tmp_path, clean=True)
     newest = max(directory.glob("*.snapshot"))
     newest.write_bytes(newest.read_bytes()[:-1])
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     check_whole(log)
     manager.close()
 
@@ -248,30 +491,30 @@ def test_without_any_snapshot_the_log_is_replayed(tmp_path: Path) -> None:
     directory = write_values(tmp_path, clean=False)
     for path in directory.glob("*.snapshot"):
         path.unlink()
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     check_whole(log)
     manager.close()
 
 
 def test_lost_leader_epochs_come_back_from_the_batches(tmp_path: Path) -> None:
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     append(log, b"a", leader_epoch=2)
     append(log, b"b", leader_epoch=6)
     abandon(manager)
     (tmp_path / "t-0/leader-epoch-checkpoint").write_text("rubbish")
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     assert log.epochs.history.entries == [(2, 0), (6, 1)]
     manager.close()
 
 
 @pytest.mark.parametrize("torn", ["", "0\n", "0\n2\n2 0\n"])
 def test_torn_leader_epochs_come_back_from_synced_batches_too(tmp_path: Path, torn: str) -> None:
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     append(log, b"a", leader_epoch=2)
     append(log, b"b", leader_epoch=6)
     manager.close()
     (tmp_path / "t-0/leader-epoch-checkpoint").write_text(torn)
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     assert log.epochs.history.entries == [(2, 0), (6, 1)]
     assert values_of(log) == [b"a", b"b"]
     manager.close()
@@ -281,9 +524,9 @@ def test_an_empty_epoch_file_of_a_log_without_records_is_no_damage(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Kafka makes one with every partition."""
-    start(tmp_path)[0].close()
+    recovery_start(tmp_path)[0].close()
     (tmp_path / "t-0/leader-epoch-checkpoint").write_text("")
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     assert log.epochs.history.entries == []
     assert "leader-epoch-checkpoint" not in caplog.text
     manager.close()
@@ -310,7 +553,7 @@ def test_deleted_segments_that_a_power_cut_brings_back_have_their_epochs(tmp_pat
     """The epochs are stored at once, and the names of the deleted segments are not synced yet."""
     files = FaultyFiles(str(tmp_path))
     settings = config(segment_bytes=2000, retention_bytes=1, retention_ms=-1)
-    manager, log = start(tmp_path, settings, files)
+    manager, log = recovery_start(tmp_path, settings, files)
     for epoch in (2, 4):
         append(log, b"x", leader_epoch=epoch)
         log.roll()
@@ -321,7 +564,7 @@ def test_deleted_segments_that_a_power_cut_brings_back_have_their_epochs(tmp_pat
     assert log.epochs.history.entries == [(7, 2)]
     abandon(manager)
     files.power_cut()
-    manager, log = start(tmp_path, settings)
+    manager, log = recovery_start(tmp_path, settings)
     assert len(log.segments) == 3
     assert log.epochs.history.entries == [(2, 0), (4, 1), (7, 2)]
     manager.close()
@@ -331,7 +574,7 @@ def test_deleted_segments_that_a_power_cut_brings_back_have_their_epochs(tmp_pat
 def test_producers_that_a_stop_wrote_survive_a_power_cut(tmp_path: Path) -> None:
     """All records were synced before, only the snapshot is new."""
     files = FaultyFiles(str(tmp_path))
-    manager, log = start(tmp_path, files=files)
+    manager, log = recovery_start(tmp_path, files=files)
     append(log, b"a", producer_id=5, producer_epoch=0, sequence=0)
     flush(log)
     manager.close()
@@ -347,8 +590,10 @@ def test_a_closed_segment_has_its_last_time_after_a_power_cut(tmp_path: Path) ->
     path.mkdir()
     files = FaultyFiles(str(path))
     waiting: list[Callable[[], None]] = []
-    manager = open_manager(str(path), files=files, topic=SETTINGS, run_later=waiting.append)
-    log = manager.create_log("t", 0, TOPIC_ID, SETTINGS)
+    manager = open_manager(
+        str(path), files=files, topic=RECOVERY_SETTINGS, run_later=waiting.append
+    )
+    log = manager.create_log("t", 0, TOPIC_ID, RECOVERY_SETTINGS)
     for number, value in enumerate(VALUES[:4]):
         append(log, value, timestamp_ms=NOW_MS + number)
     sync(manager, log)
@@ -360,7 +605,7 @@ def test_a_closed_segment_has_its_last_time_after_a_power_cut(tmp_path: Path) ->
     files.power_cut(keep_nothing, keep_everything)
     files.forget_pins()
     assert broken_things(path, is_strict=False) == []
-    manager, log = start(path)
+    manager, log = recovery_start(path)
     assert [segment.base_offset for segment in log.segments] == [0, 4]
     assert log.segments.first.max_timestamp == NOW_MS + 3
     assert log.segments.first.time_index.last_entry() == (NOW_MS + 3, 3)
@@ -374,7 +619,7 @@ def test_lost_checkpoints_lose_nothing(tmp_path: Path) -> None:
     write_values(tmp_path, clean=True)
     for path in tmp_path.glob("*checkpoint"):
         path.write_text("0\n1\nnonsense\n")
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     check_whole(log)
     manager.close()
 
@@ -390,7 +635,7 @@ def test_leftovers_of_deletion_and_compaction_go(tmp_path: Path) -> None:
         shutil.copy(directory / f"{first}.{suffix}", directory / f"{second}.{suffix}.deleted")
     (directory / f"{'9' * 20}.log.cleaned").write_bytes(b"half")
     (directory / f"{'7' * 20}.index").write_bytes(b"")
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     check_whole(log)
     left = {path.name for path in directory.iterdir()}
     assert not any(name.endswith((".swap", ".cleaned", ".deleted")) for name in left)
@@ -403,7 +648,7 @@ def test_a_swap_that_was_still_being_cleaned_goes_with_its_source(tmp_path: Path
     first = min(path.stem for path in directory.glob("*.log"))
     (directory / f"{first}.log.swap").write_bytes(b"half")
     (directory / f"{first}.log.cleaned").write_bytes(b"half")
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     check_whole(log)
     manager.close()
 
@@ -411,7 +656,7 @@ def test_a_swap_that_was_still_being_cleaned_goes_with_its_source(tmp_path: Path
 def test_a_log_that_ends_before_its_start_begins_empty_there(tmp_path: Path) -> None:
     write_values(tmp_path, clean=True)
     (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 100\n")
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     assert (log.log_start_offset, log.log_end_offset) == (100, 100)
     assert append(log, b"a") == 100
     manager.close()
@@ -419,10 +664,10 @@ def test_a_log_that_ends_before_its_start_begins_empty_there(tmp_path: Path) -> 
 
 def test_the_log_start_offset_survives(tmp_path: Path) -> None:
     write_values(tmp_path, clean=True)
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     log.advance_log_start(7)
     manager.close()
-    manager, log = start(tmp_path)
+    manager, log = recovery_start(tmp_path)
     assert log.log_start_offset == 7
     manager.close()
 
@@ -439,13 +684,13 @@ class UnreadableFiles(Files):
 def test_a_directory_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     write_values(tmp_path, clean=True)
     with pytest.raises(StorageError, match=r"cannot load t-0 from .*Permission denied"):
-        start(tmp_path, files=UnreadableFiles())
+        recovery_start(tmp_path, files=UnreadableFiles())
 
 
 def test_asking_for_producers_does_not_read_this_runs_records(tmp_path: Path) -> None:
     """A log without producer ids grows large before somebody asks for the last stable offset."""
     files = CountingFiles()
-    manager, log = start(tmp_path, config(), files)
+    manager, log = recovery_start(tmp_path, config(), files)
     for _ in range(50):
         append(log, b"x" * 10_000)
     before = files.read_bytes

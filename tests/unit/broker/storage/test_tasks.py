@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,13 @@ from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import REAL_FILES, Files
 from minibroker.broker.storage.segment import Segment
 from minibroker.broker.storage.tasks import (
+    SWITCH_S,
     CreateTask,
     EpochsTask,
     FlushTask,
     RemoveDirectoryTask,
     RemoveTask,
+    quick_switches,
 )
 from minibroker.kafka.errors import StorageError, SyncError
 from tests.support.evidence import MARKED
@@ -28,8 +31,10 @@ from tests.support.logs import (
     config,
     flush,
     open_manager,
+    sync,
     values_of,
 )
+from tests.support.watched_files import CountingFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +42,16 @@ if TYPE_CHECKING:
     from minibroker.broker.storage.partition_log import PartitionLog
 
     NewLog = Callable[..., PartitionLog]
+
+
+def test_threads_switch_quickly_until_the_last_one_has_ended() -> None:
+    before_s = sys.getswitchinterval()
+    with quick_switches():
+        assert sys.getswitchinterval() == pytest.approx(SWITCH_S)
+        with quick_switches():
+            assert sys.getswitchinterval() == pytest.approx(SWITCH_S)
+        assert sys.getswitchinterval() == pytest.approx(SWITCH_S)
+    assert sys.getswitchinterval() == pytest.approx(before_s)
 
 
 def flush_task(log: PartitionLog, paths: list[str], end: int) -> FlushTask:
@@ -277,3 +292,61 @@ def test_a_failed_removal_is_reported(tmp_path: Path, caplog: pytest.LogCaptureF
     RemoveDirectoryTask(RefusingFiles(), f"{tmp_path}/t-0.x-delete")()
     RemoveTask(RefusingFiles(), [f"{tmp_path}/b"])()
     assert caplog.text.count("Permission denied") == 2
+
+
+PRODUCER = 4
+
+
+def append_as_producer(log: PartitionLog, first: int, count: int) -> None:
+    for number in range(first, first + count):
+        append(log, b"x" * 1_000, producer_id=PRODUCER, producer_epoch=0, sequence=number)
+
+
+def test_a_start_after_a_kill_reads_no_more_than_what_came_after_the_sync(tmp_path: Path) -> None:
+    manager = open_manager(str(tmp_path))
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+    append_as_producer(log, 0, 500)
+    sync(manager, log)
+    append_as_producer(log, 500, 3)
+    abandon(manager)
+    files = CountingFiles()
+    manager = open_manager(str(tmp_path), files=files)
+    log = manager.logs[log.name]
+    assert (log.log_end_offset, log.recovery_point) == (503, 500)
+    assert log.producers.loaded().producers[PRODUCER].last_sequence == 502
+    assert files.read_bytes < 60_000
+    abandon(manager)
+
+
+def test_the_snapshot_survives_a_power_cut(tmp_path: Path) -> None:
+    files = FaultyFiles(str(tmp_path))
+    manager = open_manager(str(tmp_path), files=files)
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+    append_as_producer(log, 0, 3)
+    sync(manager, log)
+    path = Path(log.directory, f"{3:020d}.snapshot")
+    content = path.read_bytes()
+    files.sync_directory(log.directory)  # its name is durable sooner or later
+    abandon(manager)
+    files.power_cut()
+    assert path.read_bytes() == content
+    files.forget_pins()
+
+
+def test_a_snapshot_that_cannot_be_written_is_an_error_of_its_directory(tmp_path: Path) -> None:
+    files = FaultyFiles(str(tmp_path))
+    manager = open_manager(str(tmp_path), files=files)
+    log = manager.create_log("t", 0, TOPIC_ID, config())
+    append_as_producer(log, 0, 1)
+    flush(log)
+    task = log.durability.sync_task()
+    assert task is not None
+    files.fail_at = files.call_count + 1
+    with pytest.raises(StorageError, match="cannot write the producers of t-0") as raised:
+        task()
+    assert raised.value.log_directory == str(tmp_path)
+    task()
+    task.apply()
+    assert Path(log.directory, f"{1:020d}.snapshot").exists()
+    abandon(manager)
+    files.forget_pins()

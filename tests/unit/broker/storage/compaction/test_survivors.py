@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from minibroker.broker.storage.compaction.survivors import (
+    ENTRY_BYTES,
     GONE,
     CleanedTransactions,
     LastRecord,
@@ -26,9 +28,124 @@ from minibroker.kafka.records.control import TransactionMarker, build_marker, re
 from minibroker.kafka.records.conversion import read_records
 from minibroker.kafka.records.message_set import build_message_set
 from minibroker.kafka.records.record import Record, decode_records
+from tests.support.compaction import keyed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+def test_the_last_offset_of_a_key_counts() -> None:
+    offsets = OffsetMap(1 << 20, 0.9)
+    offsets.put(b"a", 1)
+    offsets.put(b"b", 2)
+    offsets.put(b"a", 3)
+    assert (offsets.get(b"a"), offsets.get(b"b"), offsets.get(b"c")) == (3, 2, -1)
+    assert len(offsets) == 2
+
+
+def test_long_keys_are_told_apart_from_each_other_and_from_their_digests() -> None:
+    offsets = OffsetMap(1 << 20, 0.9)
+    long_keys = [b"x" * length for length in range(20, 40)]
+    for offset, key in enumerate(long_keys):
+        offsets.put(key, offset)
+    assert [offsets.get(key) for key in long_keys] == list(range(20))
+    for digest in list(offsets._offsets):
+        if digest not in long_keys:
+            assert offsets.get(digest) == -1
+
+
+def test_it_is_full_at_its_share_of_the_memory() -> None:
+    offsets = OffsetMap(10 * ENTRY_BYTES, 0.5)
+    for number in range(4):
+        offsets.put(b"%d" % number, number)
+        assert not offsets.is_full
+    offsets.put(b"4", 4)
+    assert offsets.is_full
+    assert offsets.utilization == 1.0
+    offsets.clear()
+    assert not offsets.is_full
+    assert (len(offsets), offsets.latest_offset) == (0, -1)
+
+
+def test_a_buffer_that_holds_no_key_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"log\.cleaner\.dedupe\.buffer\.size=100"):
+        OffsetMap(100, 0.9)
+
+
+def test_a_full_one_stays_within_its_memory() -> None:
+    memory_bytes = 4 << 20
+    offsets = OffsetMap(memory_bytes, 1.0)
+    number = 0
+    while not offsets.is_full:
+        offsets.put(b"%030d" % number, 1 << 40 | number)
+        number += 1
+    table = offsets._offsets
+    used = sys.getsizeof(table) + sum(
+        sys.getsizeof(key) + sys.getsizeof(offset) for key, offset in table.items()
+    )
+    assert used <= memory_bytes
+
+
+ABORT = TransactionMarker(is_commit=False, coordinator_epoch=0)
+COMMIT = TransactionMarker(is_commit=True, coordinator_epoch=0)
+
+
+def data(offset: int, producer_id: int = 1, *, is_transactional: bool = True) -> BatchHeader:
+    header = read_header(
+        keyed((b"k", b"v"), producer_id=producer_id, sequence=0, is_transactional=is_transactional)
+    )
+    header.base_offset = offset
+    return header
+
+
+def control(offset: int, marker: TransactionMarker, producer_id: int = 1) -> BatchHeader:
+    built = build_marker(marker, producer_id=producer_id, producer_epoch=0, timestamp_ms=0)
+    header = read_header(built)
+    header.base_offset = offset
+    return header
+
+
+def test_records_of_an_aborted_transaction_are_known_from_its_first_on() -> None:
+    walk = CleanedTransactions()
+    aborted = AbortedTransaction(1, 5, 7, 8)
+    walk.expect([aborted])
+    assert not walk.note_batch(data(4))  # an earlier one of the same producer was committed
+    assert not walk.note_control(control(4, COMMIT), COMMIT)
+    assert walk.note_batch(data(5))
+    assert not walk.note_batch(data(6, is_transactional=False))
+    assert not walk.note_control(control(7, ABORT), ABORT)
+    assert walk.kept_aborts == [aborted]
+    assert not walk.note_batch(data(8))
+
+
+def test_a_marker_without_data_before_it_may_go() -> None:
+    walk = CleanedTransactions()
+    walk.expect([AbortedTransaction(2, 3, 9, 10)])
+    assert walk.note_control(control(1, COMMIT), COMMIT)
+    assert walk.note_control(control(9, ABORT, producer_id=2), ABORT)
+    assert walk.kept_aborts == []
+
+
+def test_an_entry_named_twice_counts_once() -> None:
+    """A transaction that spans two segments overlaps both of them."""
+    walk = CleanedTransactions()
+    aborted = AbortedTransaction(1, 0, 9, 10)
+    walk.expect([aborted])
+    assert walk.note_batch(data(0))
+    walk.expect([aborted])
+    assert walk.note_batch(data(5))
+    assert not walk.note_control(control(9, ABORT), ABORT)
+    assert walk.kept_aborts == [aborted]
+    assert not walk.note_batch(data(10))
+
+
+def test_an_empty_control_batch_may_go_and_other_kinds_stay() -> None:
+    walk = CleanedTransactions()
+    header = control(1, COMMIT)
+    assert not walk.note_control(header, None)
+    header.count = 0
+    assert walk.note_control(header, None)
+
 
 NOW_MS = 1_700_000_000_000
 RETENTION_MS = 60_000

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from minibroker.broker.storage.log_manager import LogManager
     from minibroker.broker.storage.partition_log import PartitionLog
 
+
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 
 
