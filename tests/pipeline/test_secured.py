@@ -32,7 +32,7 @@ from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka.client_settings import connection_settings, for_reader
 from minibroker.pipeline.kafka.cluster import kafka_of
 from minibroker.pipeline.kafka.options import parse
-from minibroker.pipeline.kafka.sink import wire_transaction
+from minibroker.pipeline.kafka.sink import transaction
 from minibroker.pipeline.kafka.sink.marker import Position
 from minibroker.pipeline.kafka.sink.options import parse_options
 from minibroker.pipeline.kafka.sink.writers import write_rows
@@ -263,7 +263,7 @@ def test_a_reader_logs_in_again_in_the_middle_of_a_range(
 def test_a_writer_logs_in_again_in_the_middle_of_a_transaction(
     believing: Broker, sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wire_transaction, "BLOCK_BYTES", 0)  # rows wait for the next ones
+    monkeypatch.setattr(transaction, "BLOCK_BYTES", 0)  # rows wait for the next ones
     kafka = kafka_of(believing.bootstrap, None, by_file(tmp_path))
     sink = parse_options({**kafka.writer_options(), "topic": "again"})
 

@@ -14,12 +14,12 @@ import pytest
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import LocalFiles
-from minibroker.pipeline.kafka.sink import task_markers, wire_transaction
+from minibroker.pipeline.kafka.sink import task_markers, transaction
 from minibroker.pipeline.kafka.sink.begun_batches import check_not_older
 from minibroker.pipeline.kafka.sink.columns import columns as columns_of
 from minibroker.pipeline.kafka.sink.marker import Position
 from minibroker.pipeline.kafka.sink.options import SinkOptions, parse_options
-from minibroker.pipeline.kafka.sink.wire_transaction import WireTransaction
+from minibroker.pipeline.kafka.sink.transaction import Transaction
 from minibroker.pipeline.kafka.sink.writers import StreamWriter, Written, write_rows
 from minibroker.testing import Broker
 from tests.pipeline import topics
@@ -50,9 +50,9 @@ def rows(*numbers: int, size: int = 2, **columns: list[Any]) -> Iterator[pa.Reco
     yield from pa.table(made).to_batches(size)
 
 
-def begun(options: SinkOptions, topic: str) -> WireTransaction:
+def begun(options: SinkOptions, topic: str) -> Transaction:
     """Return an open transaction, with rows 1 and 2 in the topic."""
-    made = WireTransaction(options, at(topic))
+    made = Transaction(options, at(topic))
     made.__enter__()
     made.begin()
     for batch in rows(1, 2):
@@ -119,7 +119,7 @@ def test_a_task_that_fails_leaves_nothing(
     address: str, topic: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its transaction is open when it fails, and the abort is told as what it is."""
-    monkeypatch.setattr(wire_transaction, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(transaction, "BLOCK_BYTES", 1)
     topics.create(address, topic, 2)
     options = of(address, topic)
     with pytest.raises(EOFError):
@@ -298,7 +298,7 @@ def test_a_run_is_checked_with_the_markers_of_all_tasks(
         with pytest.raises(PipelineError, match="has not begun: the checkpoint is older than"):
             check(*begun)
 
-    killed = WireTransaction(of(minibroker_address, topic), at(topic, task=5))
+    killed = Transaction(of(minibroker_address, topic), at(topic, task=5))
     killed.__enter__()
     killed.begin()
     deadline = time.monotonic() + topics.SECONDS
@@ -344,7 +344,7 @@ def test_the_arrow_batches_of_a_task_share_record_batches(
     headers = [first, None, third, None, [], None, None]
     with in_process.faults.add("Produce", topic=topic, delay_ms=1) as each_request:
         write_rows(options, at(topic), rows(*range(7), headers=headers))
-    monkeypatch.setattr(wire_transaction, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(transaction, "BLOCK_BYTES", 1)
     later = list(rows(*range(7, 14), size=3))
     write_rows(options, at(topic, batch=1), iter([*later, later[0].slice(0, 0)]))
 
@@ -453,7 +453,7 @@ def test_batches_are_divided_for_a_topic_that_takes_small_ones(
 
 
 def test_a_topic_that_nobody_makes_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire_transaction, "TOPIC_WAIT_S", 0.1)
+    monkeypatch.setattr(transaction, "TOPIC_WAIT_S", 0.1)
     with Broker(config={"auto.create.topics.enable": "false"}) as broker:
         options = of(broker.bootstrap, "missing")
 

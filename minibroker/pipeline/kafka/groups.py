@@ -1,6 +1,6 @@
 """The groups of a cluster and their offsets, with the errors of the pipeline.
 
-Kafka ─► Groups ─► wire.groups
+Kafka ─► Groups ─► client.groups
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from minibroker.client.coordinators import CoordinatorClient
 from minibroker.client.groups import committed_offsets, stable_offsets
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.kafka.sink.wire_settings import producer_settings
-from minibroker.pipeline.kafka.sink.wire_transaction import (
+from minibroker.pipeline.kafka.sink.producer_settings import producer_settings
+from minibroker.pipeline.kafka.sink.transaction import (
     ANSWER_TIMEOUT_S,
     CARRIER_PARTITION,
     newest_of,

@@ -54,7 +54,7 @@ from minibroker.pipeline.kafka.sink.marker import (
 )
 from minibroker.pipeline.kafka.sink.options import parse_options
 from minibroker.pipeline.kafka.sink.task_markers import read_marker
-from minibroker.pipeline.kafka.sink.wire_transaction import WireTransaction
+from minibroker.pipeline.kafka.sink.transaction import Transaction
 from minibroker.pipeline.kafka.task_process import prepare_for_tasks
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def write_rows(
     if first is None:
         return Written(position, 0)
     topic = options.topic or next(iter(columns(first, None)[0]))
-    with WireTransaction(options, position) as transaction:
+    with Transaction(options, position) as transaction:
         marker = transaction.read_marker(topic)
         is_repeated = is_written(marker, position)
         _check_other_tasks(options, position, marker, topic)
@@ -251,7 +251,7 @@ def write_rows(
 
 
 def _write(
-    transaction: WireTransaction,
+    transaction: Transaction,
     options: SinkOptions,
     batches: Iterable[pa.RecordBatch],
     marker: Marker,

@@ -3,7 +3,7 @@
 The end is the end of the partition, or its last stable offset, at the time of planning. There may
 be no record just before it: compaction leaves gaps, a transaction ends with a marker, and a reader
 of committed data skips aborted transactions. So a task is done when it has seen a record at or
-behind the end, or when the broker reports that no more records precede it (`wire.reader`).
+behind the end, or when the broker reports that no more records precede it (`range_reader`).
 
     ranges ─► first_answers ─► read_span ──Arrow batches──► Spark
 """

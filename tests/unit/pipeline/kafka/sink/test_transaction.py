@@ -10,7 +10,7 @@ from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.pipeline.kafka.sink.marker import Position
 from minibroker.pipeline.kafka.sink.options import parse_options
-from minibroker.pipeline.kafka.sink.wire_transaction import refusal
+from minibroker.pipeline.kafka.sink.transaction import refusal
 
 OPTIONS = parse_options({"kafka.bootstrap.servers": "localhost:9092", "topic": "orders"})
 POSITION = Position("prefix", "query", "run", batch=7, task=2, tasks=4)

@@ -1,6 +1,6 @@
 """The settings of a producer, as the values that it works with.
 
-    SinkOptions.settings ──producer_settings──► ProducerSettings ──► wire_transaction
+    SinkOptions.settings ──producer_settings──► ProducerSettings ──► transaction
 
 Without `max.request.size` the topic's own `max.message.bytes` bounds a record.
 """

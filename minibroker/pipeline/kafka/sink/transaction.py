@@ -8,8 +8,8 @@
 The first two come in this order, so that a marker can be trusted: every other writer of it is
 fenced before it is read. `marker` says where markers are. Whole batches go to the brokers:
 
-    Arrow batch ─► encoding ─► record batches with sequence numbers ─► wire.produce_queue
-                                                marker ─► wire.transactions
+    Arrow batch ─► encoding ─► record batches with sequence numbers ─► client.produce
+                                                marker ─► client.transactions
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from minibroker.pipeline.kafka.sink.columns import BY_KEY
 from minibroker.pipeline.kafka.sink.encoding import RowsToSend, encode, encode_headers
 from minibroker.pipeline.kafka.sink.marker import parse_marker
 from minibroker.pipeline.kafka.sink.partitions import partitions_of
-from minibroker.pipeline.kafka.sink.wire_settings import producer_settings
+from minibroker.pipeline.kafka.sink.producer_settings import producer_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,8 +78,8 @@ class _WaitingRows(NamedTuple):
     """The last of `columns.columns`."""
 
 
-class WireTransaction:
-    """A producer of a task; used once, as `with WireTransaction(…) as transaction`."""
+class Transaction:
+    """A producer of a task; used once, as `with Transaction(…) as transaction`."""
 
     def __init__(self, options: SinkOptions, position: Position) -> None:
         """Raise PipelineError for wrong settings."""

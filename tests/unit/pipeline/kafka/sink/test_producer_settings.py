@@ -7,7 +7,7 @@ import pytest
 from minibroker.kafka.records.compression import LZ4, NONE, ZSTD
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.sink.options import parse_options
-from minibroker.pipeline.kafka.sink.wire_settings import ProducerSettings, producer_settings
+from minibroker.pipeline.kafka.sink.producer_settings import ProducerSettings, producer_settings
 
 
 def found(**more: str) -> ProducerSettings:
