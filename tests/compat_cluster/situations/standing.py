@@ -72,7 +72,7 @@ def a_topic_that_moves_is_deleted(on: Scene) -> Steps:
     on.produce("before", topic, "a", at=0)
     yield
     on.reassign("add", topic, [0, 1])
-    on.ask("delete", 0, "delete_topics", 4, topic_names=[topic], timeout_ms=1000)
+    on.ask("delete", 0, "delete_topics", 4, topic_names=[topic], timeout_ms=60_000)
     on.note("the mark stays", on.tree.exists(f"/admin/delete_topics/{topic}"))
     on.assignment("it stands", topic)
     on.state("it stands", topic)
