@@ -183,15 +183,15 @@ class AsyncConnection:
             self._retires_at_s = asyncio.get_running_loop().time() + lasts_s
 
     async def _follow(self, steps: Generator[Step, Any, _T]) -> _T:
-        """Take the steps and return what they return. Raises as they do, and as `call`."""
-        found: Any = None
+        """Take the steps and return their result. Raises OSError, ProtocolError, ConfigError."""
+        outcome: Any = None
         while True:
             try:
-                step = steps.send(found)
+                step = steps.send(outcome)
             except StopIteration as ended:
                 result: _T = ended.value
                 return result
-            found = await (
+            outcome = await (
                 self.call(*step)
                 if isinstance(step, Inquiry)
                 else in_daemon(step, "minibroker-peer-login")

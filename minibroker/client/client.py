@@ -91,7 +91,7 @@ class TopicLeaders(NamedTuple):
     """Id → address of every broker that the answer named."""
 
 
-_known: dict[tuple[ClientSettings, str], TopicLeaders] = {}
+_leaders_of: dict[tuple[ClientSettings, str], TopicLeaders] = {}
 """Leaders of topics, the topic that was asked for longest ago first; of this process."""
 
 
@@ -115,46 +115,52 @@ class Client:
             ProtocolError: an answer is malformed.
             ConfigError: the settings of TLS.
         """
-        known = self._leaders(topic)
-        if partition not in known.partitions:
-            known = self._ask_leaders(topic)
-        found = known.partitions.get(partition)
-        if found is None and partition < known.partition_count:
+        leaders = self._leaders(topic)
+        if partition not in leaders.partitions:
+            leaders = self._ask_leaders(topic)
+        leader = leaders.partitions.get(partition)
+        if leader is None and partition < leaders.partition_count:
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{topic}-{partition} has no leader")
-        if found is None:
+        if leader is None:
             raise KafkaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{partition}"
             )
-        return found
+        return leader
 
     def partition_count(self, topic: str) -> int:
-        """Return how many partitions a topic has, as `leader` knows it. Raises as `leader`."""
+        """Return how many partitions a topic has, with the age of `leader`'s answers.
+
+        Raises KafkaError, OSError, ProtocolError, ConfigError.
+        """
         return self._leaders(topic).partition_count
 
     def led_partitions(self, topic: str) -> list[int]:
-        """Return the partitions of a topic that have a leader. Raises as `leader`."""
+        """Return the partitions of a topic that have a leader.
+
+        Raises KafkaError, OSError, ProtocolError, ConfigError.
+        """
         return list(self._leaders(topic).partitions)
 
     def broker(self, topic: str, broker_id: int) -> tuple[str, int] | None:
         """Return the address of a broker, None where the answer about the topic did not name it.
 
-        Raises as `leader`.
+        Raises KafkaError, OSError, ProtocolError, ConfigError.
         """
         return self._leaders(topic).brokers.get(broker_id)
 
     def _leaders(self, topic: str) -> TopicLeaders:
-        known = _known.get((self._settings, topic))
-        if known is None or time.monotonic() - known.asked_s >= LEADERS_AGE_S:
-            known = self._ask_leaders(topic)
-        self._addresses = tuple(known.brokers.values())
-        return known
+        leaders = _leaders_of.get((self._settings, topic))
+        if leaders is None or time.monotonic() - leaders.asked_s >= LEADERS_AGE_S:
+            leaders = self._ask_leaders(topic)
+        self._addresses = tuple(leaders.brokers.values())
+        return leaders
 
     def forget(self, topic: str) -> None:
         """Ask anew for the leaders of a topic when one is needed."""
-        _known.pop((self._settings, topic), None)
+        _leaders_of.pop((self._settings, topic), None)
 
     def connection(self, address: tuple[str, int]) -> BlockingConnection:
-        """Return a connection for the caller alone. Raises as `BlockingConnection.open`."""
+        """Return a connection for the caller alone. Raises OSError, ProtocolError, ConfigError."""
         close_idle(IDLE_S)
         waiting = _idle.pop((self._settings, address), None)
         if waiting is not None:
@@ -173,28 +179,34 @@ class Client:
             connection.close()
 
     def earliest(self, topic: str, partition: int) -> int:
-        """Return the log start offset of a partition. Raises as `leader`."""
+        """Return the log start offset of a partition.
+
+        Raises KafkaError, OSError, ProtocolError, ConfigError.
+        """
         leader = self.leader(topic, partition)
-        wanted = ListOffsetsPartition(partition_index=partition, timestamp=EARLIEST)
+        start = ListOffsetsPartition(partition_index=partition, timestamp=EARLIEST)
         request = ListOffsetsRequest(
-            replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[wanted])]
+            replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[start])]
         )
-        found = self.ask(leader.address, request, ListOffsetsResponse, LIST_VERSIONS)
-        answer = part_of(by_partition(found.topics), (topic, partition))
-        if answer.error_code:
-            raise KafkaError(ErrorCode(answer.error_code), f"the start of {topic}-{partition}")
-        return int(answer.offset)
+        answer = self.ask(leader.address, request, ListOffsetsResponse, LIST_VERSIONS)
+        part = part_of(by_partition(answer.topics), (topic, partition))
+        if part.error_code:
+            raise KafkaError(ErrorCode(part.error_code), f"the start of {topic}-{partition}")
+        return int(part.offset)
 
     def _ask_leaders(self, topic: str) -> TopicLeaders:
-        """Return the leaders of a topic as they are now, and keep them. Raises as `leader`."""
+        """Return the leaders of a topic as they are now, and keep them.
+
+        Raises KafkaError, OSError, ProtocolError, ConfigError.
+        """
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=topic)],
             allow_auto_topic_creation=self._creates_topics,
         )
-        told = self.ask_any(request, MetadataResponse, METADATA_VERSIONS)
-        brokers = {broker.node_id: (broker.host, broker.port) for broker in told.brokers}
+        metadata = self.ask_any(request, MetadataResponse, METADATA_VERSIONS)
+        brokers = {broker.node_id: (broker.host, broker.port) for broker in metadata.brokers}
         self._addresses = tuple(brokers.values())
-        answer = part_of({answer.name: answer for answer in told.topics}, topic)
+        answer = part_of({answer.name: answer for answer in metadata.topics}, topic)
         if answer.error_code:
             raise KafkaError(ErrorCode(answer.error_code), f"topic {topic!r}")
         leaders = {
@@ -207,17 +219,17 @@ class Client:
         if not leaders:
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"topic {topic!r} has no leader")
         self.forget(topic)
-        if len(_known) >= TOPICS_MAX:
-            del _known[next(iter(_known))]
-        found = _known[self._settings, topic] = TopicLeaders(
+        if len(_leaders_of) >= TOPICS_MAX:
+            del _leaders_of[next(iter(_leaders_of))]
+        current = _leaders_of[self._settings, topic] = TopicLeaders(
             time.monotonic(), leaders, len(answer.partitions), brokers
         )
-        return found
+        return current
 
     def ask_any(self, request: Any, response: Any, versions: tuple[int, int]) -> Any:
         """Return the answer of the first broker that gives one, to a request of one of `versions`.
 
-        Raises as `leader`.
+        Raises KafkaError, OSError, ProtocolError, ConfigError.
         """
         failures: list[Exception] = []
         for address in dict.fromkeys((*self._addresses, *self._settings.servers)):
@@ -229,13 +241,16 @@ class Client:
                 logger.info("no answer from %s:%d: %s", *address, error)
                 failures.append(error)
         # A server that accepts and is silent says more than one where nobody listens.
-        told = [error for error in failures if not isinstance(error, ConnectionRefusedError)]
-        raise (told or failures)[-1]
+        other = [error for error in failures if not isinstance(error, ConnectionRefusedError)]
+        raise (other or failures)[-1]
 
     def brokers(self) -> tuple[tuple[str, int], ...]:
-        """Return the addresses of all brokers, as one of them tells now. Raises as `leader`."""
-        told = self.ask_any(MetadataRequest(topics=[]), MetadataResponse, METADATA_VERSIONS)
-        self._addresses = tuple((broker.host, broker.port) for broker in told.brokers)
+        """Return the addresses of all brokers, as one of them tells now.
+
+        Raises KafkaError, OSError, ProtocolError, ConfigError.
+        """
+        metadata = self.ask_any(MetadataRequest(topics=[]), MetadataResponse, METADATA_VERSIONS)
+        self._addresses = tuple((broker.host, broker.port) for broker in metadata.brokers)
         return self._addresses
 
     def ask(
@@ -248,8 +263,8 @@ class Client:
             ProtocolError: its answer is malformed.
             ConfigError: the settings of TLS.
         """
-        (found,) = self.ask_together(address, [request], response, versions)
-        return found
+        (answer,) = self.ask_together(address, [request], response, versions)
+        return answer
 
     def ask_together(
         self,
@@ -259,19 +274,19 @@ class Client:
         versions: tuple[int, int],
     ) -> list[Any]:
         """Return the answers to small requests of one kind, which are all sent before the first
-        answer is received. Arguments and errors as of `ask`.
+        answer is received. Raises OSError, ProtocolError, ConfigError.
         """
         connection = self.connection(address)
         try:
             for request in requests:
                 version = connection.version_for(request, *versions)
                 connection.send(request, response, version)
-            found = [connection.receive() for _ in requests]
+            answers = [connection.receive() for _ in requests]
         except BaseException:
             connection.close()
             raise
         self.give_back(connection)
-        return found
+        return answers
 
 
 def close_idle(after_s: float = 0.0) -> None:

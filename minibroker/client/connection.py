@@ -158,15 +158,15 @@ class BlockingConnection:
             self._retires_at_s = time.monotonic() + lasts_s
 
     def _follow(self, steps: Generator[Step, Any, _T]) -> _T:
-        """Take the steps and return what they return. Raises as they do, and as `call`."""
-        found: Any = None
+        """Take the steps and return their result. Raises OSError, ProtocolError, ConfigError."""
+        outcome: Any = None
         while True:
             try:
-                step = steps.send(found)
+                step = steps.send(outcome)
             except StopIteration as ended:
                 result: _T = ended.value
                 return result
-            found = self.call(*step) if isinstance(step, Inquiry) else step()
+            outcome = self.call(*step) if isinstance(step, Inquiry) else step()
 
     def __str__(self) -> str:
         return f"the broker at {self.address[0]}:{self.address[1]}"

@@ -103,7 +103,7 @@ class ProduceQueue:
         """Why some of the batches have to be sent again."""
         self.accepted_bytes = limits.request_bytes
         """Size of a batch that no broker has refused for its size, nor a batch of twice that."""
-        self._heard_s = 0.0
+        self._progress_s = 0.0
 
     def send(self, batches: Sequence[OutgoingBatch]) -> None:
         """Send batches, those of a partition in order; waits while enough are on their way.
@@ -114,7 +114,7 @@ class ProduceQueue:
             ProtocolError: an answer is malformed, again and again.
             ConfigError: the settings of TLS.
         """
-        self._heard_s = time.monotonic()
+        self._progress_s = time.monotonic()
         for batch in batches:
             self._pending.setdefault(batch.where, deque()).append(batch)
         self._send_all(batches)
@@ -122,8 +122,11 @@ class ProduceQueue:
             self._recover()
 
     def flush(self) -> None:
-        """Wait until every batch is acknowledged. Raises as `send`."""
-        self._heard_s = time.monotonic()
+        """Wait until every batch is acknowledged.
+
+        Raises KafkaError, OSError, ProtocolError, ConfigError.
+        """
+        self._progress_s = time.monotonic()
         self._drain()
         if self._failure is not None:
             self._recover()
@@ -135,15 +138,18 @@ class ProduceQueue:
         self._links.clear()
 
     def _recover(self) -> None:
-        """Send again what is not acknowledged, until it is. Raises as `send`."""
+        """Send the batches again that are not acknowledged, until they are.
+
+        Raises KafkaError, OSError, ProtocolError, ConfigError.
+        """
         self._drain()
-        while left := [queue[0] for queue in self._pending.values() if queue]:
+        while oldest := [queue[0] for queue in self._pending.values() if queue]:
             self._check_patience()
             if self._is_cluster_failing():
-                for batch in left:
+                for batch in oldest:
                     self._client.forget(batch.where.topic)
             self._failure = None
-            self._send_all(left)
+            self._send_all(oldest)
             self._drain()
             if self._is_cluster_failing():
                 threading.Event().wait(PAUSE_S)
@@ -159,7 +165,7 @@ class ProduceQueue:
         failure = self._failure
         is_gone = isinstance(failure, KafkaError) and failure.code in _GONE
         patience_s = min(self._limits.patience_s, UNKNOWN_S if is_gone else float("inf"))
-        if failure is not None and time.monotonic() - self._heard_s >= patience_s:
+        if failure is not None and time.monotonic() - self._progress_s >= patience_s:
             raise failure
 
     def _send_all(self, batches: Sequence[OutgoingBatch]) -> None:
@@ -180,7 +186,10 @@ class ProduceQueue:
     def _requests(
         self, wave: Iterable[OutgoingBatch]
     ) -> Iterator[tuple[tuple[str, int], list[OutgoingBatch]]]:
-        """Yield leaders and batches for them: one of a partition. Raises as `Client.leader`."""
+        """Yield leaders and batches for them: one of a partition.
+
+        Raises KafkaError, OSError, ProtocolError, ConfigError.
+        """
         by_leader: dict[tuple[str, int], list[OutgoingBatch]] = {}
         for batch in wave:
             address = self._client.leader(*batch.where).address
@@ -255,28 +264,28 @@ class ProduceQueue:
         except (OSError, ProtocolError) as error:
             self._lose(link, error)
             return
-        told = {
+        parts = {
             (topic.name, partition.index): partition
             for topic in answer.responses
             for partition in topic.partition_responses
         }
         for batch in link.sent.popleft():
-            found = told.get(batch.where)
-            if found is None:
+            part = parts.get(batch.where)
+            if part is None:
                 self._fail(ProtocolError(f"Produce is answered without {batch.where}"))
             else:
-                self._take(batch, found)
+                self._take(batch, part)
 
-    def _take(self, batch: OutgoingBatch, found: PartitionProduceResponse) -> None:
-        code = ErrorCode(found.error_code)
+    def _take(self, batch: OutgoingBatch, part: PartitionProduceResponse) -> None:
+        code = ErrorCode(part.error_code)
         waiting = self._pending[batch.where]
         if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
             waiting.remove(batch)
-            self._heard_s = time.monotonic()
-            self._on_written(batch, found.base_offset if code == ErrorCode.NONE else -1)
+            self._progress_s = time.monotonic()
+            self._on_written(batch, part.base_offset if code == ErrorCode.NONE else -1)
             return
         topic, partition = batch.where
-        error = KafkaError(code, found.error_message or f"{topic}-{partition}")
+        error = KafkaError(code, part.error_message or f"{topic}-{partition}")
         # A batch behind one that was not stored is out of order until that one is sent again.
         is_behind = code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and waiting[0] is not batch
         if code in _TOO_LARGE and batch.rows > 1:
@@ -331,8 +340,8 @@ def parts_of(batch: OutgoingBatch, size_bytes_max: int) -> list[OutgoingBatch]:
     """
     header = read_header(batch.records)
     records = decode_records(batch.records, header=header)
-    wanted = max(2, -(-len(batch.records) // size_bytes_max))
-    step = max(1, len(records) // wanted)
+    count = max(2, -(-len(batch.records) // size_bytes_max))
+    step = max(1, len(records) // count)
     return [
         OutgoingBatch(
             batch.where,

@@ -58,7 +58,7 @@ SETTINGS = cast("ClientSettings", "the settings of one cluster")
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> type[ToldClient]:
-    monkeypatch.setattr(client_module, "_known", {})
+    monkeypatch.setattr(client_module, "_leaders_of", {})
     return type("OwnClient", (ToldClient,), {})
 
 
@@ -110,7 +110,7 @@ def test_a_process_knows_the_topics_that_were_asked_for_last(
     monkeypatch.setattr(client_module, "TOPICS_MAX", 2)
     for topic in ("a", "b", "c"):
         client(SETTINGS).leader(topic, 0)
-    assert [topic for _, topic in client_module._known] == ["b", "c"]
+    assert [topic for _, topic in client_module._leaders_of] == ["b", "c"]
 
 
 @pytest.mark.parametrize("name", ["t", "another"])
