@@ -19,7 +19,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.cluster.image import MetadataImage
-from minibroker.broker.server.answers import Answer, Waiting, answer_of, error_response
+from minibroker.broker.server.answers import Answer, WaitingRequest, answer_of, error_response
 from minibroker.broker.server.handling import handle, handle_call, handle_request, read_call
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -135,7 +135,7 @@ class FaultInterceptor:
         for future in self._held.pop(fault, ()):
             _end(future)
 
-    def handle(self, call: Call) -> AnyAnswer | Waiting | None:
+    def handle(self, call: Call) -> AnyAnswer | WaitingRequest | None:
         """Handle a request with the faults that meet it. Raises ProtocolError."""
         if not len(self.faults):
             return handle_call(call)
@@ -155,10 +155,10 @@ class FaultInterceptor:
             call.keep()
             request = read_call(call)
             later = self._later(call, request, fault)
-            return _sent(call, Waiting(call.handler, request, later, call.context), fault)
+            return _sent(call, WaitingRequest(call.handler, request, later, call.context), fault)
         return _sent(call, self._answered(call, request, fault), fault)
 
-    def finished(self, call: Call, answer: AnyAnswer | None) -> None:
+    def on_end(self, call: Call, answer: AnyAnswer | None) -> None:
         """Note the request with the first error of its answer."""
         says = answer.response if isinstance(answer, Answer) else answer  # a short way's own
         self.seen.note_call(call, first_error(says))
@@ -183,7 +183,7 @@ class FaultInterceptor:
 
     # What is answered.
 
-    def _answered(self, call: Call, request: Any, fault: Fault) -> Answer | Waiting:
+    def _answered(self, call: Call, request: Any, fault: Fault) -> Answer | WaitingRequest:
         """Return the outcome before a fault changes its bytes."""
         if fault.error is None:
             return handle_request(call.context, call.handler, request)
@@ -216,8 +216,8 @@ class FaultInterceptor:
         return _then(handle_request(call.context, call.handler, request), add_failed)
 
     def _with_error(
-        self, outcome: Answer | Waiting, fault: Fault, version: int, *, whole: bool
-    ) -> Answer | Waiting:
+        self, outcome: Answer | WaitingRequest, fault: Fault, version: int, *, whole: bool
+    ) -> Answer | WaitingRequest:
         """Return an answer with the fault's error, after the work is done."""
         code = fault.error
         assert code is not None
@@ -241,14 +241,14 @@ class FaultInterceptor:
         finally:
             held.discard(released)
         outcome = self._answered(call, request, fault)
-        return await outcome.awaitable if isinstance(outcome, Waiting) else outcome.response
+        return await outcome.awaitable if isinstance(outcome, WaitingRequest) else outcome.response
 
 
-def _sent(call: Call, outcome: Answer | Waiting, fault: Fault) -> Answer | Waiting:
+def _sent(call: Call, outcome: Answer | WaitingRequest, fault: Fault) -> Answer | WaitingRequest:
     """Return an outcome whose bytes are sent as the rule says."""
     if not fault.drop and not fault.alters_bytes:
         return outcome
-    if isinstance(outcome, Waiting):
+    if isinstance(outcome, WaitingRequest):
         outcome.wrap = lambda answer: _altered(answer, call.context, fault)
         return outcome
     return _altered(outcome, call.context, fault)
@@ -275,9 +275,11 @@ def _decoded(response: Any, version: int) -> Any:
     return type(response).read(Reader(writer.to_bytes()), version)
 
 
-def _then(outcome: Answer | Waiting, change: Callable[[Any], Any]) -> Answer | Waiting:
+def _then(
+    outcome: Answer | WaitingRequest, change: Callable[[Any], Any]
+) -> Answer | WaitingRequest:
     """Apply `change` to the response of an outcome, now or when it is ready."""
-    if isinstance(outcome, Waiting):
+    if isinstance(outcome, WaitingRequest):
         outcome.awaitable = _changed(outcome.awaitable, change)
     else:
         outcome.response = change(outcome.response)

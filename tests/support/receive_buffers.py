@@ -45,7 +45,7 @@ def receive(buffer: ReceiveBuffer, data: bytes) -> int:
         room[: len(part)] = part
         buffer.note_received(len(part))
         position += len(part)
-        if buffer.filled - buffer.start <= SIZE_BYTES:
+        if buffer.end - buffer.start <= SIZE_BYTES:
             buffer.compact()  # as a connection does after each read
     return position
 
@@ -58,4 +58,4 @@ def handle(buffer: ReceiveBuffer, size_bytes: int) -> None:
 
 def unhandled(buffer: ReceiveBuffer) -> bytes:
     """Return the bytes that no request has taken yet."""
-    return bytes(buffer.view[buffer.start : buffer.filled])
+    return bytes(buffer.view[buffer.start : buffer.end])

@@ -1,7 +1,7 @@
 """Outcomes of requests: answers, requests that wait for one, errors as answers.
 
-A `Run` is what one read brought of one API: its answers leave together, in order. `error_response`
-is the one place where an exception becomes an answer.
+A `Run` is the requests of one API that one read brought: their answers leave together, in order.
+`error_response` is the one place where an exception becomes an answer.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Answer:
     def encode(self, throttle_time_ms: int) -> list[Any]:
         """Return the frame (size int32, header, body) as buffers to send one after the other.
 
-        `throttle_time_ms`: how long the client has to wait, 0: only as long as the handler said.
+        `throttle_time_ms`: how long the client has to wait, 0: as long as the response says.
         """
         if self._close_connection is not None:
             self._close_if_failed()  # the write to disk may have
@@ -78,8 +78,9 @@ class Answer:
         return writer.frame_parts()
 
     def make_frame(self, throttle_time_ms: int = 0) -> int:
-        """Encode now what `encode` returns later; return its size in bytes. The delay of the client
-        is known, and the answer depends on no write to disk.
+        """Encode the frame now, for `encode` later; return its size in bytes.
+
+        The client's delay is known, and the answer depends on no write to disk.
         """
         self._frame_parts = self.encode(throttle_time_ms)
         return sum(map(len, self._frame_parts))
@@ -90,7 +91,7 @@ class Answer:
             self._close_connection(f"a {self.handler.name} request that wants no answer failed")
 
 
-class Waiting:
+class WaitingRequest:
     """A request whose handler gave an awaitable: the connection holds still until it is done."""
 
     __slots__ = (
@@ -126,7 +127,7 @@ class Waiting:
         self.wrap: Callable[[Answer], Answer] | None = None
         """Changes how the answer is sent (an interceptor's)."""
         self.call: Call | None = None
-        """The call that the interceptor was asked about, None: there is none."""
+        """The call that the interceptor knows, None without an interceptor."""
         self.request_bytes = 0
         """Bytes of the request, charged once it is answered (`Run.request_bytes`)."""
         self.started_ns = 0
@@ -142,7 +143,7 @@ class Waiting:
         return self.request is None or self.handler.api_key == PRODUCE
 
     def answer(self, response: Any) -> Answer:
-        """Return the answer with the response that it waited for."""
+        """Return the answer with the response that the request waited for."""
         answer = answer_of(self.handler, self._context, self.request, response)
         return answer if self.wrap is None else self.wrap(answer)
 
@@ -164,7 +165,7 @@ class Run:
         "remote_ns",
         "request_bytes",
         "started_ns",
-        "waiting",
+        "waiting_request",
     )
 
     def __init__(self, started_ns: int, remote_ns: int = 0) -> None:
@@ -175,7 +176,7 @@ class Run:
         """True while the answers have to be encoded beside the loop."""
         self.calls: list[Call] | None = None
         """One for each answer while an interceptor looks on."""
-        self.waiting: Waiting | None = None
+        self.waiting_request: WaitingRequest | None = None
         """The last request of the run, where it waits: its turn comes behind the answers."""
         self.request_bytes = 0
         """Header and body of the only request; 0 where its client has no limit."""
@@ -186,20 +187,20 @@ class Run:
         self.remote_ns = remote_ns
         """How long a request that waited did so."""
         self.handled_ns = self.encoded_ns = 0
-        """When the answers were there, and when they were bytes."""
+        """When the answers were made, and when they were encoded."""
 
-    def wait_for(self, waiting: Waiting) -> None:
-        """Take in that the last request of the run waits; it is charged once it is answered."""
-        waiting.started_ns = self.started_ns
-        waiting.request_bytes, self.request_bytes = self.request_bytes, 0
-        self.waiting = waiting
+    def wait_for(self, waiting_request: WaitingRequest) -> None:
+        """Note that the last request of the run waits; it is charged once it is answered."""
+        waiting_request.started_ns = self.started_ns
+        waiting_request.request_bytes, self.request_bytes = self.request_bytes, 0
+        self.waiting_request = waiting_request
 
     def encode(self, answer: Answer) -> None:
         """Encode an answer of this run at once, and count its bytes."""
         self.answer_bytes += answer.make_frame()
 
     def note(self, call: Call) -> None:
-        """Remember what an interceptor was asked about, for the answer that comes next."""
+        """Remember a call that an interceptor knows, for the answer that comes next."""
         if self.calls is None:
             self.calls = []
         self.calls.append(call)
@@ -218,15 +219,15 @@ def error_response(
 ) -> Any:
     """Return the answer of an API to a failure of the whole request.
 
-    `errors.answer_error` says which code; a handler whose response has no top-level error code
-    brings a function `error_response(request, version, code, detail)` of its own.
+    `errors.answer_error` chooses the code. A handler whose response has no top-level error code
+    has a function `error_response(request, version, code, detail)` of its own.
     """
-    what = (
+    subject = (
         f"{handler.name} v{context.version} from {context.client_address}"
         f" (client id {context.client_id})"
     )
-    known = answer_error(error, what)
-    return _response_of(handler, request, context.version, known.code, known.detail)
+    answer = answer_error(error, subject)
+    return _response_of(handler, request, context.version, answer.code, answer.detail)
 
 
 def _response_of(

@@ -4,7 +4,7 @@ Second station of a request, as a sans-I/O protocol (the manner of the `h11` lib
 event loop, no clock. `transport.py` writes what the kernel has into `received`, takes requests with
 `next_request`, tells what happens as an `Event`, and sends what `send` gives.
 
-`TRANSITIONS` is the whole life of a connection. What it does not name is refused.
+`TRANSITIONS` is the whole life of a connection. Any other transition is refused.
 
     AUTHENTICATING ─► REFUSED ─► DRAINED           the client is told later that it failed
     AUTHENTICATING ─► VERIFYING ─► AUTHENTICATING  a worker looks at a token (Kerberos)
@@ -53,7 +53,7 @@ class ConnectionState(IntEnum):
     VERIFYING = auto()
     """A worker looks at the peer's token, and no other frame is taken."""
     REFUSED = auto()
-    """The peer failed to authenticate, and is told so later: the socket is not read."""
+    """The peer failed to authenticate, and gets the answer later: the socket is not read."""
     OPEN = auto()
     """Nothing is in hand: requests are taken as they arrive."""
     WAITING = auto()
@@ -71,7 +71,7 @@ class ConnectionState(IntEnum):
 
 
 class Event(IntEnum):
-    """An event of a connection. Of every pair the first begins what the second ends."""
+    """An event of a connection. Most come in pairs: the second one ends the first one's state."""
 
     AUTHENTICATED = auto()
     """The peer has a principal."""
@@ -151,7 +151,7 @@ TRANSITIONS: Final[Mapping[ConnectionState, Mapping[Event, ConnectionState]]] = 
         Event.STOP: ConnectionState.DRAINED,
         Event.CLOSE: ConnectionState.CLOSED,
     },
-    # What had begun ends without its peer.
+    # Work in hand ends without its peer.
     ConnectionState.CLOSED: {
         Event.ANSWER: ConnectionState.CLOSED,
         Event.HOLD: ConnectionState.CLOSED,
@@ -179,16 +179,17 @@ class TransitionError(Exception):
 class Connection:
     """The protocol of one connection. Its transport calls it, on the loop's thread."""
 
-    __slots__ = ("_request_bytes_max", "peer_takes", "received", "state")
+    __slots__ = ("_request_bytes_max", "peer_takes", "receive_buffer", "state")
 
     def __init__(
         self, request_bytes_max: int, memory: RequestMemory, on_memory: Callable[[], None]
     ) -> None:
-        """`request_bytes_max`: `socket.request.max.bytes`. `on_memory` is called when there is
-        memory again for a request that was not read to its end."""
+        """Take `request_bytes_max` (`socket.request.max.bytes`), and `on_memory`, which is called
+        when there is memory again for a request that was not read to its end.
+        """
         self._request_bytes_max = request_bytes_max
         """Constant."""
-        self.received = ReceiveBuffer(memory, on_memory)
+        self.receive_buffer = ReceiveBuffer(memory, on_memory)
         """The transport fills it, `next_request` and `prepare_to_read` empty it."""
         self.state = ConnectionState.AUTHENTICATING
         """Changed by `apply` alone."""
@@ -201,7 +202,7 @@ class Connection:
         if state is None:
             raise TransitionError(
                 f"{event.name} in state {self.state.name}, expected "
-                + " or ".join(known.name for known in TRANSITIONS[self.state])
+                + " or ".join(expected.name for expected in TRANSITIONS[self.state])
             )
         self.state = state
 
@@ -213,11 +214,11 @@ class Connection:
         Valid until `prepare_to_read`. With an `api_key` only a request of that API is taken. Raises
         ProtocolError for a size that no request may have.
         """
-        received = self.received
-        start = received.start
-        if received.filled - start < 4 or self.state is not _OPEN or not self.peer_takes:
+        buffer = self.receive_buffer
+        start = buffer.start
+        if buffer.end - start < 4 or self.state is not _OPEN or not self.peer_takes:
             return None
-        view = received.view
+        view = buffer.view
         (size_bytes,) = FRAME_SIZE.unpack_from(view, start)
         if not 0 <= size_bytes <= self._request_bytes_max:
             raise ProtocolError(
@@ -226,12 +227,12 @@ class Connection:
             )
         start += 4
         end = start + size_bytes
-        if end > received.filled:
+        if end > buffer.end:
             return None
         # Keys are below 128, so the second byte of the key tells the API.
         if api_key >= 0 and size_bytes > 1 and view[start + 1] != api_key:
             return None
-        received.start = end
+        buffer.start = end
         return view[start:end]
 
     def next_token(self, bytes_max: int) -> memoryview | None:
@@ -240,58 +241,58 @@ class Connection:
         Valid until `prepare_to_read`. Raises ProtocolError for a size above `bytes_max`
         (`sasl.server.max.receive.size`).
         """
-        received = self.received
-        start = received.start + FRAME_SIZE.size
-        if received.filled < start or self.state is not _AUTHENTICATING or not self.peer_takes:
+        buffer = self.receive_buffer
+        start = buffer.start + FRAME_SIZE.size
+        if buffer.end < start or self.state is not _AUTHENTICATING or not self.peer_takes:
             return None
-        (size_bytes,) = FRAME_SIZE.unpack_from(received.view, received.start)
+        (size_bytes,) = FRAME_SIZE.unpack_from(buffer.view, buffer.start)
         if not 0 <= size_bytes <= bytes_max:
             raise ProtocolError(
                 f"frame size {size_bytes} bytes, expected 0 to {bytes_max}"
                 " (sasl.server.max.receive.size)"
             )
         end = start + size_bytes
-        if end > received.filled:
+        if end > buffer.end:
             return None
-        received.start = end
-        return received.view[start:end]
+        buffer.start = end
+        return buffer.view[start:end]
 
     def next_api(self) -> int | None:
         """Return the API key of the next request, which stays in the buffer; None: it is not here.
 
         The request may be here in part only.
         """
-        received = self.received
-        start = received.start + FRAME_SIZE.size
-        if received.filled < start + _KEY.size or self.state is not _OPEN or not self.peer_takes:
+        buffer = self.receive_buffer
+        start = buffer.start + FRAME_SIZE.size
+        if buffer.end < start + _KEY.size or self.state is not _OPEN or not self.peer_takes:
             return None
-        return int(_KEY.unpack_from(received.view, start)[0])
+        return int(_KEY.unpack_from(buffer.view, start)[0])
 
     def prepare_to_read(self, *, keeps_frame: bool = False) -> bool:
         """Give back or make room for bytes; return whether the socket is to be read now.
 
-        Requests taken before are invalid then, but for one in hand that `keeps_frame`. What comes
-        behind a request in hand, or while the peer does not take its answers, stays in the buffer,
+        Earlier requests are invalid then, except one in hand that `keeps_frame`. Bytes that come
+        behind a request in hand, or while the peer does not take its answers, stay in the buffer,
         and no room is made for more than that. A throttled or refused client is not read at all,
-        and nobody for whose request there is no memory.
+        nor a client for whose request there is no memory.
         """
-        received = self.received
+        buffer = self.receive_buffer
         if (self.state is _OPEN or self.state is _AUTHENTICATING) and self.peer_takes:
-            received.compact()
-            return not received.lacks_memory
-        if received.start == received.filled and not keeps_frame:
-            received.compact()
+            buffer.compact()
+            return not buffer.lacks_memory
+        if buffer.start == buffer.end and not keeps_frame:
+            buffer.compact()
         else:
-            received.keep()
-        return self.state not in _UNREAD and not received.is_full
+            buffer.keep()
+        return self.state not in _UNREAD and not buffer.is_full
 
     # Answers in, bytes out.
 
     @staticmethod
     def send(parts: list[Buffer]) -> Sequence[Buffer]:
-        """Return what to write for `parts`, the frames of answers in order: all of it at once.
+        """Return the buffers to write at once for `parts`, the frames of answers in order.
 
-        Small ones are joined into one buffer, large ones go out as they are.
+        Small frames are joined into one buffer, large ones go out as they are.
         """
         if len(parts) < 2 or sum(map(len, parts)) > JOIN_BYTES_MAX:
             return parts

@@ -44,9 +44,7 @@ class _ListenerLimits(NamedTuple):
 
 
 class ConnectionLimits:
-    """The places of one broker that are taken, and those that are left. Belongs to the loop's
-    thread.
-    """
+    """The places for connections of one broker. Belongs to the loop's thread."""
 
     __slots__ = ("_of_listeners", "_overrides", "_per_host", "_per_listener", "_room", "_services")
 
@@ -78,15 +76,15 @@ class ConnectionLimits:
 
     def _of(self, listener: Listener) -> _ListenerLimits:
         """Return the limits in force of one listener; they are read once per change."""
-        config, known = self._services.config, self._of_listeners[1]
+        config, limits_by_name = self._services.config, self._of_listeners[1]
         if config is not self._of_listeners[0]:
-            known = {}
-            self._of_listeners = (config, known)
-        limits = known.get(listener.name)
+            limits_by_name = {}
+            self._of_listeners = (config, limits_by_name)
+        limits = limits_by_name.get(listener.name)
         if limits is None:
             own = config.of_listener(listener.name)
             limits = _ListenerLimits(*map(own.integer, LISTENER_LIMITS))
-            known[listener.name] = limits
+            limits_by_name[listener.name] = limits
         return limits
 
     # Rates.
@@ -130,9 +128,7 @@ class ConnectionLimits:
         return self.is_protected(listener) or total < self._services.config.max_connections
 
     async def wait_for_room(self, listener: Listener) -> None:
-        """Return when a connection of this listener may take a place; nobody has taken it when the
-        caller goes on.
-        """
+        """Return when a connection of this listener may take a place; it is still free then."""
         while not self._has_room(listener):
             self._room.clear()
             await self._room.wait()
@@ -146,7 +142,7 @@ class ConnectionLimits:
             return
 
     def look_again(self) -> None:
-        """Have those that wait for room look whether there is some now."""
+        """Wake the listeners that wait for room."""
         self._room.set()
 
     def take(self, listener: Listener, host: str) -> None:
@@ -192,9 +188,9 @@ def _by_address(overrides: dict[str, int]) -> dict[str, int]:
     limits: dict[str, int] = {}
     for name, limit in overrides.items():
         try:
-            found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+            addresses = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
         except OSError as error:
             logger.warning("max.connections.per.ip.overrides: no address of %s: %s", name, error)
             continue
-        limits.update((host_address(str(address[0])), limit) for *_, address in found)
+        limits.update((host_address(str(address[0])), limit) for *_, address in addresses)
     return limits

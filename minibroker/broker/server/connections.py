@@ -11,15 +11,15 @@ import asyncio
 import heapq
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Final, Protocol
 
 from minibroker.broker.server.connection_limits import ConnectionLimits
 from minibroker.broker.server.request_memory import RequestMemory
-from minibroker.broker.server.turns import DataTurns
 from minibroker.broker.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.config.listeners import Listener
@@ -87,18 +87,24 @@ class Connections:
     ) -> None:
         config = services.config
         self.services = services
-        """Constant, as are the next seven."""
+        """Constant."""
         self.dispatcher = dispatcher
+        """Constant."""
         self.loop = loop
+        """Constant."""
         self.request_bytes_max = config.socket_request_max_bytes
+        """Constant. The largest request, in bytes."""
         self.memory = RequestMemory(config.queued_max_request_bytes, loop.call_soon)
+        """Constant."""
         self.handshakes = Worker(_no_storage, "minibroker-handshakes")
-        """For steps of TLS handshakes; its thread begins with the first."""
+        """Constant. For steps of TLS handshakes; its thread begins with the first."""
         self.handshakes.begin(loop)
         self.turns = DataTurns(loop.call_soon)
+        """Constant."""
         self.limits = ConnectionLimits(services)
+        """Constant."""
         self.login_interceptor: LoginInterceptor | None = None
-        """The interceptor of logins; set by `minibroker.testing`."""
+        """Constant after the start. The interceptor of logins; the rig sets it."""
         self._open: dict[ClientConnection, None] = {}
         """In the order in which they came."""
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -141,13 +147,17 @@ class Connections:
         excess = self.limits.excess
         if not excess:
             return
-        others = (known for known in self._open if not self.limits.is_protected(known.listener))
-        for connection in heapq.nsmallest(excess, others, key=lambda known: known.last_active_s):
+        unprotected = (
+            client for client in self._open if not self.limits.is_protected(client.listener)
+        )
+        for connection in heapq.nsmallest(
+            excess, unprotected, key=lambda known: known.last_active_s
+        ):
             logger.info("closing %s: max.connections is exceeded", connection.address)
             connection.drop()
 
-    def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
-        """Have altered limits hold for connections that wait, and for those that are open."""
+    def on_broker_config(self, config: BrokerConfig, keys: frozenset[str]) -> None:
+        """Apply altered limits to connections that wait, and to open ones."""
         self.limits.look_again()
         self._close_excess()
 
@@ -157,7 +167,7 @@ class Connections:
     # Connections that come and go.
 
     def add(self, connection: ClientConnection) -> None:
-        """Know an open connection, for which a place was taken."""
+        """Add an open connection, for which a place was taken."""
         self._open[connection] = None
         self.services.metrics.connections = len(self._open)
         if self._idle_timer is None:
@@ -234,7 +244,7 @@ class Connections:
     # The end.
 
     def stop_idle_timer(self) -> None:
-        """Close idle connections no more."""
+        """Stop to close idle connections."""
         if self._idle_timer is not None:
             self._idle_timer.cancel()
 
@@ -252,3 +262,55 @@ class Connections:
 
 def _no_storage(error: StorageError) -> None:
     """Do nothing: no step of a handshake touches a log directory."""
+
+
+DATA_PART_MS: Final = 2
+"""Time in which runs of data requests may begin; the first one of a part always may."""
+
+
+class DataTurns:
+    """Shared by all connections of a broker. Belongs to the loop."""
+
+    __slots__ = ("_call_soon", "_calls", "_ends_ns", "_has_turned", "_now_ns", "controllers")
+
+    def __init__(
+        self,
+        call_soon: Callable[[Callable[[], None]], object],
+        now_ns: Callable[[], int] = perf_counter_ns,
+    ) -> None:
+        """`call_soon`: the loop's. `now_ns`: a clock that only grows."""
+        self._call_soon = call_soon
+        self._now_ns = now_ns
+        self.controllers = 0
+        """Open connections of controllers; their transports count them."""
+        self._ends_ns = 0
+        """End of the part."""
+        self._has_turned = True
+        """True once the loop has turned since the part began."""
+        self._calls: dict[Callable[[], None], None] = {}
+        """Called when the loop has looked at its sockets, in this order: each asks again."""
+
+    def may_run(self, ask_again: Callable[[], None]) -> bool:
+        """Return whether a run of data requests may begin now; else call `ask_again` when the loop
+        has looked at its sockets.
+        """
+        now_ns = self._now_ns()
+        if now_ns >= self._ends_ns or self._calls:
+            if self._calls or not self._has_turned:
+                self._calls[ask_again] = None
+                return False
+            self._ends_ns = now_ns + DATA_PART_MS * 1_000_000
+            self._has_turned = False
+            self._call_soon(self._turn)
+        return True
+
+    def _turn(self) -> None:
+        """Note that the loop turns. It calls this before it looks at its sockets."""
+        self._has_turned = True
+        if self._calls:
+            self._call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        calls, self._calls = self._calls, {}
+        for ask_again in calls:
+            ask_again()

@@ -96,7 +96,7 @@ class Decoder:
         self._worker.begin(loop)
 
     def close(self) -> None:
-        """Decode what was asked for, and end the worker."""
+        """Finish the work in the queue, and end the worker."""
         self._worker.close()
 
     def decode(
@@ -116,8 +116,9 @@ class Decoder:
         return self.run(partial(_make_frames, answers, throttle_time_ms))
 
     def run(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
-        """Return a future of what `work` returns or raises in the worker. It has what nobody
-        changes.
+        """Return a future of the result or exception of `work`, which runs in the worker.
+
+        Nobody changes the values that `work` uses.
         """
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         results: list[Any] = []
@@ -132,7 +133,7 @@ class Decoder:
             except Exception as error:  # whoever waits is told
                 failures.append(error)
 
-        def done(_failure: object) -> None:
+        def finish(_failure: object) -> None:
             if future.done():
                 return  # the connection is gone
             if failures:
@@ -140,7 +141,7 @@ class Decoder:
             else:
                 future.set_result(results.pop())
 
-        self._worker.run_then(task, done)
+        self._worker.run_then(task, finish)
         return future
 
 

@@ -10,17 +10,18 @@ Third station of a request: `connection` gives its bytes, `handlers/<api>` does 
   `RequestContext.principal`). On a PLAINTEXT listener it is `ANONYMOUS` from the start, on a SASL
   listener the client proves it first (`sasl_gate.py`).
 * *authorize*: without an authorizer everyone may do everything. With one, a request needs the
-  permissions of `handlers/common/permissions.py`; what concerns a part of it, its handler asks.
+  permissions of `handlers/common/permissions.py`; its handler asks for those of its parts.
 * *handle*: the API's short way, else its handler (`handling.py`). Large requests are decoded beside
   the loop first (`decoder.py`). Faults and the log of requests look in here (`interceptor.py`).
-* *commit*: what the run appended is written, one `writev` per partition, before its first answer is
-  even encoded; with `flush.messages` the answers wait for fsync.
+* *commit*: the appends of the run are written, one `writev` per partition, before its first answer
+  is encoded; with `flush.messages` the answers wait for fsync.
 * *throttle*: the client is charged (`throttle.py`). As in Kafka that comes last, because the time
   that a request took counts, too.
 * *finish*: answers become bytes and are counted.
 
-Errors: what a handler raises is answered in the form of its API (`answers.error_response`); what no
-client sends ends the connection with one line in the log; a bug of ours with its traceback.
+Errors: an exception of a handler is answered in the form of its API (`answers.error_response`). A
+request that no client sends ends the connection with one line in the log; a bug of ours ends it
+with its traceback.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.handlers.registry import load_handler
-from minibroker.broker.server.answers import Answer, Run, Waiting, error_response
+from minibroker.broker.server.answers import Answer, Run, WaitingRequest, error_response
 from minibroker.broker.server.call import Call
 from minibroker.broker.server.connection import ANY_API, Event
 from minibroker.broker.server.decoder import LARGE_FRAME_BYTES, Decoder, has_many_batches
@@ -82,25 +83,25 @@ class Dispatcher:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._handlers: dict[int, Handler] = {}
-        """API key → what was loaded with its first request."""
+        """API key → its handler, loaded with the first request."""
         self.decoder = Decoder()
-        """Constant, as is the next; the server begins and closes both."""
+        """Constant. The server begins and closes it."""
         self.control_decoder = Decoder()
-        """Decodes the requests of a controller, which wait for no other request."""
+        """Constant. Decodes the requests of a controller, which wait for no other request."""
         self.interceptor: Interceptor | None = None
-        """The interceptor of requests; set by `minibroker.testing`."""
+        """Constant after the start. The interceptor of requests; the rig sets it."""
 
     # Parse, authenticate, authorize, handle.
 
     def take(self, connection: Connection, context: RequestContext) -> Run | None:
-        """Handle the requests of one API that are here, up to one that waits; None: there is none.
+        """Handle the requests of one API in the buffer, up to one that waits; None: there is none.
 
-        One run is of one API, so that its time can be told without a clock call per request. What
-        no client may send, and a bug of ours, stop the connection behind the answers before it.
+        One run is of one API, so that its time is known without a clock call per request. A request
+        that no client may send, or a bug of ours, stops the connection behind the earlier answers.
         """
         run = Run(perf_counter_ns())
         answers = run.answers
-        received = connection.received
+        buffer = connection.receive_buffer
         # Quotas are charged for each request before the next one is begun.
         quotas = self._services.quotas
         is_charged = quotas.is_active and quotas.charges(context)
@@ -114,7 +115,7 @@ class Dispatcher:
                 outcome = self.dispatch(run, context, frame)
                 if is_charged:
                     run.request_bytes = len(frame)
-                if outcome.__class__ is Waiting:
+                if outcome.__class__ is WaitingRequest:
                     run.wait_for(outcome)
                     break
                 if outcome is not None:
@@ -123,7 +124,7 @@ class Dispatcher:
                     # A fetch answer is large and holds maps of segments: it is sent before the next
                     if api_key == FETCH or len(answers) == answers_max:
                         break
-                if received.start == received.filled:
+                if buffer.start == buffer.end:
                     break  # most often: the client waits for this answer
                 if api_key != PRODUCE and answers and self._is_enough(run):
                     break
@@ -135,8 +136,10 @@ class Dispatcher:
         return run
 
     def _is_enough(self, run: Run) -> bool:
-        """Return whether the run ends with its last answer though more requests are here. It is
-        encoded for that, unless something is not on the disk yet: the disk may change answers.
+        """Return whether the run ends with its last answer though the buffer has more requests.
+
+        The answer is encoded for that, unless an append is not on the disk yet: the disk may change
+        answers.
         """
         answer = run.answers[-1]
         appends = self._services.partitions.appends
@@ -151,14 +154,12 @@ class Dispatcher:
 
     def dispatch(
         self, run: Run, context: RequestContext, frame: memoryview
-    ) -> AnyAnswer | Waiting | None:
+    ) -> AnyAnswer | WaitingRequest | None:
         """Handle one request; `frame` is its bytes without the size field, valid until the answer.
 
-        Returns:
-            The answer or something to wait for; None where an interceptor took the request away.
-
-        Raises:
-            ProtocolError: not a request this broker serves; the connection has to end.
+        Returns the answer or a request that waits for it; None where an interceptor took the
+        request away. Raises ProtocolError for a request that this broker does not serve: the
+        connection has to end.
         """
         api_key, version, correlation_id, client_id, position = parse_request_header(frame)
         handler = self._handlers.get(api_key)
@@ -169,13 +170,15 @@ class Dispatcher:
         context.correlation_id = correlation_id
         context.client_id = client_id
         if not handler.min_version <= version <= handler.max_version:
-            answer = self._unsupported(context, handler)
+            answer = self._answer_unsupported(context, handler)
             if self.interceptor is not None:
                 run.note(Call(context, handler, frame, position))
             context.version = answer.version
             return answer
         if self.interceptor is not None:
-            return self._intercepted(self.interceptor, run, Call(context, handler, frame, position))
+            return self._ask_interceptor(
+                self.interceptor, run, Call(context, handler, frame, position)
+            )
         if len(frame) > LARGE_FRAME_BYTES:
             if api_key == PRODUCE:
                 return handle(context, handler, frame, position, self._handle_large_produce)
@@ -184,7 +187,7 @@ class Dispatcher:
 
     def _handle_large_produce(
         self, context: RequestContext, handler: Handler, frame: memoryview, position: int
-    ) -> Answer | Waiting:
+    ) -> Answer | WaitingRequest:
         """Handle a Produce request in a large frame, which most often has few batches."""
         if has_many_batches(frame, position, context.version):
             return self._decode_beside(context, handler, frame, position)
@@ -192,24 +195,24 @@ class Dispatcher:
 
     def _decode_beside(
         self, context: RequestContext, handler: Handler, frame: memoryview, position: int
-    ) -> Waiting:
+    ) -> WaitingRequest:
         decoding = self._decoder_of(handler).decode(handler, context.version, frame, position)
-        return Waiting(handler, None, decoding, context)
+        return WaitingRequest(handler, None, decoding, context)
 
     def _load(self, api_key: int, version: int) -> Handler:
         services = self._services
-        supported = services.supported_apis.get(api_key)
-        if supported is None:
+        versions = services.supported_apis.get(api_key)
+        if versions is None:
             api = APIS.get(api_key)
             name = f"{api.name} (key {api_key})" if api else f"API key {api_key}"
             raise ProtocolError(f"{name} version {version} is not served")
-        handler = load_handler(api_key, supported, services.metrics)
+        handler = load_handler(api_key, versions, services.metrics)
         handler.open_short_way(services)
         self._handlers[api_key] = handler
         return handler
 
-    def _unsupported(self, context: RequestContext, handler: Handler) -> Answer:
-        """Return the answer to a version that is not served. Raises ProtocolError: it has none."""
+    def _answer_unsupported(self, context: RequestContext, handler: Handler) -> Answer:
+        """Return the answer to a version that is not served. Raises ProtocolError without one."""
         low, high = handler.min_version, handler.max_version
         if handler.api_key != API_VERSIONS:
             raise ProtocolError(
@@ -223,9 +226,11 @@ class Dispatcher:
         return Answer(handler, unsupported_version(low, high), 0, context.correlation_id)
 
     @staticmethod
-    def _intercepted(interceptor: Interceptor, run: Run, call: Call) -> AnyAnswer | Waiting | None:
+    def _ask_interceptor(
+        interceptor: Interceptor, run: Run, call: Call
+    ) -> AnyAnswer | WaitingRequest | None:
         outcome = interceptor.handle(call)
-        if isinstance(outcome, Waiting):
+        if isinstance(outcome, WaitingRequest):
             outcome.call = call
         elif outcome is not None:
             run.note(call)
@@ -233,42 +238,48 @@ class Dispatcher:
 
     # A request that waited.
 
-    def answered(
+    def finish_wait(
         self,
         connection: Connection,
         context: RequestContext,
-        waiting: Waiting,
+        waiting_request: WaitingRequest,
         future: asyncio.Future[Any],
     ) -> Run:
         """Return the run of a request that waited for `future`, which is done.
 
-        It is empty where nobody waits for the answer any more.
+        The run is empty if the client has left.
         """
-        run = Run(waiting.started_ns, perf_counter_ns() - waiting.waits_since_ns)
+        run = Run(waiting_request.started_ns, perf_counter_ns() - waiting_request.waits_since_ns)
         if future.cancelled():
-            self.give_up(waiting)
+            self.give_up(waiting_request)
             return run
-        run.request_bytes = waiting.request_bytes
-        if waiting.request is None:
-            self._handle_decoded(run, connection, context, waiting, future)
+        run.request_bytes = waiting_request.request_bytes
+        if waiting_request.request is None:
+            self._handle_decoded(run, connection, context, waiting_request, future)
             return run
         try:
             error = future.exception()
             if error is None:
                 response = future.result()
-            elif waiting.is_large:
-                run.wait_for(self._answer_beside(context, waiting.handler, waiting.request, error))
+            elif waiting_request.is_large:
+                run.wait_for(
+                    self._answer_beside(
+                        context, waiting_request.handler, waiting_request.request, error
+                    )
+                )
                 return run
             else:
-                response = error_response(waiting.handler, context, waiting.request, error)
-            answer = waiting.answer(response)
+                response = error_response(
+                    waiting_request.handler, context, waiting_request.request, error
+                )
+            answer = waiting_request.answer(response)
             run.answers.append(answer)
-            run.is_large = waiting.is_large and not answer.is_silent
+            run.is_large = waiting_request.is_large and not answer.is_silent
         except Exception:
-            _fail(connection, context, f"the answer to {waiting.handler.name}")
+            _fail(connection, context, f"the answer to {waiting_request.handler.name}")
             return run
-        if waiting.call is not None:
-            run.note(waiting.call)
+        if waiting_request.call is not None:
+            run.note(waiting_request.call)
         return run
 
     def _handle_decoded(
@@ -276,13 +287,14 @@ class Dispatcher:
         run: Run,
         connection: Connection,
         context: RequestContext,
-        waiting: Waiting,
+        waiting_request: WaitingRequest,
         future: asyncio.Future[Any],
     ) -> None:
-        """Handle a request that was decoded beside the loop; its answer, or what it waits for, goes
-        into `run`."""
-        handler = waiting.handler
-        outcome: Answer | Waiting
+        """Handle a request that was decoded beside the loop; put its answer, or its wait, into
+        `run`.
+        """
+        handler = waiting_request.handler
+        outcome: Answer | WaitingRequest
         try:
             request = future.result()
         except ProtocolError as error:
@@ -298,7 +310,7 @@ class Dispatcher:
             return
         except Exception as error:  # a task root: every error of a handler ends here
             outcome = self._answer_beside(context, handler, request, error)
-        if isinstance(outcome, Waiting):
+        if isinstance(outcome, WaitingRequest):
             outcome.is_large = True
             run.wait_for(outcome)
         else:
@@ -307,14 +319,15 @@ class Dispatcher:
 
     def _answer_beside(
         self, context: RequestContext, handler: Handler, request: Any, error: BaseException
-    ) -> Waiting:
-        """Return the wait for the answer to a large request that failed as a whole: it repeats what
-        the request names.
+    ) -> WaitingRequest:
+        """Return the wait for the answer to a large request that failed as a whole.
+
+        The answer repeats the parts of the request, so it is made beside the loop.
         """
-        making = self._decoder_of(handler).run(
+        response_future = self._decoder_of(handler).run(
             partial(error_response, handler, context, request, error)
         )
-        return Waiting(handler, request, making, context, is_large=True)
+        return WaitingRequest(handler, request, response_future, context, is_large=True)
 
     def _decoder_of(self, handler: Handler) -> Decoder:
         return self.control_decoder if handler.api_key in CONTROL_APIS else self.decoder
@@ -322,20 +335,20 @@ class Dispatcher:
     def _refuse(
         self, connection: Connection, context: RequestContext, error: ProtocolError
     ) -> None:
-        """Stop the connection of a client that sent what no client may send."""
+        """Stop the connection of a client that sent a request that no client may send."""
         self._services.metrics.malformed_requests += 1
         logger.warning("closing connection of %s: %s", context.client_address, error)
         connection.apply(Event.STOP)
 
-    def give_up(self, waiting: Waiting) -> None:
+    def give_up(self, waiting_request: WaitingRequest) -> None:
         """Tell the interceptor that a request gets no answer, because its client has left."""
-        if self.interceptor is not None and waiting.call is not None:
-            self.interceptor.finished(waiting.call, None)
+        if self.interceptor is not None and waiting_request.call is not None:
+            self.interceptor.on_end(waiting_request.call, None)
 
     # Commit, throttle, finish.
 
     def commit(self) -> Flushing | None:
-        """Write to disk what the run appended; returns what its answers have to wait for."""
+        """Write the appends of the run to disk; return the flush that its answers wait for."""
         appends = self._services.partitions.appends
         appends.commit()
         flushing, appends.flushing = appends.flushing, None
@@ -377,12 +390,12 @@ class Dispatcher:
                 break
         if run.calls is not None and self.interceptor is not None:
             for call, answer in zip(run.calls, run.answers, strict=True):
-                self.interceptor.finished(call, answer)
+                self.interceptor.on_end(call, answer)
         run.encoded_ns = perf_counter_ns()
         return parts
 
     @staticmethod
-    def sent(run: Run) -> None:
+    def count_sent(run: Run) -> None:
         """Count the run's requests: its answers are with the socket now."""
         answers = run.answers
         if answers:
@@ -395,7 +408,7 @@ class Dispatcher:
             )
 
 
-def _fail(connection: Connection, context: RequestContext, what: str) -> None:
+def _fail(connection: Connection, context: RequestContext, part: str) -> None:
     """Log a bug of ours with its traceback, and stop the connection; for an `except`."""
-    logger.exception("closing connection of %s: %s failed", context.client_address, what)
+    logger.exception("closing connection of %s: %s failed", context.client_address, part)
     connection.apply(Event.STOP)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
-from minibroker.broker.server.answers import Answer, Waiting, answer_of, error_response
+from minibroker.broker.server.answers import Answer, WaitingRequest, answer_of, error_response
 from minibroker.broker.slices import TimeSlice, Unfinished, run_rest, run_slice
 from minibroker.kafka.errors import ProtocolError
 from minibroker.kafka.protocol.primitives import Reader
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from minibroker.broker.server.call import Call
     from minibroker.broker.slices import Steps
 
-    GeneralWay = Callable[[RequestContext, Handler, memoryview, int], Answer | Waiting]
+    GeneralWay = Callable[[RequestContext, Handler, memoryview, int], Answer | WaitingRequest]
 
 
 def handle_decoded(
     context: RequestContext, handler: Handler, frame: memoryview, position: int
-) -> Answer | Waiting:
+) -> Answer | WaitingRequest:
     """Do `handle` the general way: decode the request, and ask the handler."""
     request = read_request(handler, context.version, frame, position)
     return handle_request(context, handler, request)
@@ -40,8 +40,8 @@ def handle(
     frame: memoryview,
     position: int,
     general_way: GeneralWay = handle_decoded,
-) -> AnyAnswer | Waiting:
-    """Return the answer to the request that `context` has in hand, or what to wait for.
+) -> AnyAnswer | WaitingRequest:
+    """Return the answer to the request that `context` has in hand, or the request that waits.
 
     Its body begins at `position` of `frame`. Raises ProtocolError where the connection has to end.
     """
@@ -62,8 +62,10 @@ def handle(
     return general_way(context, handler, frame, position)
 
 
-def handle_request(context: RequestContext, handler: Handler, request: Any) -> Answer | Waiting:
-    """Return the handler's answer to `request`, or what to wait for. Raises ProtocolError."""
+def handle_request(
+    context: RequestContext, handler: Handler, request: Any
+) -> Answer | WaitingRequest:
+    """Return the handler's answer to `request`, or the request that waits. Raises ProtocolError."""
     try:
         return attempt(context, handler, request)
     except ProtocolError:
@@ -73,11 +75,11 @@ def handle_request(context: RequestContext, handler: Handler, request: Any) -> A
     return answer_of(handler, context, request, response)
 
 
-def attempt(context: RequestContext, handler: Handler, request: Any) -> Answer | Waiting:
-    """Do `handle_request`, but raise what the handler raises.
+def attempt(context: RequestContext, handler: Handler, request: Any) -> Answer | WaitingRequest:
+    """Do `handle_request`, but raise the handler's exceptions.
 
-    Without the permissions that the whole request needs, the handler is not asked. One that works
-    in steps (`slices.Steps`) does those of the first slice now.
+    Raises KafkaError, before the handler runs, if the client lacks a permission that the whole
+    request needs. A handler that works in steps (`slices.Steps`) does the first slice now.
     """
     if handler.check is not None and context.services.authorizer is not None:
         handler.check(context, request)
@@ -87,11 +89,11 @@ def attempt(context: RequestContext, handler: Handler, request: Any) -> Answer |
         try:
             response = run_slice(response, turn)
         except Unfinished:
-            rest = _answer_in_slices(handler, response, turn)
-            return Waiting(handler, request, rest, context, is_large=True)
+            rest_of_answer = _answer_in_slices(handler, response, turn)
+            return WaitingRequest(handler, request, rest_of_answer, context, is_large=True)
     if response.__class__ is handler.response:
         return answer_of(handler, context, request, response)
-    return Waiting(handler, request, response, context)
+    return WaitingRequest(handler, request, response, context)
 
 
 async def _answer_in_slices(handler: Handler, steps: Steps[Any], turn: TimeSlice) -> Any:
@@ -108,8 +110,8 @@ def read_request(handler: Handler, version: int, frame: memoryview, position: in
         raise ProtocolError(f"{handler.name} v{version}: {error}") from error
 
 
-def handle_call(call: Call) -> AnyAnswer | Waiting:
-    """Return the answer to a call, or what to wait for. Raises ProtocolError."""
+def handle_call(call: Call) -> AnyAnswer | WaitingRequest:
+    """Return the answer to a call, or the request that waits. Raises ProtocolError."""
     return handle(call.context, call.handler, call.frame, call.position)
 
 

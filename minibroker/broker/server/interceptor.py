@@ -4,8 +4,8 @@
     request                      ─► Interceptor         (dispatch.py)
 
 A broker that serves alone has no interceptor and pays one comparison a request.
-`minibroker.testing` has one: it does what faults say and keeps the log of requests. The metrics of
-requests are counted where `finished` is called, for every broker.
+The rig has one: it applies faults and keeps the log of requests. The metrics of requests are
+counted where `on_end` is called, for every broker.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from minibroker.broker.security.sasl.exchange import Exchange
-    from minibroker.broker.server.answers import AnyAnswer, Waiting
+    from minibroker.broker.server.answers import AnyAnswer, WaitingRequest
     from minibroker.broker.server.call import Call
 
 
 class Interceptor(Protocol):
     """Looks in on every request of a broker, on the loop's thread."""
 
-    def handle(self, call: Call) -> AnyAnswer | Waiting | None:
+    def handle(self, call: Call) -> AnyAnswer | WaitingRequest | None:
         """Handle a request. Without an interceptor, `handling.handle_call(call)` happens.
 
-        Return None to take the request away: it gets no answer, and `finished` is not called.
+        Return None to take the request away: it gets no answer, and `on_end` is not called.
         """
 
-    def finished(self, call: Call, answer: AnyAnswer | None) -> None:
+    def on_end(self, call: Call, answer: AnyAnswer | None) -> None:
         """Take note of an answer as the client gets it: encoded, with the disk's errors in it.
 
         None: the request waited, and its client has left.
@@ -50,11 +50,11 @@ class LoginInterceptor(Protocol):
     """Looks in on every login of a broker, on the loop's thread."""
 
     def takes(
-        self, stage: LoginStage, proceed: Callable[[], None], cut: Callable[[str], None]
+        self, stage: LoginStage, proceed: Callable[[], None], end: Callable[[str], None]
     ) -> bool:
         """Return whether to take a login away that reaches this stage; False: it goes on.
 
-        If so, `proceed` lets it go on later, or `cut` ends its connection, for a reason that the
+        If so, `proceed` lets it go on later, or `end` ends its connection, for a reason that the
         log names. `proceed` may not be called before this returns.
         """
 

@@ -31,8 +31,9 @@ logger = logging.getLogger(__name__)
 ACCEPT_RETRY_S: Final = 0.1
 """Wait of a failed accept for a connection to end before the next try."""
 KNOCKS_MAX: Final = 8
-"""Turns of the loop in which clients wait, and accepting is held up, until the loop looks no more.
-Letting one client in takes about two turns.
+"""Calls of `_knock` after which the loop stops to watch the socket, where accepting is held up.
+
+The loop calls it in each turn while a client waits. To let one client in takes about two turns.
 """
 
 
@@ -44,11 +45,11 @@ class ListeningSocket:
         "_is_connecting",
         "_is_stopping",
         "_is_watched",
-        "_knocked",
         "_knocks",
+        "_may_accept",
         "_mechanisms",
         "_rate",
-        "_refused",
+        "_refused_clients",
         "_socket",
         "_task",
         "listener",
@@ -59,7 +60,7 @@ class ListeningSocket:
     def __init__(self, connections: Connections, listener: Listener) -> None:
         self._connections = connections
         self.listener = listener
-        """Constant, as settings had it when it was bound."""
+        """Constant. The listener with the settings at the time of `bind`."""
         self.port = 0
         """The port that it has, once bound."""
         self._mechanisms: Mechanisms | None = None
@@ -69,21 +70,21 @@ class ListeningSocket:
         self._is_connecting = self._is_stopping = False
         self._is_watched = False
         """True while the loop looks for clients that wait to be accepted."""
-        self._knocked = asyncio.Event()
-        """Set while there may be one."""
+        self._may_accept = asyncio.Event()
+        """Set while there may be such a client."""
         self._knocks = 0
-        """How often the loop has told so since the last look."""
+        """How often the loop has reported a client since the last look."""
         self.tls: ListenerTls | None = None
         """None for a listener without TLS, and before it is prepared."""
         self._rate = Rate()
         """Connections that were accepted here, served or not yet."""
-        self._refused: dict[socket.socket, Timer] = {}
+        self._refused_clients: dict[socket.socket, Timer] = {}
         """Connections over the rate of their address, until they are closed."""
 
     async def prepare(self) -> None:
-        """Read the settings of SASL and TLS that are in force, and what logins need from elsewhere,
-        the keys of signed tokens. Raises ConfigError for settings with which no client could get
-        in.
+        """Read the settings of SASL and TLS in force, and the keys of signed tokens.
+
+        Raises ConfigError for settings with which no client could log in.
         """
         services = self._connections.services
         self._mechanisms, self.tls = security_of(self.listener, services, services.config)
@@ -96,7 +97,7 @@ class ListeningSocket:
         Raises OSError when the address cannot be had.
         """
         try:
-            found = await self._connections.loop.getaddrinfo(
+            addresses = await self._connections.loop.getaddrinfo(
                 self.listener.host or "0.0.0.0",
                 self.listener.port,
                 type=socket.SOCK_STREAM,
@@ -104,7 +105,7 @@ class ListeningSocket:
             )
         except UnicodeError:  # of IDNA: an empty label, or one that is too long
             raise OSError("this is no name of a host") from None
-        family, _, _, _, address = found[0]
+        family, _, _, _, address = addresses[0]
         bound = socket.socket(family, socket.SOCK_STREAM)
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -119,10 +120,10 @@ class ListeningSocket:
         self.port = int(bound.getsockname()[1])
 
     def _set_buffer(self, target: socket.socket, key: str, option: int) -> None:
-        """Set a kernel buffer to the size that the user asked for; else the system sizes it, better
-        than Kafka's 100 KiB.
+        """Set a kernel buffer to the configured size; without one the system sizes it, better than
+        Kafka's 100 KiB.
 
-        The receive buffer is inherited by what the listening socket accepts. Raises OSError.
+        Accepted sockets inherit the receive buffer. Raises OSError.
         """
         config = self._connections.services.config
         if key in config.originals and (size := config.integer(key)) > 0:
@@ -146,7 +147,7 @@ class ListeningSocket:
         if self._task is not None:
             # The loop must let go of the socket before it is closed.
             await asyncio.wait([self._task])
-        for client, timer in self._refused.items():
+        for client, timer in self._refused_clients.items():
             timer.cancel()
             client.close()
         if self._socket is not None:
@@ -170,7 +171,7 @@ class ListeningSocket:
         connections = self._connections
         delay_ms = connections.limits.address_delay_ms(self.listener, self._rate, host)
         if delay_ms:
-            self._refused[client] = connections.services.timers.after(
+            self._refused_clients[client] = connections.services.timers.after(
                 delay_ms, partial(self._close_refused, client)
             )
             return False
@@ -190,7 +191,7 @@ class ListeningSocket:
             timer.cancel()
 
     def _close_refused(self, client: socket.socket) -> None:
-        del self._refused[client]
+        del self._refused_clients[client]
         client.close()
 
     async def _readable(self) -> None:
@@ -203,15 +204,15 @@ class ListeningSocket:
         if not self._is_watched:
             self._connections.loop.add_reader(self._socket, self._knock)
             self._is_watched = True
-        await self._knocked.wait()
-        self._knocked.clear()
+        await self._may_accept.wait()
+        self._may_accept.clear()
         self._knocks = 0
 
     def _knock(self) -> None:
-        """Have a client accepted. The loop calls this in every turn while one waits; where
-        accepting is held up, that ends.
+        """Have a client accepted. The loop calls this in every turn while a client waits; after
+        `KNOCKS_MAX` turns without an accept it stops.
         """
-        self._knocked.set()
+        self._may_accept.set()
         self._knocks += 1
         if self._knocks == KNOCKS_MAX:
             self._stop_watching()
@@ -282,9 +283,9 @@ class ListeningSocket:
 def security_of(
     listener: Listener, services: Services, config: BrokerConfig
 ) -> tuple[Mechanisms | None, ListenerTls | None]:
-    """Return SASL and TLS of a listener under these settings, None for what it has not.
+    """Return SASL and TLS of a listener under these settings, None for the one it does not use.
 
-    Raises ConfigError for settings with which no client could get in.
+    Raises ConfigError for settings with which no client could log in.
     """
     mechanisms: Mechanisms | None = None
     tls: ListenerTls | None = None

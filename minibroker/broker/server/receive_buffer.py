@@ -41,7 +41,7 @@ class ReceiveBuffer:
         "_had_large_frames",
         "_memory",
         "_reserved_bytes",
-        "filled",
+        "end",
         "is_bounded",
         "lacks_memory",
         "size_bytes",
@@ -56,7 +56,7 @@ class ReceiveBuffer:
         self._had_large_frames = False
         self._reserved_bytes = 0
         self.view = _NONE
-        self.start = self.filled = self.size_bytes = 0
+        self.start = self.end = self.size_bytes = 0
         self.lacks_memory = False
         """Nothing more may be read: the memory for requests is used up."""
         self.is_bounded = True
@@ -65,51 +65,53 @@ class ReceiveBuffer:
     @property
     def is_full(self) -> bool:
         """Return whether the kernel has no room left in the buffer that is held."""
-        return self.filled == self.size_bytes and self.size_bytes > 0
+        return self.end == self.size_bytes and self.size_bytes > 0
 
     def room(self) -> memoryview:
         """Return where the kernel may write; `note_received` has to follow the write at once."""
         if not self.size_bytes:
             return self._memory.offer(is_large=self._had_large_frames)
-        if self.filled == self.size_bytes:
+        if self.end == self.size_bytes:
             self._make_room()
-        return self.view[self.filled :]
+        return self.view[self.end :]
 
     def note_received(self, size_bytes: int) -> None:
         """Note that the kernel wrote so many bytes into `room`."""
         if not self.size_bytes:
             self.view = self._memory.take_offered()
             self.size_bytes = len(self.view)
-        self.filled += size_bytes
+        self.end += size_bytes
 
     def compact(self) -> None:
-        """Give the buffer back when it is empty, as every whole frame is handled; else bring what
-        is left of a frame where the rest fits behind it, and reserve memory for the rest.
+        """Give the buffer back if every frame is handled; else make room for the rest of a frame.
+
+        The part of the frame moves to where the rest fits behind it; memory for the rest is
+        reserved.
         """
-        left = self.filled - self.start
-        if left == 0:
+        unhandled_bytes = self.end - self.start
+        if unhandled_bytes == 0:
             if self.size_bytes:
-                self._had_large_frames = self.filled > BUFFER_BYTES
+                self._had_large_frames = self.end > BUFFER_BYTES
                 self._memory.give_back(self.view)
                 self._forget()
             return
-        frame_bytes = self._frame_bytes(left)
+        frame_bytes = self._frame_bytes(unhandled_bytes)
         if frame_bytes <= BUFFER_BYTES < self.size_bytes:
             self._memory.give_back(self._replace(self._memory.take(BUFFER_BYTES, BUFFER_BYTES)))
         elif self.start and self.start + frame_bytes > self.size_bytes:
-            self._move_to_front(left)
+            self._move_to_front(unhandled_bytes)
         self._reserve(max(self.size_bytes, frame_bytes))
-        if self.lacks_memory and self.size_bytes > left:
-            self._memory.give_back(self._replace(memoryview(bytearray(left))))
+        if self.lacks_memory and self.size_bytes > unhandled_bytes:
+            self._memory.give_back(self._replace(memoryview(bytearray(unhandled_bytes))))
 
     def ask_again(self) -> None:
-        """Memory has come back: go on if there is enough of it by now."""
+        """Go on if there is enough memory by now; called when some has come back."""
         self.compact()
         if not self.lacks_memory:
             self._go_on()
 
     def keep(self) -> None:
-        """Frames are not handled yet: they count as long as they lie here."""
+        """Count the bytes of frames that are not handled yet as memory in use."""
         if self._reserved_bytes < self.size_bytes:
             self._memory.free -= self.size_bytes - self._reserved_bytes
             self._reserved_bytes = self.size_bytes
@@ -122,7 +124,7 @@ class ReceiveBuffer:
 
     def _forget(self) -> None:
         self.view = _NONE
-        self.start = self.filled = self.size_bytes = 0
+        self.start = self.end = self.size_bytes = 0
         if self.lacks_memory:
             self.lacks_memory = False
             self._memory.unmute(self.ask_again)
@@ -131,7 +133,7 @@ class ReceiveBuffer:
             self._reserved_bytes = 0
 
     def _reserve(self, size_bytes: int) -> None:
-        """Have `size_bytes` reserved instead of what was; `lacks_memory` where there are none."""
+        """Reserve `size_bytes` in place of the earlier size; set `lacks_memory` if none is free."""
         if size_bytes == self._reserved_bytes:
             return
         memory = self._memory
@@ -149,31 +151,33 @@ class ReceiveBuffer:
 
     def _make_room(self) -> None:
         """Move the frame in whose middle the buffer is full, or grow towards its end."""
-        left = self.filled - self.start
+        unhandled_bytes = self.end - self.start
         if self.start:
-            self._move_to_front(left)
+            self._move_to_front(unhandled_bytes)
             return
-        wanted = self._frame_bytes(left)
+        frame_bytes = self._frame_bytes(unhandled_bytes)
         growth = max(self.size_bytes * GROWTH_MAX, BUFFER_BYTES)
-        outgrown = self._replace(self._memory.take(wanted, min(wanted, growth)))
+        outgrown = self._replace(self._memory.take(frame_bytes, min(frame_bytes, growth)))
         if len(outgrown) == BUFFER_BYTES:  # a step of growth is of no size that is needed again
             self._memory.give_back(outgrown)
 
-    def _frame_bytes(self, left: int) -> int:
-        """Size of the unfinished frame, its size field included; `left` bytes of it are here."""
-        if left < FRAME_SIZE.size:
+    def _frame_bytes(self, unhandled_bytes: int) -> int:
+        """Return the size of the unfinished frame, its size field included; `unhandled_bytes` of it
+        are in the buffer.
+        """
+        if unhandled_bytes < FRAME_SIZE.size:
             return FRAME_SIZE.size
         return FRAME_SIZE.size + int(FRAME_SIZE.unpack_from(self.view, self.start)[0])
 
-    def _move_to_front(self, left: int) -> None:
-        self.view[:left] = self.view[self.start : self.filled]
-        self.start, self.filled = 0, left
+    def _move_to_front(self, unhandled_bytes: int) -> None:
+        self.view[:unhandled_bytes] = self.view[self.start : self.end]
+        self.start, self.end = 0, unhandled_bytes
 
     def _replace(self, view: memoryview) -> memoryview:
-        """Move what is left to another buffer; returns the one that was used so far."""
-        left = self.filled - self.start
-        view[:left] = self.view[self.start : self.filled]
-        before, self.view = self.view, view
+        """Move the unhandled bytes to another buffer; return the old one."""
+        unhandled_bytes = self.end - self.start
+        view[:unhandled_bytes] = self.view[self.start : self.end]
+        old_view, self.view = self.view, view
         self.size_bytes = len(view)
-        self.start, self.filled = 0, left
-        return before
+        self.start, self.end = 0, unhandled_bytes
+        return old_view

@@ -2,12 +2,13 @@
 
 Shared by all connections of a broker, owned by the loop. A connection that holds no bytes holds no
 buffer: the kernel reads into the buffer that is offered next, and most often its requests are
-handled before any other connection reads. Who needs the bytes for longer takes the buffer
-(`receive_buffer`).
+handled before any other connection reads. A connection that needs the bytes for longer takes the
+buffer (`receive_buffer`).
 
-`queued.max.request.bytes` bounds what is taken, as Kafka's pool does it: a request is granted its
-whole size while anything is left, so that what has begun can end; when nothing is left no more is
-read than the size of the next request, and its connection is muted until memory comes back.
+`queued.max.request.bytes` bounds the memory, as Kafka's pool does it. A request is granted its
+whole size while any memory is free, so that a request that has begun can end. When no memory is
+free, no more is read than the size of the next request, and its connection is muted until memory
+comes back.
 
 Source: Kafka SimpleMemoryPool (not strict), Selector.
 """
@@ -36,15 +37,17 @@ class RequestMemory:
         "_call_soon",
         "_is_waking",
         "_large",
-        "_muted",
-        "_offered",
+        "_mute_calls",
+        "_offered_view",
         "_spare",
         "_spare_bytes",
         "free",
     )
 
     def __init__(self, max_bytes: int, call_soon: Callable[[Callable[[], None]], object]) -> None:
-        """`max_bytes`: `queued.max.request.bytes`; 0 or less: no limit. `call_soon`: the loop's."""
+        """Take `max_bytes`, `queued.max.request.bytes` (0 or less: no limit), and the loop's
+        `call_soon`.
+        """
         self.free = max_bytes if max_bytes > 0 else _NO_LIMIT
         """Bytes that may still be reserved; below zero by one request at most, as in Kafka, and by
         what was read already."""
@@ -55,8 +58,8 @@ class RequestMemory:
         """Memory that connections with large frames gave back, the last one at the end."""
         self._spare_bytes = 0
         """Size of both kinds together."""
-        self._offered = memoryview(b"")
-        self._muted: dict[Callable[[], None], None] = {}
+        self._offered_view = memoryview(b"")
+        self._mute_calls: dict[Callable[[], None], None] = {}
         """Called when memory is back, in this order: each asks again for what it needs."""
         self._is_waking = False
 
@@ -66,19 +69,19 @@ class RequestMemory:
         """Return the buffer of the next read. It stays spare until `take_offered`. With `is_large`
         it is a large one, if there is one."""
         if self.free <= 0:
-            self._offered = memoryview(bytearray(SIZE_BYTES))
+            self._offered_view = memoryview(bytearray(SIZE_BYTES))
         elif is_large and self._large:
-            self._offered = self._large[-1]
+            self._offered_view = self._large[-1]
         else:
             if not self._spare:
                 self._spare.append(memoryview(bytearray(BUFFER_BYTES)))
                 self._spare_bytes += BUFFER_BYTES
-            self._offered = self._spare[-1]
-        return self._offered
+            self._offered_view = self._spare[-1]
+        return self._offered_view
 
     def take_offered(self) -> memoryview:
         """Return the buffer that was offered last; it belongs to the caller now."""
-        view = self._offered
+        view = self._offered_view
         size_bytes = len(view)
         if size_bytes >= BUFFER_BYTES:
             (self._spare if size_bytes == BUFFER_BYTES else self._large).pop()
@@ -90,10 +93,10 @@ class RequestMemory:
         `new_bytes`."""
         spare = self._spare if wanted_bytes <= BUFFER_BYTES else self._large
         sizes = [len(view) for view in spare]
-        fitting = [size_bytes for size_bytes in sizes if size_bytes >= wanted_bytes]
-        if not fitting:
+        large_enough = [size_bytes for size_bytes in sizes if size_bytes >= wanted_bytes]
+        if not large_enough:
             return _new_buffer(new_bytes)
-        size_bytes = min(fitting)
+        size_bytes = min(large_enough)
         self._spare_bytes -= size_bytes
         return spare.pop(sizes.index(size_bytes))
 
@@ -107,8 +110,9 @@ class RequestMemory:
     # How much.
 
     def reserve(self, size_bytes: int, *, is_bounded: bool = True) -> bool:
-        """Return whether a request of this size may be read; nothing is taken else. One that is not
-        bounded may always be read; it counts, too.
+        """Reserve memory for a request of this size; return whether it may be read.
+
+        A request that is not bounded may always be read; it counts, too.
         """
         if is_bounded and self.free <= 0:
             return False
@@ -118,21 +122,21 @@ class RequestMemory:
     def release(self, size_bytes: int) -> None:
         """Give back reserved bytes; muted connections ask again in the next turn of the loop."""
         self.free += size_bytes
-        if self._muted and self.free > 0 and not self._is_waking:
+        if self._mute_calls and self.free > 0 and not self._is_waking:
             self._is_waking = True
             self._call_soon(self._wake)
 
     def mute(self, ask_again: Callable[[], None]) -> None:
         """Call `ask_again` when memory has come back."""
-        self._muted[ask_again] = None
+        self._mute_calls[ask_again] = None
 
     def unmute(self, ask_again: Callable[[], None]) -> None:
-        """Call `ask_again` no more: the memory is there, or the connection is gone."""
-        self._muted.pop(ask_again, None)
+        """Forget `ask_again`: the connection has its memory, or is gone."""
+        self._mute_calls.pop(ask_again, None)
 
     def _wake(self) -> None:
         self._is_waking = False
-        for ask_again in list(self._muted):
+        for ask_again in list(self._mute_calls):
             if self.free <= 0:
                 return
             ask_again()

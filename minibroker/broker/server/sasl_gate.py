@@ -78,7 +78,7 @@ class SaslGate:
         "_context",
         "_ends_s",
         "_go_on",
-        "_held",
+        "_held_frame",
         "_identity",
         "_interceptor",
         "_is_noted",
@@ -110,7 +110,7 @@ class SaslGate:
         self._interceptor = interceptor
         self._is_noted = False
         """True once the interceptor was asked about this login."""
-        self._held: bytes | None = None
+        self._held_frame: bytes | None = None
         """The frame that waits because the interceptor has taken the login."""
         self._identity: Identity | None = None
         """The client, once it is known."""
@@ -129,20 +129,20 @@ class SaslGate:
     def opens(self) -> bool:
         """Take the frames that belong to the gate; return whether requests may be taken now."""
         connection = self._connection
-        if self._held is not None:
+        if self._held_frame is not None:
             return False
         if connection.state is ConnectionState.OPEN and self._ends_s is not None:
             self._watch_session(self._ends_s)
         while self._authenticator is not None:
             if not self._take_frame(self._authenticator):
                 return False
-            received = connection.received
-            if received.start == received.filled:
+            buffer = connection.receive_buffer
+            if buffer.start == buffer.end:
                 return False
         return not connection.is_ending
 
     def _watch_session(self, ends_s: float) -> None:
-        """Begin to authenticate again, or end the connection, where the next request says so."""
+        """Begin to authenticate again, or end the connection, as the next request requires."""
         api_key = self._connection.next_api()
         if api_key is None:
             return
@@ -162,7 +162,7 @@ class SaslGate:
             self._connection.apply(Event.STOP)
 
     def _take_frame(self, authenticator: Authenticator) -> bool:
-        """Take one frame; return False where there is none, or none is wanted any more."""
+        """Take one frame; return False if there is none, or if no more may be taken."""
         connection = self._connection
         try:
             frame = connection.next_token(self._mechanisms.receive_bytes_max)
@@ -178,22 +178,22 @@ class SaslGate:
         if self._interceptor is None or self._is_noted or authenticator.phase is not Phase.TOKENS:
             return False
         self._is_noted = True
-        self._held = bytes(frame)
-        if self._interceptor.takes(LoginStage.SASL, self._proceed, self._cut):
+        self._held_frame = bytes(frame)
+        if self._interceptor.takes(LoginStage.SASL, self._proceed, self._end_connection):
             return True
-        self._held = None
+        self._held_frame = None
         return False
 
     def _proceed(self) -> None:
-        """Handle the frame that was held, and what came behind it."""
-        frame, self._held = self._held, None
+        """Handle the frame that was held, and the bytes behind it."""
+        frame, self._held_frame = self._held_frame, None
         if self._connection.state is ConnectionState.AUTHENTICATING:
             assert frame is not None
             assert self._authenticator is not None
             self._handle(self._authenticator, memoryview(frame))
             self._go_on()
 
-    def _cut(self, reason: str) -> None:
+    def _end_connection(self, reason: str) -> None:
         """End the connection without an answer."""
         logger.info("closing connection of %s: %s", self._context.client_address, reason)
         self._authenticator = None
@@ -205,11 +205,11 @@ class SaslGate:
         return self._take_step(authenticator, step)
 
     def _take_step(self, authenticator: Authenticator, step: Step) -> bool:
-        """Do what follows from a frame; return False where no other frame is wanted now."""
+        """Apply a step of the authenticator; return False if no other frame may be taken now."""
         if step.work is not None:
             self._connection.apply(Event.VERIFY)
-            verifying = asyncio.get_running_loop().run_in_executor(None, step.work)
-            verifying.add_done_callback(partial(self._verified, authenticator))
+            result = asyncio.get_running_loop().run_in_executor(None, step.work)
+            result.add_done_callback(partial(self._on_verified, authenticator))
             return False
         if step.outcome is StepOutcome.FAILED:
             self._fail(step.reason, step.answer)
@@ -220,18 +220,18 @@ class SaslGate:
             self._let_in(authenticator)
         return True
 
-    def _verified(
-        self, authenticator: Authenticator, verifying: asyncio.Future[bytes | None]
+    def _on_verified(
+        self, authenticator: Authenticator, result: asyncio.Future[bytes | None]
     ) -> None:
         """Go on with the result of a worker, unless the connection has ended meanwhile."""
         if self._connection.state is not ConnectionState.VERIFYING:
-            if not verifying.cancelled():
-                verifying.exception()
+            if not result.cancelled():
+                result.exception()
             return
         self._connection.apply(Event.VERIFIED)
         now_ms = self._context.services.clock.now_ms()
         try:
-            step = authenticator.resume(verifying.result, now_ms)
+            step = authenticator.resume(result.result, now_ms)
         except Exception:  # a bug of ours, which the loop logs
             self._fail("internal error", None)
             raise

@@ -1,6 +1,6 @@
 """All listeners of a broker, and the clean stop of its connections.
 
-`app.py` makes one `Server`; `broker_listeners.py` says which listeners it has.
+`app.py` makes one `Server`; `broker_listeners.py` chooses its listeners.
 """
 
 from __future__ import annotations
@@ -44,53 +44,60 @@ class Server:
 
     def __init__(self, services: Services, loop: asyncio.AbstractEventLoop) -> None:
         self.dispatcher = Dispatcher(services)
-        """Constant, as is the next."""
+        """Constant."""
         for decoder in (self.dispatcher.decoder, self.dispatcher.control_decoder):
             decoder.begin(loop)
         self.connections = Connections(services, self.dispatcher, loop)
+        """Constant."""
         self._services = services
+        """Constant."""
         self._sockets: list[ListeningSocket] = []
         self._is_prepared = self._is_accepting = False
 
     @property
     def listeners(self) -> Mapping[Listener, int]:
         """Return the listeners that are bound, each as it stood in the settings, with its port."""
-        return {listening.listener: listening.port for listening in self._sockets}
+        return {
+            listening_socket.listener: listening_socket.port for listening_socket in self._sockets
+        }
 
     async def listen(self, listener: Listener) -> None:
         """Bind one listener. Raises OSError (port in use, no permission)."""
-        listening = ListeningSocket(self.connections, listener)
-        await listening.bind()
-        self._sockets.append(listening)
+        listening_socket = ListeningSocket(self.connections, listener)
+        await listening_socket.bind()
+        self._sockets.append(listening_socket)
 
     async def open(self, listener: Listener) -> None:
-        """Bind one more listener, and let clients in as soon as the others do. Raises OSError,
-        ConfigError; then nothing is left of it.
+        """Bind one more listener, and accept clients as soon as the others do.
+
+        Raises OSError, ConfigError; then the listener is closed again.
         """
         await self.listen(listener)
-        listening = self._sockets[-1]
+        listening_socket = self._sockets[-1]
         try:
-            await listening.prepare()
+            await listening_socket.prepare()
         except BaseException:
-            self._sockets.remove(listening)
-            await listening.close()
+            self._sockets.remove(listening_socket)
+            await listening_socket.close()
             raise
         if self._is_accepting:
-            listening.start()
+            listening_socket.start()
 
     async def close(self, listener: Listener) -> None:
         """Close one listener and its connections, each behind the answer to the request in hand.
         The request has `STOP_TIMEOUT_S` for it.
         """
-        (listening,) = (known for known in self._sockets if known.listener == listener)
-        self._sockets.remove(listening)
-        listening.stop_accepting()
-        await listening.close()
+        (listening_socket,) = (
+            open_socket for open_socket in self._sockets if open_socket.listener == listener
+        )
+        self._sockets.remove(listening_socket)
+        listening_socket.stop_accepting()
+        await listening_socket.close()
         for connection in self.connections:
-            if connection.listener is listening.listener:
+            if connection.listener is listening_socket.listener:
                 connection.stop()
         self._services.timers.after(
-            STOP_TIMEOUT_S * 1000, partial(self._abort_those_of, listening.listener)
+            STOP_TIMEOUT_S * 1000, partial(self._abort_those_of, listening_socket.listener)
         )
 
     def _abort_those_of(self, listener: Listener) -> None:
@@ -100,37 +107,39 @@ class Server:
 
     async def prepare(self) -> None:
         """Have every listener read its settings of TLS and SASL. Raises ConfigError."""
-        for listening in self._sockets:
-            await listening.prepare()
+        for listening_socket in self._sockets:
+            await listening_socket.prepare()
         self._is_prepared = True
 
     # Certificates that change while the broker runs.
 
     def check_config(self, config: BrokerConfig) -> None:
-        """Raise ConfigError if a listener could not take over its certificates, or if one that
-        comes could let no client in. At the start `prepare` finds that.
+        """Raise ConfigError if a listener cannot take over its certificates, or if no client could
+        log in on a new one. At the start `prepare` checks that.
         """
-        for listening in self._sockets:
-            if listening.tls is not None:
-                listening.tls.check(config)
+        for listening_socket in self._sockets:
+            if listening_socket.tls is not None:
+                listening_socket.tls.check(config)
         if self._is_prepared:
-            known = {listener.name for listener in self.listeners}
+            names = {listener.name for listener in self.listeners}
             for listener in config.listeners:
-                if listener.name not in known:
+                if listener.name not in names:
                     security_of(listener, self._services, config)
 
-    def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
+    def on_broker_config(self, config: BrokerConfig, keys: frozenset[str]) -> None:
         """Have new clients get the certificates that were set or replaced."""
-        prefixes = tuple(f"{LISTENER_PREFIX}{known.name.lower()}." for known in self.listeners)
-        waiting = sorted(
+        prefixes = tuple(
+            f"{LISTENER_PREFIX}{listener.name.lower()}." for listener in self.listeners
+        )
+        unread_keys = sorted(
             name
-            for name in changed
+            for name in keys
             if self._is_prepared and name.startswith(prefixes) and is_read_at_start(name)
         )
-        if waiting:
+        if unread_keys:
             logger.warning(
                 "%s changed: listeners take it over when this broker starts again, as in Kafka",
-                ", ".join(waiting),
+                ", ".join(unread_keys),
             )
         try:
             self.load_certificates(config)
@@ -142,15 +151,15 @@ class Server:
 
     def load_certificates(self, config: BrokerConfig) -> None:
         """Read the certificates whose settings or files have changed. Raises ConfigError."""
-        for listening in self._sockets:
-            if listening.tls is not None:
-                listening.tls.update(config)
+        for listening_socket in self._sockets:
+            if listening_socket.tls is not None:
+                listening_socket.tls.update(config)
 
     def start_accepting(self) -> None:
         """Let clients in. Everything behind the listeners is ready."""
         self._is_accepting = True
-        for listening in self._sockets:
-            listening.start()
+        for listening_socket in self._sockets:
+            listening_socket.start()
 
     async def stop(self) -> None:
         """Accept nobody, finish the requests in hand, close every connection.
@@ -159,13 +168,13 @@ class Server:
         still wait; `STOP_TIMEOUT_S` bounds them.
         """
         connections = self.connections
-        for listening in self._sockets:
-            listening.stop_accepting()
+        for listening_socket in self._sockets:
+            listening_socket.stop_accepting()
         connections.stop_idle_timer()
         for connection in connections:
             connection.stop()
-        for listening in self._sockets:
-            await listening.close()
+        for listening_socket in self._sockets:
+            await listening_socket.close()
         for connection in connections:
             connection.stop()  # it was accepted while the listener closed
         if not await connections.wait_until_closed(STOP_TIMEOUT_S):
@@ -177,7 +186,7 @@ class Server:
 
     def abandon(self) -> None:
         """Drop every connection as a dying process does; `stop` has to follow."""
-        for listening in self._sockets:
-            listening.stop_accepting()
+        for listening_socket in self._sockets:
+            listening_socket.stop_accepting()
         for connection in self.connections:
             connection.abort()

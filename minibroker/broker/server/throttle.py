@@ -52,11 +52,9 @@ def charge(
 ) -> int:
     """Charge the client for one request; return how long (ms) it has to wait, 0 for not at all.
 
-    Args:
-        answers: the answer to the request. The bytes of a silent one (Produce with acks=0) are
-            counted, its time is not.
-        size_bytes: of the request, header and body.
-        local_ns: how long the loop was busy with it.
+    `answers` holds the answer to the request. The bytes of a silent one (Produce with acks=0) are
+    counted, its time is not. `size_bytes` is the request, header and body; `local_ns` is how long
+    the loop was busy with it.
     """
     if context.api_key in EXEMPT_APIS:
         return 0

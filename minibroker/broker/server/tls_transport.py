@@ -29,8 +29,7 @@ from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.server.interceptor import LoginStage
-from minibroker.broker.server.outgoing import Outgoing
-from minibroker.broker.server.tls_failures import explain_failure
+from minibroker.broker.server.write_queue import WriteQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from minibroker.broker.timers import Timer
 
     Buffer = bytes | bytearray | memoryview
-
 logger = logging.getLogger(__name__)
 
 HANDSHAKE_TIMEOUT_MS: Final = 30_000
@@ -71,9 +69,9 @@ class TlsTransport(asyncio.BufferedProtocol):
     __slots__ = (
         "_client",
         "_connections",
+        "_decrypted_bytes",
         "_handshake_bytes",
         "_has_ended",
-        "_held",
         "_incoming",
         "_is_connected",
         "_is_noted",
@@ -93,19 +91,27 @@ class TlsTransport(asyncio.BufferedProtocol):
 
     def __init__(self, connections: Connections, tls: ListenerTls, client: ClientTransport) -> None:
         self._connections = connections
-        """Constant, as are the next eight, and `_socket`."""
+        """Constant."""
         self._tls = tls
+        """Constant."""
         self._client = client
+        """Constant."""
         self.listener = client.listener
+        """Constant."""
         self.host = client.host
+        """Constant."""
         self.address = client.address
+        """Constant."""
         self._incoming = ssl.MemoryBIO()
+        """Constant. Encrypted bytes from the peer."""
         self._outgoing = ssl.MemoryBIO()
+        """Constant. Encrypted bytes for the peer."""
         self._tls_object: Any = tls.context.wrap_bio(
             self._incoming, self._outgoing, server_side=True
         )
+        """Constant."""
         self._socket: Any
-        """The socket's transport."""
+        """Constant from `connection_made` on. The socket's transport."""
         self._state = TlsState.HANDSHAKE
         self._is_connected = False
         """True from the end of the handshake on: the client's transport hears of the end."""
@@ -115,7 +121,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         """Bytes that came before the end of the handshake."""
         self._is_reading = True
         """False while the client's transport wants no bytes."""
-        self._held = bytearray()
+        self._decrypted_bytes = bytearray()
         """Bytes that were decrypted meanwhile."""
         self._has_ended = False
         """The peer sends no more, behind these bytes."""
@@ -144,7 +150,7 @@ class TlsTransport(asyncio.BufferedProtocol):
 
     def eof_received(self) -> bool:
         """Close behind what is kept, as for a client without TLS: the peer sends no more."""
-        if self._held:
+        if self._decrypted_bytes:
             self._has_ended = True
             return True
         self._note_departure()
@@ -259,70 +265,71 @@ class TlsTransport(asyncio.BufferedProtocol):
     # Bytes of requests and answers.
 
     def _deliver(self) -> None:
-        """Hand on what can be decrypted, as much at once as the client's buffer takes."""
+        """Decrypt the bytes of the peer, as many at once as the client's buffer takes."""
         client = self._client
         while self._state is TlsState.OPEN and self._is_reading:
             room = client.get_buffer(-1)
-            filled = self._take(room)
-            if self._has_ended and not self._held:
+            byte_count = self._take(room)
+            if self._has_ended and not self._decrypted_bytes:
                 self.close()
-            if filled:
-                client.buffer_updated(filled)
-            if filled < len(room):
+            if byte_count:
+                client.buffer_updated(byte_count)
+            if byte_count < len(room):
                 break
         if not self._is_reading:
             self._read_ahead()
         self._flush()
 
     def _take(self, room: memoryview) -> int:
-        """Return how many bytes were put into `room`: those that are kept, then others."""
-        if not self._held:
+        """Fill `room`, first with the bytes that were decrypted before; return their number."""
+        if not self._decrypted_bytes:
             return self._decrypt(room)
-        count = min(len(room), len(self._held))
-        room[:count] = self._held[:count]
-        del self._held[:count]
+        count = min(len(room), len(self._decrypted_bytes))
+        room[:count] = self._decrypted_bytes[:count]
+        del self._decrypted_bytes[:count]
         return count if count == len(room) else count + self._decrypt(room[count:])
 
     def _read_ahead(self) -> None:
         """Keep some of the bytes that the client's transport does not want yet. Close where the
         peer says that it sends no more, and nothing is kept.
         """
-        while self._state is TlsState.OPEN and len(self._held) < READ_AHEAD_BYTES:
-            room = bytearray(READ_AHEAD_BYTES - len(self._held))
+        while self._state is TlsState.OPEN and len(self._decrypted_bytes) < READ_AHEAD_BYTES:
+            room = bytearray(READ_AHEAD_BYTES - len(self._decrypted_bytes))
             count = self._decrypt(memoryview(room))
-            self._held += room[:count]
+            self._decrypted_bytes += room[:count]
             if count < len(room):
                 break
-        if self._has_ended and not self._held:
+        if self._has_ended and not self._decrypted_bytes:
             self.close()
-        elif self._has_ended or len(self._held) == READ_AHEAD_BYTES:
+        elif self._has_ended or len(self._decrypted_bytes) == READ_AHEAD_BYTES:
             self._socket.pause_reading()
 
     def _decrypt(self, room: memoryview) -> int:
-        """Return how many bytes were decrypted into `room`. Note it where the peer says that it
-        sends no more. Where it sends what is no TLS, the state is CLOSED then.
+        """Decrypt into `room`; return the number of bytes.
+
+        Notes the end if the peer announces it. Closes if the peer's bytes are not TLS.
         """
         tls_object, incoming = self._tls_object, self._incoming
-        filled, size = 0, len(room)
+        byte_count, size = 0, len(room)
         try:
             # The exception costs as much as a small record: ask first.
-            while filled < size and (incoming.pending or tls_object.pending()):
-                count = tls_object.read(size - filled, room[filled:])
+            while byte_count < size and (incoming.pending or tls_object.pending()):
+                count = tls_object.read(size - byte_count, room[byte_count:])
                 if not count:
                     self._has_ended = True
                     break
-                filled += count
+                byte_count += count
         except ssl.SSLWantReadError:
-            return filled  # the rest of a record is on its way
+            return byte_count  # the rest of a record is on its way
         except ssl.SSLZeroReturnError:
             self._has_ended = True
         except ssl.SSLError as error:
             logger.warning("closing connection of %s: %s", self.address, explain_failure(error))
             self.close()
-        return filled
+        return byte_count
 
     def _flush(self) -> None:
-        """Send what OpenSSL has for the peer."""
+        """Send the bytes that OpenSSL has for the peer."""
         if self._outgoing.pending and not self._socket.is_closing():
             self._socket.write(self._outgoing.read())
 
@@ -350,7 +357,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         if self._socket.is_closing():
             return
         self._socket.resume_reading()
-        if self._held or self._incoming.pending or self._tls_object.pending():
+        if self._decrypted_bytes or self._incoming.pending or self._tls_object.pending():
             self._connections.loop.call_soon(self._deliver)
 
     def write(self, data: Buffer) -> None:
@@ -361,7 +368,7 @@ class TlsTransport(asyncio.BufferedProtocol):
 
     def writelines(self, buffers: Iterable[Buffer]) -> None:
         """Encrypt and send in pieces, joined where small: each write makes a record of its own."""
-        outgoing = Outgoing()
+        outgoing = WriteQueue()
         outgoing.add(buffers)
         while outgoing.size_bytes:
             piece = outgoing.take(PIECE_BYTES)
@@ -409,3 +416,50 @@ class TlsTransport(asyncio.BufferedProtocol):
         self._cancel_timer()
         self._state = TlsState.CLOSED
         self._socket.abort()
+
+
+_NO_TLS: Final = (
+    "the client does not speak TLS: set security.protocol to SSL or SASL_SSL in its configuration,"
+    " or let it connect to another listener"
+)
+_NOT_TRUSTED: Final = (
+    "the client does not trust the broker's certificate: give it the CA's certificate"
+    " (ssl.truststore.location, ssl.ca.location), and compare the host name it connects to"
+)
+_NOTHING_IN_COMMON: Final = (
+    "the client offers no version of TLS and no cipher suite that this listener accepts"
+    " (ssl.enabled.protocols, ssl.cipher.suites)"
+)
+_REASONS: Final = {
+    "HTTP_REQUEST": _NO_TLS,
+    "HTTPS_PROXY_REQUEST": _NO_TLS,
+    "WRONG_VERSION_NUMBER": _NO_TLS,
+    "PACKET_LENGTH_TOO_LONG": _NO_TLS,
+    "BAD_RECORD_TYPE": _NO_TLS,
+    "RECORD_LAYER_FAILURE": _NO_TLS,
+    "TLSV1_ALERT_UNKNOWN_CA": _NOT_TRUSTED,
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": _NOT_TRUSTED,
+    "SSLV3_ALERT_BAD_CERTIFICATE": _NOT_TRUSTED,
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the broker's certificate is expired: renew it",
+    "NO_SHARED_CIPHER": _NOTHING_IN_COMMON,
+    "UNSUPPORTED_PROTOCOL": _NOTHING_IN_COMMON,
+    "VERSION_TOO_LOW": _NOTHING_IN_COMMON,
+    "TLSV1_ALERT_PROTOCOL_VERSION": _NOTHING_IN_COMMON,
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": _NOTHING_IN_COMMON,
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": (
+        "the client sent no certificate, and ssl.client.auth=required: give it a key store"
+        " (ssl.keystore.location)"
+    ),
+}
+
+
+def explain_failure(failure: BaseException) -> str:
+    """Return the reason of a failed handshake or record, and the way out, as one sentence."""
+    if isinstance(failure, ssl.SSLCertVerificationError):
+        return (
+            f"the client's certificate is not accepted ({failure.verify_message}): add the CA that"
+            " issued it to the listener's trust store (ssl.truststore.location)"
+        )
+    if isinstance(failure, ssl.SSLError) and failure.reason:
+        return _REASONS.get(failure.reason, failure.reason.lower().replace("_", " "))
+    return str(failure) or type(failure).__name__

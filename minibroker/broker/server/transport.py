@@ -1,9 +1,9 @@
 """One client's socket: the asyncio side of a connection, and nothing else.
 
-First station of a request. The kernel writes into the connection's buffer, everything that one
+First station of a request. The kernel writes into the connection's buffer. Everything that one
 read brought is handled before anything is sent: appends of one partition become one write to disk,
-all answers one write to the socket. What may happen when, `connection.py` says; what a request
-goes through, `dispatch.py`. Here are the transport's calls, the timer of a throttle, the tasks and
+all answers one write to the socket. `connection.py` has the states of a connection, `dispatch.py`
+the stations of a request. Here are the transport's calls, the timer of a throttle, the tasks and
 futures of requests that wait.
 """
 
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.handlers.common.context import RequestContext
 from minibroker.broker.server.connection import Connection, ConnectionState, Event
-from minibroker.broker.server.outgoing import TURN_BYTES, Outgoing
+from minibroker.broker.server.write_queue import TURN_BYTES, WriteQueue
 from minibroker.kafka.ids import ANONYMOUS
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.config.listeners import Listener
     from minibroker.broker.security.sasl.mechanisms import Mechanisms
-    from minibroker.broker.server.answers import Run, Waiting
+    from minibroker.broker.server.answers import Run, WaitingRequest
     from minibroker.broker.server.connections import Connections
     from minibroker.broker.server.sasl_gate import SaslGate
     from minibroker.broker.timers import Timer
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 WRITE_HIGH_WATER_BYTES: Final = 1024 * 1024
 TURN_NS: Final = 1_000_000
-"""After so long a connection begins no further run before the loop has looked at its sockets."""
+"""Time after which a connection begins no further run before the loop has polled its sockets."""
 
 
 class ClientTransport(asyncio.BufferedProtocol):
@@ -50,13 +50,13 @@ class ClientTransport(asyncio.BufferedProtocol):
         "_gate",
         "_is_paused",
         "_mechanisms",
-        "_outgoing",
         "_task",
         "_throttle",
         "_transport",
         "_turns",
         "_unsent_bytes",
-        "_waiting",
+        "_waiting_request",
+        "_write_queue",
         "address",
         "connection",
         "host",
@@ -76,30 +76,38 @@ class ClientTransport(asyncio.BufferedProtocol):
     ) -> None:
         """Take `mechanisms`, those of a SASL listener."""
         self._connections = connections
-        """Constant, as are the next three, the listener, the address and what `connection_made`
-        sets."""
+        """Constant."""
         self._mechanisms = mechanisms
+        """Constant."""
         self._dispatcher = connections.dispatcher
+        """Constant."""
         self._turns = connections.turns
+        """Constant."""
         self._gate: SaslGate | None = None
-        """On a SASL listener, it takes frames until the client is known."""
+        """Loop. On a SASL listener, it takes frames until the client is known."""
         self.listener = listener
+        """Constant."""
         self.host = host
+        """Constant."""
         self.address = f"{host}:{port}"
+        """Constant."""
         self.principal = ANONYMOUS
-        """The principal by certificate; set before `connection_made`."""
+        """Constant. The principal by certificate; set before `connection_made`."""
         self._transport: asyncio.Transport
+        """Constant from `connection_made` on."""
         self._context: RequestContext
+        """Constant from `connection_made` on."""
         self._connected_s: float
+        """Constant from `connection_made` on: its time on the loop's clock."""
         self.connection = Connection(connections.request_bytes_max, connections.memory, self._go_on)
         """Its state, and the bytes that are not handled yet."""
-        self._waiting: Waiting | None = None
-        """The request that waits, or will when the answers before it have left."""
+        self._waiting_request: WaitingRequest | None = None
+        """The request that waits, or that will wait when the answers before it have left."""
         self._task: asyncio.Future[Any] | None = None
-        """The future that it waits for, once there is a place for it."""
+        """The future that this request waits for, once there is a place for it."""
         self._throttle: Timer | None = None
         """Ends the state THROTTLED, or REFUSED."""
-        self._outgoing: Outgoing | None = None
+        self._write_queue: WriteQueue | None = None
         """The rest of a large answer. Nothing is handled before it is written."""
         self._is_paused = False
         """True while the transport holds so much that it takes no more."""
@@ -136,7 +144,7 @@ class ClientTransport(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.connection.apply(Event.CLOSE)
-        self._outgoing = None
+        self._write_queue = None
         if self.is_control:
             self._turns.controllers -= 1
         if self._throttle is not None:
@@ -146,7 +154,7 @@ class ClientTransport(asyncio.BufferedProtocol):
         elif not isinstance(self._task, asyncio.Task):
             # A wait is over when nobody waits; work that has begun (a topic half made) goes on.
             self._task.cancel()
-        self.connection.received.abandon()
+        self.connection.receive_buffer.abandon()
         self._connections.remove(self)
 
     def eof_received(self) -> bool:
@@ -154,10 +162,10 @@ class ClientTransport(asyncio.BufferedProtocol):
         return False
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self.connection.received.room()
+        return self.connection.receive_buffer.room()
 
     def buffer_updated(self, nbytes: int) -> None:
-        self.connection.received.note_received(nbytes)
+        self.connection.receive_buffer.note_received(nbytes)
         self.last_active_s = self._connections.loop.time()
         self._go_on()
 
@@ -169,7 +177,7 @@ class ClientTransport(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         self._is_paused = False
         self.last_active_s = self._connections.loop.time()
-        if self._outgoing is None:
+        if self._write_queue is None:
             self._take_again()
         else:
             self._write_turn()
@@ -209,13 +217,15 @@ class ClientTransport(asyncio.BufferedProtocol):
     # Requests.
 
     def _go_on(self) -> None:
-        """Handle the requests that are here as far as the connection's state lets them be handled;
-        then read the socket, leave it alone, or close it, as the state says."""
+        """Handle the requests in the buffer as far as the connection's state allows.
+
+        Then read the socket, leave it alone, or close it, also by the state.
+        """
         connection = self.connection
-        received = connection.received
+        buffer = connection.receive_buffer
         gate = self._gate
         ends_ns = 0
-        while received.start != received.filled:
+        while buffer.start != buffer.end:
             if self._turns.controllers and not self.is_control and self._gives_way():
                 return
             if gate is not None and not gate.opens():
@@ -224,16 +234,16 @@ class ClientTransport(asyncio.BufferedProtocol):
             if run is None:
                 break
             self._complete(run)
-            if received.start == received.filled:
+            if buffer.start == buffer.end:
                 break
             ends_ns = ends_ns or run.started_ns + TURN_NS
             if run.handled_ns > ends_ns and connection.state is ConnectionState.OPEN:
                 self._hold_back()
                 self._connections.loop.call_soon(self._go_on)
                 return
-        waiting = self._waiting
+        waiting_request = self._waiting_request
         wants_bytes = connection.prepare_to_read(
-            keeps_frame=waiting is not None and waiting.keeps_frame
+            keeps_frame=waiting_request is not None and waiting_request.keeps_frame
         )
         if connection.state is ConnectionState.DRAINED:
             self.close()
@@ -241,7 +251,7 @@ class ClientTransport(asyncio.BufferedProtocol):
             self._read(wants_bytes=wants_bytes)
 
     def _gives_way(self) -> bool:
-        """Return whether the requests that are here have to wait for the next turn of the loop."""
+        """Return whether the requests in the buffer wait for the next turn of the loop."""
         is_open = self.connection.state is ConnectionState.OPEN
         if not is_open or self._turns.may_run(self._go_on):
             return False
@@ -249,19 +259,19 @@ class ClientTransport(asyncio.BufferedProtocol):
         return True
 
     def _hold_back(self) -> None:
-        """Keep the requests that are here for a later turn, and do not read the socket before."""
-        self.connection.received.keep()
+        """Keep the requests in the buffer for a later turn, and do not read the socket before."""
+        self.connection.receive_buffer.keep()
         if self._transport.is_reading():
             self._read(wants_bytes=False)
 
     def _go_first(self) -> None:
-        """Handle the requests of this connection before those of others, and read it always: the
-        controller is at its other end.
+        """Handle the requests of this connection before those of others, and always read it: its
+        peer is the controller.
         """
         if self.is_control or self.connection.state is ConnectionState.CLOSED:
             return
         self.is_control = True
-        self.connection.received.is_bounded = False
+        self.connection.receive_buffer.is_bounded = False
         self._turns.controllers += 1
 
     def _read(self, *, wants_bytes: bool) -> None:
@@ -274,56 +284,57 @@ class ClientTransport(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def _complete(self, run: Run) -> None:
-        """Write what a run appended to disk, then its answers to the socket, as soon as they may
-        leave; then the turn of its last request has come, if that waits."""
-        self._waiting = run.waiting
-        flushing = self._dispatcher.commit()
-        if flushing is None:
+        """Write the appends of a run to disk, then its answers to the socket as soon as they may
+        leave. Then let its last request wait, if it has to.
+        """
+        self._waiting_request = run.waiting_request
+        flush = self._dispatcher.commit()
+        if flush is None:
             self._send(run)
         else:
             self.connection.apply(Event.HOLD)
-            flushing.future.add_done_callback(partial(self._flushed, run))
+            flush.future.add_done_callback(partial(self._on_flushed, run))
 
-    def _flushed(self, run: Run, _future: asyncio.Future[None]) -> None:
+    def _on_flushed(self, run: Run, _future: asyncio.Future[None]) -> None:
         self.connection.apply(Event.FLUSHED)
         self.last_active_s = self._connections.loop.time()
         self._send(run)
         self._go_on()
 
-    def _encoded(self, run: Run, encoding: asyncio.Future[None]) -> None:
-        encoding.exception()  # `finish` meets it, too, and ends the connection
-        self._flushed(run, encoding)
+    def _on_encoded(self, run: Run, future: asyncio.Future[None]) -> None:
+        future.exception()  # `finish` meets it, too, and ends the connection
+        self._on_flushed(run, future)
 
     def _send(self, run: Run) -> None:
         connection = self.connection
         if run.is_large and run.answers:
             connection.apply(Event.HOLD)
-            encoding = self._dispatcher.encode_beside(self._context, run)
-            encoding.add_done_callback(partial(self._encoded, run))
+            future = self._dispatcher.encode_beside(self._context, run)
+            future.add_done_callback(partial(self._on_encoded, run))
             return
         if run.answers:
             parts = self._dispatcher.finish(connection, self._context, run)
             if parts and not self._transport.is_closing():
                 self._write(connection.send(parts))
-            self._dispatcher.sent(run)
+            self._dispatcher.count_sent(run)
         if connection.state is ConnectionState.CLOSED:
             return
         if run.delay_ms:
             self._begin_throttle(run.delay_ms)
-        elif run.waiting is not None:
+        elif run.waiting_request is not None:
             connection.apply(Event.WAIT)
-            run.waiting.waits_since_ns = perf_counter_ns()
-            self._start_waiting(run.waiting)
+            run.waiting_request.waits_since_ns = perf_counter_ns()
+            self._start_waiting(run.waiting_request)
 
     # Bytes to the socket.
 
     def _write(self, buffers: Sequence[Buffer]) -> None:
         """Write answers, large ones in turns; nothing is handled before the last of these."""
-        if self._outgoing is not None:
-            self._outgoing.add(buffers)
+        if self._write_queue is not None:
+            self._write_queue.add(buffers)
         elif sum(map(len, buffers)) > TURN_BYTES:
-            self._outgoing = Outgoing()
-            self._outgoing.add(buffers)
+            self._write_queue = WriteQueue()
+            self._write_queue.add(buffers)
             self.connection.peer_takes = False
             self._write_turn()
         elif len(buffers) == 1:
@@ -333,14 +344,14 @@ class ClientTransport(asyncio.BufferedProtocol):
 
     def _write_turn(self) -> None:
         """Write what one turn of the loop may write, unless the transport is full or lost."""
-        outgoing = self._outgoing
+        outgoing = self._write_queue
         if outgoing is None or self._is_paused:
             return
         self._transport.writelines(outgoing.take())
         if outgoing.size_bytes:
             self._connections.loop.call_soon(self._write_turn)
             return
-        self._outgoing = None
+        self._write_queue = None
         if not self._is_paused:
             self._take_again()
 
@@ -351,8 +362,8 @@ class ClientTransport(asyncio.BufferedProtocol):
 
     def _count_unsent(self) -> int:
         """Return how many bytes of answers are written and not taken, or not written yet."""
-        waiting = 0 if self._outgoing is None else self._outgoing.size_bytes
-        return self._transport.get_write_buffer_size() + waiting
+        queued_bytes = 0 if self._write_queue is None else self._write_queue.size_bytes
+        return self._transport.get_write_buffer_size() + queued_bytes
 
     # A client over a quota.
 
@@ -373,8 +384,8 @@ class ClientTransport(asyncio.BufferedProtocol):
 
     # A request that waits.
 
-    def _start_waiting(self, waiting: Waiting) -> None:
-        awaitable: Any = waiting.awaitable
+    def _start_waiting(self, waiting_request: WaitingRequest) -> None:
+        awaitable: Any = waiting_request.awaitable
         if not asyncio.isfuture(awaitable):
             if not self._connections.may_start_task(self):
                 return  # `start_queued` is called when a place is free
@@ -388,41 +399,42 @@ class ClientTransport(asyncio.BufferedProtocol):
     def start_queued(self) -> None:
         """Start the request that waits here: a place for a task is free (`queued.max.requests`)."""
         is_closed = self.connection.state is ConnectionState.CLOSED
-        if self._waiting is not None and self._task is None and not is_closed:
-            self._start_waiting(self._waiting)
+        if self._waiting_request is not None and self._task is None and not is_closed:
+            self._start_waiting(self._waiting_request)
 
     def _on_done(self, future: asyncio.Future[Any]) -> None:
         self._end_waiting(future)
         self._go_on()
 
     def _end_waiting(self, future: asyncio.Future[Any]) -> None:
-        waiting, self._waiting, self._task = self._waiting, None, None
-        assert waiting is not None
+        waiting_request, self._waiting_request, self._task = self._waiting_request, None, None
+        assert waiting_request is not None
         if isinstance(future, asyncio.Task):
             self._connections.task_ended()
-        run = self._dispatcher.answered(self.connection, self._context, waiting, future)
+        run = self._dispatcher.finish_wait(self.connection, self._context, waiting_request, future)
         self.connection.apply(Event.ANSWER)
         self.last_active_s = self._connections.loop.time()
         self._complete(run)
 
     def _forget_waiting(self) -> None:
         """Give up the request that waits and has not begun."""
-        waiting, self._waiting = self._waiting, None
-        if waiting is None:
+        waiting_request, self._waiting_request = self._waiting_request, None
+        if waiting_request is None:
             return
-        awaitable: Any = waiting.awaitable
+        awaitable: Any = waiting_request.awaitable
         if asyncio.isfuture(awaitable):
             awaitable.cancel()
         else:
             awaitable.close()
-        self._dispatcher.give_up(waiting)
+        self._dispatcher.give_up(waiting_request)
 
     # The end.
 
     @property
     def idle_since_s(self) -> float:
-        """Return when the idle time began, on the loop's clock: with the last bytes, or with the
-        connection of a client that has to log in.
+        """Return when the idle time began, on the loop's clock.
+
+        It begins with the last bytes, and for a client that has to log in with the connection.
         """
         gate = self._gate
         return self.last_active_s if gate is None or gate.is_client_known else self._connected_s
@@ -430,8 +442,8 @@ class ClientTransport(asyncio.BufferedProtocol):
     def is_taking(self) -> bool:
         """Return whether the peer took bytes since the last call; as in Kafka that is activity."""
         unsent_bytes = self._count_unsent()
-        before, self._unsent_bytes = self._unsent_bytes, unsent_bytes
-        return unsent_bytes != before
+        old_unsent_bytes, self._unsent_bytes = self._unsent_bytes, unsent_bytes
+        return unsent_bytes != old_unsent_bytes
 
     def stop(self) -> None:
         """Close now, or as soon as the request in hand is answered: the broker stops."""
@@ -440,29 +452,29 @@ class ClientTransport(asyncio.BufferedProtocol):
             self.close()
 
     def abort(self) -> None:
-        """Close at once, whatever is in hand and whatever the peer has not taken."""
+        """Close at once; drop the request in hand and the answers that the peer has not taken."""
         self.connection.apply(Event.CLOSE)
-        self._outgoing = None
+        self._write_queue = None
         if self._task is not None:
             self._task.cancel()
         self._transport.abort()
 
     def drop(self) -> None:
-        """Close at once, as when the peer goes: work that has begun goes on, without an answer."""
+        """Close at once, as when the peer leaves: work in hand goes on, without an answer."""
         self.connection.apply(Event.CLOSE)
-        self._outgoing = None
+        self._write_queue = None
         self._transport.abort()
 
     def close(self) -> None:
         """Close after what is written has been sent."""
         self.connection.apply(Event.CLOSE)
-        outgoing, self._outgoing = self._outgoing, None
+        outgoing, self._write_queue = self._write_queue, None
         if outgoing is not None:
             self._transport.writelines(outgoing.take(outgoing.size_bytes))
         self._transport.close()
 
     def _close_with(self, reason: str) -> None:
-        """Handle nothing more, and close behind the answers made so far; a handler asks for it."""
+        """Handle nothing more, and close behind the answers made so far; for handlers."""
         if not self.connection.is_ending:
             logger.info("closing connection of %s: %s", self.address, reason)
             self.connection.apply(Event.STOP)

@@ -114,7 +114,7 @@ def test_every_state_is_reached_and_ends() -> None:
 @pytest.mark.parametrize("state", ConnectionState)
 def test_requests_are_taken_in_one_state_only(state: ConnectionState) -> None:
     connection = connection_in(state)
-    receive(connection.received, request(3))
+    receive(connection.receive_buffer, request(3))
     assert (connection.next_request() is not None) == (state is ConnectionState.OPEN)
 
 
@@ -145,7 +145,7 @@ def test_a_stop_lets_the_request_in_hand_be_answered_and_flushed() -> None:
 def test_requests_come_out_in_order_and_whole() -> None:
     connection = open_connection()
     sent = [request(3, b"a"), request(3, b"bb"), request(3)]
-    receive(connection.received, b"".join(sent))
+    receive(connection.receive_buffer, b"".join(sent))
     assert [bytes(connection.next_request() or b"") for _ in sent] == [frame[4:] for frame in sent]
     assert connection.next_request() is None
 
@@ -154,15 +154,15 @@ def test_a_part_of_a_request_waits_for_its_rest() -> None:
     connection = open_connection()
     whole = request(3, b"body")
     for end in range(1, len(whole)):
-        receive(connection.received, whole[end - 1 : end])
+        receive(connection.receive_buffer, whole[end - 1 : end])
         assert connection.next_request() is None
-    receive(connection.received, whole[-1:])
+    receive(connection.receive_buffer, whole[-1:])
     assert bytes(connection.next_request() or b"") == whole[4:]
 
 
 def test_a_run_is_of_one_api() -> None:
     connection = open_connection()
-    receive(connection.received, request(3) + request(3) + request(18) + request(3))
+    receive(connection.receive_buffer, request(3) + request(3) + request(18) + request(3))
     assert connection.next_request() is not None
     assert connection.next_request(3) is not None
     assert connection.next_request(3) is None
@@ -172,14 +172,14 @@ def test_a_run_is_of_one_api() -> None:
 @pytest.mark.parametrize("size_bytes", [-1, -(2**31), REQUEST_BYTES_MAX + 1, 2**31 - 1])
 def test_a_size_that_no_request_has_is_refused_before_its_bytes(size_bytes: int) -> None:
     connection = open_connection()
-    receive(connection.received, pack(">i", size_bytes))
+    receive(connection.receive_buffer, pack(">i", size_bytes))
     with pytest.raises(ProtocolError, match=f"request size {size_bytes} bytes, expected 0 to"):
         connection.next_request()
 
 
 def test_an_empty_request_is_one() -> None:
     connection = open_connection()
-    receive(connection.received, pack(">i", 0) + request(3))
+    receive(connection.receive_buffer, pack(">i", 0) + request(3))
     assert connection.next_request() == b""
     assert connection.next_request(18) is None
     assert connection.next_request(3) is not None
@@ -187,7 +187,7 @@ def test_an_empty_request_is_one() -> None:
 
 def test_nothing_is_taken_while_the_peer_does_not_take_its_answers() -> None:
     connection = open_connection()
-    receive(connection.received, request(3))
+    receive(connection.receive_buffer, request(3))
     connection.peer_takes = False
     assert connection.next_request() is None
     connection.peer_takes = True
@@ -199,17 +199,17 @@ def test_nothing_is_taken_while_the_peer_does_not_take_its_answers() -> None:
 
 def test_an_open_connection_is_read_and_grows_for_a_large_request() -> None:
     connection = open_connection()
-    receive(connection.received, pack(">i", 4 * BUFFER_BYTES) + bytes(BUFFER_BYTES - 4))
-    assert connection.received.is_full
+    receive(connection.receive_buffer, pack(">i", 4 * BUFFER_BYTES) + bytes(BUFFER_BYTES - 4))
+    assert connection.receive_buffer.is_full
     assert connection.prepare_to_read()
 
 
 @pytest.mark.parametrize("state", [ConnectionState.WAITING, ConnectionState.FLUSHING])
 def test_bytes_behind_a_waiting_request_fill_the_buffer_and_no_more(state: ConnectionState) -> None:
     connection = connection_in(state)
-    receive(connection.received, bytes(BUFFER_BYTES - 1))
+    receive(connection.receive_buffer, bytes(BUFFER_BYTES - 1))
     assert connection.prepare_to_read()
-    receive(connection.received, bytes(1))
+    receive(connection.receive_buffer, bytes(1))
     assert not connection.prepare_to_read()
 
 
@@ -217,7 +217,7 @@ def test_a_peer_that_takes_nothing_is_read_until_the_buffer_is_full() -> None:
     connection = open_connection()
     connection.peer_takes = False
     assert connection.prepare_to_read()
-    receive(connection.received, bytes(BUFFER_BYTES))
+    receive(connection.receive_buffer, bytes(BUFFER_BYTES))
     assert not connection.prepare_to_read()
 
 
@@ -228,22 +228,22 @@ def test_a_throttled_client_is_not_read() -> None:
 
 def test_a_request_in_hand_keeps_its_bytes() -> None:
     connection = open_connection()
-    receive(connection.received, request(0, b"mine"))
+    receive(connection.receive_buffer, request(0, b"mine"))
     taken = connection.next_request()
     connection.apply(Event.WAIT)
     assert connection.prepare_to_read(keeps_frame=True)
-    receive(connection.received, bytes(1000))
+    receive(connection.receive_buffer, bytes(1000))
     assert taken is not None
     assert taken[-4:] == b"mine"
 
 
 def test_a_request_in_hand_that_needs_no_bytes_holds_no_buffer() -> None:
     connection = open_connection()
-    receive(connection.received, request(1, b"fetch"))
+    receive(connection.receive_buffer, request(1, b"fetch"))
     assert connection.next_request() is not None
     connection.apply(Event.WAIT)
     assert connection.prepare_to_read()
-    assert connection.received.size_bytes == 0
+    assert connection.receive_buffer.size_bytes == 0
 
 
 def test_a_connection_is_not_read_while_there_is_no_memory_for_its_request() -> None:
@@ -254,11 +254,11 @@ def test_a_connection_is_not_read_while_there_is_no_memory_for_its_request() -> 
     )
     for connection in (first, second):
         connection.apply(Event.AUTHENTICATED)
-        receive(connection.received, pack(">i", 100_000) + b"part")
+        receive(connection.receive_buffer, pack(">i", 100_000) + b"part")
         connection.prepare_to_read()
     assert first.prepare_to_read()
     assert not second.prepare_to_read()
-    first.received.abandon()
+    first.receive_buffer.abandon()
     assert resumed
     assert second.prepare_to_read()
 
@@ -279,7 +279,7 @@ def test_small_answers_leave_as_one_buffer_and_large_ones_as_they_are() -> None:
 
 def test_tokens_are_taken_while_the_peer_authenticates_and_requests_are_not() -> None:
     connection = connection_in(ConnectionState.AUTHENTICATING)
-    receive(connection.received, request(17) + request(3))
+    receive(connection.receive_buffer, request(17) + request(3))
     assert connection.next_request() is None
     assert connection.next_api() is None
     frame = connection.next_token(100)
@@ -294,7 +294,7 @@ def test_tokens_are_taken_while_the_peer_authenticates_and_requests_are_not() ->
 @pytest.mark.parametrize("size", [-1, 101, 2**31 - 1])
 def test_a_token_has_a_limit_of_its_own(size: int) -> None:
     connection = connection_in(ConnectionState.AUTHENTICATING)
-    receive(connection.received, pack(">i", size))
+    receive(connection.receive_buffer, pack(">i", size))
     with pytest.raises(ProtocolError, match=r"sasl\.server\.max\.receive\.size"):
         connection.next_token(100)
 

@@ -218,7 +218,7 @@ async def test_queued_max_request_bytes_mutes_clients_when_memory_is_used_up(
     await eventually(lambda: memory.free == 100_000 - 2 * 90_004)  # one request beyond the limit
     small.send(METADATA, 9)
     await eventually(
-        lambda: any(c.connection.received.lacks_memory for c in running.server.connections)
+        lambda: any(c.connection.receive_buffer.lacks_memory for c in running.server.connections)
     )
     await first.close()
     assert (await small.receive()).brokers[0].node_id == 0
@@ -405,7 +405,7 @@ async def open_and_ask(running: InProcessBroker) -> None:
 async def refusal(running: InProcessBroker) -> None:
     """Wait until a connection is taken that will not be served."""
     async with asyncio.timeout(60):
-        while not running.server._sockets[0]._refused:  # noqa: ASYNC110  the kernel's own time
+        while not running.server._sockets[0]._refused_clients:  # noqa: ASYNC110  the kernel's own time
             await asyncio.sleep(0)
 
 

@@ -39,7 +39,7 @@ class Looking:
         self.asked.append(call.handler.name)
         return None if call.handler.name == self._lost else handle_call(call)
 
-    def finished(self, call: Call, answer: Any) -> None:
+    def on_end(self, call: Call, answer: Any) -> None:
         self.told.append((call.handler.name, answer))
         self.is_told.set()
 

@@ -23,7 +23,7 @@ def test_a_connection_without_bytes_holds_no_buffer() -> None:
     receive(first, b"x" * 100)
     used = first.view
     handle(first, 100)
-    assert (first.size_bytes, first.start, first.filled) == (0, 0, 0)
+    assert (first.size_bytes, first.start, first.end) == (0, 0, 0)
     receive(second, b"y" * 100)
     assert second.view is used
 

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.server import tls_transport
-from minibroker.broker.server.tls_failures import explain_failure
-from minibroker.broker.server.tls_transport import HANDSHAKE_TIMEOUT_MS, TlsTransport
+from minibroker.broker.server.tls_transport import (
+    HANDSHAKE_TIMEOUT_MS,
+    TlsTransport,
+    explain_failure,
+)
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -346,12 +349,12 @@ async def test_a_throttled_client_is_read_no_further_than_a_record(serve: Serve)
         for _ in range(40):
             client.send(produce_values("t", b"v" * 1000), 9)
         await eventually(lambda: not transport._socket.is_reading())
-        assert len(transport._held) == tls_transport.READ_AHEAD_BYTES
+        assert len(transport._decrypted_bytes) == tls_transport.READ_AHEAD_BYTES
         await running.broker.cluster.alter_config("clients", "raw", {"producer_byte_rate": None})
         clock.advance(300_000)
         for _ in range(40):
             await client.receive()
-        assert transport._held == b""
+        assert transport._decrypted_bytes == b""
 
 
 # Certificates are replaced while the broker runs, as kafka-configs does it.

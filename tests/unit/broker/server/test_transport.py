@@ -14,10 +14,10 @@ import pytest
 from minibroker.broker.handlers import api_versions, create_topics
 from minibroker.broker.partitions.append_queue import Flusher, fail_answer
 from minibroker.broker.server import dispatch as dispatch_module
-from minibroker.broker.server import outgoing as outgoing_module
 from minibroker.broker.server import transport as transport_module
-from minibroker.broker.server.outgoing import TURN_BYTES, Outgoing
+from minibroker.broker.server import write_queue
 from minibroker.broker.server.request_memory import BUFFER_BYTES
+from minibroker.broker.server.write_queue import TURN_BYTES, WriteQueue
 from minibroker.broker.storage.partition_log import PartitionLog
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
@@ -70,7 +70,9 @@ def only_connection(running: InProcessBroker) -> ClientTransport:
 
 def filled_of(running: InProcessBroker) -> int:
     """Bytes of all connections that no request has taken yet."""
-    return sum(connection.connection.received.filled for connection in running.server.connections)
+    return sum(
+        connection.connection.receive_buffer.end for connection in running.server.connections
+    )
 
 
 # Frames.
@@ -111,7 +113,7 @@ async def test_a_frame_of_several_megabytes_works_and_its_buffer_is_given_back(
     async with await running.connect() as client:
         answer = await client.call(produce_values("large", value), 9)
         assert answer.responses[0].partition_responses[0].error_code == 0
-        received = only_connection(running).connection.received
+        received = only_connection(running).connection.receive_buffer
         assert received.size_bytes == 0
         read = await client.call(fetch_from("large"), 11)
         assert bytes(read.responses[0].partitions[0].records).endswith(value[:100] + b"\0")
@@ -174,7 +176,7 @@ async def test_an_announced_size_takes_no_memory_before_its_bytes_are_there(serv
     async with await running.connect() as client:
         client.writer.write(pack(">i", 100_000_000) + bytes(1000))
         await eventually(lambda: filled_of(running) == 1004)
-        assert only_connection(running).connection.received.size_bytes == BUFFER_BYTES
+        assert only_connection(running).connection.receive_buffer.size_bytes == BUFFER_BYTES
 
 
 async def test_the_buffer_grows_only_with_received_bytes(serve: Serve) -> None:
@@ -182,7 +184,7 @@ async def test_the_buffer_grows_only_with_received_bytes(serve: Serve) -> None:
     async with await running.connect() as client:
         client.writer.write(pack(">i", 100_000_000) + bytes(300_000))
         await eventually(lambda: filled_of(running) == 300_004)
-        assert only_connection(running).connection.received.size_bytes <= 4 * 300_004
+        assert only_connection(running).connection.receive_buffer.size_bytes <= 4 * 300_004
 
 
 async def test_a_connection_that_holds_no_bytes_holds_no_buffer(serve: Serve) -> None:
@@ -190,10 +192,10 @@ async def test_a_connection_that_holds_no_bytes_holds_no_buffer(serve: Serve) ->
     await running.create_topic("t")
     async with await running.connect() as client:
         await client.call(VERSIONS, 3)
-        assert only_connection(running).connection.received.size_bytes == 0
+        assert only_connection(running).connection.receive_buffer.size_bytes == 0
         client.send(fetch_from("t", max_wait_ms=60_000), 11)
         await eventually(lambda: only_connection(running).connection.is_busy)
-        assert only_connection(running).connection.received.size_bytes == 0
+        assert only_connection(running).connection.receive_buffer.size_bytes == 0
 
 
 # Order.
@@ -330,7 +332,7 @@ async def test_a_peer_that_does_not_read_is_not_read_either(
             await asyncio.sleep(0)
             assert sent < 2000
         assert connection._is_paused
-        assert connection.connection.received.size_bytes <= 2 * BUFFER_BYTES
+        assert connection.connection.receive_buffer.size_bytes <= 2 * BUFFER_BYTES
         waiting = connection._transport.get_write_buffer_size()
         assert waiting <= transport_module.WRITE_HIGH_WATER_BYTES + 600_000
         client.reader._transport.resume_reading()  # type: ignore[attr-defined]
@@ -341,7 +343,7 @@ async def test_a_peer_that_does_not_read_is_not_read_either(
 async def test_a_large_answer_leaves_in_turns_and_others_are_served_between(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outgoing_module.Outgoing, "take", note_turns(turns := []))
+    monkeypatch.setattr(write_queue.WriteQueue, "take", note_turns(turns := []))
     running = await serve(**{"message.max.bytes": "8000000"})
     await running.create_topic("t")
     async with await running.connect() as client, await running.connect() as neighbour:
@@ -354,14 +356,14 @@ async def test_a_large_answer_leaves_in_turns_and_others_are_served_between(
         assert len(read.responses[0].partitions[0].records) > 4_000_000
         assert (await client.receive()).error_code == 0
     assert len(turns) >= 16
-    assert max(turns) <= outgoing_module.TURN_BYTES
+    assert max(turns) <= write_queue.TURN_BYTES
 
 
 def note_turns(turns: list[int]) -> Callable[..., list[Any]]:
-    """Return `Outgoing.take` that notes how many bytes it gives."""
-    take = outgoing_module.Outgoing.take
+    """Return `WriteQueue.take` that notes how many bytes it gives."""
+    take = write_queue.WriteQueue.take
 
-    def noted(self: outgoing_module.Outgoing, *bytes_max: int) -> list[Any]:
+    def noted(self: write_queue.WriteQueue, *bytes_max: int) -> list[Any]:
         taken = take(self, *bytes_max)
         turns.append(sum(map(len, taken)))
         return taken
@@ -377,15 +379,15 @@ async def test_an_answer_in_turns_is_whole_though_the_broker_stops(
     async with await running.connect() as client:
         await client.call(produce_values("t", bytes(4_000_000)), 9)
         connection = only_connection(running)
-        take = outgoing_module.Outgoing.take
+        take = write_queue.WriteQueue.take
 
-        def stopped_after(self: outgoing_module.Outgoing, *bytes_max: int) -> list[Any]:
+        def stopped_after(self: write_queue.WriteQueue, *bytes_max: int) -> list[Any]:
             """Stop the connection before the second turn."""
             if not bytes_max:
                 asyncio.get_running_loop().call_soon(connection.stop)
             return take(self, *bytes_max)
 
-        monkeypatch.setattr(outgoing_module.Outgoing, "take", stopped_after)
+        monkeypatch.setattr(write_queue.WriteQueue, "take", stopped_after)
         read = await client.call(fetch_from("t"), 11)
         assert len(read.responses[0].partitions[0].records) > 4_000_000
         assert await client.is_closed_by_broker()
@@ -403,7 +405,7 @@ async def test_requests_behind_a_waiting_one_fill_the_buffer_and_no_more(serve: 
         for _ in range(count):
             client.send(VERSIONS, 0)
         await eventually(lambda: not waiting._transport.is_reading())
-        assert waiting.connection.received.size_bytes <= 2 * BUFFER_BYTES
+        assert waiting.connection.receive_buffer.size_bytes <= 2 * BUFFER_BYTES
         await producer.call(produce_values("t", b"x"), 9)
         await client.receive()
         for _ in range(count):
@@ -419,7 +421,7 @@ async def test_the_buffer_does_not_grow_with_every_wait(serve: Serve) -> None:
         client.writer.write(poll * count)
         for _ in range(count):
             await client.receive_frame()
-        assert only_connection(running).connection.received.size_bytes <= 2 * BUFFER_BYTES
+        assert only_connection(running).connection.receive_buffer.size_bytes <= 2 * BUFFER_BYTES
 
 
 # The end.
@@ -708,31 +710,31 @@ async def test_pipelined_commits_are_not_answered_before_the_disk_has_them(
 
 
 def test_bytes_leave_in_order_and_in_bounded_pieces() -> None:
-    outgoing = Outgoing()
+    queue = WriteQueue()
     sent = [b"a" * 5, b"", bytearray(b"b" * 7), memoryview(b"c" * 2)]
-    outgoing.add(sent)
-    assert outgoing.size_bytes == 14
+    queue.add(sent)
+    assert queue.size_bytes == 14
     pieces = []
-    while outgoing.size_bytes:
-        pieces.append(b"".join(outgoing.take(4)))
+    while queue.size_bytes:
+        pieces.append(b"".join(queue.take(4)))
     assert pieces == [b"aaaa", b"abbb", b"bbbb", b"cc"]
 
 
 def test_bytes_that_come_later_stand_behind() -> None:
-    outgoing = Outgoing()
-    outgoing.add([b"abc"])
-    assert outgoing.take(2) == [b"ab"]
-    outgoing.add([b"d"])
-    assert b"".join(outgoing.take(9)) == b"cd"
-    assert outgoing.size_bytes == 0
-    assert outgoing.take() == []
+    queue = WriteQueue()
+    queue.add([b"abc"])
+    assert queue.take(2) == [b"ab"]
+    queue.add([b"d"])
+    assert b"".join(queue.take(9)) == b"cd"
+    assert queue.size_bytes == 0
+    assert queue.take() == []
 
 
 def test_a_turn_copies_nothing() -> None:
-    outgoing = Outgoing()
+    queue = WriteQueue()
     records = bytes(2 * TURN_BYTES)
-    outgoing.add([records])
-    first, second = outgoing.take(), outgoing.take()
+    queue.add([records])
+    first, second = queue.take(), queue.take()
     assert [len(first), len(second)] == [1, 1]
     assert all(isinstance(piece, memoryview) and piece.obj is records for piece in first + second)
 

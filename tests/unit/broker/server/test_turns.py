@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.broker.server import turns
+from minibroker.broker.server import connections
 from minibroker.broker.server.connection import ConnectionState
-from minibroker.broker.server.turns import DATA_PART_MS, DataTurns
+from minibroker.broker.server.connections import DATA_PART_MS, DataTurns
 from minibroker.kafka.protocol.messages.api_versions import ApiVersionsRequest
 from minibroker.kafka.protocol.messages.create_topics import CreateTopicsRequest
 from minibroker.kafka.protocol.messages.list_groups import ListGroupsRequest
@@ -114,7 +114,7 @@ async def test_a_connection_is_the_controllers_once_a_request_passed_its_epochs(
         assert not transport.is_control
         assert (await client.call(update(controlled), 8)).error_code == 0
         assert transport.is_control
-        assert not transport.connection.received.is_bounded
+        assert not transport.connection.receive_buffer.is_bounded
         assert running.server.connections.turns.controllers == 1
         assert (await client.call(update(controlled), 8)).error_code == 0
         assert running.server.connections.turns.controllers == 1
@@ -158,7 +158,7 @@ async def test_a_control_request_overtakes_data_requests_that_came_before_it(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Requests of two APIs in turns: each is a run of its own, and a part has time for one."""
-    monkeypatch.setattr(turns, "DATA_PART_MS", 0)
+    monkeypatch.setattr(connections, "DATA_PART_MS", 0)
     running = await serve()
     controlled = Controlled(running)
     async with await running.connect() as client, await running.connect() as controller:

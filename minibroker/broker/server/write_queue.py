@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TURN_BYTES: Final = 256 * 1024
 
 
-class Outgoing:
+class WriteQueue:
     """Bytes that wait for their turn, in order. Owned by the loop."""
 
     __slots__ = ("_buffers", "size_bytes")
@@ -39,7 +39,7 @@ class Outgoing:
 
     def take(self, bytes_max: int = TURN_BYTES) -> list[Buffer]:
         """Return the next bytes, `bytes_max` at most, and forget them."""
-        taken: list[Buffer] = []
+        buffers: list[Buffer] = []
         room = bytes_max
         while self._buffers and room:
             buffer = self._buffers.popleft()
@@ -47,7 +47,7 @@ class Outgoing:
                 view = memoryview(buffer)
                 self._buffers.appendleft(view[room:])
                 buffer = view[:room]
-            taken.append(buffer)
+            buffers.append(buffer)
             room -= len(buffer)
         self.size_bytes -= bytes_max - room
-        return taken
+        return buffers
