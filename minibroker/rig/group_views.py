@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.broker.groups.classic.group import ClassicGroup
-from minibroker.broker.groups.consumer.embedded import read_assignment
+from minibroker.broker.groups.consumer.embedded_protocol import read_assignment
 from minibroker.broker.groups.consumer.group import ConsumerGroup
 from minibroker.broker.groups.consumer.member import without_epochs
 from minibroker.kafka.errors import ProtocolError

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from minibroker.broker.groups.classic.group import State
-from minibroker.broker.groups.member_requests import Join, JoinAnswer, Leaving, Sync
+from minibroker.broker.groups.member_requests import Departure, Join, JoinAnswer, Sync
 from minibroker.kafka.error_codes import ErrorCode
 from tests.scenario.classic_rig import ClassicRig, Waiter
 
@@ -174,7 +174,7 @@ class Groups(RuleBasedStateMachine):
         client = self.pick(index, self.clients)
         if client is not None:
             self.clients.remove(client)
-            self.rig.leave([Leaving(client.member_id, client.instance_id)])
+            self.rig.leave([Departure(client.member_id, client.instance_id)])
             self.hear()
 
     @rule(elapsed_ms=st.sampled_from((0, 0, 1, 1_000, 3_000)))

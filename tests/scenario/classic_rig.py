@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from minibroker.broker.groups.classic.events import Step
 from minibroker.broker.groups.classic.group import ClassicGroup
-from minibroker.broker.groups.classic.joining import on_join
+from minibroker.broker.groups.classic.group_value import group_of
+from minibroker.broker.groups.classic.joins import on_join
 from minibroker.broker.groups.classic.rebalance import on_join_timer, on_sync_timer
 from minibroker.broker.groups.classic.sessions import (
     on_heartbeat,
@@ -30,9 +31,8 @@ from minibroker.broker.groups.classic.sessions import (
     on_session_timer,
     on_unloaded,
 )
-from minibroker.broker.groups.classic.stored import group_of
 from minibroker.broker.groups.classic.syncing import on_sync
-from minibroker.broker.groups.member_requests import Join, JoinAnswer, Leaving, Sync, SyncAnswer
+from minibroker.broker.groups.member_requests import Departure, Join, JoinAnswer, Sync, SyncAnswer
 from minibroker.broker.groups.steps import ClassicSettings, StartTimer, TimerKind
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -177,9 +177,9 @@ class ClassicRig:
         self.lines.append(f"{words[0]}: {code.name}")
 
     def on_leave(self, words: list[str], named: dict[str, str]) -> None:
-        leaving = [Leaving(word, named.get("with")) for word in words]
+        leaving = [Departure(word, named.get("with")) for word in words]
         if "instance" in named:
-            leaving.append(Leaving("", named["instance"]))
+            leaving.append(Departure("", named["instance"]))
         codes = self.leave(leaving)
         self.lines.insert(0, " ".join(code.name for code in codes))
 
@@ -236,7 +236,7 @@ class ClassicRig:
         self._carry_out(step)
         return code
 
-    def leave(self, leaving: list[Leaving]) -> list[ErrorCode]:
+    def leave(self, leaving: list[Departure]) -> list[ErrorCode]:
         """Send a LeaveGroup request."""
         step = self._step()
         codes = on_leave(self.group, step, leaving)

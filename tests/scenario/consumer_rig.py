@@ -33,12 +33,12 @@ from minibroker.broker.cluster.image import PartitionImage, TopicImage
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.groups.classic.group import ClassicGroup
 from minibroker.broker.groups.classic.membership import ClassicMembership
-from minibroker.broker.groups.consumer.embedded import read_assignment, write_assignment
+from minibroker.broker.groups.consumer.embedded_protocol import read_assignment, write_assignment
 from minibroker.broker.groups.consumer.group import ConsumerGroup
 from minibroker.broker.groups.consumer.heartbeat import Heartbeat, HeartbeatAnswer
 from minibroker.broker.groups.consumer.member import without_epochs
 from minibroker.broker.groups.consumer.membership import ConsumerMembership
-from minibroker.broker.groups.member_requests import Join, JoinAnswer, Leaving, Sync, SyncAnswer
+from minibroker.broker.groups.member_requests import Departure, Join, JoinAnswer, Sync, SyncAnswer
 from minibroker.broker.groups.records import decode_record
 from minibroker.broker.groups.shard import GroupShard
 from minibroker.broker.groups.steps import classic_settings_of
@@ -365,9 +365,11 @@ class ConsumerRig:
         self.lines.append(f"{who}: {code.name}")
 
     def on_cleave(self, words: list[str], named: dict[str, str]) -> None:
-        leaving = [Leaving(self.classic_ids.get(who, who), named.get("instance")) for who in words]
+        leaving = [
+            Departure(self.classic_ids.get(who, who), named.get("instance")) for who in words
+        ]
         if not words:
-            leaving = [Leaving("", named["instance"])]
+            leaving = [Departure("", named["instance"])]
         answers: list[Any] = []
         self._manager().leave(self.shard, GROUP, leaving, answers.append)
         self.lines.append(f"left: {', '.join(code.name for code in answers[0])}")

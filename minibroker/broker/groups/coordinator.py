@@ -161,14 +161,17 @@ class GroupCoordinator(ClusterListener):
         return list(self._runtime.active())
 
     def find(self, group_id: str) -> Group | None:
-        """Return a group, None if there is none. Raises as `shard`."""
+        """Return a group, None if there is none.
+
+        Raises KafkaError: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
+        """
         return self.shard(group_id, may_be_empty=True).groups.get(group_id)
 
     def delete_group(self, group_id: str) -> Iterator[int]:
         """Delete a group with its offsets, in short steps; yields how many each step deleted.
 
-        Raises KafkaError as `shard`, GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP, and as
-        `GroupShard.write`.
+        Raises KafkaError: NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS, GROUP_ID_NOT_FOUND,
+        NON_EMPTY_GROUP, and the journal's codes.
         """
         shard = self.shard(group_id, may_be_empty=True)
         group = shard.groups.get(group_id)
@@ -239,8 +242,8 @@ class GroupCoordinator(ClusterListener):
             if shard is None:
                 continue
             try:
-                for expired in shard.expire(retention_ms):
-                    count += expired
+                for offsets in shard.expire(retention_ms):
+                    count += offsets
                     yield
                     if self._runtime.find(index) is not shard:
                         break  # unloaded meanwhile
@@ -252,7 +255,7 @@ class GroupCoordinator(ClusterListener):
     # The cluster (`ClusterListener`).
 
     def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
-        """Delete what was committed for the topic, in slices."""
+        """Delete the offsets committed for the topic, in slices."""
         if topic.name != OFFSETS_TOPIC:
             run_in_slices(self._forget_topic(topic, evidence))
 
@@ -261,8 +264,8 @@ class GroupCoordinator(ClusterListener):
         count = 0
         for of_shard in steps:
             try:
-                for deleted in of_shard:
-                    count += deleted
+                for offsets in of_shard:
+                    count += offsets
                     yield
             except KafkaError as error:  # they expire
                 logger.warning("cannot delete offsets of topic %s: %s", topic.name, error)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from minibroker.broker.groups.group import Group
 
     Replay = Callable[[MutableMapping[str, Group], int, Any, Any], None]
-    """(groups, kind of the record, key, value or None): does what one record says."""
+    """(groups, kind of the record, key, value or None): applies one record."""
 
 GROUP_METADATA: Final = 2
 CONSUMER_GROUP_METADATA: Final = 3
@@ -57,7 +57,7 @@ KINDS: Final = {
         GroupKind(
             CLASSIC,
             {GROUP_METADATA: "GroupMetadata"},
-            "minibroker.broker.groups.classic.stored",
+            "minibroker.broker.groups.classic.group_value",
             "minibroker.broker.groups.classic.membership",
         ),
         GroupKind(

@@ -83,7 +83,7 @@ class SyncAnswer(NamedTuple):
     assignment: bytes = b""
 
 
-class Leaving(NamedTuple):
+class Departure(NamedTuple):
     """One entry of a LeaveGroup request."""
 
     member_id: str

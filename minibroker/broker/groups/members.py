@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from minibroker.broker.cluster.cluster import Cluster
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.groups.member_requests import (
+        Departure,
         Join,
         JoinWaiter,
         LeaveWaiter,
-        Leaving,
         Sync,
         SyncWaiter,
     )
@@ -63,7 +63,7 @@ class Members(Protocol):
         """Heartbeat."""
 
     def leave(
-        self, shard: GroupShard, group_id: str, leaving: Sequence[Leaving], waiter: LeaveWaiter
+        self, shard: GroupShard, group_id: str, departures: Sequence[Departure], waiter: LeaveWaiter
     ) -> None:
         """LeaveGroup. Raises KafkaError."""
 

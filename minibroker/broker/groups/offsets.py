@@ -50,16 +50,17 @@ class CommittedOffset(NamedTuple):
 class OffsetStore:
     """Offsets of the groups of one partition of `__consumer_offsets`."""
 
-    __slots__ = ("_committed", "_hidden", "_open", "_pending", "committed_count")
+    __slots__ = ("_committed", "_open", "_pending", "_visible_values", "committed_count")
 
     def __init__(self) -> None:
         self._committed: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
-        self._hidden: dict[OffsetKey, CommittedOffset | None] = {}
-        """Readers see these where a newer offset is written and not visible yet; None: nothing."""
+        self._visible_values: dict[OffsetKey, CommittedOffset | None] = {}
+        """Values for readers while a newer offset is written and not visible yet; None: no offset.
+        """
         self._pending: dict[int, dict[OffsetKey, CommittedOffset]] = {}
         """By producer id."""
         self._open: dict[str, dict[tuple[str, int], set[int]]] = {}
-        """Group → (topic, partition) → producers with something pending there."""
+        """Group → (topic, partition) → producers with a pending offset there."""
         self.committed_count = 0
 
     # Looking.
@@ -70,15 +71,17 @@ class OffsetStore:
 
     def visible(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         """Return the committed offset that a client may see, None if there is none."""
-        if self._hidden:
+        if self._visible_values:
             key = group_id, topic, partition
-            if key in self._hidden:
-                return self._hidden[key]
+            if key in self._visible_values:
+                return self._visible_values[key]
         return self.get(group_id, topic, partition)
 
     def of_group(self, group_id: str) -> Mapping[str, Mapping[int, CommittedOffset]]:
-        """Topic → partition → committed offset, in the order of the first commits; not to be
-        changed."""
+        """Return topic → partition → committed offset, in the order of the first commits.
+
+        The caller must not change it.
+        """
         return self._committed.get(group_id, _NONE)
 
     def has_pending(self, group_id: str, topic: str, partition: int) -> bool:
@@ -104,9 +107,9 @@ class OffsetStore:
         """Return the committed offset and the pending ones of a group for one partition."""
         key = group_id, topic, partition
         committed = self.get(*key)
-        found = [] if committed is None else [committed]
+        offsets = [] if committed is None else [committed]
         producers = self._open.get(group_id, {}).get((topic, partition), ())
-        return found + [self._pending[producer_id][key] for producer_id in producers]
+        return offsets + [self._pending[producer_id][key] for producer_id in producers]
 
     def partitions_of(self, group_id: str, topic: str) -> list[int]:
         """Return the partitions of a topic that have an offset, committed or pending."""
@@ -122,18 +125,18 @@ class OffsetStore:
 
     def hide(self, key: OffsetKey) -> None:
         """Have readers see what they see now, until `show`: a newer offset is about to be put."""
-        if key not in self._hidden:
-            self._hidden[key] = self.get(*key)
+        if key not in self._visible_values:
+            self._visible_values[key] = self.get(*key)
 
     def show(self, key: OffsetKey, value: CommittedOffset) -> None:
         """Have readers see an offset whose record is visible now."""
-        if key not in self._hidden:
+        if key not in self._visible_values:
             return  # it was deleted meanwhile
-        known = self.get(*key)
-        if known is None or known.record_offset <= value.record_offset:
-            del self._hidden[key]
+        newest = self.get(*key)
+        if newest is None or newest.record_offset <= value.record_offset:
+            del self._visible_values[key]
         else:
-            self._hidden[key] = value
+            self._visible_values[key] = value
 
     # Replaying.
 
@@ -207,7 +210,7 @@ class OffsetStore:
         partitions[partition] = value
 
     def _remove(self, group_id: str, topic: str, partition: int) -> None:
-        self._hidden.pop((group_id, topic, partition), None)
+        self._visible_values.pop((group_id, topic, partition), None)
         topics = self._committed.get(group_id)
         if topics is not None and partition in topics.get(topic, ()):
             del topics[topic][partition]
@@ -239,8 +242,8 @@ class OffsetStore:
                 if not open_here:
                     del self._open[group_id]
             if is_commit:
-                known = self.get(group_id, topic, partition)
-                if known is None or value.record_offset > known.record_offset:
+                newest = self.get(group_id, topic, partition)
+                if newest is None or value.record_offset > newest.record_offset:
                     self._put(group_id, topic, partition, value)
-                elif key in self._hidden:
+                elif key in self._visible_values:
                     self.show(key, value)

@@ -94,8 +94,8 @@ def decode_records(header: BatchHeader, records: Sequence[Record]) -> Sequence[G
         if key is not None and key[:2] == _KEY_MARK:
             entry = GroupEntry(OFFSET_COMMIT, _offset_key(key), _offset_value(value, offset))
             entries.append(entry)
-        elif (other := decode_record(key, value, offset)) is not None:
-            entries.append(other)
+        elif (group_record := decode_record(key, value, offset)) is not None:
+            entries.append(group_record)
     return entries
 
 
@@ -167,16 +167,16 @@ def _offset_value(value: bytes | None, record_offset: int) -> CommittedOffset | 
                 offset, leader_epoch, "", timestamp_ms, NO_EXPIRY, ZERO_TOPIC_ID, record_offset
             )
     try:
-        stored = OffsetCommitValue.from_bytes(value)
+        message = OffsetCommitValue.from_bytes(value)
     except ProtocolError as error:
         raise CorruptionError(f"committed offset in record {record_offset}: {error}") from error
     return CommittedOffset(
-        stored.offset,
-        stored.leader_epoch,
-        stored.metadata,
-        stored.commit_timestamp,
-        stored.expire_timestamp,
-        stored.topic_id,
+        message.offset,
+        message.leader_epoch,
+        message.metadata,
+        message.commit_timestamp,
+        message.expire_timestamp,
+        message.topic_id,
         record_offset,
     )
 
@@ -216,7 +216,7 @@ def encode_offset_value(committed: CommittedOffset, version: int = USUAL_VERSION
                 _LONG.pack(committed.commit_timestamp_ms),
             )
         )
-    stored = OffsetCommitValue(
+    message = OffsetCommitValue(
         offset=committed.offset,
         leader_epoch=committed.leader_epoch,
         metadata=committed.metadata,
@@ -224,7 +224,7 @@ def encode_offset_value(committed: CommittedOffset, version: int = USUAL_VERSION
         expire_timestamp=committed.expire_timestamp_ms,
         topic_id=committed.topic_id,
     )
-    return stored.to_bytes(version)
+    return message.to_bytes(version)
 
 
 def offset_version_for(inter_broker_protocol: str) -> int:

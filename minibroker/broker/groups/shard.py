@@ -61,7 +61,7 @@ class ShardFollower(Protocol):
         """Answer waiting members with NOT_COORDINATOR: this broker serves the groups no more."""
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Do nothing: nobody waits for the record."""
 
 
@@ -123,7 +123,7 @@ class GroupShard:
         self,
         records: Sequence[GroupRecord],
         *,
-        then: Callable[[], None] = _nothing,
+        then: Callable[[], None] = _do_nothing,
         failed: Callable[[ErrorCode], None] | None = None,
         apply: Callable[[], None] | None = None,
         required_acks: int = -1,
@@ -166,9 +166,10 @@ class GroupShard:
         self._runtime.when_visible(self.index, then, failed)
 
     def _delete(self, records: Iterable[GroupRecord]) -> None:
-        """Write a few tombstones and do what they say; one batch unless their keys are very long.
+        """Write a few tombstones and apply them; one batch unless their keys are very long.
 
-        Nobody waits for replicas: what is lost is found and deleted again. Raises as `write`.
+        Nobody waits for replicas: a tombstone that is lost is written again after the next load.
+        Raises KafkaError with the journal's code.
         """
         chunk: list[GroupRecord] = []
         size_bytes = 0
@@ -208,16 +209,16 @@ class GroupShard:
         *,
         producer_id: int = NO_PRODUCER_ID,
     ) -> None:
-        """Write committed offsets of a group (at least one). They count from now on for what is
-        decided, and for readers once they are visible. One step: it does as little as it can for
-        each offset.
+        """Write committed offsets of a group (at least one), in one short step.
 
-        With a producer they are part of its transaction and count when that is committed.
+        They count from now on for decisions, and for readers once they are visible. With a producer
+        they are part of its transaction and count when that is committed.
 
-        Raises KafkaError as `write`; INVALID_COMMIT_OFFSET_SIZE for a batch that is too large.
+        Raises KafkaError with the journal's code; INVALID_COMMIT_OFFSET_SIZE for a batch that is
+        too large.
         """
         offsets = self.offsets
-        written: list[tuple[OffsetKey, CommittedOffset]] = []
+        new_values: list[tuple[OffsetKey, CommittedOffset]] = []
 
         def replay(first_offset: int) -> None:
             if group_id not in self.groups:
@@ -225,11 +226,11 @@ class GroupShard:
             if is_hidden:
                 for key, _ in commits:
                     offsets.hide(key)
-            written.extend(offsets.put_all(group_id, commits, first_offset, producer_id))
+            new_values.extend(offsets.put_all(group_id, commits, first_offset, producer_id))
 
         def show() -> None:
             if is_hidden:
-                for key, value in written:
+                for key, value in new_values:
                     offsets.show(key, value)
 
         is_hidden = producer_id == NO_PRODUCER_ID and self.lags
@@ -318,7 +319,8 @@ class GroupShard:
         """Delete a group and all its offsets, those of open transactions too.
 
         Meanwhile the group is in `deleted_groups`. Yields the number of offsets that each step
-        deleted. Raises as `write`; then the group stays with the offsets that are left.
+        deleted. Raises KafkaError with the journal's code; then the group stays with its remaining
+        offsets.
         """
         group_id = group.group_id
         self.deleted_groups.add(group_id)
@@ -341,19 +343,20 @@ class GroupShard:
             yield [(group_id, topic, partition) for topic, partition in pending]
 
     def forget_topic(self, topic: str, topic_id: bytes) -> Iterator[int]:
-        """Delete what was committed for a topic that is gone; offsets of another topic id stay.
+        """Delete the offsets of a deleted topic; those of another topic id stay.
 
         So do offsets that are committed from now on: the name may belong to a new topic then.
-        Yields the number of offsets that each step deleted. Raises as `write`.
+        Yields the number of offsets that each step deleted. Raises KafkaError with the journal's
+        code.
         """
         return self._forget_topic(topic, topic_id, self._journal.end_offset_of(self.index))
 
     def _forget_topic(self, topic: str, topic_id: bytes, end_offset: int) -> Iterator[int]:
         def is_gone(group_id: str, partition: int) -> bool:
-            found = self.offsets.all_of(group_id, topic, partition)
+            offsets = self.offsets.all_of(group_id, topic, partition)
             return any(
-                committed.topic_id in (ZERO_TOPIC_ID, topic_id) for committed in found
-            ) and all(committed.record_offset < end_offset for committed in found)
+                committed.topic_id in (ZERO_TOPIC_ID, topic_id) for committed in offsets
+            ) and all(committed.record_offset < end_offset for committed in offsets)
 
         for group_ids in _parts(list(self.offsets.group_ids()), LOOKED_AT_ONCE):
             for group_id in group_ids:
@@ -378,7 +381,7 @@ class GroupShard:
 
         An offset expires by `offsets.retention.minutes` (`retention_ms`) or at its explicit time.
         Each step decides and deletes, so commits may come between two of them. Yields the number
-        of offsets that the step deleted. Raises as `write`.
+        of offsets that the step deleted. Raises KafkaError with the journal's code.
         """
         for group_id in list(self.groups):
             for topic, partitions in list(self.offsets.of_group(group_id).items()):

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.broker.groups.member_requests import Leaving
+from minibroker.broker.groups.member_requests import Departure
 from minibroker.broker.handlers.common.group_members import AnswerWaiter, manager_of
 from minibroker.broker.slices import gather, run_with_pauses
 from minibroker.kafka.errors import KafkaError
@@ -47,11 +47,11 @@ def handle(
     group_id = request.group_id
     if context.version >= _SEVERAL_SINCE:
         leaving = yield from gather(
-            Leaving(member.member_id, member.group_instance_id, member.reason or "")
+            Departure(member.member_id, member.group_instance_id, member.reason or "")
             for member in request.members
         )
     else:
-        leaving = [Leaving(request.member_id, None)]
+        leaving = [Departure(request.member_id, None)]
     outcomes: list[Codes | Awaitable[Codes]] = []
     try:
         for start in range(0, len(leaving) or 1, _MEMBERS_AT_ONCE):
@@ -69,7 +69,7 @@ def handle(
 
 
 async def _when_out(
-    version: int, leaving: list[Leaving], outcomes: list[Codes | Awaitable[Codes]]
+    version: int, leaving: list[Departure], outcomes: list[Codes | Awaitable[Codes]]
 ) -> LeaveGroupResponse:
     codes = [
         outcome if isinstance(outcome, list | KafkaError) else await outcome for outcome in outcomes
@@ -78,7 +78,7 @@ async def _when_out(
 
 
 def _response(
-    version: int, leaving: list[Leaving], outcomes: Sequence[Any]
+    version: int, leaving: list[Departure], outcomes: Sequence[Any]
 ) -> Steps[LeaveGroupResponse]:
     """Return the answer; `outcomes` has the codes of each part, or the error of a refused one."""
     codes: list[ErrorCode] = []

@@ -1,5 +1,5 @@
 """Classic groups: JoinGroup, SyncGroup, Heartbeat, LeaveGroup; the leader assigns.
 
-`group.py` is the state, `joining.py`, `syncing.py`, `sessions.py` and `rebalance.py` are its steps,
+`group.py` is the state, `joins.py`, `syncing.py`, `sessions.py` and `rebalance.py` are its steps,
 `membership.py` carries out what the steps ask for.
 """

@@ -6,9 +6,9 @@
       │                    │                                                 ▼ assignment is stored
       └── deleted: Dead    └──────── a member comes, goes or changes ───── Stable
 
-Only the steps beside this module change it; they say what has to be done about it. What a broker
-must not forget is stored when a generation has its assignment, when a static member is replaced and
-when the last member is gone; a group that was loaded goes on from there.
+Only the steps beside this module change it, and return the work that follows. The group is stored
+when a generation has its assignment, when a static member is replaced and when the last member has
+left; a group that was loaded goes on from there.
 
 Source: Kafka 4.4, org.apache.kafka.coordinator.group.classic.ClassicGroup.
 """
@@ -19,15 +19,17 @@ from collections import Counter
 from enum import Enum
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from minibroker.broker.groups.classic.subscription import CONSUMER_PROTOCOL, subscribed_topics
 from minibroker.broker.groups.group import CLASSIC, Group
 from minibroker.broker.groups.kinds import GROUP_METADATA
 from minibroker.broker.groups.member_requests import JoinAnswer, SyncAnswer
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.errors import KafkaError, ProtocolError
+from minibroker.kafka.protocol.primitives import Reader
 from minibroker.kafka.protocol.stored.group_metadata import GroupMetadataKey
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from minibroker.broker.groups.classic.events import Step
     from minibroker.broker.groups.classic.member import Member
     from minibroker.broker.groups.group import CommitPartitionValidator, GroupRecord
@@ -123,7 +125,7 @@ class ClassicGroup(Group):
             f" {len(self.members)} members)"
         )
 
-    # What all groups say.
+    # Answers that every kind of group gives.
 
     @property
     def serving_kind(self) -> str:
@@ -229,15 +231,15 @@ class ClassicGroup(Group):
     def validate_member(self, member_id: str, instance_id: str | None) -> None:
         """Raises KafkaError UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID when another took its name."""
         if instance_id is not None:
-            existing = self.static_members.get(instance_id)
-            if existing is None:
+            static_id = self.static_members.get(instance_id)
+            if static_id is None:
                 raise KafkaError(
                     ErrorCode.UNKNOWN_MEMBER_ID, f"{self} has no instance {instance_id}"
                 )
-            if existing != member_id:
+            if static_id != member_id:
                 raise KafkaError(
                     ErrorCode.FENCED_INSTANCE_ID,
-                    f"instance {instance_id} of {self} is member {existing} now, not {member_id}",
+                    f"instance {instance_id} of {self} is member {static_id} now, not {member_id}",
                 )
         if member_id not in self.members:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"{self} has no member {member_id!r}")
@@ -406,3 +408,35 @@ class ClassicGroup(Group):
         self.previous_state = self.state
         self.state = state
         self.state_timestamp_ms = now_ms
+
+
+CONSUMER_PROTOCOL: Final = "consumer"
+TOPICS_MAX: Final = 100_000
+"""Topics in one subscription; a longer list is somebody's mistake and is not read."""
+
+
+def topics_of(metadata: bytes) -> list[str]:
+    """Return the topics in one member's metadata: version int16, count int32, then strings.
+
+    Read as version 0 whatever it says: every version begins like it. Raises ProtocolError.
+    Source: Kafka ConsumerProtocol, ClassicGroup.computeSubscribedTopics.
+    """
+    reader = Reader(metadata)
+    reader.int16()
+    count = reader.array_count()
+    if count > TOPICS_MAX:
+        raise ProtocolError(f"subscription to {count} topics, expected at most {TOPICS_MAX}")
+    topics = [reader.string() for _ in range(count)]
+    reader.nullable_byte_string()
+    return topics
+
+
+def subscribed_topics(all_metadata: Iterable[bytes]) -> frozenset[str] | None:
+    """Return the topics of all members; None when one of them cannot be understood."""
+    topics: set[str] = set()
+    try:
+        for metadata in all_metadata:
+            topics.update(topics_of(metadata))
+    except ProtocolError:
+        return None
+    return frozenset(topics)

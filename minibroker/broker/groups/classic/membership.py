@@ -14,7 +14,12 @@ from uuid import uuid4
 
 from minibroker.broker.groups.classic.events import Step
 from minibroker.broker.groups.classic.group import ClassicGroup, State
-from minibroker.broker.groups.classic.joining import on_join
+from minibroker.broker.groups.classic.group_value import (
+    VERSION_WITH_INSTANCE_IDS,
+    value_of,
+    value_version_for,
+)
+from minibroker.broker.groups.classic.joins import on_join
 from minibroker.broker.groups.classic.rebalance import (
     on_join_timer,
     on_sync_timer,
@@ -27,11 +32,6 @@ from minibroker.broker.groups.classic.sessions import (
     on_loaded,
     on_session_timer,
     on_unloaded,
-)
-from minibroker.broker.groups.classic.stored import (
-    VERSION_WITH_INSTANCE_IDS,
-    value_of,
-    value_version_for,
 )
 from minibroker.broker.groups.classic.syncing import on_sync
 from minibroker.broker.groups.kinds import GROUP_METADATA
@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from minibroker.broker.groups.classic.events import Store
     from minibroker.broker.groups.group import Group, GroupRecord
     from minibroker.broker.groups.member_requests import (
+        Departure,
         Join,
         JoinWaiter,
         LeaveWaiter,
-        Leaving,
         Sync,
         SyncWaiter,
     )
@@ -77,7 +77,7 @@ def new_member_id(client_id: str) -> str:
     return f"{client_id[:CLIENT_ID_CHARACTERS_MAX]}-{uuid4()}"
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Do nothing: the state has changed already."""
 
 
@@ -138,7 +138,7 @@ class ClassicMembership:
         self,
         shard: GroupShard,
         group_id: str,
-        replaced: Group | None,
+        replaced_group: Group | None,
         join: Join,
         waiter: JoinWaiter,
     ) -> None:
@@ -150,7 +150,7 @@ class ClassicMembership:
             waiter(JoinAnswer(code, UNKNOWN_MEMBER_ID))
 
         group = ClassicGroup(group_id, self._clock.now_ms())
-        records = [] if replaced is None else replaced.tombstones()
+        records = [] if replaced_group is None else replaced_group.tombstones()
         records.append(self._record(group_id, value_of(group, {})))
         try:
             shard.write(
@@ -187,7 +187,7 @@ class ClassicMembership:
         return code
 
     def leave(
-        self, shard: GroupShard, group_id: str, leaving: Sequence[Leaving], waiter: LeaveWaiter
+        self, shard: GroupShard, group_id: str, departures: Sequence[Departure], waiter: LeaveWaiter
     ) -> None:
         """LeaveGroup; `waiter` gets one code per entry when the group's record is visible.
 
@@ -196,19 +196,19 @@ class ClassicMembership:
         """
         group = shard.groups.get(group_id)
         if not isinstance(group, ClassicGroup):
-            waiter([ErrorCode.UNKNOWN_MEMBER_ID] * len(leaving))
+            waiter([ErrorCode.UNKNOWN_MEMBER_ID] * len(departures))
             return
         if group.state is State.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         step = self._step()
-        codes = on_leave(group, step, leaving)
-        refused = self._carry_out(shard, group, step)
-        if refused is not None:
-            waiter(KafkaError(refused))
+        codes = on_leave(group, step, departures)
+        error = self._carry_out(shard, group, step)
+        if error is not None:
+            waiter(KafkaError(error))
             return
         shard.when_visible(lambda: waiter(codes), lambda code: waiter(KafkaError(code)))
 
-    # What others do to a group.
+    # Calls of other parts of the broker.
 
     def keep_alive(self, shard: GroupShard, group: ClassicGroup, member_id: str) -> None:
         """Begin the session of a member anew that committed offsets."""
@@ -219,8 +219,9 @@ class ClassicMembership:
             self._carry_out(shard, group, step)
 
     def adopt(self, shard: GroupShard, group: ClassicGroup, reason: str | None = None) -> None:
-        """Begin the sessions of a group that was made of another kind, and a rebalance if there is
-        a reason. The group is stored and in `groups` already."""
+        """Begin the sessions of a group that was of another kind, and a rebalance if there is a
+        reason. The group is stored and in `groups` already.
+        """
         step = self._step()
         for member in group.members.values():
             start_session(step, member)
@@ -267,7 +268,7 @@ class ClassicMembership:
         return Step(self._clock.now_ms(), self._settings, self._new_member_id)
 
     def _carry_out(self, shard: GroupShard, group: ClassicGroup, step: Step) -> ErrorCode | None:
-        """Do what the step asks for. Return the error of a record that was refused at once."""
+        """Carry out the step. Return the error of a record that was refused at once."""
         if step.timers:
             group_id = group.group_id
             self._timers.set(
@@ -275,10 +276,10 @@ class ClassicMembership:
             )
         for waiter, answer in step.answers:
             waiter(answer)
-        refused = None
+        error = None
         for store in step.stores:
-            refused = self._store(shard, group, store) or refused
-        return refused
+            error = self._store(shard, group, store) or error
+        return error
 
     def _store(self, shard: GroupShard, group: ClassicGroup, store: Store) -> ErrorCode | None:
         def go_on(error: ErrorCode | None) -> None:
@@ -291,7 +292,7 @@ class ClassicMembership:
         try:
             shard.write(
                 [self._record(group.group_id, store.value)],
-                apply=_nothing,  # the group has changed already, all but what `done` does
+                apply=_do_nothing,  # the group has changed already, all but what `done` does
                 then=lambda: go_on(None),
                 failed=go_on,
             )

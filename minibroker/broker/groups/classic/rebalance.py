@@ -13,7 +13,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from minibroker.broker.groups.classic.group import State
-from minibroker.broker.groups.classic.stored import value_of
+from minibroker.broker.groups.classic.group_value import value_of
 from minibroker.broker.groups.member_requests import JoinAnswer, SyncAnswer
 from minibroker.broker.groups.steps import TimerKind
 from minibroker.kafka.error_codes import ErrorCode

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from minibroker.broker.groups.classic.events import Step
     from minibroker.broker.groups.classic.group import ClassicGroup
     from minibroker.broker.groups.classic.member import Member
-    from minibroker.broker.groups.member_requests import Leaving
+    from minibroker.broker.groups.member_requests import Departure
 
 logger = logging.getLogger(__name__)
 
@@ -73,33 +73,33 @@ def on_session_timer(group: ClassicGroup, step: Step, member_id: str) -> None:
         _go_on_without(group, step)
 
 
-def on_leave(group: ClassicGroup, step: Step, leaving: Sequence[Leaving]) -> list[ErrorCode]:
+def on_leave(group: ClassicGroup, step: Step, departures: Sequence[Departure]) -> list[ErrorCode]:
     """Remove members; return one code for each, in order. One rebalance for all of them."""
     codes = []
-    gone = []
-    for member in leaving:
+    departed = []
+    for member in departures:
         try:
-            gone.append(_leave(group, step, member))
+            departed.append(_leave(group, step, member))
         except KafkaError as error:
             codes.append(error.code)
         else:
             codes.append(ErrorCode.NONE)
-    if gone:
+    if departed:
         if group.state in {State.STABLE, State.COMPLETING_REBALANCE}:
-            rebalance_or_complete_join(group, step, f"{', '.join(gone)} left")
+            rebalance_or_complete_join(group, step, f"{', '.join(departed)} left")
         elif group.state is State.PREPARING_REBALANCE:
             complete_join_if_all_are_here(group, step)
     return codes
 
 
-def _leave(group: ClassicGroup, step: Step, leaving: Leaving) -> str:
+def _leave(group: ClassicGroup, step: Step, departure: Departure) -> str:
     """Remove a member and return its id.
 
     Raises KafkaError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
     """
-    member_id = leaving.member_id
+    member_id = departure.member_id
     if member_id == UNKNOWN_MEMBER_ID:
-        member_id = group.static_members.get(leaving.instance_id or "", "")
+        member_id = group.static_members.get(departure.instance_id or "", "")
         if not member_id:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
     elif member_id in group.pending_join:
@@ -107,9 +107,11 @@ def _leave(group: ClassicGroup, step: Step, leaving: Leaving) -> str:
         step.stop_timer(TimerKind.SESSION, member_id)
         return member_id
     else:
-        group.validate_member(member_id, leaving.instance_id)
+        group.validate_member(member_id, departure.instance_id)
     member = group.members[member_id]
-    logger.info("%s: %s leaves; client reason: %r", group, member, leaving.reason or "not provided")
+    logger.info(
+        "%s: %s leaves; client reason: %r", group, member, departure.reason or "not provided"
+    )
     _remove(group, step, member)
     return member_id
 

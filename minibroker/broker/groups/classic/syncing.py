@@ -12,13 +12,13 @@ import logging
 from typing import TYPE_CHECKING
 
 from minibroker.broker.groups.classic.group import State
+from minibroker.broker.groups.classic.group_value import value_of
 from minibroker.broker.groups.classic.rebalance import (
     give_assignment,
     rebalance_or_complete_join,
     start_session,
     withdraw_assignment,
 )
-from minibroker.broker.groups.classic.stored import value_of
 from minibroker.broker.groups.member_requests import SyncAnswer
 from minibroker.broker.groups.steps import TimerKind
 from minibroker.kafka.error_codes import ErrorCode
@@ -87,7 +87,7 @@ def _take_assignment(group: ClassicGroup, step: Step, sync: Sync) -> None:
     if without:
         logger.warning("%s: the leader assigned nothing to %s", group, without)
 
-    def on_stored(after: Step, error: ErrorCode | None) -> None:
+    def on_stored(next_step: Step, error: ErrorCode | None) -> None:
         # The group may have gone on to another generation meanwhile.
         if (
             group.state is not State.COMPLETING_REBALANCE
@@ -95,11 +95,11 @@ def _take_assignment(group: ClassicGroup, step: Step, sync: Sync) -> None:
         ):
             return
         if error is None:
-            give_assignment(group, after, shares)
+            give_assignment(group, next_step, shares)
             return
-        withdraw_assignment(group, after, error)
+        withdraw_assignment(group, next_step, error)
         rebalance_or_complete_join(
-            group, after, f"the assignment of {sync.member_id} was not stored ({error.name})"
+            group, next_step, f"the assignment of {sync.member_id} was not stored ({error.name})"
         )
 
     step.store(value_of(group, shares), on_stored)

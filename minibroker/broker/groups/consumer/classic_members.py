@@ -12,7 +12,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
-from minibroker.broker.groups.consumer.embedded import (
+from minibroker.broker.groups.consumer.departures import fence
+from minibroker.broker.groups.consumer.embedded_protocol import (
     Subscription,
     read_subscription,
     version_of,
@@ -20,13 +21,12 @@ from minibroker.broker.groups.consumer.embedded import (
 )
 from minibroker.broker.groups.consumer.group import PROTOCOL_TYPE
 from minibroker.broker.groups.consumer.heartbeat import (
-    known_static_member,
     reconcile,
     record_member,
     refuse_if_full,
     replace_static,
+    require_static_member,
 )
-from minibroker.broker.groups.consumer.leaving import fence
 from minibroker.broker.groups.consumer.member import (
     ClassicFacts,
     Member,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.groups.consumer.group import ConsumerGroup
     from minibroker.broker.groups.consumer.step import Step
-    from minibroker.broker.groups.member_requests import Join, Leaving, Sync
+    from minibroker.broker.groups.member_requests import Departure, Join, Sync
 
 logger = logging.getLogger(__name__)
 
@@ -88,24 +88,26 @@ def on_join(group: ConsumerGroup, step: Step, join: Join) -> JoinAnswer:
         )
     if join.is_member_id_required and not join.member_id and join.instance_id is None:
         return JoinAnswer(ErrorCode.MEMBER_ID_REQUIRED, member_id)
-    replaced = group.static_member(join.instance_id)
-    becomes_classic = replaced is not None and can_downgrade_replacing(group, step, replaced)
+    static_member = group.static_member(join.instance_id)
+    becomes_classic = static_member is not None and can_downgrade_replacing(
+        group, step, static_member
+    )
     change = _change(group, step, join, member_id)
     group_epoch = current_epoch(group)
     if change.has_changed or is_metadata_stale(group, step.topics):
         group_epoch = next_epoch(group, step, change.old, change.new, must_bump=change.has_changed)
     if becomes_classic:
-        updated = _join_as_last(group, step, change, group_epoch)
+        new_member = _join_as_last(group, step, change, group_epoch)
     else:
         target = next_target(group, step, change.old, change.new, group_epoch)
-        updated = _reconcile(group, step, change, target)
-        step.stop_timer(TimerKind.JOIN, updated.member_id)
-        step.start_timer(TimerKind.SESSION, join.session_timeout_ms, updated.member_id)
-        step.start_timer(TimerKind.SYNC, join.rebalance_timeout_ms, updated.member_id)
+        new_member = _reconcile(group, step, change, target)
+        step.stop_timer(TimerKind.JOIN, new_member.member_id)
+        step.start_timer(TimerKind.SESSION, join.session_timeout_ms, new_member.member_id)
+        step.start_timer(TimerKind.SYNC, join.rebalance_timeout_ms, new_member.member_id)
     return JoinAnswer(
         ErrorCode.NONE,
-        updated.member_id,
-        generation_id=updated.member_epoch,
+        new_member.member_id,
+        generation_id=new_member.member_epoch,
         protocol_type=PROTOCOL_TYPE,
         protocol_name=names[0],
     )
@@ -113,7 +115,7 @@ def on_join(group: ConsumerGroup, step: Step, join: Join) -> JoinAnswer:
 
 def _change(group: ConsumerGroup, step: Step, join: Join, member_id: str) -> _Change:
     """Return the member as its join says, with the records of it."""
-    old = _known(group, step, join, member_id)
+    old = _joining_member(group, step, join, member_id)
     try:
         subscription = read_subscription(join.protocols[0][1], step.topics)
     except ProtocolError as error:
@@ -140,15 +142,15 @@ def _change(group: ConsumerGroup, step: Step, join: Join, member_id: str) -> _Ch
     return _Change(old, new, subscription, have_names_changed or regex is not RegexChange.NONE)
 
 
-def _known(group: ConsumerGroup, step: Step, join: Join, member_id: str) -> Member:
+def _joining_member(group: ConsumerGroup, step: Step, join: Join, member_id: str) -> Member:
     if join.instance_id is None:
         return group.members.get(member_id) or Member(member_id)
-    existing = group.static_member(join.instance_id)
+    static_member = group.static_member(join.instance_id)
     if join.member_id:
-        return known_static_member(group, join.instance_id, member_id)
-    if existing is None:
+        return require_static_member(group, join.instance_id, member_id)
+    if static_member is None:
         return group.members.get(member_id) or Member(member_id)
-    return replace_static(group, step, existing, member_id)
+    return replace_static(group, step, static_member, member_id)
 
 
 def _reconcile(group: ConsumerGroup, step: Step, change: _Change, target: MemberTarget) -> Member:
@@ -168,16 +170,16 @@ def _join_as_last(
     """Join the last member of the consumer protocol, which came back as a classic one: the group is
     classic again, and begins a rebalance if its target is not up to date.
     """
-    updated = change.new
+    new_member = change.new
     if group.assignment_epoch >= group_epoch.epoch:
-        assignment = group.target_of(updated.member_id, updated.instance_id)
+        assignment = group.target_of(new_member.member_id, new_member.instance_id)
         target = MemberTarget(group.assignment_epoch, assignment)
-        updated = _reconcile(group, step, change, target)
+        new_member = _reconcile(group, step, change, target)
         reason = None
     else:
         reason = f"Downgrade group {group.group_id} from consumer to classic with stale assignment."
-    downgrade(group, step, joining=updated, rebalance_reason=reason)
-    return updated
+    downgrade(group, step, new_member=new_member, rebalance_reason=reason)
+    return new_member
 
 
 def on_sync(group: ConsumerGroup, step: Step, sync: Sync) -> SyncAnswer:
@@ -213,8 +215,12 @@ def on_sync(group: ConsumerGroup, step: Step, sync: Sync) -> SyncAnswer:
 def on_classic_heartbeat(
     group: ConsumerGroup, step: Step, member_id: str, instance_id: str | None, generation_id: int
 ) -> ErrorCode:
-    """Heartbeat. REBALANCE_IN_PROGRESS when the member has to join again: there is a new target, it
-    has to give up partitions, or what it waits for is free. Raises KafkaError as `on_sync`."""
+    """Return the code of a heartbeat: NONE, or REBALANCE_IN_PROGRESS if the member must join again.
+
+    It must where there is a new target, where it has to give up partitions, or where the partitions
+    that it waits for are free. Raises KafkaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID,
+    ILLEGAL_GENERATION.
+    """
     member, classic = _classic(group, member_id, instance_id)
     _check_generation(member, generation_id)
     step.start_timer(TimerKind.SESSION, classic.session_timeout_ms, member_id)
@@ -233,7 +239,7 @@ def on_classic_heartbeat(
 
 
 def on_classic_leave(
-    group: ConsumerGroup, step: Step, leaving: Sequence[Leaving]
+    group: ConsumerGroup, step: Step, departures: Sequence[Departure]
 ) -> list[ErrorCode]:
     """Remove members for LeaveGroup; return one code per entry.
 
@@ -241,15 +247,15 @@ def on_classic_leave(
     """
     codes: list[ErrorCode] = []
     members: dict[str, Member] = {}
-    for entry in leaving:
+    for entry in departures:
         try:
             if entry.instance_id is None:
                 member = group.member(entry.member_id)
             else:
-                known = group.static_member(entry.instance_id)
+                static_member = group.static_member(entry.instance_id)
                 # An admin client removes a static member by its name alone.
-                member_id = entry.member_id or (known.member_id if known else "")
-                member = known_static_member(group, entry.instance_id, member_id)
+                member_id = entry.member_id or (static_member.member_id if static_member else "")
+                member = require_static_member(group, entry.instance_id, member_id)
         except KafkaError as error:
             codes.append(error.code)
         else:
@@ -266,7 +272,7 @@ def _classic(
     if instance_id is None:
         member = group.member(member_id)
     else:
-        member = known_static_member(group, instance_id, member_id)
+        member = require_static_member(group, instance_id, member_id)
     if member.classic is None:
         raise KafkaError(
             ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} does not use the classic protocol."

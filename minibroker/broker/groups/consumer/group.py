@@ -110,7 +110,7 @@ class ConsumerGroup(Group):
             f" {len(self.members)} members)"
         )
 
-    # What all groups say.
+    # Answers that every kind of group gives.
 
     @property
     def protocol_type(self) -> str | None:
@@ -256,9 +256,11 @@ class ConsumerGroup(Group):
         return any(self.protocol_counts[name] == count for name in names)
 
     def preferred_assignor(
-        self, default: str, leaving: Member | None = None, coming: Member | None = None
+        self, default: str, departing_member: Member | None = None, new_member: Member | None = None
     ) -> str:
-        """Return the assignor that most members ask for once `coming` has replaced `leaving`.
+        """Return the assignor that most members ask for after a replacement of a member.
+
+        `new_member` takes the place of `departing_member`; either may be None.
 
         Of two with as many votes it is always the same one: the first of a walk through Kafka's
         table of votes. Kafka 4.4 walks that table for what the group has, and a copy of another
@@ -267,10 +269,10 @@ class ConsumerGroup(Group):
         and minibroker does not.
         """
         counts = self.assignor_counts.copy()
-        if leaving is not None and leaving.assignor_name is not None:
-            discount(counts, [leaving.assignor_name])
-        if coming is not None and coming.assignor_name is not None:
-            counts[coming.assignor_name] += 1
+        if departing_member is not None and departing_member.assignor_name is not None:
+            discount(counts, [departing_member.assignor_name])
+        if new_member is not None and new_member.assignor_name is not None:
+            counts[new_member.assignor_name] += 1
         names = timeline_order(list(counts), string_hash)
         return max(names, key=counts.__getitem__, default=default)
 
@@ -327,18 +329,18 @@ class ConsumerGroup(Group):
 
     def _hold(self, owned: OwnedPartitions, epoch: int) -> None:
         for topic_id, partitions in owned.items():
-            held = self.partition_epochs.setdefault(topic_id, {})
+            epochs = self.partition_epochs.setdefault(topic_id, {})
             for partition in partitions:
                 # While a log is replayed an older owner may still be there: the newer epoch counts.
-                held[partition] = max(epoch, held.get(partition, epoch))
+                epochs[partition] = max(epoch, epochs.get(partition, epoch))
 
     def _release(self, owned: OwnedPartitions, epoch: int) -> None:
         for topic_id, partitions in owned.items():
-            held = self.partition_epochs.get(topic_id, {})
+            epochs = self.partition_epochs.get(topic_id, {})
             for partition in partitions:
-                if held.get(partition) == epoch:
-                    del held[partition]
-            if not held:
+                if epochs.get(partition) == epoch:
+                    del epochs[partition]
+            if not epochs:
                 self.partition_epochs.pop(topic_id, None)
 
     def put_target(self, member_id: str, assignment: Assignment | None) -> None:
@@ -360,24 +362,24 @@ class ConsumerGroup(Group):
             owners = self.owners.setdefault(topic_id, {})
             owners.update(dict.fromkeys(partitions, member_id))
 
-    def put_regex(self, regex: str, resolved: ResolvedRegex | None) -> None:
+    def put_regex(self, regex: str, resolution: ResolvedRegex | None) -> None:
         """Set what a pattern matches; None: it is forgotten."""
         old = self.resolved_regexes.pop(regex, None)
         if old is not None:
             self.subscriptions.drop_matches(old.topics)
-        if resolved is not None:
-            self.resolved_regexes[regex] = resolved
-            self.subscriptions.add_matches(resolved.topics)
+        if resolution is not None:
+            self.resolved_regexes[regex] = resolution
+            self.subscriptions.add_matches(resolution.topics)
 
     def topics_of(
-        self, member: Member, resolved: Mapping[str, ResolvedRegex] | None = None
+        self, member: Member, resolutions: Mapping[str, ResolvedRegex] | None = None
     ) -> frozenset[str]:
         """Return everything that a member subscribes to; a pattern not yet resolved matches
         nothing.
         """
-        regexes = self.resolved_regexes if resolved is None else resolved
-        known = regexes.get(member.topic_regex) if member.topic_regex else None
-        return member.topic_names | known.topics if known else member.topic_names
+        regexes = self.resolved_regexes if resolutions is None else resolutions
+        resolution = regexes.get(member.topic_regex) if member.topic_regex else None
+        return member.topic_names | resolution.topics if resolution else member.topic_names
 
 
 def _stale_code(member: Member) -> ErrorCode:

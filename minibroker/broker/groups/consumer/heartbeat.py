@@ -141,12 +141,12 @@ def on_heartbeat(group: ConsumerGroup, step: Step, request: Heartbeat) -> Heartb
     member_id = request.member_id or step.new_member_id()
     is_joining = request.member_epoch == JOIN_EPOCH
     if request.instance_id is None:
-        known = group.members.get(member_id) if is_joining else group.member(member_id)
-        old = known or Member(member_id)
+        old_member = group.members.get(member_id) if is_joining else group.member(member_id)
+        old = old_member or Member(member_id)
         _check_epoch(old, request)
     else:
         old = _static_member(group, step, request, member_id)
-    new = _told(old, request)
+    new = _with_request(old, request)
     have_names_changed = record_member(group, step, old, new)
     regex = change_regex(group, step, old, new)
     default = step.settings.assignors[0]
@@ -159,16 +159,16 @@ def on_heartbeat(group: ConsumerGroup, step: Step, request: Heartbeat) -> Heartb
         group_epoch = next_epoch(group, step, old, new, must_bump=must_bump)
     target = next_target(group, step, old, new, group_epoch)
     has_changed = have_names_changed or regex is not RegexChange.NONE
-    updated = reconcile(
+    new_member = reconcile(
         group, step, new, target, request.owned, has_subscription_changed=has_changed
     )
     step.start_timer(TimerKind.SESSION, step.settings.session_timeout_ms, member_id)
-    is_told = is_joining or request.is_full or old.assigned != updated.assigned
+    is_told = is_joining or request.is_full or old.assigned != new_member.assigned
     return HeartbeatAnswer(
-        updated.member_id,
-        updated.member_epoch,
+        new_member.member_id,
+        new_member.member_epoch,
         step.settings.heartbeat_interval_ms,
-        without_epochs(updated.assigned) if is_told else None,
+        without_epochs(new_member.assigned) if is_told else None,
     )
 
 
@@ -186,8 +186,8 @@ def refuse_if_full(
         )
 
 
-def _told(old: Member, request: Heartbeat) -> Member:
-    """Return the member with what the request says of it."""
+def _with_request(old: Member, request: Heartbeat) -> Member:
+    """Return the member with the facts of its request."""
     timeout_ms = request.rebalance_timeout_ms
     return old._replace(
         instance_id=old.instance_id if request.instance_id is None else request.instance_id,
@@ -203,71 +203,78 @@ def _told(old: Member, request: Heartbeat) -> Member:
 
 
 def _check_epoch(member: Member, request: Heartbeat) -> None:
-    """Raises KafkaError FENCED_MEMBER_EPOCH. The previous epoch is good as well if the client owns
-    nothing else than it may: the answer with the new one may have been lost."""
-    epoch, known = request.member_epoch, member.member_epoch
-    if epoch in (JOIN_EPOCH, known):
+    """Raise KafkaError FENCED_MEMBER_EPOCH for a wrong epoch.
+
+    The previous epoch is good as well if the client owns only partitions that it may own: the
+    answer with the new epoch may have been lost.
+    """
+    epoch, member_epoch = request.member_epoch, member.member_epoch
+    if epoch in (JOIN_EPOCH, member_epoch):
         return
-    is_previous = epoch == member.previous_member_epoch and epoch < known
+    is_previous = epoch == member.previous_member_epoch and epoch < member_epoch
     if is_previous and holds_only(request.owned, member.assigned):
         return
     raise KafkaError(
         ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The consumer group member has a {'greater' if epoch > known else 'smaller'} member epoch"
-        f" ({epoch}) than the one known by the group coordinator ({known}). The member must abandon"
-        " all its partitions and rejoin.",
+        f"The consumer group member has a {'greater' if epoch > member_epoch else 'smaller'} member"
+        f" epoch ({epoch}) than the one known by the group coordinator ({member_epoch}). The member"
+        " must abandon all its partitions and rejoin.",
     )
 
 
 def _static_member(group: ConsumerGroup, step: Step, request: Heartbeat, member_id: str) -> Member:
-    """Return the static member. When it joins, it takes the place of the one that had its name and
-    has left.
+    """Return the static member.
+
+    When it joins, it takes the place of the absent member of the same name.
     """
-    existing = group.static_member(request.instance_id)
+    static_member = group.static_member(request.instance_id)
     if request.member_epoch != JOIN_EPOCH:
-        existing = known_static_member(group, request.instance_id or "", member_id)
-        _check_epoch(existing, request)
-        return existing
-    if existing is None:
+        static_member = require_static_member(group, request.instance_id or "", member_id)
+        _check_epoch(static_member, request)
+        return static_member
+    if static_member is None:
         return group.members.get(member_id) or Member(member_id)
-    if not existing.is_classic and existing.member_epoch != STATIC_LEAVE_EPOCH:
+    if not static_member.is_classic and static_member.member_epoch != STATIC_LEAVE_EPOCH:
         raise KafkaError(
             ErrorCode.UNRELEASED_INSTANCE_ID,
             f"Static member {member_id} with instance id {request.instance_id} cannot join the"
-            f" group because the instance id is owned by {existing.member_id} member.",
+            f" group because the instance id is owned by {static_member.member_id} member.",
         )
-    return replace_static(group, step, existing, member_id)
+    return replace_static(group, step, static_member, member_id)
 
 
-def known_static_member(group: ConsumerGroup, instance_id: str, member_id: str) -> Member:
-    """Raises KafkaError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID (another member has the name)."""
-    existing = group.static_member(instance_id)
-    if existing is None:
+def require_static_member(group: ConsumerGroup, instance_id: str, member_id: str) -> Member:
+    """Return the static member of an instance id.
+
+    Raises KafkaError UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID (another member has the name).
+    """
+    static_member = group.static_member(instance_id)
+    if static_member is None:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
-    if existing.member_id != member_id:
+    if static_member.member_id != member_id:
         raise KafkaError(
             ErrorCode.FENCED_INSTANCE_ID,
             f"Static member {member_id} with instance id {instance_id} was fenced by member"
-            f" {existing.member_id}.",
+            f" {static_member.member_id}.",
         )
-    return existing
+    return static_member
 
 
-def replace_static(group: ConsumerGroup, step: Step, existing: Member, member_id: str) -> Member:
+def replace_static(group: ConsumerGroup, step: Step, old_member: Member, member_id: str) -> Member:
     """Return the same member under another id, at epoch 0."""
-    new = existing._replace(member_id=member_id, member_epoch=0, previous_member_epoch=0)
+    new = old_member._replace(member_id=member_id, member_epoch=0, previous_member_epoch=0)
     group_id = group.group_id
     # Its timers stay: if this step fails the old member is still there, and else they find nobody.
-    step.records += member_tombstones(group_id, existing.member_id)
+    step.records += member_tombstones(group_id, old_member.member_id)
     step.records.append(member_record(group_id, new))
-    step.records.append(target_record(group_id, member_id, group.target_of(existing.member_id)))
+    step.records.append(target_record(group_id, member_id, group.target_of(old_member.member_id)))
     step.records.append(current_record(group_id, new))
-    logger.info("%s: %s replaces static member %s", group, member_id, existing.member_id)
+    logger.info("%s: %s replaces static member %s", group, member_id, old_member.member_id)
     return new
 
 
 def record_member(group: ConsumerGroup, step: Step, old: Member, new: Member) -> bool:
-    """Store what the member says of itself; whether it names other topics than before."""
+    """Store the member if it has changed; return whether it names other topics than before."""
     if new == old:
         return False
     step.records.append(member_record(group.group_id, new))
@@ -288,7 +295,7 @@ def reconcile(
     """
     if not has_subscription_changed and member.is_reconciled_to(target.epoch):
         return member
-    updated = next_assignment(
+    new_member = next_assignment(
         member,
         Target(
             target.epoch,
@@ -299,17 +306,17 @@ def reconcile(
             group.partition_epoch,
         ),
     )
-    if updated == member:
+    if new_member == member:
         return member
-    step.records.append(current_record(group.group_id, updated))
-    if not updated.is_classic:
-        if updated.state is MemberState.UNREVOKED_PARTITIONS:
+    step.records.append(current_record(group.group_id, new_member))
+    if not new_member.is_classic:
+        if new_member.state is MemberState.UNREVOKED_PARTITIONS:
             step.start_timer(
                 TimerKind.REBALANCE,
-                updated.rebalance_timeout_ms,
-                updated.member_id,
-                member_epoch=updated.member_epoch,
+                new_member.rebalance_timeout_ms,
+                new_member.member_id,
+                member_epoch=new_member.member_epoch,
             )
         else:
-            step.stop_timer(TimerKind.REBALANCE, updated.member_id)
-    return updated
+            step.stop_timer(TimerKind.REBALANCE, new_member.member_id)
+    return new_member

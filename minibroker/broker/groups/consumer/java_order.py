@@ -79,8 +79,8 @@ def timeline_order(elements: Sequence[Element], hash_of: Callable[[Element], int
 
     def bucket(element: Element) -> int:
         code = hash_of(element)
-        signed = code - (1 << 32) if code >> 31 else code
-        return (signed * _TIMELINE_FACTOR & _MASK_64) >> shift
+        signed_code = code - (1 << 32) if code >> 31 else code
+        return (signed_code * _TIMELINE_FACTOR & _MASK_64) >> shift
 
     newest_first = elements[::-1]
     return sorted(newest_first, key=bucket)

@@ -21,9 +21,9 @@ from minibroker.broker.groups.consumer.classic_members import (
     on_join,
     on_sync,
 )
+from minibroker.broker.groups.consumer.departures import fence, on_leave
 from minibroker.broker.groups.consumer.group import ConsumerGroup
 from minibroker.broker.groups.consumer.heartbeat import HeartbeatAnswer, check, on_heartbeat
-from minibroker.broker.groups.consumer.leaving import fence, on_leave
 from minibroker.broker.groups.consumer.member import LEAVE_EPOCH, STATIC_LEAVE_EPOCH, MemberState
 from minibroker.broker.groups.consumer.migration import group_for
 from minibroker.broker.groups.consumer.regexes import match_topics, on_resolved, permitted_topics
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from minibroker.broker.groups.classic.membership import ClassicMembership
     from minibroker.broker.groups.consumer.heartbeat import Heartbeat
     from minibroker.broker.groups.member_requests import (
+        Departure,
         Join,
         JoinWaiter,
         LeaveWaiter,
-        Leaving,
         MayDescribe,
         Sync,
         SyncWaiter,
@@ -71,7 +71,7 @@ RETRY_MS: Final = 500
 def settings_of(config: BrokerConfig, group_config: dict[str, str]) -> Settings:
     """Return the keys that one group goes by; `group_config` are its own (resource type GROUP)."""
 
-    def limited(name: str) -> int:
+    def bounded_value(name: str) -> int:
         own = group_config.get(f"consumer.{name}")
         if own is None:
             return config.integer(f"group.consumer.{name}")
@@ -79,9 +79,9 @@ def settings_of(config: BrokerConfig, group_config: dict[str, str]) -> Settings:
         return max(low, min(int(own), config.integer(f"group.consumer.max.{name}")))
 
     return Settings(
-        session_timeout_ms=limited("session.timeout.ms"),
-        heartbeat_interval_ms=limited("heartbeat.interval.ms"),
-        assignment_interval_ms=limited("assignment.interval.ms"),
+        session_timeout_ms=bounded_value("session.timeout.ms"),
+        heartbeat_interval_ms=bounded_value("heartbeat.interval.ms"),
+        assignment_interval_ms=bounded_value("assignment.interval.ms"),
         max_size=config.integer("group.consumer.max.size"),
         assignors=assignors_of(config),
         migration_policy=_migration_policy(config),
@@ -114,7 +114,7 @@ def new_member_id() -> str:
             return text
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Do nothing: nobody waits."""
 
 
@@ -175,18 +175,18 @@ class ConsumerMembership(ClusterListener):
 
         Patterns that are looked up because of it match only topics that its client may describe;
         `may_describe` of None: all of them. Raises KafkaError: GROUP_ID_NOT_FOUND, those of
-        `heartbeat.on_heartbeat` and `leaving.on_leave`, and those of `shard.write`.
+        `heartbeat.on_heartbeat` and `departures.on_leave`, and those of `shard.write`.
         """
         group_id = request.group_id
         step = self._step(group_id)
-        there = shard.groups.get(group_id)
+        old_group = shard.groups.get(group_id)
         if request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH):
-            if there is None:
+            if old_group is None:
                 raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-            group = group_for(group_id, there, step, is_joining=False)
+            group = group_for(group_id, old_group, step, is_joining=False)
             answer = on_leave(group, step, request)
         else:
-            group = group_for(group_id, there, step, is_joining=request.member_epoch == 0)
+            group = group_for(group_id, old_group, step, is_joining=request.member_epoch == 0)
             answer = on_heartbeat(group, step, request)
         self._carry_out(
             shard,
@@ -250,15 +250,15 @@ class ConsumerMembership(ClusterListener):
         return code
 
     def leave(
-        self, shard: GroupShard, group_id: str, leaving: Sequence[Leaving], waiter: LeaveWaiter
+        self, shard: GroupShard, group_id: str, departures: Sequence[Departure], waiter: LeaveWaiter
     ) -> None:
-        """LeaveGroup; `waiter` gets one code per entry when that is visible.
+        """Let members leave (LeaveGroup); `waiter` gets one code per entry when that is visible.
 
-        Raises KafkaError as `shard.write`.
+        Raises KafkaError with the journal's code.
         """
         group = _consumer_group(shard, group_id)
         step = self._step(group_id)
-        codes = on_classic_leave(group, step, leaving)
+        codes = on_classic_leave(group, step, departures)
         self._carry_out(
             shard,
             group_id,
@@ -323,10 +323,10 @@ class ConsumerMembership(ClusterListener):
         own = self._cluster.config_of("groups", name)
         if not own:
             return self._settings
-        known = self._own_settings.get(name)
-        if known is None or known[0] != own:
-            known = self._own_settings[name] = dict(own), settings_of(self._config, own)
-        return known[1]
+        own_settings = self._own_settings.get(name)
+        if own_settings is None or own_settings[0] != own:
+            own_settings = self._own_settings[name] = dict(own), settings_of(self._config, own)
+        return own_settings[1]
 
     def _carry_out(
         self,
@@ -334,15 +334,15 @@ class ConsumerMembership(ClusterListener):
         group_id: str,
         step: Step,
         *,
-        then: Callable[[], None] = _nothing,
+        then: Callable[[], None] = _do_nothing,
         failed: Callable[[ErrorCode], None] | None = None,
         may_describe: MayDescribe | None = None,
     ) -> None:
         """Do what the step asks for, and `then` what follows when it is visible.
 
-        A step that records nothing may tell of what is not visible yet, so it waits, too. `failed`
-        may be called because that takes too long; the timers are set all the same when the records
-        are visible. Raises KafkaError as `shard.write`; then nothing has happened.
+        A step without records may answer with a state that is not visible yet, so it waits, too.
+        `failed` may be called because that takes too long; the timers are set all the same when the
+        records are visible. Raises KafkaError with the journal's code; then nothing has happened.
         """
 
         def follow() -> None:
@@ -369,8 +369,8 @@ class ConsumerMembership(ClusterListener):
             self._set_timers(shard, group_id, step)
             self._classic.adopt(shard, step.downgrade.group, step.downgrade.rebalance_reason)
             return
-        if step.upgraded is not None:
-            self._classic.release(shard, step.upgraded, ErrorCode.REBALANCE_IN_PROGRESS)
+        if step.replaced_group is not None:
+            self._classic.release(shard, step.replaced_group, ErrorCode.REBALANCE_IN_PROGRESS)
         group = shard.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             if step.checked_topics_version is not None:
@@ -389,10 +389,10 @@ class ConsumerMembership(ClusterListener):
         group.is_resolving = True
         names = self.topics.names()
         version = self.topics.new_topics_version
-        matched: dict[str, frozenset[str]] = {}
+        topics_by_regex: dict[str, frozenset[str]] = {}
 
         def match() -> None:
-            matched.update(match_topics(regexes, names))
+            topics_by_regex.update(match_topics(regexes, names))
 
         def take(failure: MinibrokerError | OSError | None) -> None:
             if not group.is_resolving:
@@ -401,8 +401,8 @@ class ConsumerMembership(ClusterListener):
             if failure is not None:
                 logger.error("%s: cannot look up %s: %s", group, regexes, failure)
             elif shard.groups.get(group.group_id) is group:
-                permitted = permitted_topics(matched, may_describe)
-                self._take(shard, group, permitted, version)
+                permitted_by_regex = permitted_topics(topics_by_regex, may_describe)
+                self._take(shard, group, permitted_by_regex, version)
 
         self._run_then(match, take)
 
@@ -410,11 +410,11 @@ class ConsumerMembership(ClusterListener):
         self,
         shard: GroupShard,
         group: ConsumerGroup,
-        matched: dict[str, frozenset[str]],
+        topics_by_regex: dict[str, frozenset[str]],
         version: int,
     ) -> None:
         step = self._step(group.group_id)
-        on_resolved(group, step, matched, version)
+        on_resolved(group, step, topics_by_regex, version)
         try:
             self._carry_out(shard, group.group_id, step)
         except KafkaError as error:  # looked up again with the next heartbeat

@@ -4,7 +4,7 @@ Upgrade: the first member of the consumer protocol comes to a classic group; the
 on in the consumer group, their generation is their epoch. Downgrade: the last member of the
 consumer protocol leaves, or a static one comes back as a classic one; the group is classic again.
 
-`group.consumer.migration.policy` says what is allowed. Source: Kafka 4.4,
+`group.consumer.migration.policy` limits the directions. Source: Kafka 4.4,
 GroupMetadataManager.convertToConsumerGroup, convertToClassicGroup; ConsumerGroup.fromClassicGroup,
 ClassicGroup.fromConsumerGroup.
 """
@@ -15,9 +15,9 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.groups.classic.group import ClassicGroup, State
+from minibroker.broker.groups.classic.group_value import value_of
 from minibroker.broker.groups.classic.member import Member as ClassicMember
-from minibroker.broker.groups.classic.stored import value_of
-from minibroker.broker.groups.consumer.embedded import (
+from minibroker.broker.groups.consumer.embedded_protocol import (
     read_assignment,
     read_subscription,
     version_of,
@@ -53,8 +53,8 @@ CLASSIC_VALUE_VERSION: Final = 3
 
 
 def group_for(group_id: str, group: Group | None, step: Step, *, is_joining: bool) -> ConsumerGroup:
-    """Return the consumer group that a heartbeat is for: that which is there, a new one, or one
-    that the classic group becomes. Raises KafkaError GROUP_ID_NOT_FOUND.
+    """Return the consumer group of a heartbeat: the existing one, a new one, or the upgrade of a
+    classic group. Raises KafkaError GROUP_ID_NOT_FOUND.
     """
     if isinstance(group, ConsumerGroup):
         return group
@@ -65,7 +65,7 @@ def group_for(group_id: str, group: Group | None, step: Step, *, is_joining: boo
     if isinstance(group, ClassicGroup):
         if group.is_empty:
             step.records += group.tombstones()
-            step.upgraded = group
+            step.replaced_group = group
         else:
             return _upgrade(group, step)
     return ConsumerGroup(group_id)
@@ -76,9 +76,7 @@ def _refuse(detail: str) -> None:
 
 
 def _upgrade(classic: ClassicGroup, step: Step) -> ConsumerGroup:
-    """Return a group with the same members, each at the epoch that was its generation, with what it
-    has.
-    """
+    """Return a group with the same members and assignments; the generation becomes the epoch."""
     group_id = classic.group_id
     why_not = None
     if not step.settings.may_upgrade:
@@ -104,10 +102,12 @@ def _upgrade(classic: ClassicGroup, step: Step) -> ConsumerGroup:
     group.metadata_hash = step.topics.hash_of(group.subscriptions)
     step.records += classic.tombstones()
     _record_all(group, step)
-    for taken in group.members.values():
-        if taken.classic is not None:
-            step.start_timer(TimerKind.SESSION, taken.classic.session_timeout_ms, taken.member_id)
-    step.upgraded = classic
+    for new_member in group.members.values():
+        if new_member.classic is not None:
+            step.start_timer(
+                TimerKind.SESSION, new_member.classic.session_timeout_ms, new_member.member_id
+            )
+    step.replaced_group = classic
     logger.info("%s becomes a consumer group", classic)
     return group
 
@@ -118,7 +118,7 @@ def _take_over(
     """Take over one classic member. Raises ProtocolError; KafkaError GROUP_ID_NOT_FOUND for an
     assignor that keeps data of its own in the assignments, which would be lost.
     """
-    assigned, has_user_data = (
+    assignment, has_user_data = (
         read_assignment(member.assignment, step.topics) if member.assignment else ({}, False)
     )
     if has_user_data:
@@ -130,7 +130,7 @@ def _take_over(
     protocol_name = classic.protocol_name or classic.select_protocol()
     subscription = read_subscription(member.metadata_of(protocol_name), step.topics)
     epoch = classic.generation_id
-    group.put_target(member.member_id, assigned)
+    group.put_target(member.member_id, assignment)
     group.put_member(
         Member(
             member.member_id,
@@ -142,7 +142,7 @@ def _take_over(
             client_id=member.client_id,
             client_host=member.client_host,
             topic_names=subscription.topic_names,
-            assigned=with_epoch(assigned, epoch),
+            assigned=with_epoch(assignment, epoch),
             classic=ClassicFacts(member.session_timeout_ms, member.protocols),
         )
     )
@@ -162,23 +162,31 @@ def _record_all(group: ConsumerGroup, step: Step) -> None:
 # Back again.
 
 
-def can_downgrade(group: ConsumerGroup, step: Step, leaving: Sequence[Member]) -> bool:
-    """Return whether the group may become classic: without these only classic members are left."""
-    gone = {member.member_id for member in leaving}
-    left = [member for member in group.members.values() if member.member_id not in gone]
-    return bool(left) and _may_be_classic(group, step, left, len(left))
+def can_downgrade(group: ConsumerGroup, step: Step, departing_members: Sequence[Member]) -> bool:
+    """Return whether the group may become classic: all other members are classic ones."""
+    departing_ids = {member.member_id for member in departing_members}
+    remaining_members = [
+        member for member in group.members.values() if member.member_id not in departing_ids
+    ]
+    return bool(remaining_members) and _may_be_classic(
+        group, step, remaining_members, len(remaining_members)
+    )
 
 
-def can_downgrade_replacing(group: ConsumerGroup, step: Step, replaced: Member) -> bool:
+def can_downgrade_replacing(group: ConsumerGroup, step: Step, static_member: Member) -> bool:
     """Return the same for the moment when a classic member takes the place of a static one of the
     consumer protocol.
     """
-    left = [member for member in group.members.values() if member != replaced]
-    return not replaced.is_classic and _may_be_classic(group, step, left, len(group.members))
+    remaining_members = [member for member in group.members.values() if member != static_member]
+    return not static_member.is_classic and _may_be_classic(
+        group, step, remaining_members, len(group.members)
+    )
 
 
-def _may_be_classic(group: ConsumerGroup, step: Step, left: Iterable[Member], count: int) -> bool:
-    if not all(member.is_classic for member in left):
+def _may_be_classic(
+    group: ConsumerGroup, step: Step, members: Iterable[Member], count: int
+) -> bool:
+    if not all(member.is_classic for member in members):
         return False
     if not step.settings.may_downgrade:
         logger.info("%s does not become classic: online downgrade is disabled", group)
@@ -193,20 +201,25 @@ def downgrade(
     group: ConsumerGroup,
     step: Step,
     *,
-    leaving: Sequence[Member] = (),
-    joining: Member | None = None,
+    departing_members: Sequence[Member] = (),
+    new_member: Member | None = None,
     rebalance_reason: str | None = None,
 ) -> None:
-    """Make the group classic without `leaving`; `joining`, whose records are in the step already,
-    takes the place of the static member that has its name."""
-    gone = {member.member_id for member in leaving}
-    replaced = group.static_member(joining.instance_id) if joining is not None else None
+    """Make the group classic without `departing_members`.
+
+    `new_member`, whose records are in the step already, takes the place of the static member that
+    has its name.
+    """
+    departing_ids = {member.member_id for member in departing_members}
+    static_member = group.static_member(new_member.instance_id) if new_member is not None else None
     member_ids = list(group.members)
-    members = [member for member in group.members.values() if member.member_id not in gone]
-    if joining is not None and replaced is not None:
-        member_ids = [joining.member_id if m == replaced.member_id else m for m in member_ids]
-        members = [member for member in members if member.member_id != replaced.member_id]
-        members.append(joining)
+    members = [member for member in group.members.values() if member.member_id not in departing_ids]
+    if new_member is not None and static_member is not None:
+        member_ids = [
+            new_member.member_id if m == static_member.member_id else m for m in member_ids
+        ]
+        members = [member for member in members if member.member_id != static_member.member_id]
+        members.append(new_member)
     step.records += group_tombstones(group.group_id, member_ids, group.resolved_regexes)
     classic = ClassicGroup(
         group.group_id,
@@ -221,12 +234,16 @@ def downgrade(
     classic.protocol_name = classic.select_protocol()
     classic.learn_topics()
     for classic_member in classic.members.values():
-        of_whom = classic_member.member_id
-        if joining is not None and replaced is not None and of_whom == joining.member_id:
-            of_whom = replaced.member_id
+        member_id = classic_member.member_id
+        if (
+            new_member is not None
+            and static_member is not None
+            and member_id == new_member.member_id
+        ):
+            member_id = static_member.member_id
         metadata = classic_member.metadata_of(classic.protocol_name)
         classic_member.assignment = write_assignment(
-            group.target_of(of_whom), _version_or_refuse(group, metadata), step.topics
+            group.target_of(member_id), _version_or_refuse(group, metadata), step.topics
         )
     shares = {member.member_id: member.assignment for member in classic.members.values()}
     key = GroupMetadataKey(group=group.group_id).to_bytes(GROUP_METADATA)

@@ -23,14 +23,14 @@ def assign(group: AssignorInput) -> dict[str, Assignment]:
     subscribers = Counter(
         topic_id for member in group.members.values() for topic_id in set(member.topic_ids)
     )
-    taken: Counter[bytes] = Counter()  # subscribers served so far, per topic
+    served_counts: Counter[bytes] = Counter()  # subscribers served so far, per topic
     result: dict[str, Assignment] = {}
     for member_id, member in sorted(group.members.items(), key=_order):
         assignment: Assignment = {}
         for topic_id in member.topic_ids:
             quota, extra = divmod(group.partition_counts[topic_id], subscribers[topic_id])
-            place = taken[topic_id]
-            taken[topic_id] += 1
+            place = served_counts[topic_id]
+            served_counts[topic_id] += 1
             start = place * quota + min(place, extra)
             end = start + quota + (place < extra)
             if start < end:

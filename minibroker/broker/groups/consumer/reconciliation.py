@@ -1,8 +1,8 @@
-"""From what a member has to what it shall have, one safe stage at a time; pure.
+"""The way of a member from its assignment to its target, one safe stage at a time; pure.
 
-No partition may have two readers. So a member first gives up what it shall not keep, at the epoch
-where it is; its heartbeat shows when it has. Then it goes to the target's epoch and gets what is
-free; what others still hold it gets with a later heartbeat.
+No partition may have two readers. So a member first gives up the partitions that are not in its
+target, at its own epoch; its heartbeat shows when it has. Then it goes to the target's epoch and
+gets the free partitions. It gets those that other members still hold with a later heartbeat.
 
 Source: Kafka 4.4, CurrentAssignmentBuilder; KIP-848, member reconciliation.
 """
@@ -29,10 +29,10 @@ class Target(NamedTuple):
     """Epoch of the target assignment."""
     assignment: Assignment
     subscribed_topic_ids: frozenset[bytes]
-    """Topics that it subscribed to and that exist; it is left no partition of any other."""
+    """Subscribed topics that exist; the member keeps no partition of any other topic."""
     has_subscription_changed: bool
     reported: Mapping[bytes, list[int]] | None
-    """Partitions that the client reports as owned; None: it did not say."""
+    """Partitions that the client reports as owned; None: it does not report them."""
     partition_epoch: Callable[[bytes, int], int]
     """(topic id, partition) → epoch of the member that holds it, -1: nobody."""
 
@@ -63,7 +63,7 @@ def next_assignment(member: Member, target: Target) -> Member:
 
 
 def _still_owns(reported: Mapping[bytes, list[int]] | None, revoking: OwnedPartitions) -> bool:
-    """Return whether the client may still read one of these; it may if it did not say."""
+    """Return whether the client may still read one of these; None means that it may."""
     if reported is None:
         return True
     return any(
@@ -74,46 +74,52 @@ def _still_owns(reported: Mapping[bytes, list[int]] | None, revoking: OwnedParti
 
 
 def _drop_unsubscribed(member: Member, target: Target) -> Member:
-    """Have the member give up, within its epoch, what it does not subscribe to any more."""
+    """Have the member give up, within its epoch, topics that it no longer subscribes to."""
     if not target.has_subscription_changed:
         return member
-    unsubscribed = [t for t in member.assigned if t not in target.subscribed_topic_ids]
-    if not unsubscribed:
+    lost_topic_ids = [t for t in member.assigned if t not in target.subscribed_topic_ids]
+    if not lost_topic_ids:
         return member
     assigned = {t: p for t, p in member.assigned.items() if t in target.subscribed_topic_ids}
     revoking = dict(member.revoking)
-    for topic_id in unsubscribed:
+    for topic_id in lost_topic_ids:
         revoking[topic_id] = {**revoking.get(topic_id, {}), **member.assigned[topic_id]}
-    dropped = member.at_epoch(member.member_epoch)._replace(assigned=assigned)
+    new_member = member.at_epoch(member.member_epoch)._replace(assigned=assigned)
     if _still_owns(target.reported, revoking):
-        return dropped._replace(state=MemberState.UNREVOKED_PARTITIONS, revoking=revoking)
-    return dropped
+        return new_member._replace(state=MemberState.UNREVOKED_PARTITIONS, revoking=revoking)
+    return new_member
 
 
 def _advance(member: Member, target: Target, member_epoch: int) -> Member:
-    """Move the member towards the target: it gives up first, else it goes to the target's epoch
-    with what is free.
+    """Move the member towards the target: it gives up partitions first, else it goes to the
+    target's epoch with the free partitions.
     """
-    kept: dict[bytes, Mapping[int, int]] = {}
+    kept_partitions: dict[bytes, Mapping[int, int]] = {}
     revoking: dict[bytes, Mapping[int, int]] = {}
     for topic_id, current in member.assigned.items():
-        wanted = _wanted(target, topic_id)
-        staying = {partition: epoch for partition, epoch in current.items() if partition in wanted}
-        leaving = {
-            partition: epoch for partition, epoch in current.items() if partition not in wanted
+        target_partitions = _target_partitions(target, topic_id)
+        common = {
+            partition: epoch
+            for partition, epoch in current.items()
+            if partition in target_partitions
         }
-        if staying:
-            kept[topic_id] = staying
-        if leaving:
-            revoking[topic_id] = leaving
+        surplus = {
+            partition: epoch
+            for partition, epoch in current.items()
+            if partition not in target_partitions
+        }
+        if common:
+            kept_partitions[topic_id] = common
+        if surplus:
+            revoking[topic_id] = surplus
     if revoking and _still_owns(target.reported, revoking):
         return member.at_epoch(member_epoch)._replace(
-            state=MemberState.UNREVOKED_PARTITIONS, assigned=kept, revoking=revoking
+            state=MemberState.UNREVOKED_PARTITIONS, assigned=kept_partitions, revoking=revoking
         )
-    gained, is_waiting = _free_of(member, target)
+    free_partitions, is_waiting = _free_of(member, target)
     assigned = {
-        topic_id: {**kept.get(topic_id, {}), **gained.get(topic_id, {})}
-        for topic_id in {**kept, **gained}
+        topic_id: {**kept_partitions.get(topic_id, {}), **free_partitions.get(topic_id, {})}
+        for topic_id in {**kept_partitions, **free_partitions}
     }
     return member.at_epoch(target.epoch)._replace(
         state=MemberState.UNRELEASED_PARTITIONS if is_waiting else MemberState.STABLE,
@@ -122,7 +128,7 @@ def _advance(member: Member, target: Target, member_epoch: int) -> Member:
     )
 
 
-def _wanted(target: Target, topic_id: bytes) -> frozenset[int]:
+def _target_partitions(target: Target, topic_id: bytes) -> frozenset[int]:
     if topic_id not in target.subscribed_topic_ids:
         return frozenset()
     return frozenset(target.assignment.get(topic_id, ()))
@@ -130,14 +136,16 @@ def _wanted(target: Target, topic_id: bytes) -> frozenset[int]:
 
 def _free_of(member: Member, target: Target) -> tuple[dict[bytes, dict[int, int]], bool]:
     """Return the free partitions that the member lacks, and whether others hold any it lacks."""
-    gained: dict[bytes, dict[int, int]] = {}
+    free_partitions: dict[bytes, dict[int, int]] = {}
     is_waiting = False
     for topic_id in target.assignment:
         own = member.revoking.get(topic_id, {})
-        for partition in sorted(_wanted(target, topic_id) - set(member.assigned.get(topic_id, ()))):
-            # What it was about to give up itself is free for it: only one member can hold it.
+        for partition in sorted(
+            _target_partitions(target, topic_id) - set(member.assigned.get(topic_id, ()))
+        ):
+            # A partition that it was about to give up is free for it: nobody else can hold it.
             if partition not in own and target.partition_epoch(topic_id, partition) != -1:
                 is_waiting = True
             else:
-                gained.setdefault(topic_id, {})[partition] = target.epoch
-    return gained, is_waiting
+                free_partitions.setdefault(topic_id, {})[partition] = target.epoch
+    return free_partitions, is_waiting

@@ -117,10 +117,12 @@ def _stored_partitions(owned: OwnedPartitions) -> list[current_stored.TopicParti
     ]
 
 
-def regex_record(group_id: str, regex: str, resolved: ResolvedRegex) -> GroupRecord:
+def regex_record(group_id: str, regex: str, resolution: ResolvedRegex) -> GroupRecord:
     """Return the record of the topics that a pattern matches."""
     value = regex_stored.ConsumerGroupRegularExpressionValue(
-        topics=sorted(resolved.topics), version=resolved.version, timestamp=resolved.timestamp_ms
+        topics=sorted(resolution.topics),
+        version=resolution.version,
+        timestamp=resolution.timestamp_ms,
     )
     return _regex_key(group_id, regex), value.to_bytes(VALUE_VERSION)
 

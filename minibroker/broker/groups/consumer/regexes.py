@@ -126,38 +126,38 @@ def _look_up(
 
 def match_topics(regexes: Iterable[str], names: list[str]) -> dict[str, frozenset[str]]:
     """Pattern → the topics that it matches from end to end. Done on the worker."""
-    matched: dict[str, frozenset[str]] = {}
+    topics_by_regex: dict[str, frozenset[str]] = {}
     for regex in regexes:
         try:
-            compiled = compile_regex(regex)
+            pattern = compile_regex(regex)
         except KafkaError as error:  # it came with a record of another implementation
             logger.error("%s It matches nothing.", error.detail)
-            matched[regex] = frozenset()
+            topics_by_regex[regex] = frozenset()
         else:
-            matched[regex] = frozenset(name for name in names if compiled.fullmatch(name))
-    return matched
+            topics_by_regex[regex] = frozenset(name for name in names if pattern.fullmatch(name))
+    return topics_by_regex
 
 
 def permitted_topics(
-    matched: Mapping[str, frozenset[str]], may_describe: MayDescribe | None
+    topics_by_regex: Mapping[str, frozenset[str]], may_describe: MayDescribe | None
 ) -> dict[str, frozenset[str]]:
     """Return pattern → the topics among those that it matches which the client may describe whose
     request asked for the look-up. None: all. Each topic is asked about once.
     """
     if may_describe is None:
-        return dict(matched)
-    names = sorted(frozenset[str]().union(*matched.values()))
-    permitted = {name for name in names if may_describe(name)}
-    return {regex: topics & permitted for regex, topics in matched.items()}
+        return dict(topics_by_regex)
+    names = sorted(frozenset[str]().union(*topics_by_regex.values()))
+    permitted_names = {name for name in names if may_describe(name)}
+    return {regex: topics & permitted_names for regex, topics in topics_by_regex.items()}
 
 
 def on_resolved(
-    group: ConsumerGroup, step: Step, matched: Mapping[str, frozenset[str]], version: int
+    group: ConsumerGroup, step: Step, topics_by_regex: Mapping[str, frozenset[str]], version: int
 ) -> None:
     """Fill the step with the result of a look-up that began at `version` of the topics."""
     subscriptions = group.subscriptions.copy()
     must_bump = False
-    for regex, topics in matched.items():
+    for regex, topics in topics_by_regex.items():
         if group.regex_counts[regex] == 0:
             continue  # nobody uses it any more
         old = group.resolved_regexes.get(regex)
@@ -166,8 +166,8 @@ def on_resolved(
             must_bump = True
             subscriptions.drop_matches(old_topics)
             subscriptions.add_matches(topics)
-        resolved = ResolvedRegex(topics, version, step.now_ms)
-        step.records.append(regex_record(group.group_id, regex, resolved))
+        resolution = ResolvedRegex(topics, version, step.now_ms)
+        step.records.append(regex_record(group.group_id, regex, resolution))
     metadata_hash = step.topics.hash_of(subscriptions)
     if must_bump or metadata_hash != group.metadata_hash:
         epoch = group.epoch + 1

@@ -115,12 +115,13 @@ def _replay_member(
         group.remove_member(key.member_id)
         return
     classic = None
-    stored = value.classic_member_metadata
-    if stored is not None and stored.supported_protocols:
+    classic_value = value.classic_member_metadata
+    if classic_value is not None and classic_value.supported_protocols:
         classic = ClassicFacts(
-            stored.session_timeout_ms,
+            classic_value.session_timeout_ms,
             tuple(
-                (protocol.name, bytes(protocol.metadata)) for protocol in stored.supported_protocols
+                (protocol.name, bytes(protocol.metadata))
+                for protocol in classic_value.supported_protocols
             ),
         )
     old = group.members.get(key.member_id) or Member(key.member_id)
@@ -187,16 +188,18 @@ def _replay_current(
             member_epoch=value.member_epoch,
             previous_member_epoch=value.previous_member_epoch,
             state=MemberState(value.state),
-            assigned=_owned(value.assigned_partitions, value.member_epoch),
-            revoking=_owned(value.partitions_pending_revocation, value.member_epoch),
+            assigned=_owned_partitions(value.assigned_partitions, value.member_epoch),
+            revoking=_owned_partitions(value.partitions_pending_revocation, value.member_epoch),
         )
     )
 
 
-def _owned(stored: list[current_stored.TopicPartitions], member_epoch: int) -> OwnedPartitions:
+def _owned_partitions(
+    topic_values: list[current_stored.TopicPartitions], member_epoch: int
+) -> OwnedPartitions:
     """Kafka before 4.3 does not store since when a member has a partition: since this epoch."""
     owned: dict[bytes, dict[int, int]] = {}
-    for topic in stored:
+    for topic in topic_values:
         epochs = topic.assignment_epochs
         if epochs is None or len(epochs) != len(topic.partitions):
             epochs = [max(member_epoch, 0)] * len(topic.partitions)

@@ -70,9 +70,9 @@ class Step(GroupStep):
         "new_member_id",
         "records",
         "regexes",
+        "replaced_group",
         "settings",
         "topics",
-        "upgraded",
     )
 
     def __init__(
@@ -88,6 +88,6 @@ class Step(GroupStep):
         """The group's topics were compared with this version of the cluster's."""
         self.regexes: tuple[str, ...] = ()
         """Patterns to look up, off the loop."""
-        self.upgraded: ClassicGroup | None = None
+        self.replaced_group: ClassicGroup | None = None
         """The classic group that this one replaces: who waits in it is told to join again."""
         self.downgrade: Downgrade | None = None

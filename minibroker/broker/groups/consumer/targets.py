@@ -86,8 +86,8 @@ def next_epoch(
     if old.topic_regex != new.topic_regex:
         if old.topic_regex:
             if group.regex_counts[old.topic_regex] == 1:
-                resolved = group.resolved_regexes.get(old.topic_regex)
-                subscriptions.drop_matches(resolved.topics if resolved else ())
+                resolution = group.resolved_regexes.get(old.topic_regex)
+                subscriptions.drop_matches(resolution.topics if resolution else ())
             discount(regex_counts, [old.topic_regex])
         if new.topic_regex:
             regex_counts[new.topic_regex] += 1
@@ -160,12 +160,12 @@ def input_of(
     counts: dict[bytes, int] = {}
     ids_of: dict[frozenset[str], tuple[bytes, ...]] = {}
     inputs: dict[str, MemberInput] = {}
-    kept = timeline_order(
+    old_ids = timeline_order(
         tuple(member_id for member_id in members if member_id in group.members), string_hash
     )
-    coming = [member_id for member_id in members if member_id not in group.members]
+    new_ids = [member_id for member_id in members if member_id not in group.members]
     capacity = grown_capacity(len(members))
-    for member_id in hash_order([*kept, *coming], string_hash, capacity):
+    for member_id in hash_order([*old_ids, *new_ids], string_hash, capacity):
         member = members[member_id]
         names = group.topics_of(member)
         if names not in ids_of:
@@ -180,5 +180,5 @@ def input_of(
 def topic_ids_of(names: frozenset[str], topics: ImageTopics) -> tuple[bytes, ...]:
     """Return the ids of those that exist."""
     walk = hash_order(sorted(names), string_hash, copied_capacity(len(names)))
-    found = (topics.id_of(name) for name in walk)
-    return tuple(topic_id for topic_id in found if topic_id is not None)
+    topic_ids = (topics.id_of(name) for name in walk)
+    return tuple(topic_id for topic_id in topic_ids if topic_id is not None)

@@ -85,17 +85,19 @@ class ImageTopics:
         return _xxh3(b"".join(pack("<q", value) for value in hashes)) if hashes else NO_HASH
 
     def _topic_hash(self, topic: TopicImage) -> int:
-        known = self._hashes.get(topic.name)
-        if known is not None and known[0] is topic:
-            return known[1]
+        entry = self._hashes.get(topic.name)
+        if entry is not None and entry[0] is topic:
+            return entry[1]
         brokers = self._image().brokers
         high, low = topic.topic_id[:8], topic.topic_id[8:]
         parts = [b"\0", high[::-1], low[::-1], _text(topic.name)]
         parts.append(pack("<i", len(topic.partitions)))
         for number, partition in enumerate(topic.partitions):
             parts.append(pack("<i", number))
-            registered = (brokers.get(replica) for replica in partition.replicas)
-            racks = [broker.rack for broker in registered if broker is not None and broker.rack]
+            replica_brokers = (brokers.get(replica) for replica in partition.replicas)
+            racks = [
+                broker.rack for broker in replica_brokers if broker is not None and broker.rack
+            ]
             for units in sorted(map(java_string_key, racks)):
                 parts.append(pack("<i", len(units) // 2))
                 parts.append(_text(units.decode("utf-16-be")))

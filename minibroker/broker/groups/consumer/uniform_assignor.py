@@ -49,49 +49,49 @@ def _assign_alike(group: AssignorInput) -> dict[str, Assignment]:
     ]
     total = sum(group.partition_counts[topic_id] for topic_id in topic_ids)
     quota, extra_count = divmod(total, len(group.members))
-    kept: dict[str, dict[bytes, set[int]]] = {}
-    wanting: list[tuple[str, int]] = []
+    kept_partitions: dict[str, dict[bytes, set[int]]] = {}
+    open_rooms: list[tuple[str, int]] = []
     for place, (member_id, member) in enumerate(group.members.items()):
         room = quota + (extra_count > 0)
         has_extra = extra_count > 0
-        keeping, over, room = _keep(member, frozenset(topic_ids), room)
-        kept[member_id] = keeping
-        free.extend(over)
+        keeping, surplus, room = _keep(member, frozenset(topic_ids), room)
+        kept_partitions[member_id] = keeping
+        free.extend(surplus)
         if room > 0 and has_extra and len(group.members) - place > extra_count:
             # Leaves the extra partition to another member; the last ones have to take theirs.
             room -= 1
             has_extra = False
         if room > 0:
-            wanting.append((member_id, room))
+            open_rooms.append((member_id, room))
         extra_count -= has_extra
-    _hand_out(iter(free), wanting, kept)
-    return {member_id: frozen(partitions) for member_id, partitions in kept.items()}
+    _hand_out(iter(free), open_rooms, kept_partitions)
+    return {member_id: frozen(partitions) for member_id, partitions in kept_partitions.items()}
 
 
 def _keep(
     member: MemberInput, topic_ids: frozenset[bytes], room: int
 ) -> tuple[dict[bytes, set[int]], list[tuple[bytes, int]], int]:
-    """Return what a member keeps, what it has to give up, and how many more it may get."""
-    keeping: dict[bytes, set[int]] = {}
-    over: list[tuple[bytes, int]] = []
+    """Return the partitions that a member keeps, its surplus, and how many more it may get."""
+    kept_partitions: dict[bytes, set[int]] = {}
+    surplus: list[tuple[bytes, int]] = []
     old = member.assignment
     for topic_id in hash_order(tuple(old), uuid_hash, grown_capacity(len(old))):
         if topic_id not in topic_ids:
             continue
         for partition in walk_partitions(old[topic_id]):
             if room > 0:
-                keeping.setdefault(topic_id, set()).add(partition)
+                kept_partitions.setdefault(topic_id, set()).add(partition)
                 room -= 1
             else:
-                over.append((topic_id, partition))
-    return keeping, over, room
+                surplus.append((topic_id, partition))
+    return kept_partitions, surplus, room
 
 
 def _hand_out(
     free: Iterator[tuple[bytes, int]],
-    wanting: list[tuple[str, int]],
-    kept: dict[str, dict[bytes, set[int]]],
+    open_rooms: list[tuple[str, int]],
+    kept_partitions: dict[str, dict[bytes, set[int]]],
 ) -> None:
-    for member_id, room in wanting:
+    for member_id, room in open_rooms:
         for _, (topic_id, partition) in zip(range(room), free, strict=False):
-            kept[member_id].setdefault(topic_id, set()).add(partition)
+            kept_partitions[member_id].setdefault(topic_id, set()).add(partition)

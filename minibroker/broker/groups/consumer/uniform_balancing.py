@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.groups.consumer.assignor import frozen
 from minibroker.broker.groups.consumer.java_order import java_uuid_key
-from minibroker.broker.groups.consumer.member_ranges import MemberRanges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from minibroker.broker.groups.consumer.assignor import Assignment, AssignorInput
 
@@ -28,19 +27,19 @@ NOBODY: Final = -1
 
 def assign_unlike(group: AssignorInput) -> dict[str, Assignment]:
     """See the module. Members are numbered in the order in which `group.members` has them."""
-    balancing = _Balancing(group)
-    if not balancing.subscribers:
+    balance = _Balance(group)
+    if not balance.subscribers:
         return {}
-    balancing.keep()
-    balancing.fill()
-    balancing.balance()
+    balance.keep()
+    balance.fill()
+    balance.balance()
     return {
         member_id: frozen(partitions)
-        for member_id, partitions in zip(group.members, balancing.assigned, strict=True)
+        for member_id, partitions in zip(group.members, balance.assigned, strict=True)
     }
 
 
-class _Balancing:
+class _Balance:
     """One run of the assignor."""
 
     __slots__ = ("_group", "_owners", "_sizes", "assigned", "subscribers")
@@ -100,7 +99,7 @@ class _Balancing:
         owned: dict[int, list[int]] = {}
         for partition, owner in enumerate(self._owners[topic_id]):
             owned.setdefault(owner, []).append(partition)
-        moved = 0
+        move_count = 0
         while not ranges.is_balanced:
             giver = ranges.next_most_loaded()
             while giver is not None and not owned.get(giver):
@@ -113,8 +112,8 @@ class _Balancing:
             if ranges.is_balanced:
                 break
             self._give(topic_id, partition, taker)
-            moved += 1
-        return moved
+            move_count += 1
+        return move_count
 
     def _in_order(self, topic_ids: Iterable[bytes]) -> list[bytes]:
         def key(topic_id: bytes) -> tuple[float, int, tuple[int, int]]:
@@ -132,3 +131,79 @@ class _Balancing:
         self.assigned[number].setdefault(topic_id, set()).add(partition)
         self._owners[topic_id][partition] = number
         self._sizes[number] += 1
+
+
+class MemberRanges:
+    """The two ranges of one topic; `sizes` is the caller's and changes with every move."""
+
+    __slots__ = (
+        "_least_end",
+        "_least_level",
+        "_members",
+        "_most_end",
+        "_most_level",
+        "_most_start",
+        "_next_least",
+        "_next_most",
+        "_sizes",
+        "imbalance",
+    )
+
+    def __init__(self, members: Iterable[int], sizes: Sequence[int]) -> None:
+        """`sizes[n]` is how many partitions member n has, of all topics."""
+        self._sizes = sizes
+        self._members = sorted(members, key=lambda number: (sizes[number], number))
+        lowest, highest = sizes[self._members[0]], sizes[self._members[-1]]
+        self.imbalance = highest - lowest
+        self._least_end = 0  # exclusive
+        self._least_level = lowest - 1
+        self._next_least = 0
+        self._most_start = self._most_end = len(self._members)  # inclusive, exclusive
+        self._most_level = highest + 1
+        self._next_most = len(self._members) - 1
+
+    @property
+    def is_balanced(self) -> bool:
+        """Return whether the two ranges differ by one partition at most."""
+        return self._most_level - self._least_level <= 1
+
+    def next_least_loaded(self) -> int:
+        """Return the member that gets the next partition."""
+        if self._next_least >= self._least_end:
+            # Everybody in the range got one more: it is one level higher, and may grow.
+            self._least_level += 1
+            while self._least_end < len(self._members) and (
+                self._sizes[self._members[self._least_end]] == self._least_level
+            ):
+                self._least_end += 1
+            self._next_least = 0
+        member = self._members[self._next_least]
+        self._next_least += 1
+        return member
+
+    def next_most_loaded(self) -> int | None:
+        """Return the member that gives up the next partition; None: nobody has one to give."""
+        if self._next_most < self._most_start:
+            if self._most_end <= self._most_start and self._most_start > 0:
+                # All were excluded: begin again with whoever comes next.
+                self._most_level = self._sizes[self._members[self._most_start - 1]]
+            else:
+                self._most_level -= 1
+            while self._most_start > 0 and (
+                self._sizes[self._members[self._most_start - 1]] == self._most_level
+            ):
+                self._most_start -= 1
+            self._next_most = self._most_end - 1
+        if self._next_most < 0:
+            return None
+        member = self._members[self._next_most]
+        self._next_most -= 1
+        return member
+
+    def exclude_most_loaded(self) -> None:
+        """Take the member that was named last out of the range: it has nothing of this topic to
+        give.
+        """
+        place, last = self._next_most + 1, self._most_end - 1
+        self._members[place], self._members[last] = self._members[last], self._members[place]
+        self._most_end = last

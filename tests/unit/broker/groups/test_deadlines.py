@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.broker.groups.deadlines import Deadlines
+from minibroker.broker.groups.steps import Deadlines
 from minibroker.broker.timers import Timers
 from tests.support.in_process import ManualClock
 

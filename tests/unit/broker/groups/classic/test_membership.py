@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.broker.groups.classic.group import ClassicGroup, State
+from minibroker.broker.groups.classic.group import (
+    TOPICS_MAX,
+    ClassicGroup,
+    State,
+    subscribed_topics,
+    topics_of,
+)
+from minibroker.broker.groups.classic.group_value import group_of
 from minibroker.broker.groups.classic.member import Member
 from minibroker.broker.groups.classic.membership import ClassicMembership, new_member_id
-from minibroker.broker.groups.classic.stored import group_of
-from minibroker.broker.groups.classic.subscription import TOPICS_MAX, subscribed_topics, topics_of
 from minibroker.broker.groups.group import Group
-from minibroker.broker.groups.member_requests import Join, JoinAnswer, Leaving, Sync
+from minibroker.broker.groups.member_requests import Departure, Join, JoinAnswer, Sync
 from minibroker.broker.groups.records import decode_record
 from minibroker.broker.groups.steps import ClassicSettings
 from minibroker.broker.timers import Timers
@@ -107,7 +112,7 @@ class Rig:
         self.membership.sync(self.shard, "g", sync, answers.append)
         return answers
 
-    def leave(self, *leaving: Leaving) -> Any:
+    def leave(self, *leaving: Departure) -> Any:
         """One code per entry, or the error of the whole request."""
         answers: list[Any] = []
         self.membership.leave(self.shard, "g", leaving, answers.append)
@@ -189,7 +194,7 @@ async def test_requests_to_a_group_that_is_not_there(rig: Rig) -> None:
     assert rig.sync("a-1", 1)[0].error is ErrorCode.UNKNOWN_MEMBER_ID
     unknown = ErrorCode.UNKNOWN_MEMBER_ID
     assert rig.membership.heartbeat(rig.shard, "g", "a-1", None, 1) is unknown
-    assert rig.leave(*[Leaving("a-1", None)] * 2) == [unknown] * 2
+    assert rig.leave(*[Departure("a-1", None)] * 2) == [unknown] * 2
 
 
 async def test_a_silent_member_goes_and_a_heartbeat_keeps_it(rig: Rig) -> None:
@@ -217,7 +222,7 @@ async def test_many_heartbeats_make_no_timers(rig: Rig) -> None:
 
 async def test_the_last_member_that_leaves_ends_the_group(rig: Rig) -> None:
     rig.stable()
-    codes = rig.leave(Leaving("a-1", None))
+    codes = rig.leave(Departure("a-1", None))
     assert codes == [ErrorCode.NONE]
     assert rig.shard.last_stored().is_empty
     assert len(rig.timers) == 0
@@ -227,7 +232,7 @@ async def test_a_leave_whose_record_is_refused_is_an_error(rig: Rig) -> None:
     """The member is out all the same, as in Kafka 4.4."""
     rig.stable()
     rig.shard.failure = ErrorCode.NOT_COORDINATOR
-    refused = rig.leave(Leaving("a-1", None))
+    refused = rig.leave(Departure("a-1", None))
     assert isinstance(refused, KafkaError)
     assert refused.code is ErrorCode.NOT_COORDINATOR
     assert rig.group.is_empty
@@ -251,7 +256,7 @@ async def test_a_waiting_member_is_answered_when_the_partition_goes(rig: Rig) ->
     assert len(rig.timers) == 0
     rig.clock.advance(SESSION_MS)
     with pytest.raises(KafkaError, match="COORDINATOR_NOT_AVAILABLE"):
-        rig.leave(Leaving("a-1", None))
+        rig.leave(Departure("a-1", None))
 
 
 async def test_a_released_group_has_no_timers(rig: Rig) -> None:

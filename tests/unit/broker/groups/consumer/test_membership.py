@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.config.broker import BrokerConfig
-from minibroker.broker.groups.consumer.embedded import (
+from minibroker.broker.groups.consumer.embedded_protocol import (
     read_assignment,
     read_subscription,
     version_of,

@@ -22,7 +22,7 @@ from minibroker.broker.groups.consumer.java_order import (
     timeline_order,
     uuid_hash,
 )
-from minibroker.broker.groups.consumer.member_ranges import MemberRanges
+from minibroker.broker.groups.consumer.uniform_balancing import MemberRanges
 from minibroker.kafka.java_strings import string_hash
 from tests.unit.broker.groups.consumer.assignments import assign
 

@@ -75,19 +75,19 @@ def group_of(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
         protocol_name=value.protocol,
         leader_id=value.leader,
     )
-    for stored in value.members:
-        has_own_timeout = stored.rebalance_timeout != -1
+    for member_value in value.members:
+        has_own_timeout = member_value.rebalance_timeout != -1
         member = Member(
-            stored.member_id,
-            instance_id=stored.group_instance_id,
-            client_id=stored.client_id,
-            client_host=stored.client_host,
+            member_value.member_id,
+            instance_id=member_value.group_instance_id,
+            client_id=member_value.client_id,
+            client_host=member_value.client_host,
             rebalance_timeout_ms=(
-                stored.rebalance_timeout if has_own_timeout else stored.session_timeout
+                member_value.rebalance_timeout if has_own_timeout else member_value.session_timeout
             ),
-            session_timeout_ms=stored.session_timeout,
-            protocols=((value.protocol or "", stored.subscription),),
-            assignment=stored.assignment,
+            session_timeout_ms=member_value.session_timeout,
+            protocols=((value.protocol or "", member_value.subscription),),
+            assignment=member_value.assignment,
         )
         group.add(member, value.protocol_type)
     group.learn_topics()

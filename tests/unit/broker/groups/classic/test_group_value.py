@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from minibroker.broker.groups.classic.group import ClassicGroup, State
+from minibroker.broker.groups.classic.group_value import group_of, value_of, value_version_for
 from minibroker.broker.groups.classic.member import Member
-from minibroker.broker.groups.classic.stored import group_of, value_of, value_version_for
 from minibroker.kafka.protocol.stored.group_metadata import GroupMetadataValue
 
 

@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from minibroker.broker.groups.consumer.heartbeat import HeartbeatAnswer, known_static_member
+from minibroker.broker.groups.consumer.heartbeat import HeartbeatAnswer, require_static_member
 from minibroker.broker.groups.consumer.member import NOTHING_OWNED, STATIC_LEAVE_EPOCH
 from minibroker.broker.groups.consumer.migration import can_downgrade, downgrade
 from minibroker.broker.groups.consumer.records import (
@@ -39,7 +39,7 @@ def on_leave(group: ConsumerGroup, step: Step, request: Heartbeat) -> HeartbeatA
     if request.instance_id is None:
         member = group.member(request.member_id)
     else:
-        member = known_static_member(group, request.instance_id, request.member_id)
+        member = require_static_member(group, request.instance_id, request.member_id)
         if request.member_epoch == STATIC_LEAVE_EPOCH:
             _leave_for_a_while(group, step, member)
             return answer
@@ -53,7 +53,7 @@ def _leave_for_a_while(group: ConsumerGroup, step: Step, member: Member) -> None
     has had them all the time, so they count as got at epoch 0.
     """
     logger.info("%s: static member %s left for a while", group, member.member_id)
-    left = member._replace(
+    absent_member = member._replace(
         member_epoch=STATIC_LEAVE_EPOCH,
         assigned={
             topic_id: dict.fromkeys(partitions, 0)
@@ -61,7 +61,7 @@ def _leave_for_a_while(group: ConsumerGroup, step: Step, member: Member) -> None
         },
         revoking=NOTHING_OWNED,
     )
-    step.records.append(current_record(group.group_id, left))
+    step.records.append(current_record(group.group_id, absent_member))
 
 
 def fence(group: ConsumerGroup, step: Step, members: Sequence[Member]) -> None:
@@ -70,7 +70,7 @@ def fence(group: ConsumerGroup, step: Step, members: Sequence[Member]) -> None:
         return
     if can_downgrade(group, step, members):
         reason = f"Downgrade group {group.group_id} from consumer to classic for member leaving."
-        downgrade(group, step, leaving=members, rebalance_reason=reason)
+        downgrade(group, step, departing_members=members, rebalance_reason=reason)
         return
     group_id = group.group_id
     for member in members:
@@ -78,12 +78,12 @@ def fence(group: ConsumerGroup, step: Step, members: Sequence[Member]) -> None:
     subscriptions = group.subscriptions.copy()
     for member in members:
         subscriptions.drop_names(member.topic_names)
-    leaving = Counter(member.topic_regex for member in members if member.topic_regex)
-    for regex, count in leaving.items():
+    departure_counts = Counter(member.topic_regex for member in members if member.topic_regex)
+    for regex, count in departure_counts.items():
         if group.regex_counts[regex] == count:
             step.records.append(regex_tombstone(group_id, regex))
-            resolved = group.resolved_regexes.get(regex)
-            subscriptions.drop_matches(resolved.topics if resolved else ())
+            resolution = group.resolved_regexes.get(regex)
+            subscriptions.drop_matches(resolution.topics if resolution else ())
     epoch = group.epoch + 1
     step.records.append(epoch_record(group_id, epoch, step.topics.hash_of(subscriptions)))
     logger.info("%s goes to epoch %d", group, epoch)

@@ -36,10 +36,10 @@ class Subscription(NamedTuple):
 
 def version_of(metadata: bytes) -> int:
     """Return the version that a client wrote, and reads. Raises ProtocolError."""
-    return _known(Reader(metadata).int16(), ConsumerProtocolAssignment.VERSIONS)
+    return _supported_version(Reader(metadata).int16(), ConsumerProtocolAssignment.VERSIONS)
 
 
-def _known(version: int, versions: tuple[int, int]) -> int:
+def _supported_version(version: int, versions: tuple[int, int]) -> int:
     if version < versions[0]:
         raise ProtocolError(f"embedded consumer protocol of version {version}")
     return min(version, versions[1])
@@ -48,14 +48,14 @@ def _known(version: int, versions: tuple[int, int]) -> int:
 def read_subscription(metadata: bytes, topics: ImageTopics) -> Subscription:
     """Raises ProtocolError."""
     reader = Reader(metadata)
-    version = _known(reader.int16(), ConsumerProtocolSubscription.VERSIONS)
-    read = ConsumerProtocolSubscription.read(reader, version)
+    version = _supported_version(reader.int16(), ConsumerProtocolSubscription.VERSIONS)
+    message = ConsumerProtocolSubscription.read(reader, version)
     owned: dict[bytes, list[int]] = {}
-    for topic in read.owned_partitions:
+    for topic in message.owned_partitions:
         topic_id = topics.id_of(topic.topic)
         if topic_id is not None:
             owned[topic_id] = topic.partitions
-    return Subscription(frozenset(read.topics), owned, read.rack_id or None)
+    return Subscription(frozenset(message.topics), owned, message.rack_id or None)
 
 
 def read_assignment(assignment: bytes, topics: ImageTopics) -> tuple[Assignment, bool]:
@@ -64,24 +64,30 @@ def read_assignment(assignment: bytes, topics: ImageTopics) -> tuple[Assignment,
     Raises ProtocolError.
     """
     reader = Reader(assignment)
-    version = _known(reader.int16(), ConsumerProtocolAssignment.VERSIONS)
-    read = ConsumerProtocolAssignment.read(reader, version)
-    found = ((topics.id_of(topic.topic), topic.partitions) for topic in read.assigned_partitions)
+    version = _supported_version(reader.int16(), ConsumerProtocolAssignment.VERSIONS)
+    message = ConsumerProtocolAssignment.read(reader, version)
+    topics_and_partitions = (
+        (topics.id_of(topic.topic), topic.partitions) for topic in message.assigned_partitions
+    )
     partitions = {
-        topic_id: tuple(sorted(set(numbers))) for topic_id, numbers in found if topic_id is not None
+        topic_id: tuple(sorted(set(numbers)))
+        for topic_id, numbers in topics_and_partitions
+        if topic_id is not None
     }
-    return partitions, bool(read.user_data)
+    return partitions, bool(message.user_data)
 
 
 def write_assignment(assignment: Assignment, version: int, topics: ImageTopics) -> bytes:
     """Return the assignment for SyncGroup, without topics that are gone."""
-    named = ((topics.name_of(topic_id), numbers) for topic_id, numbers in assignment.items())
-    written = ConsumerProtocolAssignment(
+    partitions_by_name = (
+        (topics.name_of(topic_id), numbers) for topic_id, numbers in assignment.items()
+    )
+    message = ConsumerProtocolAssignment(
         assigned_partitions=[
             TopicPartition(topic=name, partitions=list(numbers))
-            for name, numbers in named
+            for name, numbers in partitions_by_name
             if name is not None
         ],
         user_data=None,
     )
-    return written.to_bytes(version)
+    return message.to_bytes(version)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.broker.groups.classic.events import NEW_MEMBER_JOIN_TIMEOUT_MS
 from minibroker.broker.groups.classic.group import State
+from minibroker.broker.groups.classic.group_value import value_of
 from minibroker.broker.groups.classic.member import Member
 from minibroker.broker.groups.classic.rebalance import (
     complete_join_if_all_are_here,
@@ -18,7 +19,6 @@ from minibroker.broker.groups.classic.rebalance import (
     rebalance_or_complete_join,
     start_session,
 )
-from minibroker.broker.groups.classic.stored import value_of
 from minibroker.broker.groups.member_requests import UNKNOWN_MEMBER_ID, JoinAnswer
 from minibroker.broker.groups.steps import TimerKind
 from minibroker.kafka.error_codes import ErrorCode
@@ -191,7 +191,7 @@ def _replace_static(
     member = group.replace_static(step, join.instance_id, member_id)
     step.stop_timer(TimerKind.SESSION, old_member_id)
     start_session(step, member)
-    before = (member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
+    old_facts = (member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
     _update(group, step, join, member, waiter)
     logger.info("%s: %s replaces %s", group, member, old_member_id)
     if group.state is State.COMPLETING_REBALANCE:
@@ -205,15 +205,15 @@ def _replace_static(
         )
     else:
 
-        def on_stored(after: Step, error: ErrorCode | None) -> None:
+        def on_stored(next_step: Step, error: ErrorCode | None) -> None:
             if error is None:
                 answer = _replaced_answer(group, member, join, old_leader_id)
             else:
-                answer = _put_back(group, after, member, old_member_id, before)._replace(
+                answer = _put_back(group, next_step, member, old_member_id, old_facts)._replace(
                     error=error, leader_id=old_leader_id
                 )
             if member.join_waiter is waiter:
-                group.answer_join(after, member, answer)
+                group.answer_join(next_step, member, answer)
 
         shares = {m.member_id: m.assignment for m in group.members.values()}
         step.store(value_of(group, shares), on_stored)
@@ -235,7 +235,7 @@ def _put_back(
     step: Step,
     member: Member,
     old_member_id: str,
-    before: tuple[tuple[tuple[str, bytes], ...], int, int],
+    old_facts: tuple[tuple[tuple[str, bytes], ...], int, int],
 ) -> JoinAnswer:
     """Give the member its old id again, as the new one was not stored; return the answer to its
     join.
@@ -244,7 +244,7 @@ def _put_back(
     waiter, member.join_waiter = member.join_waiter, None
     group.awaiting_join_count -= waiter is not None
     new_member_id = member.member_id
-    protocols, rebalance_timeout_ms, session_timeout_ms = before
+    protocols, rebalance_timeout_ms, session_timeout_ms = old_facts
     group.update(
         step,
         member,
