@@ -74,7 +74,7 @@ async def _with_id(config: BrokerConfig) -> BrokerConfig:
 
     Raises CoordinationError, StorageError, CorruptionError.
     """
-    from minibroker.broker.cluster.broker_ids import generate_broker_id  # noqa: PLC0415  seldom
+    from minibroker.broker.cluster.registration import generate_broker_id  # noqa: PLC0415  seldom
     from minibroker.broker.cluster.zookeeper import ZooKeeperTree  # noqa: PLC0415  as above
     from minibroker.broker.storage.files import REAL_FILES  # noqa: PLC0415  as above
     from minibroker.broker.storage.log_directory import stored_broker_id  # noqa: PLC0415  as above

@@ -334,7 +334,7 @@ class Broker:
             self.cluster.when_tree_is_foreign(self._fail)
             await self.cluster.start(
                 self._accept_cluster_id,
-                self._tree.gathered if self._tree is not None else None,
+                self._tree.wait_until_gathered if self._tree is not None else None,
                 self._prepare,
             )
             await self.access.begin()

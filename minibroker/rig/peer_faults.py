@@ -17,7 +17,7 @@ from minibroker.kafka.protocol.api_keys import FETCH
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minibroker.broker.cluster.peer_interceptor import Send
+    from minibroker.broker.cluster.cluster import Send
     from minibroker.broker.timers import Timers
     from minibroker.rig.faults import Fault, FaultSet
 

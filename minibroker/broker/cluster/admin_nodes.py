@@ -63,14 +63,14 @@ class AdminNodes:
         """Has a broker say which of its replicas are in failed log directories; set before the
         start (`replication.outboxes`)."""
         # Changed under the cluster's lock, and by an election.
-        self._begun: int | None = None
+        self._reassignment_czxid: int | None = None
         """The czxid of the reassignment whose moves were begun."""
         self.has_moves = False
         """True while the reassignment's node has moves that are not over."""
 
     def begin_term(self) -> None:
         """Forget what an earlier controller, or this one before, did: everything is done again."""
-        self._begun = None
+        self._reassignment_czxid = None
 
     async def elect_preferred(self) -> None:
         """Give the listed partitions their preferred leader, where it may lead."""
@@ -90,8 +90,8 @@ class AdminNodes:
             if topic is None or self._deletions.is_queued(topic_name):
                 self._context.log.info("no leader is elected for topic %s: it is gone", topic_name)
                 continue
-            known = [index for index in indexes if 0 <= index < len(topic.partitions)]
-            await self._controller.elect_preferred(topic, known)
+            existing_indexes = [index for index in indexes if 0 <= index < len(topic.partitions)]
+            await self._controller.elect_preferred(topic, existing_indexes)
         await self._delete(path)
 
     async def reassign(self) -> None:
@@ -103,27 +103,27 @@ class AdminNodes:
             self.has_moves = False
             return
         try:
-            wanted = decode_reassignment(path, data)
+            targets = decode_reassignment(path, data)
         except CoordinationError as error:  # as Kafka: the node stays
-            if self._begun != stat.czxid:
+            if self._reassignment_czxid != stat.czxid:
                 self._context.log.warning("%s", error)
-            self._begun = stat.czxid
+            self._reassignment_czxid = stat.czxid
             return
-        if self._begun != stat.czxid:
-            for name, target in wanted.items():
+        if self._reassignment_czxid != stat.czxid:
+            for name, target in targets.items():
                 await self._begin_move(name, target)
-            self._begun = stat.czxid
-        left = {
+            self._reassignment_czxid = stat.czxid
+        open_targets = {
             name: target
-            for name, target in wanted.items()
+            for name, target in targets.items()
             if self._reassignments.is_under_way(name, target)
         }
-        self.has_moves = bool(left)
-        if not left:
+        self.has_moves = bool(open_targets)
+        if not open_targets:
             await self._delete(path)
-        elif left != wanted:
+        elif open_targets != targets:
             with suppress(NoNode):
-                await self._states.multi([Set(path, encode_reassignment(left))])
+                await self._states.multi([Set(path, encode_reassignment(open_targets))])
 
     async def _begin_move(self, name: TopicPartition, target: list[int]) -> None:
         try:
@@ -136,11 +136,11 @@ class AdminNodes:
     async def hear_log_dir_events(self) -> None:
         """Ask the brokers that tell of a failed log directory for their replicas."""
         tree = self._context.tree
-        found = [
+        nodes = [
             f"{paths.LOG_DIR_EVENTS}/{name}" for name in await tree.children(paths.LOG_DIR_EVENTS)
         ]
         brokers = set()
-        for path, value in zip(found, await tree.get_many(found), strict=True):
+        for path, value in zip(nodes, await tree.get_many(nodes), strict=True):
             try:
                 if value is not None:
                     brokers.add(decode_log_dir_event(path, value[0]))
@@ -149,7 +149,7 @@ class AdminNodes:
         for broker_id in sorted(brokers - {self._context.broker_id}):
             self._context.log.info("a log directory of broker %d failed", broker_id)
             self.ask_replicas(broker_id)
-        for path in found:
+        for path in nodes:
             await self._delete(path)
 
     async def _delete(self, path: str) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from minibroker.broker.cluster.tree import Tree
     from minibroker.clock import Clock
 
-    Read = Callable[[list["Announcement"]], Awaitable[None]]
+    ReadAnnouncements = Callable[[list["Announcement"]], Awaitable[None]]
 
 EXPIRATION_MS: Final = 15 * 60 * 1000
 RETRY_DELAY_S: Final = 0.2
@@ -48,7 +48,7 @@ class Announcements:
         self.parent: Final = parent
         self._tree = tree
         self._clock = clock
-        self._applied = ""
+        self._last_applied = ""
         """Name of the last announcement that this broker applied."""
 
     async def skip(self) -> None:
@@ -57,9 +57,9 @@ class Announcements:
         Raises CoordinationError, TreeError.
         """
         names = await self._tree.children(self.parent)
-        self._applied = names[-1] if names else ""
+        self._last_applied = names[-1] if names else ""
 
-    async def apply(self, read: Read) -> None:
+    async def apply(self, read: ReadAnnouncements) -> None:
         """Call `read` with the new announcements, if there are any, and remove old ones.
 
         After an error of `read` they are new still. Raises CoordinationError, TreeError, and what
@@ -67,13 +67,13 @@ class Announcements:
         """
         names = await self._tree.children(self.parent)
         paths = [f"{self.parent}/{name}" for name in names]
-        found = await self._tree.get_many(paths)
+        nodes = await self._tree.get_many(paths)
         now_ms = self._clock.now_ms()
         new = []
-        for name, path, value in zip(names, paths, found, strict=True):
+        for name, path, value in zip(names, paths, nodes, strict=True):
             if value is None:
                 continue
-            if name > self._applied:
+            if name > self._last_applied:
                 new.append(Announcement(path, value[0]))
             elif now_ms - value[1].ctime_ms > EXPIRATION_MS:
                 with suppress(NoNode):
@@ -81,7 +81,7 @@ class Announcements:
         if new:
             await read(new)
         if names:
-            self._applied = max(self._applied, names[-1])
+            self._last_applied = max(self._last_applied, names[-1])
 
 
 class AnnouncementFollower:
@@ -93,7 +93,7 @@ class AnnouncementFollower:
         clock: Clock,
         parents: Iterable[str],
         *,
-        read: Read,
+        read: ReadAnnouncements,
         read_all: Callable[[], Awaitable[None]],
         log: logging.Logger,
     ) -> None:
@@ -161,8 +161,8 @@ class AnnouncementFollower:
                 await self._pause()
 
     async def _read_cluster(self) -> bytes | None:
-        (found,) = await self._tree.get_many([paths.CLUSTER_ID])
-        return None if found is None else found[0]
+        (node,) = await self._tree.get_many([paths.CLUSTER_ID])
+        return None if node is None else node[0]
 
     async def _pause(self) -> None:
         """Wait for news, or a moment. Then everything that is new is read again."""

@@ -40,9 +40,9 @@ class AutoCreation:
         """Topics that are under way; a name that is here is not begun again."""
         self._task: asyncio.Task[None] | None = None
 
-    def begin(self, wanted: Mapping[str, NewTopic]) -> None:
+    def begin(self, new_topics: Mapping[str, NewTopic]) -> None:
         """Have these topics created, and return at once. The image has those that are created."""
-        for name, topic in wanted.items():
+        for name, topic in new_topics.items():
             if len(self._pending) < PENDING_MAX:
                 self._pending.setdefault(name, topic)
         if self._pending and (self._task is None or self._task.done()):
@@ -59,8 +59,8 @@ class AutoCreation:
         while self._pending:
             batch = self._next_batch()
             try:
-                refused = await self._topics.create_many(batch)
-                for name, error in refused.items():
+                errors = await self._topics.create_many(batch)
+                for name, error in errors.items():
                     if not _exists(error):
                         self._context.log.warning("topic %s was not created: %s", name, error)
             except Exception as error:  # clients ask for these topics again

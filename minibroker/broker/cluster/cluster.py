@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.admin_nodes import AdminNodes
@@ -41,7 +41,7 @@ from minibroker.broker.cluster.updates import ImageUpdater
 from minibroker.kafka.errors import AwayError, CoordinationError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
     from ssl import SSLContext
 
     from minibroker.broker.cluster.configs import Edit
@@ -51,12 +51,24 @@ if TYPE_CHECKING:
     from minibroker.broker.cluster.image import TopicImage
     from minibroker.broker.cluster.internal_topics import NewTopic
     from minibroker.broker.cluster.leader_balance import BalanceRule
-    from minibroker.broker.cluster.peer_interceptor import PeerInterceptor
     from minibroker.broker.cluster.reassignment import Reassignments
     from minibroker.broker.cluster.tree import Tree
     from minibroker.broker.cluster.updates import ClusterListener
     from minibroker.broker.timers import Timers
     from minibroker.clock import Clock
+
+    Send = Callable[[], Coroutine[Any, Any, Any]]
+    """Sends the request, and returns its answer."""
+
+
+class PeerInterceptor(Protocol):
+    """Called with each request to another broker, on the loop."""
+
+    async def call(self, broker_id: int, request: Any, send: Send) -> Any:
+        """Return the answer of `send`, now or later. Raises OSError in place of an answer.
+
+        `request`: the request or its class; it says which API it is.
+        """
 
 
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
@@ -269,7 +281,7 @@ class Cluster:
             if prepare is not None:
                 await prepare()
             await self._while_away(lambda: self._join(when_registered))
-            await self._deletions.settled()
+            await self._deletions.wait_for_own_part()
             self._deletions.when_late = self._follower.look_at_deletions_later
             await self._while_away(self._follower.start)
             await self._while_away(self._fix_min_insync_replicas)
@@ -379,9 +391,9 @@ class Cluster:
         return self._election.is_controller
 
     @property
-    def leaving(self) -> set[int]:
+    def stopping_brokers(self) -> set[int]:
         """Return the brokers that shut down, as the controller knows them."""
-        return self._controller.leaving
+        return self._controller.stopping_brokers
 
     def have_brokers_delete(self, ask_broker: AskBroker) -> None:
         """Let the controller ask other brokers to delete their replicas; before the start."""
@@ -450,12 +462,12 @@ class Cluster:
         """Do `Topics.wait_for_leaders`."""
         await self._topics.wait_for_leaders(name, timeout_s)
 
-    def begin_topics(self, wanted: Mapping[str, NewTopic]) -> None:
+    def begin_topics(self, new_topics: Mapping[str, NewTopic]) -> None:
         """Have topics created that clients named, and return at once; on any broker.
 
         A topic is in the image when it is written, without leaders at first.
         """
-        self._auto_creation.begin(wanted)
+        self._auto_creation.begin(new_topics)
 
     def plan_partitions(
         self, name: str, total: int, assignment: Sequence[Sequence[int]] | None = None
@@ -558,13 +570,13 @@ class Cluster:
 
         Raises CoordinationError.
         """
-        found: dict[str, str] = {}
+        config: dict[str, str] = {}
 
         async def read() -> None:
-            found.update(await self._configs.stored(entity_type, entity_name))
+            config.update(await self._configs.stored_config(entity_type, entity_name))
 
         await self._while_away(read)
-        return found
+        return config
 
     async def alter_config(
         self, entity_type: str, entity_name: str, changes: Mapping[str, str | None]

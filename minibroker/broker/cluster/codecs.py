@@ -86,7 +86,7 @@ def _load(path: str, data: bytes) -> dict[str, Any]:
     return value
 
 
-def _broken(path: str, data: bytes, error: Exception) -> CoordinationError:
+def _error_of(path: str, data: bytes, error: Exception) -> CoordinationError:
     return CoordinationError(f"{path} of the metadata tree cannot be read: {data!r} ({error!r})")
 
 
@@ -130,7 +130,7 @@ def decode_broker(path: str, broker_id: int, data: bytes, epoch: int) -> BrokerI
         is_minibroker = value.get(_MARK) is True
         return BrokerInfo(broker_id, endpoints, value.get("rack"), epoch, is_minibroker)
     except (KeyError, TypeError, ValueError) as error:
-        raise _broken(path, data, error) from error
+        raise _error_of(path, data, error) from error
 
 
 def _endpoint_to_text(endpoint: Endpoint) -> str:
@@ -199,7 +199,7 @@ def decode_topic(path: str, data: bytes) -> TopicAssignment:
         parts = [dict(_by_index(value.get(name))) for name in _REPLICAS_OF_TOPIC]
         return TopicAssignment(_topic_id_of(value), *parts)
     except (AttributeError, TypeError, ValueError) as error:
-        raise _broken(path, data, error) from error
+        raise _error_of(path, data, error) from error
 
 
 async def decode_large_topic(path: str, data: bytes) -> TopicAssignment:
@@ -211,7 +211,7 @@ async def decode_large_topic(path: str, data: bytes) -> TopicAssignment:
         parts = [dict(await collect(_by_index(value.get(name)))) for name in _REPLICAS_OF_TOPIC]
         return TopicAssignment(_topic_id_of(value), *parts)
     except (AttributeError, TypeError, ValueError) as error:
-        raise _broken(path, data, error) from error
+        raise _error_of(path, data, error) from error
 
 
 def _topic_id_of(value: dict[str, Any]) -> TopicId | None:
@@ -248,7 +248,7 @@ def decode_state(path: str, data: bytes) -> PartitionState:
             int(value.get("leader_recovery_state", 0)),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise _broken(path, data, error) from error
+        raise _error_of(path, data, error) from error
 
 
 # Configs
@@ -285,7 +285,7 @@ def decode_config_change(path: str, data: bytes) -> ConfigChange:
             raise ValueError("no entity name")
         return ConfigChange(entity_type, entity_name)
     except (AttributeError, KeyError, ValueError) as error:
-        raise _broken(path, data, error) from error
+        raise _error_of(path, data, error) from error
 
 
 # Features
@@ -305,10 +305,10 @@ def decode_features(path: str, data: bytes) -> dict[str, int]:
     """Return the levels in /feature of any version, whichever broker changed them."""
     value = _load(path, data)
     try:
-        found = {**(value.get("features") or {}), **(value.get(_OUR_FEATURES) or {})}
-        return {str(name): int(entry["max_version_level"]) for name, entry in found.items()}
+        levels = {**(value.get("features") or {}), **(value.get(_OUR_FEATURES) or {})}
+        return {str(name): int(entry["max_version_level"]) for name, entry in levels.items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise _broken(path, data, error) from error
+        raise _error_of(path, data, error) from error
 
 
 # Cluster id, controller, producer ids
@@ -342,7 +342,7 @@ def decode_log_dir_event(path: str, data: bytes) -> int:
     try:
         return int(value["broker"])
     except (KeyError, TypeError, ValueError) as error:
-        raise _broken(path, data, error) from error
+        raise _error_of(path, data, error) from error
 
 
 def decode_preferred_election(path: str, data: bytes) -> list[TopicPartition]:
@@ -350,11 +350,11 @@ def decode_preferred_election(path: str, data: bytes) -> list[TopicPartition]:
     value = _load(path, data)
     try:
         return [
-            TopicPartition(str(listed["topic"]), int(listed["partition"]))
-            for listed in value["partitions"]
+            TopicPartition(str(entry["topic"]), int(entry["partition"]))
+            for entry in value["partitions"]
         ]
     except (KeyError, TypeError, ValueError) as error:
-        raise _broken(path, data, error) from error
+        raise _error_of(path, data, error) from error
 
 
 def decode_reassignment(path: str, data: bytes) -> dict[TopicPartition, list[int]]:
@@ -368,22 +368,22 @@ def decode_reassignment(path: str, data: bytes) -> dict[TopicPartition, list[int
             for move in value["partitions"]
         }
     except (KeyError, TypeError, ValueError) as error:
-        raise _broken(path, data, error) from error
+        raise _error_of(path, data, error) from error
 
 
 def encode_reassignment(moves: Mapping[TopicPartition, Sequence[int]]) -> bytes:
     """Return /admin/reassign_partitions with these moves."""
-    listed = [
+    entries = [
         {"topic": name.topic, "partition": name.partition, "replicas": list(replicas)}
         for name, replicas in moves.items()
     ]
-    return _dump({"version": 1, "partitions": listed})
+    return _dump({"version": 1, "partitions": entries})
 
 
 def encode_isr_change(partitions: Iterable[TopicPartition]) -> bytes:
     """Return a node of /isr_change_notification: leaders changed the ISR of these partitions."""
-    listed = [{"topic": name.topic, "partition": name.partition} for name in partitions]
-    return _dump({"version": 1, "partitions": listed})
+    entries = [{"topic": name.topic, "partition": name.partition} for name in partitions]
+    return _dump({"version": 1, "partitions": entries})
 
 
 def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
@@ -403,7 +403,7 @@ def decode_controller(path: str, data: bytes) -> int:
     try:
         return int(_load(path, data)["brokerid"])
     except (KeyError, TypeError, ValueError) as error:
-        raise _broken(path, data, error) from error
+        raise _error_of(path, data, error) from error
 
 
 def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
@@ -432,7 +432,7 @@ def decode_producer_id_block(path: str, data: bytes) -> ProducerIdBlock | None:
             int(value["broker"]), int(value["block_start"]), int(value["block_end"])
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise _broken(path, data, error) from error
+        raise _error_of(path, data, error) from error
     if not 0 <= block.first <= block.last <= PRODUCER_ID_MAX:
-        raise _broken(path, data, ValueError("not a block of producer ids"))
+        raise _error_of(path, data, ValueError("not a block of producer ids"))
     return block

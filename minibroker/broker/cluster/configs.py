@@ -47,15 +47,15 @@ class Configs:
         path = paths.config(entity_type, entity_name)
         async with self._context.lock:
             while True:
-                (found,) = await self._context.tree.get_many((path,))
-                old = decode_config(path, found[0]) if found else {}
+                (node,) = await self._context.tree.get_many((path,))
+                old = decode_config(path, node[0]) if node else {}
                 config = edit(dict(old))
                 if validate_only:
                     return config
                 if config == old:
                     self._context.updater.apply_config(entity_type, entity_name, config)
                     return config
-                if await self._write(path, config, found[1].version if found else None):
+                if await self._write(path, config, node[1].version if node else None):
                     break
             if not config and entity_type in _CLEANED_TYPES:
                 await self._clean(path)
@@ -91,27 +91,27 @@ class Configs:
                 return
             path = parent_of(path)
 
-    async def stored(self, entity_type: str, entity_name: str) -> dict[str, str]:
+    async def stored_config(self, entity_type: str, entity_name: str) -> dict[str, str]:
         """Return one entity's config as the tree has it."""
         path = paths.config(entity_type, entity_name)
-        (found,) = await self._context.tree.get_many((path,))
-        return decode_config(path, found[0]) if found else {}
+        (node,) = await self._context.tree.get_many((path,))
+        return decode_config(path, node[0]) if node else {}
 
     async def refresh(self, entity_type: str, entity_name: str) -> None:
         """Read one entity's config again. Call it under the cluster's lock."""
-        config = await self.stored(entity_type, entity_name)
+        config = await self.stored_config(entity_type, entity_name)
         self._context.updater.apply_config(entity_type, entity_name, config)
 
     async def load(self) -> None:
         """Read every config into the image. Call it under the cluster's lock."""
         for entity_type in (*paths.CONFIG_TYPES, *paths.UNANNOUNCED_CONFIG_TYPES):
             names = await self._entities(entity_type)
-            known = self._context.updater.image.configs.get(entity_type, {})
-            names += [name for name in known if name not in names]  # deleted meanwhile
-            found = await self._context.tree.get_many(
+            old_configs = self._context.updater.image.configs.get(entity_type, {})
+            names += [name for name in old_configs if name not in names]  # deleted meanwhile
+            nodes = await self._context.tree.get_many(
                 [paths.config(entity_type, name) for name in names]
             )
-            for name, value in zip(names, found, strict=True):
+            for name, value in zip(names, nodes, strict=True):
                 path = paths.config(entity_type, name)
                 config = decode_config(path, value[0]) if value else {}
                 self._context.updater.apply_config(entity_type, name, config)
@@ -135,10 +135,10 @@ class Configs:
 
 def with_changes(config: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str, str]:
     """Return the config with the keys of `changes` set; None takes a key away."""
-    changed = dict(config)
+    new_config = dict(config)
     for key, value in changes.items():
         if value is None:
-            changed.pop(key, None)
+            new_config.pop(key, None)
         else:
-            changed[key] = value
-    return changed
+            new_config[key] = value
+    return new_config

@@ -63,18 +63,18 @@ def next_state(
     controller_epoch: int,
     *,
     allows_unclean: bool = False,
-    leaving: Collection[int] = (),
+    stopping_brokers: Collection[int] = (),
     marks_recovery: bool = True,
 ) -> PartitionState | None:
     """Return the state this partition must get with the replicas that are online; None: as it is.
 
     A new partition has all of them in sync. Later a replica that goes leaves the ISR, unless it is
     the last one in it: then there is no leader, and the ISR stays so that it may lead again. With
-    `allows_unclean` a replica that is not in sync leads instead. Brokers of `leaving` are online,
-    but are not elected. `marks_recovery`: see `unclean_state`.
+    `allows_unclean` a replica that is not in sync leads instead. `stopping_brokers` are online, but
+    are not elected. `marks_recovery`: see `unclean_state`.
     """
     online = partition.online
-    eligible = _eligible(partition, leaving)
+    eligible = _eligible(partition, stopping_brokers)
     if partition.partition_epoch < 0:
         return PartitionState(eligible[0], 0, eligible, controller_epoch) if eligible else None
     leader, isr = partition.leader, partition.isr
@@ -83,7 +83,7 @@ def next_state(
     if leader not in online or leader not in online_isr:
         if allows_unclean and eligible:
             return unclean_state(
-                partition, controller_epoch, leaving, marks_recovery=marks_recovery
+                partition, controller_epoch, stopping_brokers, marks_recovery=marks_recovery
             )
         leader = next((broker_id for broker_id in eligible if broker_id in isr), NO_LEADER)
     if leader == partition.leader and len(online_isr) == len(isr):
@@ -91,33 +91,36 @@ def next_state(
     return changed_state(partition, leader, online_isr, controller_epoch)
 
 
-def _eligible(partition: PartitionImage, leaving: Collection[int]) -> list[int]:
+def _eligible(partition: PartitionImage, stopping_brokers: Collection[int]) -> list[int]:
     """Return the replicas that may be elected: online, and their brokers do not stop.
 
     Source: Kafka's ControllerContext.isReplicaOnline without brokers that shut down.
     """
-    return [broker_id for broker_id in partition.online if broker_id not in leaving]
+    return [broker_id for broker_id in partition.online if broker_id not in stopping_brokers]
 
 
 def shutdown_state(
-    partition: PartitionImage, broker_id: int, controller_epoch: int, leaving: Collection[int]
+    partition: PartitionImage,
+    broker_id: int,
+    controller_epoch: int,
+    stopping_brokers: Collection[int],
 ) -> PartitionState | None:
     """Return the state that a partition gets because a broker of it stops soon; None: as it is.
 
-    `leaving` has that broker too. It leaves the ISR, and another replica in sync leads. Where there
-    is no other the state stays. The only replica of a partition stays what it is.
+    `stopping_brokers` has that broker too. It leaves the ISR, and another replica in sync leads.
+    Where there is no other the state stays. The only replica of a partition keeps its state.
     """
     if len(partition.replicas) == 1 or partition.partition_epoch < 0:
         return None
     leader, isr = partition.leader, partition.isr
     if leader == broker_id:
-        eligible = _eligible(partition, leaving)
-        leader = next((other for other in eligible if other in isr), NO_LEADER)
+        eligible = _eligible(partition, stopping_brokers)
+        leader = next((replica for replica in eligible if replica in isr), NO_LEADER)
         if leader == NO_LEADER:
             return None
-        isr = [other for other in isr if other not in leaving]
+        isr = [replica for replica in isr if replica not in stopping_brokers]
     elif broker_id in isr and len(isr) > 1:
-        isr = [other for other in isr if other != broker_id]
+        isr = [replica for replica in isr if replica != broker_id]
     else:
         return None
     return changed_state(partition, leader, isr, controller_epoch)
@@ -132,31 +135,31 @@ def changed_state(
 
 
 def preferred_state(
-    partition: PartitionImage, controller_epoch: int, leaving: Collection[int] = ()
+    partition: PartitionImage, controller_epoch: int, stopping_brokers: Collection[int] = ()
 ) -> PartitionState:
     """Return the state with the first replica as leader. Raises KafkaError: not needed, or not in
     sync.
     """
-    preferred = partition.replicas[0]
-    if partition.leader == preferred:
+    replica = partition.replicas[0]
+    if partition.leader == replica:
         raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, _NOT_NEEDED)
-    if not may_lead(partition, preferred, leaving):
+    if not may_lead(partition, replica, stopping_brokers):
         raise KafkaError(
             ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
-            f"the preferred leader, broker {preferred}, is not alive or not in sync",
+            f"the preferred leader, broker {replica}, is not alive or not in sync",
         )
-    return changed_state(partition, preferred, partition.isr, controller_epoch)
+    return changed_state(partition, replica, partition.isr, controller_epoch)
 
 
-def may_lead(partition: PartitionImage, broker_id: int, leaving: Collection[int]) -> bool:
+def may_lead(partition: PartitionImage, broker_id: int, stopping_brokers: Collection[int]) -> bool:
     """Return whether a replica may be elected, and is in sync."""
-    return broker_id in _eligible(partition, leaving) and broker_id in partition.isr
+    return broker_id in _eligible(partition, stopping_brokers) and broker_id in partition.isr
 
 
 def unclean_state(
     partition: PartitionImage,
     controller_epoch: int,
-    leaving: Collection[int] = (),
+    stopping_brokers: Collection[int] = (),
     *,
     marks_recovery: bool = True,
 ) -> PartitionState:
@@ -166,7 +169,7 @@ def unclean_state(
     Without `marks_recovery` the state does not say so: older brokers could not read it.
     Raises KafkaError when there is a leader, or no replica is online.
     """
-    eligible = _eligible(partition, leaving)
+    eligible = _eligible(partition, stopping_brokers)
     if partition.leader in partition.online:
         raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, _NOT_NEEDED)
     if not eligible:
@@ -176,7 +179,7 @@ def unclean_state(
         )
     for broker_id in eligible:
         if broker_id in partition.isr:
-            isr = [other for other in partition.isr if other in partition.online]
+            isr = [replica for replica in partition.isr if replica in partition.online]
             return changed_state(partition, broker_id, isr, controller_epoch)
     epoch = partition.leader_epoch + 1
     recovery = RECOVERING if marks_recovery else 0
@@ -205,17 +208,17 @@ class Controller:
         """Constant after construction."""
         self._marks_recovery = marks_recovery
         # Changed under the cluster's lock, and when this broker is elected or deposed.
-        self._leaving: dict[int, int] = {}
+        self._stopping_epochs: dict[int, int] = {}
         """Broker that shuts down → epoch of the registration that it will end."""
-        election.listeners.append(lambda _is_controller: self._leaving.clear())
+        election.listeners.append(lambda _is_controller: self._stopping_epochs.clear())
 
     @property
-    def leaving(self) -> set[int]:
+    def stopping_brokers(self) -> set[int]:
         """Return the brokers that shut down; they are still registered."""
         brokers = self._context.updater.image.brokers
         return {
             broker_id
-            for broker_id, epoch in self._leaving.items()
+            for broker_id, epoch in self._stopping_epochs.items()
             if broker_id in brokers and brokers[broker_id].epoch == epoch
         }
 
@@ -252,12 +255,12 @@ class Controller:
     def rule_of(self, name: str) -> Rule:
         """Return `next_state` with the values of this topic."""
         allows_unclean = self.allows_unclean(name)
-        leaving = self.leaving
+        stopping_brokers = self.stopping_brokers
         return lambda partition: next_state(
             partition,
             self._election.epoch,
             allows_unclean=allows_unclean,
-            leaving=leaving,
+            stopping_brokers=stopping_brokers,
             marks_recovery=self._marks_recovery,
         )
 
@@ -271,13 +274,15 @@ class Controller:
         topic = image.topics.get(name)
         if topic is None or not 0 <= index < len(topic.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
-        leaving = self.leaving
+        stopping_brokers = self.stopping_brokers
 
         def rule(partition: PartitionImage) -> PartitionState:
             epoch = self._election.epoch
             if unclean:
-                return unclean_state(partition, epoch, leaving, marks_recovery=self._marks_recovery)
-            return preferred_state(partition, epoch, leaving)
+                return unclean_state(
+                    partition, epoch, stopping_brokers, marks_recovery=self._marks_recovery
+                )
+            return preferred_state(partition, epoch, stopping_brokers)
 
         await self._states.change(topic, rule, [index])
 
@@ -285,13 +290,13 @@ class Controller:
         """Give these partitions their preferred leader where it may lead; return whether one
         changed.
         """
-        leaving = self.leaving
+        stopping_brokers = self.stopping_brokers
 
         def rule(partition: PartitionImage) -> PartitionState | None:
-            preferred = partition.replicas[0]
-            if partition.leader == preferred or not may_lead(partition, preferred, leaving):
+            replica = partition.replicas[0]
+            if partition.leader == replica or not may_lead(partition, replica, stopping_brokers):
                 return None
-            return preferred_state(partition, self._election.epoch, leaving)
+            return preferred_state(partition, self._election.epoch, stopping_brokers)
 
         return await self._states.change(topic, rule, indexes)
 
@@ -319,27 +324,27 @@ class Controller:
                 f" {broker_epoch} for broker {broker_id}. Current broker epoch is {broker.epoch}.",
             )
         self._context.log.info("broker %d shuts down", broker_id)
-        self._leaving[broker_id] = broker.epoch
-        leaving = self.leaving
+        self._stopping_epochs[broker_id] = broker.epoch
+        stopping_brokers = self.stopping_brokers
         turn = TimeSlice()
-        remaining = []
+        remaining_partitions = []
         for topic in list(image.topics.values()):
             await self._states.change(
                 topic,
                 lambda partition: shutdown_state(
-                    partition, broker_id, self._election.epoch, leaving
+                    partition, broker_id, self._election.epoch, stopping_brokers
                 ),
                 [n for n, state in enumerate(topic.partitions) if broker_id in state.replicas],
             )
-            changed = image.topics.get(topic.name)
-            remaining += [
+            topic_image = image.topics.get(topic.name)
+            remaining_partitions += [
                 TopicPartition(topic.name, index)
-                for index, partition in enumerate(changed.partitions if changed else ())
+                for index, partition in enumerate(topic_image.partitions if topic_image else ())
                 if partition.leader == broker_id and len(partition.replicas) > 1
             ]
             if turn.is_over:
                 await turn.pause()
-        return remaining
+        return remaining_partitions
 
     async def move_leader(self, name: str, index: int, broker_id: int) -> None:
         """Give one partition this leader, whichever is preferred.
@@ -354,7 +359,7 @@ class Controller:
         def rule(partition: PartitionImage) -> PartitionState | None:
             if partition.leader == broker_id:
                 return None
-            if not may_lead(partition, broker_id, self.leaving):
+            if not may_lead(partition, broker_id, self.stopping_brokers):
                 raise KafkaError(
                     ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
                     f"broker {broker_id} cannot lead {name}-{index}: replicas "

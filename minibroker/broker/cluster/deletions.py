@@ -55,7 +55,15 @@ WAIT_S_MAX: Final = 10.0
 class Deletion:
     """One topic on its way out. Belongs to `Deletions`."""
 
-    __slots__ = ("_waiting", "asked", "deleted", "failure", "holders", "running", "topic")
+    __slots__ = (
+        "_waiters",
+        "asked_epochs",
+        "deleted_by",
+        "failure",
+        "holders",
+        "running_on",
+        "topic",
+    )
 
     def __init__(self, topic: TopicImage, broker_id: int) -> None:
         """`broker_id`: this broker, which may have a log although the metadata do not know it."""
@@ -65,41 +73,42 @@ class Deletion:
             replica for partition in topic.partitions for replica in partition.replicas
         } | {broker_id}
         """Brokers that have replicas. The topic stays until they are deleted."""
-        self.deleted: set[int] = set()
+        self.deleted_by: set[int] = set()
         """Brokers that have deleted all their replicas."""
-        self.asked: dict[int, int] = {}
+        self.asked_epochs: dict[int, int] = {}
         """Broker → epoch of the registration in which it was asked last."""
-        self.running: set[int] = set()
+        self.running_on: set[int] = set()
         """Brokers that have been asked, and have not answered."""
         self.failure: MinibrokerError | None = None
-        """Why this broker could not go on, None where others are waited for."""
-        self._waiting: list[asyncio.Future[None]] = []
+        """The error that stopped this broker's part, None where the topic waits for others."""
+        self._waiters: list[asyncio.Future[None]] = []
 
     @property
-    def missing(self) -> set[int]:
+    def remaining_holders(self) -> set[int]:
         """Return the brokers that still have replicas."""
-        return self.holders - self.deleted
+        return self.holders - self.deleted_by
 
     def wake(self) -> None:
-        """Tell those who wait that nothing more happens now."""
-        for future in self._waiting:
+        """End the waits: nothing more happens now."""
+        for future in self._waiters:
             if not future.done():
                 future.set_result(None)
 
-    async def settled(self, timeout_s: float) -> None:
-        """Return when the topic is gone, or goes on only when a broker comes back, or after a time.
+    async def wait(self, timeout_s: float) -> None:
+        """Return when the topic is deleted, when it waits for a broker to come back, or after a
+        time.
 
-        Raises StorageError where a disk of this broker does not let go of a log, CoordinationError
+        Raises StorageError where a disk of this broker does not delete a log, CoordinationError
         where the tree is out of reach.
         """
-        if not self.running & self.holders:
+        if not self.running_on & self.holders:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
+        self._waiters.append(future)
         with suppress(TimeoutError):
             async with asyncio.timeout(min(timeout_s, WAIT_S_MAX)):
                 await future
-        self._waiting.remove(future)
+        self._waiters.remove(future)
         if self.failure is not None:
             raise self.failure
 
@@ -156,8 +165,8 @@ class Deletions:
         Where topics are not to be deleted the marks go, as with Kafka. Raises KafkaError
         (NOT_CONTROLLER), CoordinationError.
         """
-        marked = await self._context.tree.children(paths.ADMIN_DELETE_TOPICS)
-        for name in marked:
+        names = await self._context.tree.children(paths.ADMIN_DELETE_TOPICS)
+        for name in names:
             if not self.is_enabled:
                 self._context.log.warning(
                     "topic %s is marked for deletion and is kept: delete.topic.enable=false", name
@@ -166,7 +175,7 @@ class Deletions:
                 continue
             await self.begin(name)
 
-    async def settled(self) -> None:
+    async def wait_for_own_part(self) -> None:
         """Return when this broker has done its part of all deletions."""
         own = self._context.broker_id
         while tasks := [task for task, broker_id in self._tasks.items() if broker_id == own]:
@@ -196,7 +205,7 @@ class Deletions:
         return deletion
 
     async def _find(self, name: str) -> TopicImage | None:
-        """Return the topic that is marked, None if it is not there.
+        """Return the topic that is marked, None if it does not exist.
 
         The image does not have it where another controller began to delete it. It may have another
         topic of that name: the mark came back with an older copy of the tree.
@@ -219,19 +228,22 @@ class Deletions:
         """Ask the brokers that have not been asked since they registered."""
         own = self._context.broker_id
         for broker in self._context.updater.image.brokers.values():
-            if broker.id in deletion.running or deletion.asked.get(broker.id) == broker.epoch:
+            if (
+                broker.id in deletion.running_on
+                or deletion.asked_epochs.get(broker.id) == broker.epoch
+            ):
                 continue
-            deletion.asked[broker.id] = broker.epoch
+            deletion.asked_epochs[broker.id] = broker.epoch
             if broker.id == own:
                 self._run(deletion, own, partial(self._delete_own, deletion.topic))
             elif (answer := self.ask_broker(broker.id, deletion.topic)) is not None:
                 self._run(deletion, broker.id, partial(_result_of, answer))
-        if not deletion.running and not deletion.missing:
+        if not deletion.running_on and not deletion.remaining_holders:
             self._run(deletion, own, _have_deleted)  # the tree went away before the nodes did
 
     def _run(self, deletion: Deletion, broker_id: int, work: Callable[[], Awaitable[bool]]) -> None:
         """Have a broker's replicas deleted in a task of its own; the last one deletes the nodes."""
-        deletion.running.add(broker_id)
+        deletion.running_on.add(broker_id)
         task = asyncio.get_running_loop().create_task(self._await(deletion, broker_id, work))
         self._tasks[task] = broker_id
         task.add_done_callback(self._tasks.pop)
@@ -242,8 +254,8 @@ class Deletions:
         name = deletion.topic.name
         try:
             if await work():
-                deletion.deleted.add(broker_id)
-            if not deletion.missing:
+                deletion.deleted_by.add(broker_id)
+            if not deletion.remaining_holders:
                 await self._finish(deletion)
         except StorageError as error:
             self._context.log.error("topic %s is not deleted yet: %s", name, error)
@@ -256,8 +268,8 @@ class Deletions:
         except Exception:  # the other deletions go on
             self._context.log.exception("the deletion of topic %s failed", name)
         finally:
-            deletion.running.discard(broker_id)
-            if not deletion.running & deletion.holders:
+            deletion.running_on.discard(broker_id)
+            if not deletion.running_on & deletion.holders:
                 deletion.wake()
 
     async def _delete_own(self, topic: TopicImage) -> bool:
@@ -287,13 +299,13 @@ class Deletions:
         tree = self._context.tree
         turn = TimeSlice()
         for _ in range(DELETION_ATTEMPTS_MAX):
-            found = (await tree.subtree(paths.topic(name)))[::-1]
+            nodes = (await tree.subtree(paths.topic(name)))[::-1]
             for path in (paths.config("topics", name), paths.delete_topic(name)):
                 if await tree.exists(path):
-                    found.append(path)
+                    nodes.append(path)
             try:
-                for start in range(0, len(found), DELETED_AT_ONCE):
-                    batch = found[start : start + DELETED_AT_ONCE]
+                for start in range(0, len(nodes), DELETED_AT_ONCE):
+                    batch = nodes[start : start + DELETED_AT_ONCE]
                     await self._states.multi([Delete(path) for path in batch])
                     if turn.is_over:
                         await turn.pause()
@@ -322,13 +334,14 @@ def _last_state(controller_epoch: int, partition: PartitionImage) -> PartitionSt
     The replicas that are online leave the ISR one by one, each with a leader epoch; the last one
     stays in it. Source: Kafka's ReplicaStateMachine (OfflineReplica).
     """
-    leaving = [broker_id for broker_id in partition.online if broker_id in partition.isr]
-    if partition.partition_epoch < 0 or not leaving:
+    last_brokers = [broker_id for broker_id in partition.online if broker_id in partition.isr]
+    if partition.partition_epoch < 0 or not last_brokers:
         return None
     return PartitionState(
-        NO_LEADER if partition.leader in leaving else partition.leader,
-        partition.leader_epoch + len(leaving),
-        [broker_id for broker_id in partition.isr if broker_id not in leaving] or leaving[-1:],
+        NO_LEADER if partition.leader in last_brokers else partition.leader,
+        partition.leader_epoch + len(last_brokers),
+        [broker_id for broker_id in partition.isr if broker_id not in last_brokers]
+        or last_brokers[-1:],
         controller_epoch,
         partition.leader_recovery_state,
     )

@@ -86,8 +86,8 @@ class Election:
         if self.is_controller:
             return False
         is_there = await self._context.tree.exists(paths.CONTROLLER) is not None
-        before: list[Operation] = [Delete(paths.CONTROLLER)] if is_there else []
-        if not await self._try_to_win(before):
+        operations_before: list[Operation] = [Delete(paths.CONTROLLER)] if is_there else []
+        if not await self._try_to_win(operations_before):
             raise KafkaError(
                 ErrorCode.NOT_CONTROLLER,
                 f"broker {self._context.broker_id} cannot become the controller now",
@@ -128,8 +128,10 @@ class Election:
             raise KafkaError(ErrorCode.NOT_CONTROLLER)
         return [Check(paths.CONTROLLER_EPOCH, self._epoch_version)]
 
-    async def _try_to_win(self, before: Sequence[Operation] = ()) -> bool:
-        """Try to create the node, in one transaction behind `before`; return whether it is ours."""
+    async def _try_to_win(self, operations_before: Sequence[Operation] = ()) -> bool:
+        """Try to create the node behind `operations_before`, in a transaction; return whether it is
+        ours.
+        """
         tree = self._context.tree
         await ensure_node(tree, paths.CONTROLLER_EPOCH, b"0")
         data, stat = await tree.get(paths.CONTROLLER_EPOCH)
@@ -138,7 +140,7 @@ class Election:
         try:
             results = await tree.multi(
                 [
-                    *before,
+                    *operations_before,
                     Create(paths.CONTROLLER, value, ephemeral=True),
                     Set(paths.CONTROLLER_EPOCH, str(epoch).encode("ascii"), stat.version),
                 ]

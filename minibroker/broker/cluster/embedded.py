@@ -110,7 +110,7 @@ class _Transaction(NamedTuple):
     now_ms: int
     session_id: int
     """Owner of the ephemeral nodes."""
-    made: set[str]
+    new_paths: set[str]
     """The lasting nodes that it created."""
 
 
@@ -307,7 +307,7 @@ class EmbeddedTree:
         """
         if self._row(path) is None:
             return []
-        found = [path, *(child_path(path, name) for name in await self.children(path))]
+        node_paths = [path, *(child_path(path, name) for name in await self.children(path))]
         below = path.rstrip("/")
         # The parents of all other nodes begin with the path and a slash; `0` follows the slash.
         last, end = (f"{below}/\1", ""), f"{below}0"
@@ -315,9 +315,9 @@ class EmbeddedTree:
         while True:
             keys = (*last, end, ROWS_AT_ONCE)
             rows = self._database().execute(_DESCENDANTS, keys).fetchall()
-            found += [f"{parent}/{name}" for parent, name in rows]
+            node_paths += [f"{parent}/{name}" for parent, name in rows]
             if len(rows) < ROWS_AT_ONCE:
-                return found
+                return node_paths
             last = rows[-1]
             if turn.is_over:
                 await turn.pause()
@@ -345,19 +345,19 @@ class EmbeddedTree:
         sequence: bool = False,
     ) -> str:
         """Create a node; return its path. Raises NodeExists, NoNode, EphemeralParent."""
-        missing = self.missing_parents(path) if make_parents else []
-        operations: list[Operation] = [Create(parent) for parent in missing]
+        missing_paths = self.missing_parents(path) if make_parents else []
+        operations: list[Operation] = [Create(parent) for parent in missing_paths]
         operations.append(Create(path, data, ephemeral=ephemeral, sequence=sequence))
         return str((await self.multi(operations))[-1])
 
     def missing_parents(self, path: str) -> list[str]:
         """Return the parents of a node that do not exist, outermost first."""
-        missing: list[str] = []
+        missing_paths: list[str] = []
         parent = parent_of(path)
         while self._row(parent) is None:
-            missing.append(parent)
+            missing_paths.append(parent)
             parent = parent_of(parent)
-        return missing[::-1]
+        return missing_paths[::-1]
 
     def owned_by(self, session_id: int) -> list[str]:
         """Return the paths of a session's ephemeral nodes."""
@@ -408,7 +408,7 @@ class EmbeddedTree:
         if isinstance(operation, Create):
             path = self._create(transaction, operation)
             if not operation.ephemeral:
-                transaction.made.add(path)
+                transaction.new_paths.add(path)
             return path
         db = transaction.db
         path = operation.path
@@ -427,7 +427,7 @@ class EmbeddedTree:
         if db.execute(_HAS_CHILD, (path,)).fetchone():
             raise NotEmpty(path)
         db.execute(_DELETE, key)
-        transaction.made.discard(path)
+        transaction.new_paths.discard(path)
         return path
 
     def _create(self, transaction: _Transaction, operation: Create) -> str:
@@ -437,7 +437,7 @@ class EmbeddedTree:
         parent, name = _key(path)
         if not parent:
             raise NodeExists(path)
-        if operation.sequence or parent not in transaction.made:
+        if operation.sequence or parent not in transaction.new_paths:
             parent_key = _key(parent)
             row = db.execute(_OWNER, parent_key).fetchone()
             if row is None:

@@ -72,7 +72,7 @@ class Features:
         initial: levels from the configuration, for features that nobody changed yet.
     """
 
-    __slots__ = ("_context", "_initial", "_stored", "epoch", "supported")
+    __slots__ = ("_context", "_initial", "_stored_levels", "epoch", "supported")
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Features:
         for name, level in (initial or {}).items():
             if name in self._initial:
                 self._initial[name] = level
-        self._stored: dict[str, int] = {}
+        self._stored_levels: dict[str, int] = {}
         self.epoch = -1
         """Grows with every change; -1 before the tree was read."""
 
@@ -109,7 +109,7 @@ class Features:
             return 0
         low, high = self.supported[name]
         # Another release's levels may lie in the tree: take the nearest one that is supported.
-        return min(max(self._stored.get(name, self._initial[name]), low), high)
+        return min(max(self._stored_levels.get(name, self._initial[name]), low), high)
 
     def finalized(self) -> dict[str, int]:
         """Return every feature in force with its level."""
@@ -118,12 +118,12 @@ class Features:
 
     async def load(self) -> None:
         """Read the node. Call it under the cluster's lock."""
-        (found,) = await self._context.tree.get_many((paths.FEATURE,))
-        if found is None:
-            self._stored, self.epoch = {}, -1
+        (node,) = await self._context.tree.get_many((paths.FEATURE,))
+        if node is None:
+            self._stored_levels, self.epoch = {}, -1
         else:
-            self._stored = decode_features(paths.FEATURE, found[0])
-            self.epoch = found[1].version
+            self._stored_levels = decode_features(paths.FEATURE, node[0])
+            self.epoch = node[1].version
 
     @property
     def _kafkas(self) -> list[int]:
@@ -141,13 +141,13 @@ class Features:
             self._context.log.info(
                 "transaction.version is 0 from now on: broker %s is Apache Kafka", self._kafkas[0]
             )
-            if not await self._write({**self._stored, TRANSACTION_VERSION: 0}):
+            if not await self._write({**self._stored_levels, TRANSACTION_VERSION: 0}):
                 await self.load()
 
     @property
     def _stored_level(self) -> int:
         """Return the transaction protocol in force but for brokers of Kafka."""
-        return self._stored.get(TRANSACTION_VERSION, self._initial[TRANSACTION_VERSION])
+        return self._stored_levels.get(TRANSACTION_VERSION, self._initial[TRANSACTION_VERSION])
 
     async def update(self, updates: Sequence[FeatureUpdate], *, validate_only: bool) -> None:
         """Change levels, all or none; they are in force when this returns.
@@ -157,11 +157,11 @@ class Features:
         async with self._context.lock:
             while True:
                 await self.load()
-                levels = dict(self._stored)
+                levels = dict(self._stored_levels)
                 for update in updates:
                     self._check(update)
                     levels[update.name] = update.level
-                if validate_only or levels == self._stored or await self._write(levels):
+                if validate_only or levels == self._stored_levels or await self._write(levels):
                     return
 
     async def _write(self, levels: dict[str, int]) -> bool:
@@ -176,33 +176,33 @@ class Features:
                 self.epoch = await tree.set(paths.FEATURE, data, self.epoch)
         except (BadVersion, NodeExists, NoNode):
             return False
-        self._stored = levels
+        self._stored_levels = levels
         return True
 
     def _check(self, update: FeatureUpdate) -> None:
         if not UPGRADE <= update.kind <= UNSAFE_DOWNGRADE:
-            raise _refused(update, "The controller does not support the given upgrade type.")
+            raise _refusal(update, "The controller does not support the given upgrade type.")
         if update.level < 0:
-            raise _refused(update, "A feature version cannot be less than 0.")
+            raise _refusal(update, "A feature version cannot be less than 0.")
         low, high = self.supported.get(update.name, (0, _LEVEL_MIN))
         if not low <= update.level <= high:
-            who = f"Local controller {self._context.broker_id}"
+            broker_name = f"Local controller {self._context.broker_id}"
             if high < low:
-                raise _refused(update, f"{who} does not support this feature.")
-            raise _refused(update, f"{who} only supports versions {low}-{high}")
+                raise _refusal(update, f"{broker_name} does not support this feature.")
+            raise _refusal(update, f"{broker_name} only supports versions {low}-{high}")
         if update.name == TRANSACTION_VERSION and update.level and self._kafkas:
-            raise _refused(update, f"Broker {self._kafkas[0]} does not support this feature.")
+            raise _refusal(update, f"Broker {self._kafkas[0]} does not support this feature.")
         current = self.level(update.name)
         if update.level < current and update.kind == UPGRADE:
-            raise _refused(
+            raise _refusal(
                 update,
                 "Can't downgrade the version of this feature without setting the upgrade type to"
                 " either safe or unsafe downgrade.",
             )
         if update.level > current and update.kind != UPGRADE:
-            raise _refused(update, "Can't downgrade to a newer version.")
+            raise _refusal(update, "Can't downgrade to a newer version.")
         if update.name == METADATA_VERSION and any(
-            update.level < changed <= current for changed in _METADATA_CHANGED
+            update.level < threshold <= current for threshold in _METADATA_CHANGED
         ):
             raise KafkaError(
                 ErrorCode.INVALID_UPDATE_VERSION,
@@ -211,7 +211,7 @@ class Features:
             )
 
 
-def _refused(update: FeatureUpdate, reason: str) -> KafkaError:
+def _refusal(update: FeatureUpdate, reason: str) -> KafkaError:
     return KafkaError(
         ErrorCode.INVALID_UPDATE_VERSION,
         f"Invalid update version {update.level} for feature {update.name}. {reason}",

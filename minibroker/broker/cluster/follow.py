@@ -129,16 +129,16 @@ class TreeFollower:
         """Topic → path of its node, or of a partition's state → end of the watch."""
         self._assignments: dict[str, int] = {}
         """Topic → version of its node when it was last read."""
-        self._awaited: set[str] = set()
+        self._awaited_topics: set[str] = set()
         """Topics that are read again after a pause. Changed on the loop at any time."""
-        self._hidden: set[str] = set()
+        self._marked_topics: set[str] = set()
         """Topics that were on their way out when this broker came."""
         self._broker_watches: dict[int, Cancel] = {}
         self._config_changes = Announcements(context.tree, context.clock, paths.CONFIG_CHANGES)
         self._settle_all = False
         self._is_behind = False
         """True for a new controller that has not read every topic yet."""
-        self._bounced: set[int] = set()
+        self._restarted_brokers: set[int] = set()
         """Brokers that restarted. The controller still has to treat them as gone."""
         self.when_read: Callable[[Iterable[str]], Awaitable[None]] = _apply_nothing
         """Called after topics were read from the tree, under the cluster's lock; set before the
@@ -157,22 +157,24 @@ class TreeFollower:
             await self._config_changes.skip()
         await self._configs.load()
         if self._deletions.is_enabled:
-            self._hidden = set(await self._context.tree.children(paths.ADMIN_DELETE_TOPICS))
+            self._marked_topics = set(await self._context.tree.children(paths.ADMIN_DELETE_TOPICS))
         await self._read_topics()
-        self._hidden.intersection_update(self._context.updater.image.leaving)
+        self._marked_topics.intersection_update(self._context.updater.image.hidden_topics)
 
     async def start(self) -> None:
         """Watch, and follow until `close`. After a CoordinationError it may be called again."""
         tree = self._context.tree
         if not tree.is_shared:
             return
-        watched = {
+        paths_by_part = {
             paths.CONTROLLER: _CONTROLLER,
             paths.FEATURE: _FEATURES,
             paths.REASSIGN_PARTITIONS: _REASSIGNMENT,
             paths.PREFERRED_ELECTION: _PREFERRED_ELECTION,
         }
-        await tree.watch_many({path: partial(self._mark, thing) for path, thing in watched.items()})
+        await tree.watch_many(
+            {path: partial(self._mark, part) for path, part in paths_by_part.items()}
+        )
         await tree.watch_children(paths.BROKER_IDS, lambda: self._mark(_BROKERS))
         await tree.watch_children(paths.TOPICS, lambda: self._mark(_TOPICS))
         await tree.watch_children(paths.CONFIG_CHANGES, lambda: self._mark(_CONFIG_CHANGES))
@@ -214,12 +216,12 @@ class TreeFollower:
 
     def look_at_topic_later(self, name: str, pause_s: float) -> None:
         """Read a topic after a pause: a controller speaks of it, and the tree does not have it."""
-        if name not in self._awaited:
-            self._awaited.add(name)
+        if name not in self._awaited_topics:
+            self._awaited_topics.add(name)
             asyncio.get_running_loop().call_later(pause_s, self._look_at_awaited, name)
 
     def _look_at_awaited(self, name: str) -> None:
-        self._awaited.discard(name)
+        self._awaited_topics.discard(name)
         self._mark(f"{_TOPIC_PREFIX}{name}")
 
     def look_at_brokers(self) -> None:
@@ -244,20 +246,20 @@ class TreeFollower:
         is_shared = self._context.tree.is_shared
         return is_shared and (not self._is_told or self._election.is_controller)
 
-    def _mark(self, thing: str) -> None:
-        self._dirty.add(thing)
+    def _mark(self, part: str) -> None:
+        self._dirty.add(part)
         self._wake.set()
 
-    def _mark_later(self, things: Iterable[str]) -> None:
+    def _mark_later(self, parts: Iterable[str]) -> None:
         """Read these things again after a while, and everything else before."""
-        for thing in things:
-            asyncio.get_running_loop().call_later(RETRY_DELAY_S, self._mark, thing)
+        for part in parts:
+            asyncio.get_running_loop().call_later(RETRY_DELAY_S, self._mark, part)
 
     def _on_election(self, is_controller: bool) -> None:
         if is_controller:
             self._admin_nodes.begin_term()
-            for thing in (_REASSIGNMENT, _DELETIONS, _PREFERRED_ELECTION, _LOG_DIR_EVENTS):
-                self._mark(thing)
+            for part in (_REASSIGNMENT, _DELETIONS, _PREFERRED_ELECTION, _LOG_DIR_EVENTS):
+                self._mark(part)
 
     def _on_session(self, event: SessionEvent) -> None:
         self._context.log.warning("the session with the metadata tree is %s", event.value)
@@ -288,17 +290,17 @@ class TreeFollower:
                     self._dirty.update(things)
                     await self._pause()
                 except Exception:  # a bug of ours: the rest of the cluster is still followed
-                    listed = ", ".join(things)
+                    part_names = ", ".join(things)
                     self._context.log.exception(
-                        "could not refresh %s; trying again in %g s", listed, RETRY_DELAY_S
+                        "could not refresh %s; trying again in %g s", part_names, RETRY_DELAY_S
                     )
                     self._mark_later(things)
 
     def _next_things(self) -> list[str]:
         """Return the things to refresh next: the first of _ORDER, or else some topics together."""
-        for thing in _ORDER:
-            if thing in self._dirty:
-                return [thing]
+        for part in _ORDER:
+            if part in self._dirty:
+                return [part]
         return list(islice(self._dirty, TOPICS_PER_STEP))
 
     async def _pause(self) -> None:
@@ -309,17 +311,17 @@ class TreeFollower:
         self._wake.clear()
 
     async def _refresh(self, things: list[str]) -> None:
-        thing = things[0]
-        if thing == _BROKERS:
+        part = things[0]
+        if part == _BROKERS:
             if await self._read_brokers():
                 self._settle_all = True
                 self._dirty.update((_DELETIONS, _FEATURES))  # they depend on who is there
-        elif thing == _CONTROLLER:
+        elif part == _CONTROLLER:
             await self._look_at_controller()
-        elif thing in _ASKED_OF_CONTROLLER:
+        elif part in _ASKED_OF_CONTROLLER:
             if self._election.is_controller:
-                await self._do_as_asked(thing)
-        elif thing in _ORDER:
+                await self._do_as_asked(part)
+        elif part in _ORDER:
             readers: dict[str, Callable[[], Awaitable[None]]] = {
                 _SESSION: self._renew_session,
                 _TOPICS: self._read_topics,
@@ -327,9 +329,9 @@ class TreeFollower:
                 _DELETIONS: self._read_marks,
                 _FEATURES: self._features.stay_below_kafka,
             }
-            await readers[thing]()
+            await readers[part]()
         else:
-            await self._read_many([thing.removeprefix(_TOPIC_PREFIX) for thing in things])
+            await self._read_many([part.removeprefix(_TOPIC_PREFIX) for part in things])
         await self.catch_up()
         if self._settle_all:
             await self._settle(list(self._context.updater.image.topics))
@@ -344,30 +346,30 @@ class TreeFollower:
         """
         context = self._context
         image = context.updater.image
-        before = image.controller_epoch
+        old_epoch = image.controller_epoch
         is_elected = await self._election.run()
-        self._bounced.discard(context.broker_id)  # it goes on, in a new session
+        self._restarted_brokers.discard(context.broker_id)  # it goes on, in a new session
         if not self._election.is_controller:
-            self._bounced.clear()
-        elif self._bounced:
+            self._restarted_brokers.clear()
+        elif self._restarted_brokers:
             await self.catch_up()
             brokers = image.brokers
             await self._take_restarted_for_gone(brokers)
             await context.updater.apply_brokers(brokers)
         if is_elected:
             self._settle_all = True
-        elif image.controller_epoch != before and context.updater.failed_replicas.has_broker(
+        elif image.controller_epoch != old_epoch and context.updater.failed_replicas.has_broker(
             context.broker_id
         ):
             await context.tree.create(
                 paths.LOG_DIR_EVENT, encode_log_dir_event(context.broker_id), sequence=True
             )
 
-    async def _do_as_asked(self, thing: str) -> None:
+    async def _do_as_asked(self, part: str) -> None:
         """Look at a node by which others ask the controller for something."""
-        if thing == _REASSIGNMENT:
+        if part == _REASSIGNMENT:
             await self._admin_nodes.reassign()
-        elif thing == _PREFERRED_ELECTION:
+        elif part == _PREFERRED_ELECTION:
             await self._admin_nodes.elect_preferred()
         else:
             await self._admin_nodes.hear_log_dir_events()
@@ -378,9 +380,9 @@ class TreeFollower:
         """
         if not self._election.is_controller:
             return
-        listed = list(names)
-        await self._controller.settle(listed)
-        for name in listed:
+        topic_names = list(names)
+        await self._controller.settle(topic_names)
+        for name in topic_names:
             topic = self._context.updater.image.topics.get(name)
             if topic and any(state.adding or state.removing for state in topic.partitions):
                 await self._finish_moves(name)
@@ -413,52 +415,52 @@ class TreeFollower:
         names = [name for name in await tree.children(paths.BROKER_IDS) if name.isdigit()]
         ids = sorted(map(int, names))
         await self._watch_brokers(ids)
-        found = await tree.get_many([paths.broker(broker_id) for broker_id in ids])
+        nodes = await tree.get_many([paths.broker(broker_id) for broker_id in ids])
         brokers = {}
-        for broker_id, value in zip(ids, found, strict=True):
+        for broker_id, value in zip(ids, nodes, strict=True):
             if value is not None:
                 path = paths.broker(broker_id)
                 brokers[broker_id] = decode_broker(path, broker_id, value[0], value[1].czxid)
-        known = updater.image.brokers
-        self._bounced |= {
+        old_brokers = updater.image.brokers
+        self._restarted_brokers |= {
             broker_id
             for broker_id, broker in brokers.items()
-            if broker_id in known and broker.epoch > known[broker_id].epoch
+            if broker_id in old_brokers and broker.epoch > old_brokers[broker_id].epoch
         }
         started_again = {
             broker_id
-            for broker_id, broker in known.items()
+            for broker_id, broker in old_brokers.items()
             if broker_id not in brokers or brokers[broker_id].epoch != broker.epoch
         }
         # This broker knows its own disks.
         await updater.forget_failed_replicas(started_again - {self._context.broker_id})
         if self._election.is_controller:
             await self._take_restarted_for_gone(brokers)
-        elif updater.image.controller_id in brokers.keys() - self._bounced:
-            self._bounced.clear()  # that controller sees it, too
+        elif updater.image.controller_id in brokers.keys() - self._restarted_brokers:
+            self._restarted_brokers.clear()  # that controller sees it, too
         return await updater.apply_brokers(brokers)
 
     async def _take_restarted_for_gone(self, brokers: dict[int, BrokerInfo]) -> None:
         """Take the brokers that restarted for gone, as the controller; `brokers`: all that are
         registered. Apply them afterwards.
         """
-        if not self._bounced:
+        if not self._restarted_brokers:
             return
-        listed = ", ".join(map(str, sorted(self._bounced)))
-        self._context.log.info("brokers restarted: %s", listed)
-        others = sorted(brokers.keys() - self._bounced)
+        broker_names = ", ".join(map(str, sorted(self._restarted_brokers)))
+        self._context.log.info("brokers restarted: %s", broker_names)
+        other_brokers = sorted(brokers.keys() - self._restarted_brokers)
         await self._context.updater.apply_brokers(
-            {broker_id: brokers[broker_id] for broker_id in others}
+            {broker_id: brokers[broker_id] for broker_id in other_brokers}
         )
         await self._controller.settle()
-        self._bounced.clear()
+        self._restarted_brokers.clear()
 
     async def _watch_brokers(self, ids: list[int]) -> None:
         """Watch these registrations: a broker may advertise other listeners while it runs."""
         if not self._context.tree.is_shared:
             return
-        for gone in self._broker_watches.keys() - set(ids):
-            self._broker_watches.pop(gone)()
+        for old_id in self._broker_watches.keys() - set(ids):
+            self._broker_watches.pop(old_id)()
         new = [broker_id for broker_id in ids if broker_id not in self._broker_watches]
         mark = partial(self._mark, _BROKERS)
         callbacks = {paths.broker(broker_id): mark for broker_id in new}
@@ -480,9 +482,9 @@ class TreeFollower:
         """Go on with the deletions as the controller. A topic whose mark is gone, and which is
         still there, is shown again.
         """
-        marked = set(await self._context.tree.children(paths.ADMIN_DELETE_TOPICS))
-        for name in self._hidden - marked:
-            self._hidden.discard(name)
+        marked_topics = set(await self._context.tree.children(paths.ADMIN_DELETE_TOPICS))
+        for name in self._marked_topics - marked_topics:
+            self._marked_topics.discard(name)
             if self._context.updater.show(name):
                 self._dirty.add(f"{_TOPIC_PREFIX}{name}")
         if self._election.is_controller:
@@ -499,15 +501,15 @@ class TreeFollower:
         """
         image = self._context.updater.image
         names = set(await self._context.tree.children(paths.TOPICS))
-        for name in [known for known in image.topics if known not in names]:
+        for name in [topic_name for topic_name in image.topics if topic_name not in names]:
             self._unwatch(name)
             self._context.updater.withdraw_topic(name)
-        for name in [leaving for leaving in image.leaving if leaving not in names]:
+        for name in [topic_name for topic_name in image.hidden_topics if topic_name not in names]:
             self._context.updater.show(name)
         if self._task is not None and not self._watches_topics:
             return  # the controller tells of new ones
-        known = self._watches if self._context.tree.is_shared else image.topics
-        await self._read_many(sorted(name for name in names if name not in known))
+        topic_name = self._watches if self._context.tree.is_shared else image.topics
+        await self._read_many(sorted(name for name in names if name not in topic_name))
 
     async def _read_many(self, names: list[str]) -> None:
         """Read these topics; each is tried again by itself when the tree goes away meanwhile."""
@@ -523,10 +525,10 @@ class TreeFollower:
         """Read the topics' nodes, all at once, then their partitions' states, many at once."""
         updater = self._context.updater
         await self._watch([(name, paths.topic(name)) for name in names])
-        found = await self._context.tree.get_many([paths.topic(name) for name in names])
+        nodes = await self._context.tree.get_many([paths.topic(name) for name in names])
         topics: dict[str, TopicAssignment] = {}
         found_versions: dict[str, int] = {}
-        for name, value in zip(names, found, strict=True):
+        for name, value in zip(names, nodes, strict=True):
             if value is None:
                 self._unwatch(name)
                 updater.withdraw_topic(name)
@@ -545,7 +547,7 @@ class TreeFollower:
                 )
             )
             self._assignments[name] = version
-            if name in self._hidden and self._task is None:
+            if name in self._marked_topics and self._task is None:
                 updater.hide(name, assignment.topic_id or ZERO_TOPIC_ID)
             if updater.is_hidden(name, assignment.topic_id):
                 continue
@@ -580,20 +582,20 @@ class TreeFollower:
         """Prepare for a topic that another process made: read its config, which was written first
         and not announced.
         """
-        known = self._context.updater.image.topics.get(name)
-        if known is not None and topic_id is not None:
-            if known.topic_id in (topic_id, ZERO_TOPIC_ID):
+        old_topic = self._context.updater.image.topics.get(name)
+        if old_topic is not None and topic_id is not None:
+            if old_topic.topic_id in (topic_id, ZERO_TOPIC_ID):
                 return
             self._context.updater.withdraw_topic(name)  # another topic has its name now
         if self._task is not None:
             await self._configs.refresh("topics", name)
 
-    async def _watch(self, wanted: Sequence[tuple[str, str]]) -> None:
+    async def _watch(self, states: Sequence[tuple[str, str]]) -> None:
         """Watch these nodes (topic, path), those that are not watched yet."""
         tree = self._context.tree
         if not self._watches_topics:
             return
-        new = [(name, path) for name, path in wanted if path not in self._watches.get(name, ())]
+        new = [(name, path) for name, path in states if path not in self._watches.get(name, ())]
         cancels = await tree.watch_many(
             {path: partial(self._mark, f"{_TOPIC_PREFIX}{name}") for name, path in new}
         )

@@ -149,7 +149,7 @@ class MetadataImage:
         "configs",
         "controller_epoch",
         "controller_id",
-        "leaving",
+        "hidden_topics",
         "topic_by_id",
         "topics",
     )
@@ -161,7 +161,7 @@ class MetadataImage:
         self.brokers: dict[int, BrokerInfo] = {}
         self.topics: dict[str, TopicImage] = {}
         self.topic_by_id: dict[bytes, TopicImage] = {}
-        self.leaving: dict[str, TopicId] = {}
+        self.hidden_topics: dict[str, TopicId] = {}
         """Topic that the controller deletes → its id; the tree still has it for a while."""
         self.configs: dict[str, dict[str, dict[str, str]]] = {}
         """Entity type → entity name (as in the tree, sanitized) → key → value."""

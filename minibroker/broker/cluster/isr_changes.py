@@ -110,19 +110,19 @@ class IsrChanges:
         states: PartitionStates,
         election: Election,
         *,
-        leaving: Collection[int],
+        stopping_brokers: Collection[int],
     ) -> None:
-        """`leaving`: brokers that shut down."""
+        """`stopping_brokers`: brokers that shut down."""
         self._context = context
         self._states = states
         self._election = election
-        self._leaving = leaving
+        self._stopping_brokers = stopping_brokers
 
     async def write(
         self, broker_id: int, changes: Mapping[TopicPartition, IsrChange], ineligible: ErrorCode
     ) -> dict[TopicPartition, Outcome]:
         """Do `Cluster.alter_isrs`."""
-        eligible = self._context.updater.image.brokers.keys() - set(self._leaving)
+        eligible = self._context.updater.image.brokers.keys() - set(self._stopping_brokers)
         outcomes: dict[TopicPartition, Outcome] = {}
         to_write: dict[TopicPartition, PartitionState] = {}
         for name, change in changes.items():
@@ -142,8 +142,8 @@ class IsrChanges:
         names = list(to_write)
         for start in range(0, len(names), STATES_PER_WRITE):
             part = names[start : start + STATES_PER_WRITE]
-            written = await asyncio.gather(*(self._write(name, to_write[name]) for name in part))
-            outcomes.update(zip(part, written, strict=True))
+            results = await asyncio.gather(*(self._write(name, to_write[name]) for name in part))
+            outcomes.update(zip(part, results, strict=True))
         return outcomes
 
     def _partition(self, name: TopicPartition) -> PartitionImage | None:

@@ -41,7 +41,7 @@ class Imbalance:
     """Counts, topic by topic, which leaders are not the preferred replicas. No I/O."""
 
     def __init__(self) -> None:
-        self._preferred: Counter[int] = Counter()
+        self._preferred_counts: Counter[int] = Counter()
         """Broker → partitions whose preferred replica it has."""
         self._elsewhere: dict[int, list[tuple[str, int]]] = {}
         """Broker → those of them that another broker leads, or none."""
@@ -51,19 +51,19 @@ class Imbalance:
         for index, partition in enumerate(topic.partitions):
             if not partition.replicas or partition.partition_epoch < 0:
                 continue
-            preferred = partition.replicas[0]
-            self._preferred[preferred] += 1
-            if partition.leader != preferred:
-                self._elsewhere.setdefault(preferred, []).append((topic.name, index))
+            preferred_leader = partition.replicas[0]
+            self._preferred_counts[preferred_leader] += 1
+            if partition.leader != preferred_leader:
+                self._elsewhere.setdefault(preferred_leader, []).append((topic.name, index))
 
     def to_elect(self, percentage: int) -> dict[str, list[int]]:
         """Return topic → partitions of the brokers that lack more than `percentage` of theirs."""
-        found: dict[str, list[int]] = {}
+        indexes_by_topic: dict[str, list[int]] = {}
         for broker_id, elsewhere in self._elsewhere.items():
-            if len(elsewhere) / self._preferred[broker_id] > percentage / 100:
+            if len(elsewhere) / self._preferred_counts[broker_id] > percentage / 100:
                 for name, index in elsewhere:
-                    found.setdefault(name, []).append(index)
-        return found
+                    indexes_by_topic.setdefault(name, []).append(index)
+        return indexes_by_topic
 
 
 class LeaderBalancer:
@@ -121,10 +121,10 @@ class LeaderBalancer:
             if turn.is_over:
                 await turn.pause()
         for name, indexes in imbalance.to_elect(self._rule.percentage).items():
-            wanted = topics.get(name)
-            if wanted is None or not self._election.is_controller:
+            topic_indexes = topics.get(name)
+            if topic_indexes is None or not self._election.is_controller:
                 continue
-            if await self._controller.elect_preferred(wanted, indexes):
+            if await self._controller.elect_preferred(topic_indexes, indexes):
                 self._context.log.info("preferred replicas lead topic %s again", name)
 
     async def close(self) -> None:

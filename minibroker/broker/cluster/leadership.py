@@ -146,6 +146,9 @@ class Leadership:
         async with self._context.lock:
             self._election.guard()
             changer = IsrChanges(
-                self._context, self._states, self._election, leaving=self._controller.leaving
+                self._context,
+                self._states,
+                self._election,
+                stopping_brokers=self._controller.stopping_brokers,
             )
             return await changer.write(broker_id, changes, ineligible)

@@ -81,25 +81,25 @@ class PartitionStates:
         They are written and applied to the image a few at a time. The image has the topic with the
         first of them: it may be new, or have new partitions. What the rule raises ends the change.
         """
-        changing = []
+        new_states = []
         turn = TimeSlice()
         for index in range(len(topic.partitions)) if indexes is None else indexes:
             if rule(topic.partitions[index]) is not None:
-                changing.append(index)
+                new_states.append(index)
             if turn.is_over:
                 await turn.pause()
-        if any(topic.partitions[index].partition_epoch < 0 for index in changing):
+        if any(topic.partitions[index].partition_epoch < 0 for index in new_states):
             with suppress(NodeExists):  # partitions are added to a known topic
                 await self.multi([Create(paths.partitions(topic.name))])
         write_size = STATES_PER_WRITE if self._context.tree.is_shared else STATES_PER_STEP
-        for part in _parts_of(changing, write_size):
+        for part in _parts_of(new_states, write_size):
             topic, states = await self._write(topic, rule, part)
             for step in _parts_of(list(states), STATES_PER_STEP):
                 topic = with_states(topic, {index: states[index] for index in step})
                 self._context.updater.apply_states(topic, step)
                 if turn.is_over:
                     await turn.pause()
-        return bool(changing)
+        return bool(new_states)
 
     async def _write(
         self, topic: TopicImage, rule: Rule, indexes: list[int]
@@ -116,7 +116,7 @@ class PartitionStates:
                 await self.multi(state_operations(topic, states))
             return topic, states
 
-        return await self.retried(topic, indexes, write)
+        return await self.retry(topic, indexes, write)
 
     async def change_isr(
         self, name: TopicPartition, isr: list[int], *, leader_epoch: int, partition_epoch: int
@@ -135,8 +135,8 @@ class PartitionStates:
         except (BadVersion, NoNode):
             await self.read_again(topic, [name.partition])
             return False
-        changed = with_states(topic, {name.partition: state})
-        self._context.updater.apply_states(changed, [name.partition])
+        new_topic = with_states(topic, {name.partition: state})
+        self._context.updater.apply_states(new_topic, [name.partition])
         if self._context.tree.is_shared and not self._controller_watches_states():
             await self._context.tree.create(
                 paths.ISR_CHANGE, encode_isr_change([name]), sequence=True
@@ -151,7 +151,7 @@ class PartitionStates:
         controller = image.brokers.get(image.controller_id)
         return controller is not None and controller.is_minibroker
 
-    async def retried(
+    async def retry(
         self,
         topic: TopicImage,
         indexes: Collection[int],
@@ -176,9 +176,9 @@ class PartitionStates:
     async def read_again(self, topic: TopicImage, indexes: Collection[int]) -> TopicImage:
         """Return the topic with these partitions' states as the tree has them; apply it."""
         state_paths = [paths.partition_state(topic.name, index) for index in indexes]
-        found = await self._context.tree.get_many(state_paths)
+        nodes = await self._context.tree.get_many(state_paths)
         partitions = list(topic.partitions)
-        for index, path, value in zip(indexes, state_paths, found, strict=True):
+        for index, path, value in zip(indexes, state_paths, nodes, strict=True):
             if value is None:
                 # Kafka makes the parent before the state, so a crash may leave it without one.
                 with suppress(NoNode, NotEmpty):

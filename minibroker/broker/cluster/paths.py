@@ -111,9 +111,9 @@ def desanitize(name: str) -> str:
     """
     if "%" not in name:
         return name
-    head, *rest = name.split("%")
+    head, *escapes = name.split("%")
     raw = bytearray(head.encode("utf-8"))
-    for piece in rest:
+    for piece in escapes:
         raw.append(int(piece[:2], 16))
         raw += piece[2:].encode("utf-8")
     return raw.decode("utf-8")

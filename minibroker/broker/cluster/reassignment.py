@@ -96,14 +96,15 @@ def check_target(
 
 
 def check_keeps_in_sync(
-    name: TopicPartition, isr: Sequence[int], moving: ReplicaAssignment
+    name: TopicPartition, isr: Sequence[int], assignment: ReplicaAssignment
 ) -> None:
     """Raises KafkaError INVALID_REPLICA_ASSIGNMENT where no replica in sync would remain."""
-    if isr and not set(isr) & set(moving.replicas):
+    if isr and not set(isr) & set(assignment.replicas):
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"Unable to change the replicas of {name.topic}:{name.partition} to {moving.replicas},"
-            f" because only {isr} are in sync: it would require an unclean leader election.",
+            f"Unable to change the replicas of {name.topic}:{name.partition} to"
+            f" {assignment.replicas}, because only {isr} are in sync: it would require an unclean"
+            " leader election.",
         )
 
 
@@ -191,11 +192,11 @@ class Reassignments:
                     f"The replication factor is changed from {len(assignment.origin)} to"
                     f" {len(target)}",
                 )
-            moving = assignment.move_to(target)
-            if is_kafka_4 and moving == assignment:
+            new_assignment = assignment.move_to(target)
+            if is_kafka_4 and new_assignment == assignment:
                 return
-            await self._states.retried(
-                topic, [index], lambda topic: self._write(topic, index, moving)
+            await self._states.retry(
+                topic, [index], lambda topic: self._write(topic, index, new_assignment)
             )
 
     async def begin(self, name: TopicPartition, target: Sequence[int]) -> None:
@@ -208,9 +209,11 @@ class Reassignments:
         if topic is None or self._deletions.is_queued(name.topic):
             raise no_such_partition()
         check_target(target, assignment, target)
-        moving = assignment.move_to(target)
-        await self._states.retried(
-            topic, [name.partition], lambda topic: self._write(topic, name.partition, moving)
+        new_assignment = assignment.move_to(target)
+        await self._states.retry(
+            topic,
+            [name.partition],
+            lambda topic: self._write(topic, name.partition, new_assignment),
         )
 
     def is_under_way(self, name: TopicPartition, target: Sequence[int]) -> bool:
@@ -243,20 +246,22 @@ class Reassignments:
         async def write(topic: TopicImage) -> None:
             await self._write(topic, index, current_assignment(topic.partitions[index]))
 
-        await self._states.retried(self._context.updater.image.topics[name], [index], write)
+        await self._states.retry(self._context.updater.image.topics[name], [index], write)
 
-    async def _write(self, topic: TopicImage, index: int, moving: ReplicaAssignment) -> None:
+    async def _write(
+        self, topic: TopicImage, index: int, new_assignment: ReplicaAssignment
+    ) -> None:
         """Write the topic's node and the partition's state as one, then apply both. Raises as
         `check_keeps_in_sync`.
         """
         updater = self._context.updater
         partition = topic.partitions[index]
         if not self._allows_unclean(topic.name):
-            check_keeps_in_sync(TopicPartition(topic.name, index), partition.isr, moving)
+            check_keeps_in_sync(TopicPartition(topic.name, index), partition.isr, new_assignment)
         epoch = updater.image.controller_epoch
-        if set(moving.target) <= set(partition.isr):
-            state = state_of(partition, moving.target, epoch)
-            moving = ReplicaAssignment(moving.target, [], [])
+        if set(new_assignment.target) <= set(partition.isr):
+            state = state_of(partition, new_assignment.target, epoch)
+            new_assignment = ReplicaAssignment(new_assignment.target, [], [])
         else:
             state = PartitionState(
                 partition.leader,
@@ -265,31 +270,31 @@ class Reassignments:
                 epoch,
                 partition.leader_recovery_state,
             )
-        moved = self._with_assignment(topic, index, moving)
-        whole = assignment_of(moved)
+        new_topic = self._with_assignment(topic, index, new_assignment)
+        whole = assignment_of(new_topic)
         node = encode_topic(
             whole.topic_id, list(whole.replicas.values()), whole.adding, whole.removing
         )
         await self._states.multi(
             [Set(paths.topic(topic.name), node), *state_operations(topic, {index: state})]
         )
-        updater.apply_states(with_states(moved, {index: state}), [index])
+        updater.apply_states(with_states(new_topic, {index: state}), [index])
 
     def _with_assignment(
-        self, topic: TopicImage, index: int, moving: ReplicaAssignment
+        self, topic: TopicImage, index: int, new_assignment: ReplicaAssignment
     ) -> TopicImage:
         """Return the topic with other replicas of one partition; the state stays as it is."""
         updater = self._context.updater
         old = topic.partitions[index]
-        replicas = updater.share(moving.replicas)
+        replicas = updater.share(new_assignment.replicas)
         partitions = list(topic.partitions)
         partitions[index] = PartitionImage(
             leader=old.leader,
             leader_epoch=old.leader_epoch,
             replicas=replicas,
             isr=old.isr,
-            adding=updater.share(moving.adding),
-            removing=updater.share(moving.removing),
+            adding=updater.share(new_assignment.adding),
+            removing=updater.share(new_assignment.removing),
             offline=updater.offline_of(topic.name, index, replicas),
             controller_epoch=old.controller_epoch,
             partition_epoch=old.partition_epoch,

@@ -34,17 +34,21 @@ if TYPE_CHECKING:
 
 async def create_parents(tree: Tree) -> None:
     """Make the nodes that every Kafka broker makes at start, those that are missing."""
-    found = await tree.get_many(paths.PERSISTENT)
-    missing = [path for path, value in zip(paths.PERSISTENT, found, strict=True) if value is None]
-    if not tree.is_shared and missing:  # alone: one transaction, parents first
-        every = {parent for path in missing for parent in _lineage(path)}
-        known = await tree.get_many(sorted(every))
+    nodes = await tree.get_many(paths.PERSISTENT)
+    missing_paths = [
+        path for path, value in zip(paths.PERSISTENT, nodes, strict=True) if value is None
+    ]
+    if not tree.is_shared and missing_paths:  # alone: one transaction, parents first
+        every = {parent for path in missing_paths for parent in _lineage(path)}
+        parent_nodes = await tree.get_many(sorted(every))
         operations: list[Operation] = [
-            Create(path) for path, value in zip(sorted(every), known, strict=True) if value is None
+            Create(path)
+            for path, value in zip(sorted(every), parent_nodes, strict=True)
+            if value is None
         ]
         await tree.multi(operations)
         return
-    for path in missing:
+    for path in missing_paths:
         await ensure_node(tree, path)
 
 
@@ -76,15 +80,15 @@ async def check_cluster_id(tree: Tree, cluster_id: str) -> None:
     try:
         data, _ = await tree.get(paths.CLUSTER_ID)
     except NoNode:
-        found = "has no cluster id any more"
+        finding = "has no cluster id any more"
     else:
         found_id = decode_cluster_id(paths.CLUSTER_ID, data)
         if found_id == cluster_id:
             return
-        found = f"is of cluster {found_id} now"
+        finding = f"is of cluster {found_id} now"
     raise ForeignTreeError(
-        f"the metadata tree {found}, but this broker is in cluster {cluster_id}: the broker stops "
-        "and keeps all its logs; give it back the metadata of its cluster, then start it again"
+        f"the metadata tree {finding}, but this broker is in cluster {cluster_id}: the broker stops"
+        " and keeps all its logs; give it back the metadata of its cluster, then start it again"
     )
 
 
@@ -168,10 +172,12 @@ class Registration:
     async def _address_of_other(self, path: str) -> str:
         try:
             data, stat = await self._context.tree.get(path)
-            other = decode_broker(path, self._context.broker_id, data, stat.czxid)
+            other_broker = decode_broker(path, self._context.broker_id, data, stat.czxid)
         except (NoNode, CoordinationError):
             return ""
-        return "".join(f" ({endpoint.host}:{endpoint.port})" for endpoint in other.endpoints[:1])
+        return "".join(
+            f" ({endpoint.host}:{endpoint.port})" for endpoint in other_broker.endpoints[:1]
+        )
 
     async def unregister(self) -> None:
         """Remove the node, as a clean stop does; nothing happens when it is gone, or is another
@@ -184,11 +190,25 @@ class Registration:
 
 
 async def _wait_deleted(tree: Tree, path: str) -> None:
-    changed = asyncio.Event()
-    cancel = await tree.watch(path, changed.set)
+    node_changed = asyncio.Event()
+    cancel = await tree.watch(path, node_changed.set)
     try:
         while await tree.exists(path) is not None:
-            await changed.wait()
-            changed.clear()
+            await node_changed.wait()
+            node_changed.clear()
     finally:
         cancel()
+
+
+async def generate_broker_id(tree: Tree, reserved_id_max: int) -> int:
+    """Return an id that no broker of this tree was ever given: above `reserved_id_max`, which is
+    the highest that a configuration may have. The tree is opened and closed here.
+
+    Raises CoordinationError.
+    """
+    await tree.open()
+    try:
+        await create_parents(tree)
+        return reserved_id_max + await tree.set(paths.BROKER_SEQUENCE, b"")
+    finally:
+        await tree.close()

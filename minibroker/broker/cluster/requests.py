@@ -57,11 +57,11 @@ class SentTopic(NamedTuple):
     topic_id: TopicId
     """Zero where the controller uses no ids."""
     states: dict[int, SentState]
-    going: Set[int] = frozenset()
+    deleted_indexes: Set[int] = frozenset()
     """Partitions that are being deleted (LEADER_DURING_DELETE); they have no state."""
 
 
-class _Expected(NamedTuple):
+class _ExpectedTopic(NamedTuple):
     """A topic that a controller told of before the tree has it."""
 
     topic: SentTopic
@@ -84,9 +84,9 @@ class ControllerRequests:
         """The highest controller epoch that a request had; 0 before the first."""
         self.updated_at_ms: int | None = None
         """Wall clock of the last UpdateMetadata request that was taken; None before the first."""
-        self._going: dict[str, tuple[TopicId, Set[int]]] = {}
+        self._deleted_indexes: dict[str, tuple[TopicId, Set[int]]] = {}
         """Topic → its id, and the partitions that are being deleted; not all of them yet."""
-        self._expected: dict[str, _Expected] = {}
+        self._expected_topics: dict[str, _ExpectedTopic] = {}
         """By name: topics that the tree does not have yet, or not with all partitions."""
         follower.when_read = self._apply_expected
 
@@ -134,7 +134,7 @@ class ControllerRequests:
             )
             raise KafkaError(ErrorCode.STALE_CONTROLLER_EPOCH)
         if controller_epoch > self.epoch:
-            self._expected.clear()  # another controller tells everything anew
+            self._expected_topics.clear()  # another controller tells everything anew
         self.epoch = controller_epoch
 
     async def take_states(self, topics: Collection[SentTopic]) -> None:
@@ -156,10 +156,10 @@ class ControllerRequests:
             topic = self._context.updater.image.topics.get(name.topic)
             if topic is None or name.partition >= len(topic.partitions):
                 return
-            known = topic.partitions[name.partition]
-            state = PartitionState(leader, leader_epoch, isr, known.controller_epoch)
-            sent = SentState(state, partition_epoch, known.replicas)
-            self._context.updater.apply_sent(name.topic, {name.partition: sent})
+            partition = topic.partitions[name.partition]
+            state = PartitionState(leader, leader_epoch, isr, partition.controller_epoch)
+            sent_state = SentState(state, partition_epoch, partition.replicas)
+            self._context.updater.apply_sent(name.topic, {name.partition: sent_state})
 
     async def is_being_deleted(self, topic: str) -> bool:
         """Return whether a topic is being deleted, or is gone. Raises CoordinationError.
@@ -168,16 +168,16 @@ class ControllerRequests:
         image. One that is there all the same is looked up in the tree: a mark there is about the
         topic that the tree has.
         """
-        known = self._context.updater.image.topics.get(topic)
-        if known is None:
+        known_topic = self._context.updater.image.topics.get(topic)
+        if known_topic is None:
             return True
         tree = self._context.tree
         await tree.sync()
         node, mark = await tree.get_many([paths.topic(topic), paths.delete_topic(topic)])
         if mark is None or node is None:
             return mark is not None
-        marked = await decode_large_topic(paths.topic(topic), node[0])
-        return _is_same(known.topic_id, marked.topic_id or TopicId(ZERO_TOPIC_ID))
+        marked_topic = await decode_large_topic(paths.topic(topic), node[0])
+        return _is_same(known_topic.topic_id, marked_topic.topic_id or TopicId(ZERO_TOPIC_ID))
 
     async def read_topic(self, name: str) -> None:
         """Read a topic from the tree now. Raises CoordinationError."""
@@ -217,17 +217,27 @@ class ControllerRequests:
         """
         updater = self._context.updater
         for topic in topics:
-            known = updater.image.topics.get(topic.name)
-            if topic.going:
-                self._expected.pop(topic.name, None)
-            if not topic.going or known is None or not _is_same(known.topic_id, topic.topic_id):
+            known_topic = updater.image.topics.get(topic.name)
+            if topic.deleted_indexes:
+                self._expected_topics.pop(topic.name, None)
+            if (
+                not topic.deleted_indexes
+                or known_topic is None
+                or not _is_same(known_topic.topic_id, topic.topic_id)
+            ):
                 continue
-            topic_id, before = self._going.pop(topic.name, (known.topic_id, set()))
-            going = topic.going if topic_id != known.topic_id else topic.going | before
-            if all(index in going for index in range(len(known.partitions))):
-                updater.begin_deletion(known, evidence)
+            topic_id, old_indexes = self._deleted_indexes.pop(
+                topic.name, (known_topic.topic_id, set())
+            )
+            deleted_indexes = (
+                topic.deleted_indexes
+                if topic_id != known_topic.topic_id
+                else topic.deleted_indexes | old_indexes
+            )
+            if all(index in deleted_indexes for index in range(len(known_topic.partitions))):
+                updater.begin_deletion(known_topic, evidence)
             else:
-                self._going[topic.name] = known.topic_id, going
+                self._deleted_indexes[topic.name] = known_topic.topic_id, deleted_indexes
 
     async def _apply(self, topics: Collection[SentTopic]) -> None:
         """Apply states of partitions, a few at a time; unknown partitions are read first.
@@ -262,35 +272,35 @@ class ControllerRequests:
         deleted is there no more, and where another topic has the name the tree is right.
         """
         image = self._context.updater.image
-        known = image.topics.get(topic.name)
-        if known is None:
-            return topic.name not in image.leaving
-        return _is_same(known.topic_id, topic.topic_id) and not self._is_known(topic)
+        known_topic = image.topics.get(topic.name)
+        if known_topic is None:
+            return topic.name not in image.hidden_topics
+        return _is_same(known_topic.topic_id, topic.topic_id) and not self._is_known(topic)
 
     def _expect(self, topic: SentTopic) -> None:
         """Keep the states of a topic until the tree has it."""
-        before = self._expected.get(topic.name)
-        if before is not None and before.topic.topic_id == topic.topic_id:
-            topic = topic._replace(states={**before.topic.states, **topic.states})
+        old_expectation = self._expected_topics.get(topic.name)
+        if old_expectation is not None and old_expectation.topic.topic_id == topic.topic_id:
+            topic = topic._replace(states={**old_expectation.topic.states, **topic.states})
         self._context.log.info(
             "topic %s, or a part of it, cannot be read from the metadata tree yet: "
             "the controller told of it, and it is read again",
             topic.name,
         )
-        self._expected[topic.name] = _Expected(topic, PAUSE_S)
+        self._expected_topics[topic.name] = _ExpectedTopic(topic, PAUSE_S)
         self._follower.look_at_topic_later(topic.name, PAUSE_S)
 
     async def _apply_expected(self, names: Iterable[str]) -> None:
         """Apply what was sent of these topics, which have just been read, once they are there."""
         turn = TimeSlice()
-        for name in self._expected.keys() & set(names):
-            topic, pause_s = self._expected[name]
+        for name in self._expected_topics.keys() & set(names):
+            topic, pause_s = self._expected_topics[name]
             if self._is_to_come(topic):
                 pause_s = min(2 * pause_s, PAUSE_S_MAX)
-                self._expected[name] = _Expected(topic, pause_s)
+                self._expected_topics[name] = _ExpectedTopic(topic, pause_s)
                 self._follower.look_at_topic_later(name, pause_s)
                 continue
-            del self._expected[name]
+            del self._expected_topics[name]
             await self._apply_topic(topic, turn)
 
     async def _apply_topic(self, topic: SentTopic, turn: TimeSlice) -> None:
@@ -298,15 +308,15 @@ class ControllerRequests:
         updater = self._context.updater
         states = iter(topic.states.items())
         while step := list(islice(states, STATES_PER_STEP)):
-            known = updater.image.topics.get(topic.name)
-            if known is None or not _is_same(known.topic_id, topic.topic_id):
+            known_topic = updater.image.topics.get(topic.name)
+            if known_topic is None or not _is_same(known_topic.topic_id, topic.topic_id):
                 return  # deleted meanwhile, or made again, or not read
-            count = len(known.partitions)
+            count = len(known_topic.partitions)
             updater.apply_sent(
                 topic.name,
                 {
-                    index: self._with_own(topic.name, index, sent)
-                    for index, sent in step
+                    index: self._with_own(topic.name, index, sent_state)
+                    for index, sent_state in step
                     if 0 <= index < count
                 },
             )
@@ -314,24 +324,24 @@ class ControllerRequests:
                 await turn.pause()
 
     def _is_known(self, topic: SentTopic) -> bool:
-        known = self._context.updater.image.topics.get(topic.name)
+        known_topic = self._context.updater.image.topics.get(topic.name)
         return (
-            known is not None
-            and _is_same(known.topic_id, topic.topic_id)
-            and max(topic.states, default=0) < len(known.partitions)
+            known_topic is not None
+            and _is_same(known_topic.topic_id, topic.topic_id)
+            and max(topic.states, default=0) < len(known_topic.partitions)
         )
 
-    def _with_own(self, name: str, index: int, sent: SentState) -> SentState:
+    def _with_own(self, name: str, index: int, sent_state: SentState) -> SentState:
         """Return the state, in which a replica of this broker on a failed disk is offline whether
         the controller knows it yet or not.
         """
         own = self._context.broker_id
         failed = self._context.updater.failed_replicas.of(name, index)
-        if sent.offline is None or own not in failed or own in sent.offline:
-            return sent
-        return sent._replace(offline=[*sent.offline, own])
+        if sent_state.offline is None or own not in failed or own in sent_state.offline:
+            return sent_state
+        return sent_state._replace(offline=[*sent_state.offline, own])
 
 
-def _is_same(known: TopicId, sent: TopicId) -> bool:
+def _is_same(known_id: TopicId, sent_id: TopicId) -> bool:
     """Return whether both may be the same topic; zero stands for any."""
-    return known == sent or ZERO_TOPIC_ID in (known, sent)
+    return known_id == sent_id or ZERO_TOPIC_ID in (known_id, sent_id)

@@ -59,9 +59,9 @@ async def let_others_lead(context: ClusterContext, idle_s: float = IDLE_S) -> No
     try:
         async with asyncio.timeout(idle_s) as limit:
             while states:
-                before = len(states)
+                old_count = len(states)
                 states = await _shared_with_others(context, states)
-                if len(states) < before:
+                if len(states) < old_count:
                     limit.reschedule(loop.time() + idle_s)
                 if states:
                     await asyncio.sleep(POLL_S)
@@ -86,10 +86,10 @@ async def _known_states(context: ClusterContext) -> list[str]:
 async def _shared_with_others(context: ClusterContext, states: Sequence[str]) -> list[str]:
     """Return those of these states whose ISR has this broker and one that is registered."""
     names = await context.tree.children(paths.BROKER_IDS)
-    others = {int(name) for name in names if name.isdigit()} - {context.broker_id}
-    found = []
+    other_ids = {int(name) for name in names if name.isdigit()} - {context.broker_id}
+    shared_partitions = []
     for path, value in zip(states, await context.tree.get_many(states), strict=True):
         isr = decode_state(path, value[0]).isr if value is not None else []
-        if context.broker_id in isr and not others.isdisjoint(isr):
-            found.append(path)
-    return found
+        if context.broker_id in isr and not other_ids.isdisjoint(isr):
+            shared_partitions.append(path)
+    return shared_partitions

@@ -30,9 +30,9 @@ class SharedTree:
         self.tree = EmbeddedTree(path, clock)  # constant after construction
         self._session_ids = count(SESSION_ID + 1)
         self._open_count = 0
-        self._missing = 0
+        self._missing_count = 0
         """Brokers that start together and are not registered yet."""
-        self._registered: dict[int, asyncio.Future[None]] = {}
+        self._registrations: dict[int, asyncio.Future[None]] = {}
         """Session of a broker that waits for the others → the end of its wait."""
         self.is_watched = True
 
@@ -45,27 +45,27 @@ class SharedTree:
         return next(self._session_ids)
 
     def gather(self, broker_count: int) -> None:
-        """Have so many brokers wait for each other in `gathered`. Call it before they start."""
-        self._missing = broker_count
+        """Have so many brokers wait for each other (`wait_until_gathered`); call it first."""
+        self._missing_count = broker_count
 
-    async def gathered(self, session_id: int) -> None:
+    async def wait_until_gathered(self, session_id: int) -> None:
         """Wait until all brokers that start together are registered; the oldest session goes first.
 
         Return at once if there are none, as in a later start of one of them.
         """
-        if not self._missing:
+        if not self._missing_count:
             return
-        self._missing -= 1
-        future = self._registered[session_id] = asyncio.get_running_loop().create_future()
-        if not self._missing:
+        self._missing_count -= 1
+        future = self._registrations[session_id] = asyncio.get_running_loop().create_future()
+        if not self._missing_count:
             asyncio.get_running_loop().call_soon(self._let_go)  # when the last one waits, too
         await future
 
     def _let_go(self) -> None:
-        for _, waiting in sorted(self._registered.items(), key=itemgetter(0)):
-            if not waiting.done():
-                waiting.set_result(None)
-        self._registered.clear()
+        for _, future in sorted(self._registrations.items(), key=itemgetter(0)):
+            if not future.done():
+                future.set_result(None)
+        self._registrations.clear()
 
     def end_watches(self) -> None:
         """Call no watch any more: the brokers stop together, and none takes over from another."""
@@ -97,7 +97,7 @@ class TreeSession:
         self._is_open = False
         self._is_held = False
         self._is_lost = False
-        self._held: list[Callable[[], None]] = []
+        self._held_calls: list[Callable[[], None]] = []
         """Watches that have fired while this session was held."""
         self._listeners: list[Callable[[SessionEvent], None]] = []
 
@@ -106,9 +106,9 @@ class TreeSession:
         await self._home.open()
         self._is_open = True
 
-    async def gathered(self) -> None:
+    async def wait_until_gathered(self) -> None:
         """Do `SharedTree.gathered`; the broker of this session is registered."""
-        await self._home.gathered(self.session_id)
+        await self._home.wait_until_gathered(self.session_id)
 
     async def close(self) -> None:
         """End the session: its ephemeral nodes go, the other brokers are told."""
@@ -129,8 +129,8 @@ class TreeSession:
         self._is_held = is_held
         if not is_held:
             self._renew()
-            held, self._held = self._held, []
-            for callback in held:
+            calls, self._held_calls = self._held_calls, []
+            for callback in calls:
                 callback()
 
     async def lose_session(self) -> None:
@@ -236,7 +236,7 @@ class TreeSession:
             if not self._is_open or not self._home.is_watched:
                 return
             if self._is_held:
-                self._held.append(call)
+                self._held_calls.append(call)
             else:
                 callback()
 

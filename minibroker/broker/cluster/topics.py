@@ -138,15 +138,15 @@ class Topics:
         check_topic_name(name)
         self._check_collision(name)
         replicas = check_assignment(assignment)
-        wanted = {broker_id for broker_ids in replicas for broker_id in broker_ids}
-        unknown = wanted - image.brokers.keys()
+        named_ids = {broker_id for broker_ids in replicas for broker_id in broker_ids}
+        unknown = named_ids - image.brokers.keys()
         if self._context.tree.is_shared:  # a broker that is not there may come
             unknown = {broker_id for broker_id in unknown if broker_id < 0}
         if unknown:
-            listed = ", ".join(map(str, sorted(unknown)))
+            unknown_text = ", ".join(map(str, sorted(unknown)))
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                f"Unknown broker(s) in replica assignment: {listed}.",
+                f"Unknown broker(s) in replica assignment: {unknown_text}.",
             )
         return replicas
 
@@ -158,11 +158,11 @@ class Topics:
         """Refuse a name that differs from another topic's in `.` and `_` only: their metrics would
         share a name.
         """
-        colliding = self._context.updater.colliding_with(name)
-        if colliding:
+        other_name = self._context.updater.colliding_with(name)
+        if other_name:
             raise KafkaError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
-                f"Topic '{name}' collides with existing topics: {', '.join(colliding)}",
+                f"Topic '{name}' collides with existing topics: {', '.join(other_name)}",
             )
 
     async def create(
@@ -184,7 +184,7 @@ class Topics:
             await self.wait_for_leaders(name, timeout_s)
         return self._context.updater.image.topics.get(name, topic)
 
-    async def create_many(self, wanted: Mapping[str, NewTopic]) -> dict[str, MinibrokerError]:
+    async def create_many(self, new_topics: Mapping[str, NewTopic]) -> dict[str, MinibrokerError]:
         """Write these topics, all at once, without waiting for their leaders.
 
         No two names may collide. Returns why a topic is not created, for those that are not.
@@ -194,19 +194,19 @@ class Topics:
             replicas = self.plan(name, new.partition_count, new.replication_factor, None)
             await self._create(name, replicas, new.configs)
 
-        refused: dict[str, MinibrokerError] = {}
+        errors: dict[str, MinibrokerError] = {}
         async with self._context.lock:
             outcomes = await asyncio.gather(
-                *(create(name, new) for name, new in wanted.items()), return_exceptions=True
+                *(create(name, new) for name, new in new_topics.items()), return_exceptions=True
             )
-            for name, outcome in zip(wanted, outcomes, strict=True):
+            for name, outcome in zip(new_topics, outcomes, strict=True):
                 if isinstance(outcome, MinibrokerError):
-                    refused[name] = outcome
+                    errors[name] = outcome
                 elif outcome is not None:
                     raise outcome
             if self._election.is_controller:
-                await self._controller.settle(name for name in wanted if name not in refused)
-        return refused
+                await self._controller.settle(name for name in new_topics if name not in errors)
+        return errors
 
     async def _create(
         self, name: str, replicas: list[list[int]], configs: Mapping[str, str]
@@ -342,15 +342,15 @@ class Topics:
             data = await encode_large_topic(topic.topic_id, replicas)
             await self._writer()([Set(paths.topic(name), data)])
             new_partitions = await collect(self._context.updater.new_partitions(new))
-            added = TopicImage(name, topic.topic_id, topic.partitions + new_partitions)
+            new_topic = TopicImage(name, topic.topic_id, topic.partitions + new_partitions)
             if self._election.is_controller:
                 # Leaders first: listeners hear of a few new partitions once, complete.
-                await self._controller.settle_new(added)
+                await self._controller.settle_new(new_topic)
             else:
-                await self._context.updater.apply_topic(added)
+                await self._context.updater.apply_topic(new_topic)
         if not self._election.is_controller:
             await self.wait_for_leaders(name, timeout_s)
-        return self._context.updater.image.topics.get(name, added)
+        return self._context.updater.image.topics.get(name, new_topic)
 
     # Deleting
 
@@ -371,7 +371,7 @@ class Topics:
             if self._election.is_controller:
                 deletion = await self._deletions.begin(name)
         if deletion is not None:
-            await deletion.settled(timeout_s)
+            await deletion.wait(timeout_s)
         else:
             await self._wait(name, lambda topic: topic is None, timeout_s)
 
@@ -413,8 +413,8 @@ def _check_new_partitions(
     unknown = {replica for replicas in assignment for replica in replicas if replica not in brokers}
     reason = None
     if unknown:
-        listed = ", ".join(map(str, sorted(unknown)))
-        reason = f"Unknown broker(s) in replica assignment: {listed}."
+        unknown_text = ", ".join(map(str, sorted(unknown)))
+        reason = f"Unknown broker(s) in replica assignment: {unknown_text}."
     elif len(assignment) != new_count:
         reason = (
             f"Increasing the number of partitions by {new_count} but {len(assignment)} "
@@ -426,9 +426,9 @@ def _check_new_partitions(
         if not replicas:
             reason = f"Cannot have replication factor of 0 for partition id {index}."
         elif len(set(replicas)) != len(replicas):
-            listed = ", ".join(map(str, replicas))
+            unknown_text = ", ".join(map(str, replicas))
             reason = (
-                f"Duplicate brokers not allowed in replica assignment: {listed} "
+                f"Duplicate brokers not allowed in replica assignment: {unknown_text} "
                 f"for partition id {index}."
             )
     odd = [

@@ -15,8 +15,6 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.broker.cluster.broker_lists import NO_BROKERS, BrokerLists
-from minibroker.broker.cluster.failed_replicas import FailedReplicas
 from minibroker.broker.cluster.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from minibroker.broker.slices import TimeSlice, collect
 from minibroker.kafka.ids import ZERO_TOPIC_ID
@@ -32,6 +30,83 @@ if TYPE_CHECKING:
     _Waiting = tuple[str, Callable[[TopicImage | None], bool], asyncio.Future[None]]
     Change = tuple[int, PartitionImage] | None
     """Index and new image of a partition; None for a partition that stays as it is."""
+
+
+class FailedReplicas:
+    """Topic → partition → brokers whose log directory with it failed since they were started.
+
+    Changed under the cluster's lock.
+    """
+
+    __slots__ = ("_by_topic",)
+
+    def __init__(self) -> None:
+        self._by_topic: dict[str, dict[int, set[int]]] = {}
+
+    def of(self, topic: str, index: int) -> Collection[int]:
+        """Return the brokers whose replica of this partition failed."""
+        return self._by_topic.get(topic, {}).get(index, ())
+
+    def has_broker(self, broker_id: int) -> bool:
+        """Return whether a replica of this broker failed."""
+        return any(
+            broker_id in failed
+            for of_topic in self._by_topic.values()
+            for failed in of_topic.values()
+        )
+
+    def add(self, broker_id: int, partitions: Iterable[TopicPartition]) -> None:
+        """Note that the replicas of this broker failed."""
+        for name in partitions:
+            of_topic = self._by_topic.setdefault(name.topic, {})
+            of_topic.setdefault(name.partition, set()).add(broker_id)
+
+    def replace(self, topic: str, index: int, failed: set[int]) -> None:
+        """Note that the replicas of these brokers failed, and no others of this partition."""
+        if failed:
+            self._by_topic.setdefault(topic, {})[index] = failed
+        else:
+            self._by_topic.get(topic, {}).pop(index, None)
+
+    def forget_brokers(self, broker_ids: Collection[int]) -> list[str]:
+        """Take all replicas of these brokers for good; return the topics with failed replicas."""
+        if not broker_ids:
+            return []
+        for of_topic in self._by_topic.values():
+            for failed in of_topic.values():
+                failed.difference_update(broker_ids)
+        return list(self._by_topic)
+
+    def forget_topic(self, name: str) -> None:
+        """Forget the replicas of a topic that is gone."""
+        self._by_topic.pop(name, None)
+
+
+LISTS_MAX: Final = 4096
+"""Lists that are kept, a megabyte at most. Three replicas on sixteen brokers make 3,360."""
+NO_BROKERS: Final[list[int]] = []
+
+
+class BrokerLists:
+    """Owned by the loop."""
+
+    __slots__ = ("_lists",)
+
+    def __init__(self) -> None:
+        self._lists: dict[tuple[int, ...], list[int]] = {}
+
+    def share(self, broker_ids: list[int]) -> list[int]:
+        """Return one list object for equal lists.
+
+        Where there are too many different ones, all are forgotten: equal lists that come before and
+        after that are two objects.
+        """
+        if not broker_ids:
+            return NO_BROKERS
+        if len(self._lists) >= LISTS_MAX:
+            self._lists.clear()
+        return self._lists.setdefault(tuple(broker_ids), broker_ids)
+
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +170,7 @@ class ImageUpdater:
         self.failed_replicas = FailedReplicas()
         self.share = BrokerLists().share
         self._by_metric_name: dict[str, list[str]] = {}
-        self._waiting: list[_Waiting] = []
+        self._waiters: list[_Waiting] = []
         """Changed on the loop by `wait_for_topic`."""
 
     # Topics
@@ -110,23 +185,26 @@ class ImageUpdater:
     ) -> Iterator[PartitionImage]:
         """Yield the images of a topic's partitions, from its nodes' values.
 
-        Args:
-            states: per partition from 0: state and version of its node, None where there is none.
-            is_new_assignment: the assignment has not been read before; an old one must not undo
-                what a controller's request said since.
+        `states` has for each partition from 0 the state and version of its node, None where there
+        is no node. `is_new_assignment`: the assignment is read for the first time; an old one must
+        not undo a later request of a controller.
         """
-        known = self._partitions_of(name, assignment.topic_id)
+        old_partitions = self._partitions_of(name, assignment.topic_id)
         for index, state in enumerate(states):
-            before = known[index] if index < len(known) else None
-            if before is not None and _is_older(state, before):
-                yield before
+            old_partition = old_partitions[index] if index < len(old_partitions) else None
+            if old_partition is not None and _is_older(state, old_partition):
+                yield old_partition
                 continue
-            if before is None or is_new_assignment:
+            if old_partition is None or is_new_assignment:
                 replicas = self.share(assignment.replicas.get(index, NO_BROKERS))
                 adding = self.share(assignment.adding.get(index, NO_BROKERS))
                 removing = self.share(assignment.removing.get(index, NO_BROKERS))
             else:
-                replicas, adding, removing = before.replicas, before.adding, before.removing
+                replicas, adding, removing = (
+                    old_partition.replicas,
+                    old_partition.adding,
+                    old_partition.removing,
+                )
             yield PartitionImage(
                 leader=state[0].leader if state else NO_LEADER,
                 leader_epoch=state[0].leader_epoch if state else 0,
@@ -141,55 +219,60 @@ class ImageUpdater:
             )
 
     def _partitions_of(self, name: str, topic_id: TopicId | None) -> list[PartitionImage]:
-        """Return the known partitions of this very topic. Without an id nothing tells a topic from
-        another one that has its name, so none are known then.
+        """Return the partitions of this very topic in the image.
+
+        Without an id a topic cannot be told from another one of its name: the list is empty then.
         """
-        known = self.image.topics.get(name)
-        if known is None or topic_id is None or known.topic_id != topic_id:
+        topic = self.image.topics.get(name)
+        if topic is None or topic_id is None or topic.topic_id != topic_id:
             return []
-        return known.partitions
+        return topic.partitions
 
     def apply_sent(self, name: str, states: Mapping[int, SentState]) -> None:
         """Apply a controller's states of partitions that the image has, those that are newer."""
         topic = self.image.topics[name]
-        changed: dict[int, PartitionImage] = {}
-        for index, sent in states.items():
-            before = topic.partitions[index]
-            if sent.offline is not None:
-                failed = self.image.brokers.keys() & sent.offline  # registered, but no disk
+        new_partitions: dict[int, PartitionImage] = {}
+        for index, sent_state in states.items():
+            old_partition = topic.partitions[index]
+            if sent_state.offline is not None:
+                failed = self.image.brokers.keys() & sent_state.offline  # registered, but no disk
                 self.failed_replicas.replace(name, index, failed)
-            if sent.state.leader_epoch < before.leader_epoch:
+            if sent_state.state.leader_epoch < old_partition.leader_epoch:
                 continue
-            if (sent.state.leader_epoch, sent.partition_epoch) > (
-                before.leader_epoch,
-                before.partition_epoch,
+            if (sent_state.state.leader_epoch, sent_state.partition_epoch) > (
+                old_partition.leader_epoch,
+                old_partition.partition_epoch,
             ):
-                after = self._with_sent(name, index, before, sent)
+                new_partition = self._with_sent(name, index, old_partition, sent_state)
             else:
-                offline = self.offline_of(name, index, before.replicas)
-                after = replace_partition(before, offline=offline)
-            if after != before:
-                changed[index] = after
-        if changed:
+                offline = self.offline_of(name, index, old_partition.replicas)
+                new_partition = replace_partition(old_partition, offline=offline)
+            if new_partition != old_partition:
+                new_partitions[index] = new_partition
+        if new_partitions:
             partitions = list(topic.partitions)
-            for index, after in changed.items():
-                partitions[index] = after
-            self.apply_states(TopicImage(name, topic.topic_id, partitions), changed)
+            for index, new_partition in new_partitions.items():
+                partitions[index] = new_partition
+            self.apply_states(TopicImage(name, topic.topic_id, partitions), new_partitions)
 
     def _with_sent(
-        self, name: str, index: int, before: PartitionImage, sent: SentState
+        self, name: str, index: int, old_partition: PartitionImage, sent_state: SentState
     ) -> PartitionImage:
         return PartitionImage(
-            leader=sent.state.leader,
-            leader_epoch=sent.state.leader_epoch,
-            replicas=self.share(sent.replicas),
-            isr=self.share(sent.state.isr),
-            adding=before.adding if sent.adding is None else self.share(sent.adding),
-            removing=before.removing if sent.removing is None else self.share(sent.removing),
-            offline=self.offline_of(name, index, sent.replicas),
-            controller_epoch=sent.state.controller_epoch,
-            partition_epoch=sent.partition_epoch,
-            leader_recovery_state=sent.state.recovery,
+            leader=sent_state.state.leader,
+            leader_epoch=sent_state.state.leader_epoch,
+            replicas=self.share(sent_state.replicas),
+            isr=self.share(sent_state.state.isr),
+            adding=old_partition.adding
+            if sent_state.adding is None
+            else self.share(sent_state.adding),
+            removing=old_partition.removing
+            if sent_state.removing is None
+            else self.share(sent_state.removing),
+            offline=self.offline_of(name, index, sent_state.replicas),
+            controller_epoch=sent_state.state.controller_epoch,
+            partition_epoch=sent_state.partition_epoch,
+            leader_recovery_state=sent_state.state.recovery,
         )
 
     def new_partitions(self, replicas: Iterable[list[int]]) -> Iterator[PartitionImage]:
@@ -240,13 +323,13 @@ class ImageUpdater:
         await self._refresh_offline(self.failed_replicas.forget_brokers(broker_ids))
 
     def begin_deletion(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
-        """Take a topic out of the image that the controller deletes. It stays out, though its nodes
-        are there until every broker has deleted its logs.
+        """Take a topic that the controller deletes out of the image.
 
-        The evidence is not about another topic of that name, which goes missing.
+        It stays out, though it has nodes until every broker has deleted its logs. The evidence is
+        not about another topic of that name: that one counts as missing.
         """
-        known = self.image.topics.get(topic.name)
-        if known is not None and not _is_same(known, topic):
+        old_topic = self.image.topics.get(topic.name)
+        if old_topic is not None and not _is_same(old_topic, topic):
             self.withdraw_topic(topic.name)
         self.delete_topic(topic.name, evidence)
         self.hide(topic.name, topic.topic_id)
@@ -254,27 +337,30 @@ class ImageUpdater:
     def hide(self, name: str, topic_id: TopicId) -> None:
         """Keep a topic out of the image that is not in it, until its nodes are gone, or `show`."""
         if topic_id != ZERO_TOPIC_ID:
-            self.image.leaving[name] = topic_id
+            self.image.hidden_topics[name] = topic_id
 
     def is_hidden(self, name: str, topic_id: TopicId | None) -> bool:
         """Return whether this very topic is kept out of the image."""
-        return name in self.image.leaving and self.image.leaving[name] == topic_id
+        return name in self.image.hidden_topics and self.image.hidden_topics[name] == topic_id
 
     def show(self, name: str) -> bool:
         """Let a hidden topic into the image again; return whether it was hidden."""
-        return self.image.leaving.pop(name, None) is not None
+        return self.image.hidden_topics.pop(name, None) is not None
 
     async def apply_topic(self, topic: TopicImage) -> None:
-        """Put a topic into the image; listeners hear what is new about it.
+        """Put a topic into the image; listeners hear of its changes.
 
-        Until its turn comes, a known partition stays as it is, and a new one has no leader.
+        Until its turn comes, an old partition stays as it is, and a new one has no leader.
         """
-        known = self.image.topics.get(topic.name)
-        before = known.partitions if known is not None and _is_same(known, topic) else []
-        new = await collect(map(_without_state, topic.partitions[len(before) :]))
-        begun = [*before[: len(topic.partitions)], *new]
+        old_topic = self.image.topics.get(topic.name)
+        old_partitions = (
+            old_topic.partitions if old_topic is not None and _is_same(old_topic, topic) else []
+        )
+        new = await collect(map(_without_state, topic.partitions[len(old_partitions) :]))
+        first_partitions = [*old_partitions[: len(topic.partitions)], *new]
         await self._apply_in_steps(
-            TopicImage(topic.name, topic.topic_id, begun), _differences(begun, topic.partitions)
+            TopicImage(topic.name, topic.topic_id, first_partitions),
+            _differences(first_partitions, topic.partitions),
         )
 
     async def _apply_in_steps(self, topic: TopicImage, changes: Iterable[Change]) -> None:
@@ -285,8 +371,8 @@ class ImageUpdater:
         turn = TimeSlice()
         for change in changes:
             if change is not None:
-                index, after = change
-                partitions[index] = after
+                index, partition = change
+                partitions[index] = partition
                 step.append(index)
             if len(step) == STATES_PER_STEP:
                 self.apply_states(TopicImage(topic.name, topic.topic_id, list(partitions)), step)
@@ -310,24 +396,25 @@ class ImageUpdater:
         self._wake(topic.name)
 
     def _put(self, topic: TopicImage) -> int:
-        """Make this the topic of its name, and tell that it is new, or has new partitions. Return
-        how many partitions it had.
+        """Make this the topic of its name; tell listeners of the topic or of its new partitions.
+
+        Returns how many partitions the topic had.
         """
         image = self.image
-        image.leaving.pop(topic.name, None)
-        known = image.topics.get(topic.name)
-        if known is not None and not _is_same(known, topic):
+        image.hidden_topics.pop(topic.name, None)
+        old_topic = image.topics.get(topic.name)
+        if old_topic is not None and not _is_same(old_topic, topic):
             self.withdraw_topic(topic.name)  # another topic has its name now
-            known = None
+            old_topic = None
         image.topics[topic.name] = topic
         if topic.topic_id != ZERO_TOPIC_ID:
             image.topic_by_id[topic.topic_id] = topic
-        if known is None:
+        if old_topic is None:
             self._by_metric_name.setdefault(metric_name(topic.name), []).append(topic.name)
             for listener in self.listeners:
                 _tell(listener.on_topic_created, topic)
             return 0
-        old_count = len(known.partitions)
+        old_count = len(old_topic.partitions)
         if len(topic.partitions) > old_count:
             for listener in self.listeners:
                 _tell(listener.on_partitions_added, topic, old_count)
@@ -358,7 +445,7 @@ class ImageUpdater:
 
     def _take_out(self, name: str) -> TopicImage | None:
         """Take a topic out of the image, its config too; return it, None if it is not there."""
-        self.image.leaving.pop(name, None)
+        self.image.hidden_topics.pop(name, None)
         topic = self.image.topics.pop(name, None)
         if topic is None:
             return None
@@ -374,7 +461,7 @@ class ImageUpdater:
     def colliding_with(self, name: str) -> list[str]:
         """Return the known topics (of another name) whose metrics would have the same name."""
         same = self._by_metric_name.get(metric_name(name), ())
-        return [other for other in same if other != name]
+        return [same_name for same_name in same if same_name != name]
 
     async def wait_for_topic(
         self, name: str, holds: Callable[[TopicImage | None], bool], timeout_s: float
@@ -384,18 +471,18 @@ class ImageUpdater:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         entry = (name, holds, future)
-        self._waiting.append(entry)
+        self._waiters.append(entry)
         try:
             async with asyncio.timeout(timeout_s):
                 await future
         finally:
-            self._waiting.remove(entry)
+            self._waiters.remove(entry)
 
     def _wake(self, name: str) -> None:
-        if not self._waiting:
+        if not self._waiters:
             return
         topic = self.image.topics.get(name)
-        for waiting_name, holds, future in self._waiting:
+        for waiting_name, holds, future in self._waiters:
             if waiting_name == name and not future.done() and holds(topic):
                 future.set_result(None)
 
@@ -403,13 +490,13 @@ class ImageUpdater:
 
     async def apply_brokers(self, brokers: dict[int, BrokerInfo]) -> bool:
         """Replace the registered brokers; return whether the set of ids changed."""
-        changed = self.image.brokers.keys() != brokers.keys()
+        has_changed = self.image.brokers.keys() != brokers.keys()
         self.image.brokers = brokers
-        if changed:
+        if has_changed:
             await self._refresh_offline(list(self.image.topics))
             for listener in self.broker_listeners:
                 _tell(listener)
-        return changed
+        return has_changed
 
     async def _refresh_offline(self, names: Iterable[str]) -> None:
         """Find out anew which replicas of these topics are out of reach."""
@@ -468,17 +555,17 @@ def _tell(listen: Callable[..., None], *news: object) -> None:
         logger.exception("%r failed at the news of %s", listen, subject)
 
 
-def _is_older(state: tuple[PartitionState, int] | None, known: PartitionImage) -> bool:
+def _is_older(state: tuple[PartitionState, int] | None, partition: PartitionImage) -> bool:
     """Return whether a state that was read is older than the known one: the server that was asked
     may lag behind the controller.
     """
-    read = (state[0].leader_epoch, state[1]) if state else (0, -1)
-    return read < (known.leader_epoch, known.partition_epoch)
+    version = (state[0].leader_epoch, state[1]) if state else (0, -1)
+    return version < (partition.leader_epoch, partition.partition_epoch)
 
 
-def _is_same(known: TopicImage, topic: TopicImage) -> bool:
+def _is_same(old_topic: TopicImage, topic: TopicImage) -> bool:
     """Return whether both are the same topic; one without an id may have got it."""
-    return known.topic_id in (topic.topic_id, ZERO_TOPIC_ID)
+    return old_topic.topic_id in (topic.topic_id, ZERO_TOPIC_ID)
 
 
 def _without_state(partition: PartitionImage) -> PartitionImage:
@@ -498,9 +585,11 @@ def _without_state(partition: PartitionImage) -> PartitionImage:
     )
 
 
-def _differences(before: list[PartitionImage], after: list[PartitionImage]) -> Iterator[Change]:
+def _differences(
+    old_partitions: list[PartitionImage], new_partitions: list[PartitionImage]
+) -> Iterator[Change]:
     """Yield the change of each partition from one list to the other."""
-    for index, (old, new) in enumerate(zip(before, after, strict=True)):
+    for index, (old, new) in enumerate(zip(old_partitions, new_partitions, strict=True)):
         yield None if old is new or old == new else (index, new)
 
 

@@ -54,7 +54,7 @@ class ZooKeeperTree(ZooKeeperSession):
         """Create a node; return its path. Raises NodeExists, NoNode, EphemeralParent."""
         while True:
             try:
-                created = await self._call(
+                created_path = await self._call(
                     path,
                     self._client_create,
                     self._full(path),
@@ -62,7 +62,7 @@ class ZooKeeperTree(ZooKeeperSession):
                     ephemeral,
                     sequence,
                 )
-                return str(created)[len(self._chroot) :]
+                return str(created_path)[len(self._chroot) :]
             except NoNode:
                 if not make_parents:
                     raise NoNode(parent_of(path)) from None
@@ -86,15 +86,15 @@ class ZooKeeperTree(ZooKeeperSession):
         """Return value and stat of each path, pipelined, in order; None where there is no node."""
         get = self._client_method("get_async")
         calls = [(path, partial(get, self._full(path))) for path in paths]
-        found: list[tuple[bytes, Stat] | None] = []
+        nodes: list[tuple[bytes, Stat] | None] = []
         for answer in await self._call_many(calls):
             if isinstance(answer, NoNode):
-                found.append(None)
+                nodes.append(None)
             elif isinstance(answer, TreeError):
                 raise answer
             else:
-                found.append((answer[0] or b"", _stat(answer[1])))
-        return found
+                nodes.append((answer[0] or b"", _stat(answer[1])))
+        return nodes
 
     async def exists(self, path: str) -> Stat | None:
         """Return the stat, None if there is no node."""
@@ -123,7 +123,7 @@ class ZooKeeperTree(ZooKeeperSession):
         """Return the paths of a node and of everything below it, parents first; none if it is
         absent. The children of all nodes of a level are asked for together.
         """
-        found: list[str] = []
+        node_paths: list[str] = []
         level = [path]
         children = self._client_method("get_children_async")
         while level:
@@ -136,10 +136,10 @@ class ZooKeeperTree(ZooKeeperSession):
                         continue  # deleted meanwhile
                     if isinstance(answer, TreeError):
                         raise answer
-                    found.append(parent)
+                    node_paths.append(parent)
                     below += await collect(child_path(parent, name) for name in sorted(answer))
             level = below
-        return found
+        return node_paths
 
     async def multi(self, operations: Sequence[Operation]) -> list[str | int]:
         """Do all in one transaction, or none."""

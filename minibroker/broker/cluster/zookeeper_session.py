@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.broker.cluster.session_file import forget_session, load_session, save_session
 from minibroker.broker.cluster.tree import (
     BadVersion,
     EphemeralParent,
@@ -35,6 +35,31 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from minibroker.broker.cluster.tree import Cancel
+
+
+def load_session(path: Path) -> tuple[int, bytes] | None:
+    """Return session id and password (16 bytes), None if there is no file or no such line in it."""
+    try:
+        session_id, password = path.read_text("ascii").split()
+        return int(session_id, 16), bytes.fromhex(password)
+    except (OSError, ValueError):
+        return None
+
+
+def save_session(path: Path, session_id: int, password: bytes) -> None:
+    """Replace the file. Raises OSError."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(fd, "w", encoding="ascii") as file:
+        file.write(f"{session_id:x} {password.hex()}\n")
+    temporary.replace(path)
+
+
+def forget_session(path: Path) -> None:
+    """Remove the file, if there is one."""
+    with suppress(FileNotFoundError):
+        path.unlink()
+
 
 OPERATION_TIMEOUT_S: Final = 5.0
 """How long an answer may take before the caller is told to try again."""
@@ -78,9 +103,9 @@ class ZooKeeperSession:
         self._loop: asyncio.AbstractEventLoop | None = None
         # The loop's.
         self._client: Any = None
-        self._connected = asyncio.Event()
+        self._is_connected = asyncio.Event()
         self._had_session = False
-        self._expired = False
+        self._is_expired = False
         self._session_callbacks: list[Callable[[SessionEvent], None]] = []
         self._watches = WatchSet(
             read=self._read_with_watch,
@@ -135,7 +160,7 @@ class ZooKeeperSession:
         self._client.start_async()
         try:
             async with asyncio.timeout(self._connection_timeout_ms / 1000):
-                await self._connected.wait()
+                await self._is_connected.wait()
                 await self._create_chroot()
         except (TimeoutError, CoordinationError):
             self._stop_client()  # takes as long as kazoo's try to connect; nobody waits for it
@@ -161,10 +186,10 @@ class ZooKeeperSession:
         """End the session; a server that does not answer is given CLOSE_TIMEOUT_S."""
         if self._client is None:
             return
-        stopped = self._stop_client()
+        stop_event = self._stop_client()
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await stopped.wait()
+                await stop_event.wait()
         except TimeoutError:
             logger.warning("ZooKeeper at %s did not confirm the end of the session", self._connect)
             return  # the next start may take it up
@@ -183,7 +208,7 @@ class ZooKeeperSession:
         """
         client = self._client
         client_id = client.client_id if client is not None else None
-        if client_id is None or not self._connected.is_set():
+        if client_id is None or not self._is_connected.is_set():
             raise self._away()
 
         def take_over_and_end() -> None:
@@ -201,9 +226,9 @@ class ZooKeeperSession:
     def _stop_client(self, stop_client: Callable[[Any], None] | None = None) -> asyncio.Event:
         """Let a thread of its own stop kazoo, which blocks; the event says that it is done."""
         client, self._client = self._client, None
-        self._connected.clear()
+        self._is_connected.clear()
         self._watches.clear()
-        stopped = asyncio.Event()
+        stop_event = asyncio.Event()
 
         def stop() -> None:
             client.remove_listener(self._on_state)
@@ -212,10 +237,10 @@ class ZooKeeperSession:
             else:
                 stop_client(client)
             client.close()
-            self._hop(stopped.set)
+            self._hop(stop_event.set)
 
         threading.Thread(target=stop, name="zookeeper-close", daemon=True).start()
-        return stopped
+        return stop_event
 
     def _hop(self, callback: Callable[..., object], *arguments: object) -> None:
         """Call from a kazoo thread on the loop; do nothing if the loop is closed."""
@@ -233,19 +258,19 @@ class ZooKeeperSession:
             return
         states = self._kazoo.protocol.states.KazooState
         if state == states.CONNECTED:
-            self._connected.set()
+            self._is_connected.set()
             self._save_session()
             if self._had_session:
                 self._watches.fire_all()
-                self._tell(SessionEvent.RENEWED if self._expired else SessionEvent.RESUMED)
+                self._tell(SessionEvent.RENEWED if self._is_expired else SessionEvent.RESUMED)
             self._had_session = True
-            self._expired = False
+            self._is_expired = False
             return
-        self._connected.clear()
+        self._is_connected.clear()
         if not self._had_session:
             return
         if state == states.LOST:
-            self._expired = True
+            self._is_expired = True
             self._tell(SessionEvent.EXPIRED)
         else:
             self._tell(SessionEvent.SUSPENDED)
@@ -280,7 +305,7 @@ class ZooKeeperSession:
     def _send(self, start: Callable[..., Any], *arguments: object) -> asyncio.Future[Any]:
         """Start one kazoo operation; return a future of its raw result."""
         client = self._client
-        if client is None or not client.connected or not self._connected.is_set():
+        if client is None or not client.connected or not self._is_connected.is_set():
             raise self._away()
         assert self._loop is not None
         future: asyncio.Future[Any] = self._loop.create_future()
@@ -378,13 +403,13 @@ class ZooKeeperSession:
         return self._client_method(name)(self._full(path), on_event)
 
 
-def _settle(future: asyncio.Future[Any], done: Any) -> None:
+def _settle(future: asyncio.Future[Any], result: Any) -> None:
     if future.done():  # timed out or cancelled
         return
-    if done.exception is not None:
-        future.set_exception(done.exception)
+    if result.exception is not None:
+        future.set_exception(result.exception)
     else:
-        future.set_result(done.value)
+        future.set_result(result.value)
 
 
 def _hang_up(client: Any) -> None:

@@ -53,7 +53,7 @@ class WatchSet:
         self._call_many = call_many
         self.hop = hop
         self._watches: dict[Key, _Watch] = {}
-        self._rearming: Task[None] | None = None
+        self._rearm_task: Task[None] | None = None
 
     async def add(self, key: Key, callback: Callable[[], None]) -> Cancel:
         """Watch one node or one node's children. Raises as `add_many`."""
@@ -96,9 +96,9 @@ class WatchSet:
 
     def fire_all(self) -> None:
         """Arm every watch after a reconnection, and tell everybody to look again."""
-        if self._rearming is not None:
-            self._rearming.cancel()
-        self._rearming = get_running_loop().create_task(self._fire_all())
+        if self._rearm_task is not None:
+            self._rearm_task.cancel()
+        self._rearm_task = get_running_loop().create_task(self._fire_all())
 
     async def _fire_all(self) -> None:
         watches = list(self._watches.values())
@@ -128,9 +128,9 @@ class WatchSet:
     def clear(self) -> None:
         """Forget all."""
         self._watches.clear()
-        if self._rearming is not None:
-            self._rearming.cancel()
-            self._rearming = None
+        if self._rearm_task is not None:
+            self._rearm_task.cancel()
+            self._rearm_task = None
 
 
 class _Watch:

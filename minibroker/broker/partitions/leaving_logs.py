@@ -320,7 +320,7 @@ class PendingDeletions:
         known = image.topics.get(topic)
         if known is not None:
             return known.topic_id
-        return image.leaving.get(topic, TopicId(ZERO_TOPIC_ID))
+        return image.hidden_topics.get(topic, TopicId(ZERO_TOPIC_ID))
 
     def is_under_way(self, topic: str) -> bool:
         """Return whether logs of this topic go, or their new names are not durable yet."""
@@ -420,7 +420,7 @@ def keep_ownerless(
     ownerless = [
         log
         for name, log in logs.logs.items()
-        if broker_id not in _replicas_of(image, name) and name.topic not in image.leaving
+        if broker_id not in _replicas_of(image, name) and name.topic not in image.hidden_topics
     ]
     if not ownerless:
         return

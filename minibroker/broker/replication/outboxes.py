@@ -149,7 +149,7 @@ class Outboxes(ClusterListener):
             Address(self._cluster.broker_id, image.controller_epoch, broker.epoch),
             peers=self._peers,
             image=lambda: self._cluster.image,
-            stopping_brokers=lambda: self._cluster.leaving,
+            stopping_brokers=lambda: self._cluster.stopping_brokers,
             listener=self._config.inter_broker_listener_name,
             protocol=self._config.inter_broker_protocol,
             on_offline=self._replicas_failed,
@@ -264,7 +264,7 @@ class Outboxes(ClusterListener):
                 outbox.stop(name, Stop(state.leader_epoch, deletes=True))
             return
         is_follower = state.leader != broker_id and broker_id not in state.isr
-        if is_follower and broker_id in self._cluster.leaving:
+        if is_follower and broker_id in self._cluster.stopping_brokers:
             outbox.stop(name, Stop(state.leader_epoch, deletes=False))
         elif old_state is None or not had or old_state.leader_epoch != state.leader_epoch:
             outbox.tell_role(name, is_new=not had)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.cluster import broker_lists
+from minibroker.broker.cluster import updates
 from minibroker.broker.cluster.assignment import assign_replicas
-from minibroker.broker.cluster.broker_ids import generate_broker_id
-from minibroker.broker.cluster.broker_lists import NO_BROKERS, BrokerLists
+from minibroker.broker.cluster.registration import generate_broker_id
 from minibroker.broker.cluster.shared import SharedTree
+from minibroker.broker.cluster.updates import NO_BROKERS, BrokerLists
 from minibroker.clock import SystemClock
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -141,6 +141,6 @@ def test_an_empty_list_is_always_the_same() -> None:
 
 def test_lists_are_forgotten_when_there_are_too_many() -> None:
     lists = BrokerLists()
-    for broker_id in range(2 * broker_lists.LISTS_MAX + 1):
+    for broker_id in range(2 * updates.LISTS_MAX + 1):
         assert lists.share([broker_id, 0]) == [broker_id, 0]
-        assert len(lists._kept) <= broker_lists.LISTS_MAX
+        assert len(lists._lists) <= updates.LISTS_MAX

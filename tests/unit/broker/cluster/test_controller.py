@@ -166,7 +166,7 @@ def test_the_only_replica_stays_the_leader_until_it_stops() -> None:
 def test_next_state_while_a_broker_stops(
     before: PartitionImage, after: PartitionState | None
 ) -> None:
-    assert next_state(before, 9, leaving={1}) == after
+    assert next_state(before, 9, stopping_brokers={1}) == after
 
 
 def test_a_broker_that_stops_is_not_elected_when_it_is_asked_for() -> None:
@@ -271,12 +271,12 @@ async def test_a_broker_that_shuts_down_is_elected_after_it_registered_anew(
     assert topics["alone"].partitions[0].leader_epoch == 0
     with pytest.raises(KafkaError):
         await cluster.leadership.elect("led", 0, unclean=False)
-    assert cluster._controller.leaving == {2}
+    assert cluster._controller.stopping_brokers == {2}
     async with cluster._context.lock:
         other = cluster.image.brokers[2]
         brokers = {**cluster.image.brokers, 2: other._replace(epoch=epoch + 1)}
         await cluster._updater.apply_brokers(brokers)
-    assert cluster._controller.leaving == set()
+    assert cluster._controller.stopping_brokers == set()
 
 
 async def test_a_shutdown_is_refused_to_brokers_that_are_not_there(
@@ -297,7 +297,7 @@ async def test_a_shutdown_is_refused_to_brokers_that_are_not_there(
     with pytest.raises(KafkaError) as refused:
         await cluster.leadership.shut_down_broker(2, -1)
     assert refused.value.code is ErrorCode.NOT_CONTROLLER
-    assert cluster._controller.leaving == set()
+    assert cluster._controller.stopping_brokers == set()
 
 
 async def test_a_leader_is_chosen_among_those_in_sync(

@@ -10,9 +10,9 @@ import pytest
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import decode_state, encode_broker
 from minibroker.broker.cluster.controller import new_topic_id
-from minibroker.broker.cluster.failed_replicas import FailedReplicas
 from minibroker.broker.cluster.image import BrokerInfo, Endpoint, TopicImage
 from minibroker.broker.cluster.shared import SharedTree
+from minibroker.broker.cluster.updates import FailedReplicas
 from minibroker.clock import SystemClock
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError, StorageError
@@ -41,7 +41,7 @@ class Others:
         self.home = SharedTree(directory / "metadata.db", SystemClock())
         self.tree = self.home.session()
         self.cluster = self.new_cluster(self.tree)
-        self.asked: list[tuple[int, asyncio.Future[bool]]] = []
+        self.asked_epochs: list[tuple[int, asyncio.Future[bool]]] = []
         self.names = {"t"}
         """Topics that are deleted."""
 
@@ -53,15 +53,15 @@ class Others:
     def _ask(self, broker_id: int, topic: TopicImage) -> asyncio.Future[bool]:
         assert topic.name in self.names
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self.asked.append((broker_id, answer))
+        self.asked_epochs.append((broker_id, answer))
         return answer
 
     def brokers_asked(self) -> list[int]:
-        return [broker_id for broker_id, _ in self.asked]
+        return [broker_id for broker_id, _ in self.asked_epochs]
 
     def answer(self, broker_id: int, *, is_done: bool = True) -> None:
         """Answer every question that was asked of this broker."""
-        for asked, answer in self.asked:
+        for asked, answer in self.asked_epochs:
             if asked == broker_id and not answer.done():
                 answer.set_result(is_done)
 
@@ -264,7 +264,7 @@ async def test_where_topics_are_not_deleted_the_marks_go(new_tree: Callable[[], 
 
 async def test_a_topic_is_gone_when_every_broker_has_deleted_its_replicas(others: Others) -> None:
     deletion = asyncio.create_task(others.cluster.delete_topic("t"))
-    await eventually(lambda: len(others.asked) == 2)
+    await eventually(lambda: len(others.asked_epochs) == 2)
     assert sorted(others.brokers_asked()) == [1, 2]
     assert others.cluster.image.topics == {}
     await others.cluster.create_topic("other")  # the lock is free meanwhile
@@ -296,7 +296,7 @@ async def test_a_mark_is_about_the_topic_that_the_tree_has(others: Others) -> No
 
 async def test_a_broker_without_a_replica_is_not_waited_for(others: Others) -> None:
     deletion = asyncio.create_task(others.cluster.delete_topic("t"))
-    await eventually(lambda: len(others.asked) == 2)
+    await eventually(lambda: len(others.asked_epochs) == 2)
     others.answer(1)
     await deletion
     assert await nodes_of_topic(others.tree) == [False, False, False]
@@ -335,8 +335,8 @@ async def test_a_dead_broker_keeps_the_mark_until_it_is_back_and_has_deleted(
 
 async def test_a_broker_that_dies_before_it_answers_is_asked_again(others: Others) -> None:
     deletion = asyncio.create_task(others.cluster.delete_topic("t"))
-    await eventually(lambda: len(others.asked) == 2)
-    others.asked[others.brokers_asked().index(1)][1].cancel()  # as its outbox does
+    await eventually(lambda: len(others.asked_epochs) == 2)
+    others.asked_epochs[others.brokers_asked().index(1)][1].cancel()  # as its outbox does
     await deletion
     assert await others.is_marked()
     await others.remove(1)
@@ -350,7 +350,7 @@ async def test_a_broker_that_could_not_delete_is_asked_again_when_it_was_restart
     others: Others,
 ) -> None:
     deletion = asyncio.create_task(others.cluster.delete_topic("t"))
-    await eventually(lambda: len(others.asked) == 2)
+    await eventually(lambda: len(others.asked_epochs) == 2)
     others.answer(1, is_done=False)
     await deletion
     await others.add(3)  # the brokers change
@@ -377,7 +377,7 @@ async def test_the_next_controller_asks_all_brokers_again(others: Others) -> Non
     await second.start()
     assert second.image.topics == {}  # a broker that comes does not show what is on its way out
     await eventually(lambda: 4 in others.brokers_asked())  # by the first controller
-    others.asked.clear()
+    others.asked_epochs.clear()
     await second.become_controller()
     await eventually(lambda: set(others.brokers_asked()) == {0, 2})
     assert not others.cluster._deletions.is_queued("t") or others.cluster.is_controller

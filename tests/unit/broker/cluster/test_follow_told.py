@@ -235,7 +235,7 @@ async def test_a_told_topic_is_read_again_until_the_tree_has_it(
     await told.tell("new")
     assert "new" not in told.other.image.topics
     await told.tell("new")
-    assert set(told.other.requests._expected) == {"new"}
+    assert set(told.other.requests._expected_topics) == {"new"}
     looks = lag.looks
     await eventually(lambda: lag.looks > looks)
     lag.is_late = False
@@ -243,7 +243,7 @@ async def test_a_told_topic_is_read_again_until_the_tree_has_it(
     await told.until_idle(told.other)
     assert told.other.image.topics["new"].partitions[0].leader == 0
     assert told.other.config_of("topics", "new") == {"a": "b"}
-    assert told.other.requests._expected == {}
+    assert told.other.requests._expected_topics == {}
 
 
 @pytest.mark.parametrize("word", ["deleted", "another controller"])
@@ -253,7 +253,7 @@ async def test_a_told_topic_is_expected_until_its_controller_says_otherwise(
     Lag(told.trees[1], monkeypatch, catches_up=False)
     topic = await told.controller.create_topic("new", assignment={0: [0, 1]})
     await told.tell("new")
-    assert set(told.other.requests._expected) == {"new"}
+    assert set(told.other.requests._expected_topics) == {"new"}
     image = told.controller.image
     going = [SentTopic("new", topic.topic_id, {}, {0})] if word == "deleted" else []
     await told.other.requests.take_metadata(
@@ -262,7 +262,7 @@ async def test_a_told_topic_is_expected_until_its_controller_says_otherwise(
         broker_ids=list(image.brokers),
         topics=going,
     )
-    assert told.other.requests._expected == {}
+    assert told.other.requests._expected_topics == {}
 
 
 class Lag:

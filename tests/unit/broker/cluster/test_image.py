@@ -265,7 +265,7 @@ async def test_waiting_for_a_topic(updater: ImageUpdater) -> None:
     await gone
     with pytest.raises(TimeoutError):
         await updater.wait_for_topic("t", lambda found: found is not None, 0.01)
-    assert updater._waiting == []
+    assert updater._waiters == []
 
 
 async def test_a_large_topic_comes_a_few_partitions_at_a_time(

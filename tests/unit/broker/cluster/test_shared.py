@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from minibroker.broker.cluster.peer_interceptor import Send
+    from minibroker.broker.cluster.cluster import Send
     from minibroker.broker.cluster.shared import TreeSession
     from minibroker.broker.cluster.tree import Tree
 
@@ -132,7 +132,7 @@ async def test_brokers_that_start_together_go_on_in_the_order_of_their_sessions(
     order: list[int] = []
 
     async def start(session: TreeSession) -> None:
-        await session.gathered()
+        await session.wait_until_gathered()
         order.append(session.session_id)
 
     first._home.gather(2)
@@ -141,7 +141,7 @@ async def test_brokers_that_start_together_go_on_in_the_order_of_their_sessions(
     assert not late.done()
     await asyncio.gather(start(first), late)
     assert order == [first.session_id, second.session_id]
-    await first.gathered()  # later it waits for nobody
+    await first.wait_until_gathered()  # later it waits for nobody
 
 
 async def test_no_watch_is_called_when_all_stop(sessions: Sessions) -> None:

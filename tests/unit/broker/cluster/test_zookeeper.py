@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.cluster.session_file import forget_session, load_session, save_session
 from minibroker.broker.cluster.tree import SessionEvent
 from minibroker.broker.cluster.zookeeper import ZooKeeperTree
-from minibroker.broker.cluster.zookeeper_session import PIPELINE_MAX, ZooKeeperSession
+from minibroker.broker.cluster.zookeeper_session import (
+    PIPELINE_MAX,
+    ZooKeeperSession,
+    forget_session,
+    load_session,
+    save_session,
+)
 from minibroker.kafka.errors import CoordinationError
 from tests.support.in_process import TIMEOUT_S
 from tests.support.processes import free_port

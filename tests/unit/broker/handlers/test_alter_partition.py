@@ -78,7 +78,9 @@ async def test_each_partition_has_its_own_error(controller: InProcessBroker, ver
     ):
         (topic,) = (await ask(controller, request, version)).topics
         assert [found.error_code for found in topic.partitions] == [code]
-    controller.broker.cluster._controller._leaving[0] = controller.broker.cluster.this_broker.epoch
+    controller.broker.cluster._controller._stopping_epochs[0] = (
+        controller.broker.cluster.this_broker.epoch
+    )
     (topic,) = (await ask(controller, request_of(controller, version, [2, 0]), version)).topics
     expected = ErrorCode.INELIGIBLE_REPLICA if version > 1 else ErrorCode.OPERATION_NOT_ATTEMPTED
     assert topic.partitions[0].error_code == expected

@@ -263,10 +263,10 @@ async def test_a_request_to_delete_an_earlier_topic_leaves_the_log_of_its_namesa
     topic = world.create("t")
     world.manager.on_topic_missing(topic)
     del world.image.topics["t"]
-    world.image.leaving["t"] = TopicId(bytes(15) + b"\7")
+    world.image.hidden_topics["t"] = TopicId(bytes(15) + b"\7")
     assert await world.manager.delete_replicas("t", [0], MARKED) == {0: None}
     assert list(world.logs.logs) == [("t", 0)]
-    world.image.leaving["t"] = topic.topic_id
+    world.image.hidden_topics["t"] = topic.topic_id
     assert await world.manager.delete_replicas("t", [0], MARKED) == {0: None}
     assert world.logs.logs == {}
 

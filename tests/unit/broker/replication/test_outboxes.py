@@ -274,7 +274,7 @@ async def test_a_broker_that_was_away_deletes_the_logs_of_a_deleted_topic(pair: 
     assert has_log()
     started = await pair.start(1)
     await eventually(lambda: not has_log())
-    await eventually(lambda: "t" not in pair.by_id[0].broker.cluster.image.leaving)
+    await eventually(lambda: "t" not in pair.by_id[0].broker.cluster.image.hidden_topics)
     assert await cluster.tree.exists("/admin/delete_topics/t") is None
     assert started.broker.cluster.image.topics == {}
 
