@@ -418,9 +418,9 @@ class Broker:
         """Compare the cluster id of the tree with the log directories. Raises StorageError."""
         self.logs.claim(self.config.broker_id, cluster_id)
 
-    def on_broker_config(self, config: BrokerConfig, changed: frozenset[str]) -> None:
+    def on_broker_config(self, config: BrokerConfig, keys: frozenset[str]) -> None:
         """Open and close the listeners that are altered, in a task of its own."""
-        if changed & ADDRESS_KEYS:
+        if keys & ADDRESS_KEYS:
             self._run_beside(self._listeners.follow())
 
     def on_topic_config(self, topic: str | None) -> None:
@@ -438,17 +438,17 @@ class Broker:
     def _storage_failed(self, error: StorageError) -> None:
         self.failed_directories.note(error)
 
-    def _replicas_failed(self, lost: list[TopicPartition]) -> None:
+    def _replicas_failed(self, names: list[TopicPartition]) -> None:
         """Tell the cluster. Until it knows, clients hear KAFKA_STORAGE_ERROR."""
-        self._run_beside(self.cluster.leadership.replicas_failed(lost))
+        self._run_beside(self.cluster.leadership.replicas_failed(names))
 
     def _run_beside(self, work: Coroutine[Any, Any, None]) -> None:
         """Tell the cluster of something in a task of its own; an error is logged."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._end_task)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _end_task(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             logger.error("could not tell the cluster of a change: %s", task.exception())
@@ -501,7 +501,7 @@ class Broker:
     async def abandon(self) -> None:
         """End as kill -9 ends a process: nothing is answered, checkpointed or marked as clean.
 
-        What was acknowledged is in the files, and the next start recovers. For tests.
+        Acknowledged records are in the files, and the next start recovers. For tests.
         """
         self._listeners.close()
         self._server.abandon()

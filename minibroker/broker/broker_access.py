@@ -115,18 +115,18 @@ class BrokerAccess:
         if any(name.startswith("password.encoder.") for name in config.originals) or any(
             map(is_password, own)
         ):
-            own = await self._decoded(own, passwords())
+            own = await self._decode(own, passwords())
         dynamic.set_cluster_default(await cluster.stored_config("brokers", DEFAULT_ENTITY))
         dynamic.set_broker(own)
 
-    async def _decoded(self, stored: dict[str, str], passwords: StoredPasswords) -> dict[str, str]:
+    async def _decode(self, config: dict[str, str], passwords: StoredPasswords) -> dict[str, str]:
         """Return this broker's altered settings in plain text; passwords of an old secret are
         stored with the new one. Raises ConfigError.
         """
-        encoded = await passwords.encode_again(stored)
-        plain = await passwords.decode(stored if encoded is None else encoded)
-        if encoded is not None:
-            await self._cluster.alter_config("brokers", str(self._config.broker_id), encoded)
+        new_config = await passwords.encode_again(config)
+        plain = await passwords.decode(config if new_config is None else new_config)
+        if new_config is not None:
+            await self._cluster.alter_config("brokers", str(self._config.broker_id), new_config)
         return plain
 
     def check_logins(self) -> None:
@@ -152,14 +152,14 @@ class BrokerAccess:
 
     async def write_users(self) -> None:
         """Give the users of the settings their SCRAM credentials. Raises ConfigError."""
-        given = self._config.originals.keys() & {USERS, SCRAM_CREDENTIALS}
-        if not given:
+        keys = self._config.originals.keys() & {USERS, SCRAM_CREDENTIALS}
+        if not keys:
             return
         from minibroker.broker.security.sasl import users  # noqa: PLC0415  seldom set
 
-        if USERS in given:
+        if USERS in keys:
             await users.write_credentials(self._cluster, users.users_of_config(self._config))
-        if SCRAM_CREDENTIALS in given:
+        if SCRAM_CREDENTIALS in keys:
             await users.write_given(self._cluster, users.given_credentials(self._config))
 
     async def close(self) -> None:

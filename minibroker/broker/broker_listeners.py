@@ -38,13 +38,15 @@ class BrokerListeners:
 
     def __init__(self, server: Server, cluster: Cluster, dynamic: DynamicConfig) -> None:
         self._server = server
-        """Constant, as are the next two."""
+        """Constant."""
         self._cluster = cluster
+        """Constant."""
         self._dynamic = dynamic
+        """Constant."""
         self._changes = asyncio.Lock()
         """Held while listeners are opened and closed."""
         self._changer: asyncio.Task[None] | None = None
-        """Does so, where it is no part of the start."""
+        """Opens and closes listeners after the start."""
         self._is_closed = False
 
     @property
@@ -58,14 +60,14 @@ class BrokerListeners:
 
         The registration gets their addresses. Raises StorageError where one cannot be bound.
         """
-        wanted, static = self._dynamic.broker.listeners, self._dynamic.static.listeners
-        if wanted != static:
+        listeners, static = self._dynamic.broker.listeners, self._dynamic.static.listeners
+        if listeners != static:
             logger.warning(
                 "listeners=%s were altered while the broker ran, and stand over %s",
-                ",".join(map(str, wanted)),
+                ",".join(map(str, listeners)),
                 ",".join(map(str, static)),
             )
-        for listener in wanted:
+        for listener in listeners:
             await self._bind(listener)
             warn_where_open(listener, self._dynamic.broker)
         self._cluster.set_endpoints(self.endpoints())
@@ -83,10 +85,13 @@ class BrokerListeners:
         ports = self.ports
         return [
             Endpoint(
-                shown.name, shown.host, shown.port or ports[shown.name], shown.security_protocol
+                listener.name,
+                listener.host,
+                listener.port or ports[listener.name],
+                listener.security_protocol,
             )
-            for shown in self._dynamic.broker.advertised_listeners
-            if shown.name in ports
+            for listener in self._dynamic.broker.advertised_listeners
+            if listener.name in ports
         ]
 
     def check(self, config: BrokerConfig) -> None:
@@ -94,9 +99,9 @@ class BrokerListeners:
         check_listener_changes(self._dynamic.static, self._dynamic.broker, config)
 
     async def follow(self) -> None:
-        """Have the listeners of the settings in force open, no others, and their addresses told.
+        """Open the listeners of the settings in force, close others, publish the addresses.
 
-        What cannot be opened is an error in the log. Raises CoordinationError.
+        A listener that cannot be opened is an error in the log. Raises CoordinationError.
         """
         async with self._changes:
             if self._is_closed:
@@ -111,20 +116,20 @@ class BrokerListeners:
                 await self._cluster.advertise(endpoints)
 
     async def _open_and_close(self) -> None:
-        wanted = {listener.name: listener for listener in self._dynamic.broker.listeners}
+        new_listeners = {listener.name: listener for listener in self._dynamic.broker.listeners}
         for listener, port in self._server.listeners.items():
-            now = wanted.pop(listener.name, None)
-            if now is None:
+            new_listener = new_listeners.pop(listener.name, None)
+            if new_listener is None:
                 await self._server.close(listener)
                 logger.info("listener %s is closed", listener)
-            elif now not in (listener, listener._replace(port=port)):
+            elif new_listener not in (listener, listener._replace(port=port)):
                 logger.warning(
                     "%s takes over its address %s:%d when this broker starts again, as in Kafka",
                     listener,
-                    now.host,
-                    now.port,
+                    new_listener.host,
+                    new_listener.port,
                 )
-        for listener in wanted.values():
+        for listener in new_listeners.values():
             try:
                 await self._server.open(listener)
             except OSError as error:

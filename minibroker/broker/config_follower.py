@@ -64,15 +64,15 @@ class ConfigFollower(ClusterListener):
         else:
             self._quotas.on_config_changed(entity_type, entity_name, config)
 
-    def _set_broker(self, stored: dict[str, str]) -> None:
+    def _set_broker(self, config: dict[str, str]) -> None:
         """Apply this broker's settings: at once, or when their passwords are decoded."""
-        values: dict[str, str] | None = stored
-        if any(map(is_password, stored)):
-            values = self._passwords().known(stored)
+        values: dict[str, str] | None = config
+        if any(map(is_password, config)):
+            values = self._passwords().decoded_values(config)
         if values is not None:
             self._dynamic.set_broker(values)
             return
         broker_id = str(self._cluster.broker_id)
         self._passwords().decode_then(
-            stored, lambda: self._set_broker(self._cluster.config_of("brokers", broker_id))
+            config, lambda: self._set_broker(self._cluster.config_of("brokers", broker_id))
         )

@@ -1,9 +1,9 @@
 """The evidence for a deletion: who said that a topic, or a replica, is to go.
 
-The metadata image is a view. What is not in it is not served, and it is kept: a ZooKeeper that
-comes back empty, that was restored from an older copy, or that is late says nothing about a log. So
-whoever deletes a log, or the offsets committed for a topic, hands over this value. It is named in
-the log line of each deletion.
+The metadata image is a view. A log that is not in it is not served, and it is kept: a ZooKeeper
+that comes back empty, that was restored from an older copy, or that is late says nothing about a
+log. So the code that deletes a log, or the offsets committed for a topic, hands over this value.
+The log line of each deletion names it.
 """
 
 from __future__ import annotations

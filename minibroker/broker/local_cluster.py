@@ -77,8 +77,8 @@ class LocalCluster:
             self.tree.gather(len(self.members))
             async with asyncio.TaskGroup() as group:
                 for member in self.members:
-                    starting = member.start(() if tasks else topics)
-                    tasks.append(group.create_task(starting))
+                    start_steps = member.start(() if tasks else topics)
+                    tasks.append(group.create_task(start_steps))
         except BaseException as error:
             self.tree.end_watches()
             for member, task in zip(self.members, tasks, strict=False):
@@ -102,8 +102,8 @@ class LocalCluster:
         They stop side by side: each ends its fetches before the others close their connections.
         """
         self.tree.end_watches()
-        stopping = (member.stop(hands_over=False) for member in self.members)
-        outcomes = await asyncio.gather(*stopping, return_exceptions=True)
+        stop_steps = (member.stop(hands_over=False) for member in self.members)
+        outcomes = await asyncio.gather(*stop_steps, return_exceptions=True)
         await self.tree.close()
         for error in outcomes:
             if error is not None:
@@ -124,8 +124,8 @@ async def begin_epochs(home: SharedTree) -> None:
         for path, value in zip(part, await tree.get_many(part), strict=True):
             if value is not None:
                 state = decode_state(path, value[0])
-                raised = state._replace(leader_epoch=state.leader_epoch + 1)
-                operations.append(Set(path, encode_state(raised)))
+                new_state = state._replace(leader_epoch=state.leader_epoch + 1)
+                operations.append(Set(path, encode_state(new_state)))
         await tree.multi(operations)
         if turn.is_over:
             await turn.pause()

@@ -36,12 +36,12 @@ class LogLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, and behind it the traceback that belongs to it."""
         # Other handlers get the event as it is.
-        shown = logging.makeLogRecord(record.__dict__)
-        if isinstance(shown.args, tuple):
-            shown.args = tuple(
-                value if isinstance(value, (int, float)) else _Value(value) for value in shown.args
+        copy = logging.makeLogRecord(record.__dict__)
+        if isinstance(copy.args, tuple):
+            copy.args = tuple(
+                value if isinstance(value, (int, float)) else _Value(value) for value in copy.args
             )
-        return super().format(shown)
+        return super().format(copy)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  the name of the base class
         """Return the line, in characters that can be read."""
@@ -51,7 +51,7 @@ class LogLines(logging.Formatter):
     def formatException(self, ei: ExceptionInfo) -> str:  # noqa: N802  as above
         """Return the lines of a traceback, indented."""
         lines = super().formatException(ei).split("\n")
-        return "\n".join(f"    {printable(shortened(line))}" for line in lines)
+        return "\n".join(f"    {printable(shorten(line))}" for line in lines)
 
 
 class _Value:
@@ -63,10 +63,10 @@ class _Value:
         self._value = value
 
     def __str__(self) -> str:
-        return shortened(str(self._value))
+        return shorten(str(self._value))
 
     def __repr__(self) -> str:
-        return shortened(repr(self._value))
+        return shorten(repr(self._value))
 
 
 def printable(text: str) -> str:
@@ -79,7 +79,7 @@ def printable(text: str) -> str:
     )
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return the first `VALUE_MAX` characters of the text, and how many more there are."""
     if len(text) <= VALUE_MAX:
         return text

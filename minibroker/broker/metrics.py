@@ -63,8 +63,8 @@ class TimeSum:
 
     def quantiles_ms(self, fractions: Sequence[float]) -> list[float]:
         """Return, for each fraction (0 … 1), the upper edge in ms of the bucket that reaches it."""
-        reached = list(accumulate(self.buckets))
-        buckets = [bisect_left(reached, max(1.0, fraction * self.count)) for fraction in fractions]
+        sums = list(accumulate(self.buckets))
+        buckets = [bisect_left(sums, max(1.0, fraction * self.count)) for fraction in fractions]
         return [min(1 << bucket, self.max_us) / 1000 for bucket in buckets]
 
 

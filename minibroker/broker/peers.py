@@ -113,7 +113,7 @@ class PeerClient:
         login: SaslLogin | None = None
         tls = None
         protocols = [
-            known.security_protocol for known in config.listeners if known.name == listener
+            entry.security_protocol for entry in config.listeners if entry.name == listener
         ]
         if any(protocol.uses_tls for protocol in protocols):
             from minibroker.broker.security.peer_tls import PeerContexts  # noqa: PLC0415  seldom needed
@@ -159,7 +159,7 @@ class PeerClient:
         newest: int | None = None,
     ) -> Any:
         """Do `call` with the request that `build` makes for the version that is agreed on; `newest`
-        is the highest that will do. Raises as `call`.
+        is the highest that will do. Raises the errors of `call`.
         """
 
         def version_of(connection: AsyncConnection) -> int:
@@ -236,13 +236,13 @@ class PeerClient:
             raise
 
     def _endpoint(self, broker_id: int) -> Endpoint:
-        """Raises ConnectionError where the broker is not there, or lacks the listener."""
+        """Return the address. Raises ConnectionError without the broker or its listener."""
         broker = self._cluster.image.brokers.get(broker_id)
         endpoint = broker.endpoint(self._listener) if broker is not None else None
         if endpoint is None:
-            gone = self._peers.pop(broker_id, None)
-            if gone is not None and gone.connection is not None:
-                gone.connection.close()
+            peer = self._peers.pop(broker_id, None)
+            if peer is not None and peer.connection is not None:
+                peer.connection.close()
             raise ConnectionError(
                 f"broker {broker_id} "
                 + ("is not registered" if broker is None else f"has no listener {self._listener}")

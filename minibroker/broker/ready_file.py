@@ -40,9 +40,9 @@ def write_ready_file(path: str, lines: str) -> None:
 
 def _write_stream(file: Path, lines: str) -> None:
     """Write to what is there, unless it became a file meanwhile. Raises OSError."""
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CLOEXEC), "w", encoding="utf-8") as opened:
-        found = os.fstat(opened.fileno())
-        is_ours = found.st_uid in (0, os.geteuid())
-        if not is_ours or stat.S_ISREG(found.st_mode):
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CLOEXEC), "w", encoding="utf-8") as stream:
+        status = os.fstat(stream.fileno())
+        is_ours = status.st_uid in (0, os.geteuid())
+        if not is_ours or stat.S_ISREG(status.st_mode):
             raise OSError(errno.EPERM, "it is no pipe of this user")
-        opened.write(lines)
+        stream.write(lines)

@@ -37,12 +37,12 @@ class Resolver:
             return [name]
         await self._slots.acquire()
         try:
-            found = in_daemon(partial(_look_up, name), "minibroker-resolver")
+            lookup = in_daemon(partial(_look_up, name), "minibroker-resolver")
         except BaseException:
             self._slots.release()
             raise
-        found.add_done_callback(lambda _: self._slots.release())
-        return await asyncio.shield(found)
+        lookup.add_done_callback(lambda _: self._slots.release())
+        return await asyncio.shield(lookup)
 
 
 def _look_up(name: str) -> list[str]:

@@ -108,11 +108,11 @@ async def run_with_pauses(steps: Steps[T]) -> T:
 
 def gather(items: Iterable[T]) -> Steps[list[T]]:
     """Make the items one by one, and return them as a list."""
-    gathered = []
+    results = []
     for item in items:
-        gathered.append(item)
+        results.append(item)
         yield
-    return gathered
+    return results
 
 
 async def collect(items: Iterable[T]) -> list[T]:
@@ -120,12 +120,12 @@ async def collect(items: Iterable[T]) -> list[T]:
     a slice.
     """
     turn = TimeSlice()
-    collected = []
+    results = []
     for item in items:
-        collected.append(item)
+        results.append(item)
         if turn.is_over:
             await turn.pause()
-    return collected
+    return results
 
 
 def begin_in_slices(steps: Iterator[object]) -> bool:

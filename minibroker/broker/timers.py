@@ -54,10 +54,10 @@ class Timers:
     """
 
     __slots__ = (
-        "_armed",
         "_armed_for_s",
-        "_cancelled",
+        "_cancelled_count",
         "_clock",
+        "_handle",
         "_heap",
         "_is_closed",
         "_is_held",
@@ -67,9 +67,9 @@ class Timers:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._heap: list[Timer] = []
-        self._cancelled = 0
+        self._cancelled_count = 0
         self._next_number = 0
-        self._armed: asyncio.TimerHandle | None = None
+        self._handle: asyncio.TimerHandle | None = None
         self._armed_for_s = 0.0
         self._is_closed = False
         self._is_held = False
@@ -77,7 +77,7 @@ class Timers:
 
     def __len__(self) -> int:
         """Return the number of calls to come."""
-        return len(self._heap) - self._cancelled
+        return len(self._heap) - self._cancelled_count
 
     def after(self, delay_ms: float, callback: Callable[[], None]) -> Timer:
         """Call `callback` on the loop in `delay_ms` of the clock's time; after `close`, never."""
@@ -89,7 +89,7 @@ class Timers:
             timer.callback = None
             return timer
         heappush(self._heap, timer)
-        if self._armed is None or deadline_s < self._armed_for_s:
+        if self._handle is None or deadline_s < self._armed_for_s:
             self._arm()
         return timer
 
@@ -116,7 +116,7 @@ class Timers:
             timer = heappop(self._heap)
             callback = timer.callback
             if callback is None:
-                self._cancelled -= 1
+                self._cancelled_count -= 1
                 continue
             timer.callback = None
             try:
@@ -137,11 +137,11 @@ class Timers:
         """Count a cancelled call, and clean the heap before cancelled calls outnumber the
         others.
         """
-        self._cancelled += 1
-        if self._cancelled > max(CANCELLED_MAX, len(self._heap) // 2):
+        self._cancelled_count += 1
+        if self._cancelled_count > max(CANCELLED_MAX, len(self._heap) // 2):
             self._heap = [timer for timer in self._heap if timer.callback is not None]
             heapify(self._heap)
-            self._cancelled = 0
+            self._cancelled_count = 0
         if not len(self):
             self._disarm()
 
@@ -151,7 +151,7 @@ class Timers:
         for timer in self._heap:
             timer.callback = None
         self._heap = []
-        self._cancelled = 0
+        self._cancelled_count = 0
         self._disarm()
 
     def _arm(self) -> None:
@@ -160,14 +160,14 @@ class Timers:
             return
         deadline_s = self._heap[0].deadline_s
         delay_s = max(0.0, deadline_s - self._clock.monotonic_s())
-        self._armed = asyncio.get_running_loop().call_later(delay_s, self._wake)
+        self._handle = asyncio.get_running_loop().call_later(delay_s, self._wake)
         self._armed_for_s = deadline_s
 
     def _wake(self) -> None:
-        self._armed = None
+        self._handle = None
         self.run_due()
 
     def _disarm(self) -> None:
-        if self._armed is not None:
-            self._armed.cancel()
-            self._armed = None
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None

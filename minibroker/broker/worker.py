@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class Loop(Protocol):
@@ -87,11 +87,11 @@ class Worker:
         self._submit(run)
 
     def run_then(
-        self, task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
+        self, task: Callable[[], None], on_done: Callable[[MinibrokerError | OSError | None], None]
     ) -> None:
-        """Run a task that may block, then call `done` on the loop with its exception, or with None.
-        An exception that nobody expected is logged, and `done` gets a MinibrokerError that names
-        it. After `close` neither is called, not even `done` of a task that has ended.
+        """Run a task that may block, then call `on_done` on the loop with its exception, or None.
+        An exception that nobody expected is logged, and `on_done` gets a MinibrokerError that names
+        it. After `close` neither is called, not even `on_done` of a task that has ended.
         """
         if self._loop is None:
             return
@@ -105,7 +105,7 @@ class Worker:
             except Exception as error:  # a bug of ours: whoever waits must not wait for ever
                 logger.exception("background work failed: %r", task)
                 failure = MinibrokerError(f"background work failed: {error!r}")
-            self._tell(done, failure)
+            self._tell(on_done, failure)
 
         self._submit(run)
 
@@ -140,12 +140,12 @@ class Worker:
             if isinstance(error, StorageError):
                 self._tell(self._on_storage_error, error)
 
-    def _tell(self, listener: Callable[[Found], None], found: Found) -> None:
+    def _tell(self, listener: Callable[[Result], None], result: Result) -> None:
         """Have the loop call `listener`, unless the worker is closed by then."""
 
         def tell() -> None:
             if self._loop is not None:
-                listener(found)
+                listener(result)
 
         loop = self._loop
         if loop is not None:

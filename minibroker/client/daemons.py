@@ -16,41 +16,41 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
-def in_daemon(work: Callable[[], Found], name: str) -> asyncio.Future[Found]:
+def in_daemon(work: Callable[[], Result], name: str) -> asyncio.Future[Result]:
     """Begin `work` on a thread of this name; return the future of its result, or of its error. If
     the future is cancelled, the work goes on and its result is dropped. Call it on the loop.
     """
     loop = asyncio.get_running_loop()
-    found: asyncio.Future[Found] = loop.create_future()
-    found.add_done_callback(_mark_retrieved)
+    future: asyncio.Future[Result] = loop.create_future()
+    future.add_done_callback(_mark_retrieved)
 
     def run() -> None:
         try:
             result = work()
         except Exception as error:  # the caller gets it, whatever it is
-            settle: Callable[[], None] = partial(_settle, found, error, None)
+            settle: Callable[[], None] = partial(_settle, future, error, None)
         else:
-            settle = partial(_settle, found, None, result)
+            settle = partial(_settle, future, None, result)
         with suppress(RuntimeError):  # the loop is closed, so nobody waits
             loop.call_soon_threadsafe(settle)
 
     Thread(target=run, name=name, daemon=True).start()
-    return found
+    return future
 
 
-def _settle(found: asyncio.Future[Any], error: Exception | None, result: Any) -> None:
-    if found.done():
+def _settle(future: asyncio.Future[Any], error: Exception | None, result: Any) -> None:
+    if future.done():
         return
     if error is not None:
-        found.set_exception(error)
+        future.set_exception(error)
     else:
-        found.set_result(result)
+        future.set_result(result)
 
 
-def _mark_retrieved(found: asyncio.Future[Any]) -> None:
+def _mark_retrieved(future: asyncio.Future[Any]) -> None:
     """Read the error, so that asyncio does not log it if the caller is gone."""
-    if not found.cancelled():
-        found.exception()
+    if not future.cancelled():
+        future.exception()

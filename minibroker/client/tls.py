@@ -65,7 +65,7 @@ def set_up(
     context: ssl.SSLContext,
     settings: TypedSettings,
     keys: KeyStore | None,
-    trusted: TrustStore | None,
+    trust_store: TrustStore | None,
 ) -> None:
     """Set protocols, suites, trusted certificates and own keys of a context. Raises ConfigError."""
     protocol = settings.text("ssl.protocol") or ""
@@ -76,28 +76,28 @@ def set_up(
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
     _set_versions(context, settings.words("ssl.enabled.protocols"))
     _set_ciphers(context, settings.words("ssl.cipher.suites"))
-    if trusted is None:
+    if trust_store is None:
         context.load_default_certs(
             ssl.Purpose.CLIENT_AUTH
             if context.protocol == ssl.PROTOCOL_TLS_SERVER
             else ssl.Purpose.SERVER_AUTH
         )
     else:
-        _load_trusted(context, trusted)
+        _load_trusted(context, trust_store)
     if keys is not None:
         _load_keys(context, keys)
 
 
 def _set_versions(context: ssl.SSLContext, names: list[str]) -> None:
     unknown = [name for name in names if name not in _VERSIONS and name not in _OLD_VERSIONS]
-    known = [_VERSIONS[name] for name in names if name in _VERSIONS]
-    if unknown or (names and not known):
+    versions = [_VERSIONS[name] for name in names if name in _VERSIONS]
+    if unknown or (names and not versions):
         raise ConfigError(
             f"ssl.enabled.protocols={','.join(names)}: expected {' and '.join(_VERSIONS)}, or one"
             " of them"
         )
-    context.minimum_version = min(known, default=ssl.TLSVersion.TLSv1_2)
-    context.maximum_version = max(known, default=ssl.TLSVersion.TLSv1_3)
+    context.minimum_version = min(versions, default=ssl.TLSVersion.TLSv1_2)
+    context.maximum_version = max(versions, default=ssl.TLSVersion.TLSv1_3)
 
 
 def _set_ciphers(context: Any, names: list[str]) -> None:
@@ -137,8 +137,8 @@ def _openssl_name(name: str) -> str:
     `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256` is `ECDHE-RSA-AES128-GCM-SHA256`, and a suite without
     forward secrecy, `TLS_RSA_WITH_AES_128_CBC_SHA`, is `AES128-SHA`.
     """
-    exchange, _, rest = name.removeprefix("TLS_").partition("_WITH_")
-    cipher, _, digest = rest.rpartition("_")
+    exchange, _, bulk_cipher = name.removeprefix("TLS_").partition("_WITH_")
+    cipher, _, digest = bulk_cipher.rpartition("_")
     if not name.startswith("TLS_") or cipher not in _CIPHERS:
         raise ConfigError(
             f"ssl.cipher.suites has {name}: expected names such as"
@@ -151,11 +151,11 @@ def _openssl_name(name: str) -> str:
     return "-".join(parts)
 
 
-def _load_trusted(context: ssl.SSLContext, trusted: TrustStore) -> None:
+def _load_trusted(context: ssl.SSLContext, trust_store: TrustStore) -> None:
     try:
-        context.load_verify_locations(cadata="\n".join(trusted.certificates))
+        context.load_verify_locations(cadata="\n".join(trust_store.certificates))
     except (ssl.SSLError, ValueError) as error:
-        raise ConfigError(f"{trusted.source}: a certificate cannot be read: {error}") from None
+        raise ConfigError(f"{trust_store.source}: a certificate cannot be read: {error}") from None
 
 
 def _load_keys(context: ssl.SSLContext, keys: KeyStore) -> None:

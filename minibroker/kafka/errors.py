@@ -80,7 +80,7 @@ class StorageError(MinibrokerError):
         treats every IOException as lasting, also that of a full disk.
         """
         cause = self.__cause__
-        return isinstance(cause, OSError) and cause.errno not in _PASSING
+        return isinstance(cause, OSError) and cause.errno not in _TEMPORARY
 
 
 class SyncError(StorageError):
@@ -106,7 +106,7 @@ class HalfChangedError(StorageError):
 
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_PASSING: Final = _FULL | frozenset(
+_TEMPORARY: Final = _FULL | frozenset(
     {
         errno.EFBIG,
         errno.EMFILE,
@@ -147,21 +147,21 @@ def as_kafka_error(error: BaseException) -> KafkaError:
     return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def answer_error(error: BaseException, what: str) -> KafkaError:
+def answer_error(error: BaseException, subject: str) -> KafkaError:
     """Return `as_kafka_error`, and log an error that the request alone does not explain.
-    A bug of minibroker is logged with its traceback. `what` names the part that failed: a request,
-    or a partition or topic in it.
+    A bug of minibroker is logged with its traceback. `subject` names the part that failed: a
+    request, or a partition or topic in it.
     Kafka catches errors for each partition of Produce, Fetch, ListOffsets and DeleteRecords and for
     each resource of its admin APIs, so a bad part leaves the others alone.
     """
     if isinstance(error, CoordinationError):
-        logger.warning("%s: %s", what, error)
+        logger.warning("%s: %s", subject, error)
     elif not isinstance(error, KafkaError):
-        logger.error("%s failed", what, exc_info=error)
+        logger.error("%s failed", subject, exc_info=error)
     return as_kafka_error(error)
 
 
-def as_answer(error: Exception, what: str) -> tuple[int, str | None]:
+def as_answer(error: Exception, subject: str) -> tuple[int, str | None]:
     """Return the `error_code` and `error_message` of `answer_error`."""
-    known = answer_error(error, what)
-    return int(known.code), known.detail
+    answer = answer_error(error, subject)
+    return int(answer.code), answer.detail

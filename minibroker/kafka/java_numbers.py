@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_TRIMMED: Final = "".join(map(chr, range(0x21)))
+_BLANKS: Final = "".join(map(chr, range(0x21)))
 """String.trim removes these: the space, and every character below it."""
 _DIGITS_MAX: Final = 20
 """A number of 64 bits has no more digits, zeros in front of it not counted."""
@@ -32,7 +32,7 @@ _WORDS: Final = re.compile(r"[+-]?(?:NaN|Infinity)")
 
 def trim(text: str) -> str:
     """Return the text without spaces and control characters at both ends."""
-    return text.strip(_TRIMMED)
+    return text.strip(_BLANKS)
 
 
 def parse_integer(text: str, bits: int) -> int | None:
@@ -53,13 +53,13 @@ def parse_integer(text: str, bits: int) -> int | None:
 
 def parse_double(text: str) -> float:
     """Return the number of a text, which may have spaces around it. Raises ValueError."""
-    trimmed = trim(text)
-    if _HEXADECIMAL.fullmatch(trimmed):
-        return _from_hex(trimmed.rstrip("dDfF") if trimmed[-1] in "dDfF" else trimmed)
-    if _DECIMAL.fullmatch(trimmed):
-        return float(trimmed.rstrip("dDfF"))
-    if _WORDS.fullmatch(trimmed):
-        return float(trimmed)
+    number_text = trim(text)
+    if _HEXADECIMAL.fullmatch(number_text):
+        return _from_hex(number_text.rstrip("dDfF") if number_text[-1] in "dDfF" else number_text)
+    if _DECIMAL.fullmatch(number_text):
+        return float(number_text.rstrip("dDfF"))
+    if _WORDS.fullmatch(number_text):
+        return float(number_text)
     raise ValueError(f"not a number: {text!r}")
 
 

@@ -65,10 +65,10 @@ def host_address(host: str) -> str:
     from ipaddress import IPv6Address  # noqa: PLC0415  IPv6 only
 
     address, percent, zone = host.partition("%")
-    parsed = IPv6Address(address)
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    groups = parsed.exploded.split(":")
+    ip_address = IPv6Address(address)
+    if ip_address.ipv4_mapped is not None:
+        return str(ip_address.ipv4_mapped)
+    groups = ip_address.exploded.split(":")
     return ":".join(f"{int(group, 16):x}" for group in groups) + percent + zone
 
 

@@ -45,12 +45,12 @@ def json_of(part: str) -> dict[str, Any]:
     """Return the JSON object of a part of a token. Raises TokenError."""
     padded = part.replace("-", "+").replace("_", "/") + "=" * (-len(part) % 4)
     try:
-        found = json.loads(base64.b64decode(padded, validate=True), parse_constant=no_number)
+        members = json.loads(base64.b64decode(padded, validate=True), parse_constant=no_number)
     except (binascii.Error, ValueError, RecursionError):
         raise TokenError("a part of the token is no JSON in base64") from None
-    if not isinstance(found, dict):
+    if not isinstance(members, dict):
         raise TokenError("a part of the token is no JSON object")
-    return found
+    return members
 
 
 def no_number(text: str) -> float:

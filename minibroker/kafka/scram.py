@@ -65,10 +65,10 @@ def salted_password(mechanism: int, password: str, salt: bytes, iterations: int)
     return hashlib.pbkdf2_hmac(HASHES[mechanism], password.encode(), salt, iterations)
 
 
-def credential_of(stored: str) -> ScramCredential | None:
+def credential_of(text: str) -> ScramCredential | None:
     """Return the credential of a stored text, None if the text cannot be read."""
-    parts = dict(part.partition("=")[::2] for part in stored.split(","))
-    iterations = iterations_of(stored)
+    parts = dict(part.partition("=")[::2] for part in text.split(","))
+    iterations = iterations_of(text)
     if iterations is None:
         return None
     try:
@@ -81,9 +81,9 @@ def credential_of(stored: str) -> ScramCredential | None:
     return ScramCredential(salt, stored_key, server_key, iterations)
 
 
-def iterations_of(stored: str) -> int | None:
+def iterations_of(text: str) -> int | None:
     """Return the iterations of a stored text, None if the text cannot be read."""
-    for part in stored.split(","):
+    for part in text.split(","):
         if part.startswith(_ITERATIONS) and part.removeprefix(_ITERATIONS).isdecimal():
             return int(part.removeprefix(_ITERATIONS))
     return None

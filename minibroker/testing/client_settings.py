@@ -99,9 +99,9 @@ def _java(access: ClientAccess) -> dict[str, Any]:
 
 
 def _java_properties(access: ClientAccess) -> dict[str, Any]:
-    from minibroker.kafka.java_formats.properties import escaped  # noqa: PLC0415  seldom asked for
+    from minibroker.kafka.java_formats.properties import escape  # noqa: PLC0415  seldom asked for
 
-    return {key: escaped(value) for key, value in _java(access).items()}
+    return {key: escape(value) for key, value in _java(access).items()}
 
 
 def _jaas_line(login: ClientLogin) -> str:

@@ -29,9 +29,9 @@ def load_specs() -> tuple[list[ApiSpec], list[StoredRecord]]:
 
 def current_digests() -> Digests:
     """Return the digests of the layouts that the specs describe now."""
-    apis, stored = load_specs()
+    apis, stored_specs = load_specs()
     messages: list[MessageSpec] = [side for api in apis for side in (api.request, api.response)]
-    return digests_of(messages + [side.message for record in stored for side in record.sides])
+    return digests_of(messages + [side.message for record in stored_specs for side in record.sides])
 
 
 def frozen_digests() -> Digests:
@@ -44,7 +44,7 @@ def generate() -> dict[Path, str]:
     """Return every generated file with its text; write nothing."""
     errors = json.loads((SPECS / "errors.json").read_text())
     releases = json.loads((SPECS / "releases.json").read_text())
-    apis, stored = load_specs()
+    apis, stored_specs = load_specs()
     protocol = PACKAGE / "kafka" / "protocol"
     files = {
         PACKAGE / "kafka" / "error_codes.py": error_codes_source(errors),
@@ -53,7 +53,9 @@ def generate() -> dict[Path, str]:
         protocol / "releases.py": releases_source(releases),
     }
     files |= {protocol / "messages" / f"{api.name}.py": api_source(api) for api in apis}
-    files |= {protocol / "stored" / f"{record.name}.py": stored_source(record) for record in stored}
+    files |= {
+        protocol / "stored" / f"{record.name}.py": stored_source(record) for record in stored_specs
+    }
     return files
 
 

@@ -6,7 +6,7 @@ Neighbouring numbers of fixed size are packed and unpacked together, with a prec
 """
 
 from protocol_specs.codegen import values
-from protocol_specs.codegen.ladder import Lines, indented, ladder, starts_of
+from protocol_specs.codegen.ladder import Lines, indent, ladder, starts_of
 from protocol_specs.codegen.spec import NUMBER_CODES, FieldSpec, MessageSpec, Range, StructSpec
 from protocol_specs.codegen.text import LINE_LENGTH, sentence
 
@@ -35,9 +35,9 @@ class StructEmitter:
         lines = [f"class {name}({base}):", f'    """{doc}"""', ""]
         slots = ", ".join(f'"{field.name}"' for field in self.struct.fields)
         comma = "," if len(self.struct.fields) == 1 else ""
-        lines += [f"    __slots__ = ({slots}{comma})", *indented(constants), ""]
-        lines += indented(self._constructor())
-        lines += ["", *indented(self._read()), "", *indented(self._write())]
+        lines += [f"    __slots__ = ({slots}{comma})", *indent(constants), ""]
+        lines += indent(self._constructor())
+        lines += ["", *indent(self._read()), "", *indent(self._write())]
         return lines
 
     def _constructor(self) -> Lines:
@@ -50,7 +50,7 @@ class StructEmitter:
             lines.append(f"    {parameter},")
             body.append(f"self.{field.name}: {values.python_type(field, self.names)} = {value}")
             body.append(f'"""{self._field_doc(field)}"""')
-        return [*lines, ") -> None:", *indented(body)]
+        return [*lines, ") -> None:", *indent(body)]
 
     def _field_doc(self, field: FieldSpec) -> str:
         doc = sentence(field.doc)
@@ -71,7 +71,7 @@ class StructEmitter:
         return [
             "@classmethod",
             f'def read(cls, reader: Reader, version: int) -> "{self.names[self.struct]}":',
-            *indented([*lines, "return self"]),
+            *indent([*lines, "return self"]),
         ]
 
     def _read_numbers(self, cluster: list[FieldSpec]) -> Lines:
@@ -111,24 +111,24 @@ class StructEmitter:
 
     def _read_tags(self) -> Lines:
         if self.never_flexible:
-            return self._defaults(self.struct.tagged)
-        tagged = self.struct.tagged
-        if not tagged:
+            return self._defaults(self.struct.tagged_fields)
+        tagged_fields = self.struct.tagged_fields
+        if not tagged_fields:
             lines = ["reader.skip_tagged_fields()"]
         else:
             lines = ["for _ in range(reader.tag_count()):"]
             loop = ["tag = reader.uvarint()", "end = reader.tag_end()"]
-            for number, field in enumerate(tagged):
+            for number, field in enumerate(tagged_fields):
                 word = "elif" if number else "if"
                 loop.append(f"{word} tag == {field.tag}{self._tag_condition(field)}:")
-                loop += indented(
+                loop += indent(
                     values.read_lines(field, field.versions, self.flexible_from, self.names)
                 )
             loop += ["else:", "    reader.position = end", "reader.finish_tag(end)"]
-            lines += indented(loop)
+            lines += indent(loop)
         if not self.always_flexible:
-            lines = [f"if version >= {self.flexible_from}:", *indented(lines)]
-        return self._defaults(tagged) + lines
+            lines = [f"if version >= {self.flexible_from}:", *indent(lines)]
+        return self._defaults(tagged_fields) + lines
 
     def _tag_condition(self, field: FieldSpec) -> str:
         start = max(self.flexible_from or 0, self.scope.first)
@@ -152,7 +152,7 @@ class StructEmitter:
             )
         lines += self._write_tags()
         head = "def write(self, writer: Writer, version: int) -> None:"
-        return [head, *indented(lines or ['"""Nothing to write."""'])]
+        return [head, *indent(lines or ['"""Nothing to write."""'])]
 
     def _write_numbers(self, cluster: list[FieldSpec]) -> Lines:
         def lines_for(version: int) -> Lines:
@@ -191,12 +191,12 @@ class StructEmitter:
         return lines
 
     def _write_tags(self) -> Lines:
-        tagged = self.struct.tagged
+        tagged_fields = self.struct.tagged_fields
         if self.never_flexible:
-            return self._refusals(tagged)
-        if tagged:
+            return self._refusals(tagged_fields)
+        if tagged_fields:
             lines = ["tagged: list[tuple[int, Writer]] = []"]
-            for field in tagged:
+            for field in tagged_fields:
                 lines += self._write_tag(field)
             lines += ["if tagged:", "    writer.tagged_fields(tagged)", "else:"]
             lines.append('    writer.append(b"\\x00")')
@@ -204,16 +204,16 @@ class StructEmitter:
             lines = ['writer.append(b"\\x00")']
         if self.always_flexible:
             return lines
-        lines = [f"if version >= {self.flexible_from}:", *indented(lines)]
-        refusals = self._refusals(tagged)
-        return [*lines, "else:", *indented(refusals)] if refusals else lines
+        lines = [f"if version >= {self.flexible_from}:", *indent(lines)]
+        refusals = self._refusals(tagged_fields)
+        return [*lines, "else:", *indent(refusals)] if refusals else lines
 
     def _write_tag(self, field: FieldSpec) -> Lines:
         inner = ["value = Writer()"]
         inner += values.write_lines(field, "value", field.versions, self.flexible_from, self.names)
         inner.append(f"tagged.append(({field.tag}, value))")
         is_set = values.is_set(field, self.names)
-        lines = [f"if {is_set}{self._tag_condition(field)}:", *indented(inner)]
+        lines = [f"if {is_set}{self._tag_condition(field)}:", *indent(inner)]
         if not field.ignorable and self._tag_condition(field):
             lines.append(f"elif {is_set}:")
             lines.append(self._refusals([field])[1])
@@ -252,4 +252,4 @@ def _long_line(head: str, items: list[str], tail: str) -> Lines:
     if len(line) + 16 <= LINE_LENGTH:
         return [line]
     opening, closing = (head, tail) if head else ("(", ")" + tail)
-    return [opening, *indented([f"{item}," for item in items]), closing]
+    return [opening, *indent([f"{item}," for item in items]), closing]

@@ -96,11 +96,11 @@ def _module(
 ) -> str:
     layouts: set[str] = set()
     body: Lines = []
-    written: set[str] = set()
+    module_names: set[str] = set()
     for plan in plans:
-        if names[plan.struct] in written:  # both sides use it
+        if names[plan.struct] in module_names:  # both sides use it
             continue
-        written.add(names[plan.struct])
+        module_names.add(names[plan.struct])
         emitter = StructEmitter(plan.message, plan.struct, names, layouts)
         constants = plan.constants + (_json_fields(plan.struct) if has_json_fields else [])
         body += ["", "", *emitter.class_lines(plan.base, constants, plan.doc)]
@@ -108,9 +108,9 @@ def _module(
     if layouts:
         lines += ["from struct import Struct", ""]
     for module, importable in _IMPORTABLE.items():
-        used = [name for name in importable if _mentions(text, name)]
-        if used:
-            lines.append(f"from {module} import {', '.join(used)}")
+        used_names = [name for name in importable if _mentions(text, name)]
+        if used_names:
+            lines.append(f"from {module} import {', '.join(used_names)}")
     if layouts:
         lines.append("")
         lines += [f'{layout_name(codes)} = Struct(">{codes}")' for codes in sorted(layouts)]

@@ -6,7 +6,7 @@ advertises a release reads it once, at its start.
 
 from typing import Any
 
-from protocol_specs.codegen.text import banner, wrapped
+from protocol_specs.codegen.text import banner, wrap_text
 
 
 def releases_source(table: dict[str, Any]) -> str:
@@ -18,7 +18,7 @@ def releases_source(table: dict[str, Any]) -> str:
         "Imported only by a broker that passes for one (`minibroker.advertised.kafka.version`).",
     )
     lines += ["RELEASES = ("]
-    lines += wrapped(", ".join(f'"{name}"' for name in releases) + ",", indent=4)
+    lines += wrap_text(", ".join(f'"{name}"' for name in releases) + ",", indent=4)
     lines += [
         ")",
         '"""Oldest first."""',
@@ -61,14 +61,14 @@ def served_by(release: str) -> dict[int, tuple[int, int]]:
     Raises ValueError for a text that is not in RELEASES.
     """
     index = RELEASES.index(release)
-    served = {}
+    versions = {}
     for key, rows in _SINCE.items():
         for since, low, high in reversed(rows):
             if since <= index:
                 if low <= high:
-                    served[key] = (low, high)
+                    versions[key] = (low, high)
                 break
-    return served
+    return versions
 
 
 def advertised_by(release: str) -> dict[int, tuple[int, int]]:
@@ -78,9 +78,9 @@ def advertised_by(release: str) -> dict[int, tuple[int, int]]:
     (KAFKA-18659), and serves it from version 3 on.
     """
     index = RELEASES.index(release)
-    advertised = served_by(release)
+    versions = served_by(release)
     for key, (since, low) in _ADVERTISED_FROM.items():
-        if since <= index and key in advertised:
-            advertised[key] = (low, advertised[key][1])
-    return advertised
+        if since <= index and key in versions:
+            versions[key] = (low, versions[key][1])
+    return versions
 '''

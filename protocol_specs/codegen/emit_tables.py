@@ -7,7 +7,7 @@ Each function takes data of `protocol_specs/` and returns the text of a module. 
 from typing import Any
 
 from protocol_specs.codegen.spec import ApiSpec
-from protocol_specs.codegen.text import banner, wrapped
+from protocol_specs.codegen.text import banner, wrap_text
 
 
 def error_codes_source(table: dict[str, Any]) -> str:
@@ -34,10 +34,10 @@ def error_codes_source(table: dict[str, Any]) -> str:
         "    def meaning(self) -> str:",
         '        """Return one sentence about the cause."""',
         "        return _MEANINGS[self]",
-        *_MISSING.split("\n"),
+        *_MISSING_METHOD.split("\n"),
     ]
     codes = ", ".join(str(error["code"]) for error in errors if error["retriable"])
-    lines += ["_RETRIABLE = frozenset(", "    {", *wrapped(codes, indent=8), "    }", ")", ""]
+    lines += ["_RETRIABLE = frozenset(", "    {", *wrap_text(codes, indent=8), "    }", ")", ""]
     lines += ["_MEANINGS = {"]
     lines += [f"    {error['code']}: {error['meaning']!r}," for error in errors]
     lines += ["}", ""]
@@ -75,8 +75,8 @@ def names_source(apis: list[ApiSpec], table: dict[str, Any]) -> str:
     apis_by_name = sorted(api.api for api in apis)
     errors = [error["name"] for error in table["errors"] if error["code"]]
     for name, values in (("ApiName", apis_by_name), ("ErrorName", errors)):
-        listed = ", ".join(f'"{value}"' for value in values)
-        lines += [f"{name} = Literal[", *wrapped(listed, indent=4), "]", ""]
+        values_text = ", ".join(f'"{value}"' for value in values)
+        lines += [f"{name} = Literal[", *wrap_text(values_text, indent=4), "]", ""]
     return "\n".join(lines)
 
 
@@ -84,7 +84,7 @@ def _by_key(api: ApiSpec) -> int:
     return api.key
 
 
-_MISSING = '''
+_MISSING_METHOD = '''
     @classmethod
     def _missing_(cls, value: object) -> "ErrorCode | None":
         """Return UNKNOWN_SERVER_ERROR for a number of a newer Kafka, as Kafka's Errors.forCode."""

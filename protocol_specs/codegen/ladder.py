@@ -12,7 +12,7 @@ Lines = list[str]
 INDENT = "    "
 
 
-def indented(lines: Lines) -> Lines:
+def indent(lines: Lines) -> Lines:
     """Return the lines one level deeper."""
     return [INDENT + line if line else line for line in lines]
 
@@ -36,16 +36,21 @@ def ladder(scope: Range, breaks: set[int], lines_for: Callable[[int], Lines]) ->
 def _branches(steps: list[tuple[int, Lines]]) -> Lines:
     lowest = steps[0][1]
     if len(steps) == 2 and not steps[1][1]:
-        return [f"if version < {steps[1][0]}:", *indented(lowest)]
+        return [f"if version < {steps[1][0]}:", *indent(lowest)]
     out: Lines = []
     for number, (start, lines) in enumerate(reversed(steps[1:])):
         word = "elif" if number else "if"
-        out += [f"{word} version >= {start}:", *indented(lines or ["pass"])]
+        out += [f"{word} version >= {start}:", *indent(lines or ["pass"])]
     if lowest:
-        out += ["else:", *indented(lowest)]
+        out += ["else:", *indent(lowest)]
     return out
 
 
 def starts_of(*ranges: Range | None) -> set[int]:
     """Return the versions at which one of the ranges begins or has just ended."""
-    return {edge for found in ranges if found for edge in (found.first, found.last + 1)}
+    return {
+        edge
+        for version_range in ranges
+        if version_range
+        for edge in (version_range.first, version_range.last + 1)
+    }

@@ -42,8 +42,8 @@ def differences(frozen: Digests, current: Digests) -> list[str]:
 
 def with_new(frozen: Digests, current: Digests) -> Digests:
     """Return `frozen` with the messages and versions of `current` that it lacks."""
-    added = {name: {**versions, **frozen.get(name, {})} for name, versions in current.items()}
-    return {**frozen, **added}
+    new_layouts = {name: {**versions, **frozen.get(name, {})} for name, versions in current.items()}
+    return {**frozen, **new_layouts}
 
 
 def digests_text(frozen: Digests) -> str:

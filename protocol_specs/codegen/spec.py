@@ -48,22 +48,22 @@ class Range(NamedTuple):
 class FieldSpec:
     """A field of a struct; `struct` is set if its type, or the type of its items, is a struct."""
 
-    def __init__(self, data: dict[str, Any], parent: Range, where: str) -> None:
+    def __init__(self, data: dict[str, Any], parent: Range, place: str) -> None:
         self.name: str = data["name"]
-        where = f"{where}.{self.name}"
+        place = f"{place}.{self.name}"
         unknown = data.keys() - _FIELD_KEYS
         if unknown:
-            raise SpecError(f"{where}: unknown keys {sorted(unknown)}")
+            raise SpecError(f"{place}: unknown keys {sorted(unknown)}")
         if not self.name.isidentifier() or iskeyword(self.name) or self.name in _RESERVED:
-            raise SpecError(f"{where}: not usable as a Python name")
+            raise SpecError(f"{place}: not usable as a Python name")
         self.type: str = data["type"]
         self.is_array = self.type.startswith("[]")
         self.item_type = self.type.removeprefix("[]")
         self.is_struct = self.item_type[0].isupper()
         if not self.is_struct and self.item_type not in NUMBER_CODES.keys() | OTHER_TYPES:
-            raise SpecError(f"{where}: no type is called {self.item_type}")
-        self.versions = parse_range(data.get("versions"), parent, where) or parent
-        self.nullable = parse_range(data.get("nullable"), self.versions, where)
+            raise SpecError(f"{place}: no type is called {self.item_type}")
+        self.versions = parse_range(data.get("versions"), parent, place) or parent
+        self.nullable = parse_range(data.get("nullable"), self.versions, place)
         self.tag: int | None = data.get("tag")
         self.ignorable: bool = data.get("ignorable", False)
         self.doc: str = data["doc"]
@@ -71,7 +71,7 @@ class FieldSpec:
         tagged_struct = self.is_struct and self.tag is not None
         may_be_null = tagged_struct or self.nullable is not None or self.type == "records"
         if self.default is None and not may_be_null:
-            raise SpecError(f"{where}: null is the default, but no version is nullable")
+            raise SpecError(f"{place}: null is the default, but no version is nullable")
         self.struct: StructSpec | None = None
 
     def _type_default(self) -> Any:
@@ -109,7 +109,7 @@ class StructSpec:
         return [field for field in self.fields if field.tag is None]
 
     @property
-    def tagged(self) -> list[FieldSpec]:
+    def tagged_fields(self) -> list[FieldSpec]:
         """Return the tagged fields in the order of their tags."""
         return sorted(
             (field for field in self.fields if field.tag is not None), key=lambda f: f.tag or 0
@@ -149,20 +149,20 @@ class MessageSpec:
         self.root = StructSpec(name, versions)
         self._fill(self.root, data["fields"], name)
 
-    def _fill(self, struct: StructSpec, fields: list[dict[str, Any]], where: str) -> None:
+    def _fill(self, struct: StructSpec, fields: list[dict[str, Any]], place: str) -> None:
         for data in fields:
-            field = FieldSpec(data, struct.versions, f"{where}.{struct.name}")
+            field = FieldSpec(data, struct.versions, f"{place}.{struct.name}")
             if field.is_struct and "fields" in data:
                 field.struct = StructSpec(field.item_type, field.versions, field.doc)
-                self._fill(field.struct, data["fields"], where)
+                self._fill(field.struct, data["fields"], place)
             elif field.is_struct:
                 if field.item_type not in self._common:
-                    raise SpecError(f"{where}.{field.name}: no struct is called {field.item_type}")
+                    raise SpecError(f"{place}.{field.name}: no struct is called {field.item_type}")
                 field.struct = self._common[field.item_type]
                 field.struct.doc = field.struct.doc or field.doc
             struct.fields.append(field)
         if len({field.name for field in struct.fields}) != len(struct.fields):
-            raise SpecError(f"{where}.{struct.name}: two fields share a name")
+            raise SpecError(f"{place}.{struct.name}: two fields share a name")
         self.structs.append(struct)
 
     def is_flexible(self, version: int) -> bool:
@@ -235,21 +235,21 @@ def flexible_start(text: str | None) -> int | None:
     return None if text is None else int(text.removesuffix("+"))
 
 
-def parse_range(text: str | None, within: Range, where: str) -> Range | None:
+def parse_range(text: str | None, within: Range, place: str) -> Range | None:
     """Return the range of `"3+"`, `"0-8"` or `"1"`, which has to be inside `within`; None
     for None.
     """
     if text is None:
         return None
     if text.endswith("+"):
-        found = Range(int(text[:-1]), within.last)
+        version_range = Range(int(text[:-1]), within.last)
     elif "-" in text:
-        found = whole_range(text)
+        version_range = whole_range(text)
     else:
-        found = Range(int(text), int(text))
-    if not within.first <= found.first <= found.last <= within.last:
-        raise SpecError(f"{where}: versions {text} do not lie within {within.first}-{within.last}")
-    return found
+        version_range = Range(int(text), int(text))
+    if not within.first <= version_range.first <= version_range.last <= within.last:
+        raise SpecError(f"{place}: versions {text} do not lie within {within.first}-{within.last}")
+    return version_range
 
 
 def _users_last(structs: list[StructSpec]) -> list[StructSpec]:

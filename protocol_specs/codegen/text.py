@@ -15,7 +15,7 @@ def banner(title: str, origin: str, body: str = "", *, has_long_lines: bool = Tr
     return [*lines, note, '"""', ""]
 
 
-def wrapped(text: str, *, indent: int) -> list[str]:
+def wrap_text(text: str, *, indent: int) -> list[str]:
     """Return `text` broken at blanks into lines of at most `LINE_LENGTH` columns, each indented."""
     margin = " " * indent
     return wrap(text, LINE_LENGTH, initial_indent=margin, subsequent_indent=margin)

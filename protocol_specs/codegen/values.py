@@ -1,6 +1,6 @@
 """Python code for a single value: its type and default, and code to read, write and compare it."""
 
-from protocol_specs.codegen.ladder import Lines, indented, ladder, starts_of
+from protocol_specs.codegen.ladder import Lines, indent, ladder, starts_of
 from protocol_specs.codegen.spec import NUMBER_CODES, FieldSpec, Range, StructSpec
 
 METHODS = {
@@ -128,7 +128,7 @@ def read_lines(
                 f"{field.name}.append(reader.{_item_method(field, version, flexible_from)}())"
             ],
         )
-    return [*lines, *indented(items), f"self.{field.name} = {field.name}{none}"]
+    return [*lines, *indent(items), f"self.{field.name} = {field.name}{none}"]
 
 
 def write_lines(
@@ -176,14 +176,14 @@ def write_lines(
             {flexible_from or 0},
             lambda version: [f"{writer}.{_item_method(field, version, flexible_from)}({loop})"],
         )
-    return [*lines, f"for {loop} in {items}:", *indented(body)]
+    return [*lines, f"for {loop} in {items}:", *indent(body)]
 
 
 def breaks(field: FieldSpec, flexible_from: int | None) -> set[int]:
     """Return the versions at which the encoding of the value changes."""
-    found = starts_of(field.nullable)
+    edges = starts_of(field.nullable)
     depends = field.is_array or field.type in ("string", "bytes", "records")
-    return found | {flexible_from} if depends and flexible_from is not None else found
+    return edges | {flexible_from} if depends and flexible_from is not None else edges
 
 
 def _flexible(version: int, flexible_from: int | None) -> bool:

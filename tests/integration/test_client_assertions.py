@@ -12,7 +12,7 @@ import pytest
 from minibroker.broker.config.settings import ConfigValues
 from minibroker.client.token_endpoint import endpoint_of
 from minibroker.clock import SystemClock
-from minibroker.kafka.java_formats.properties import escaped
+from minibroker.kafka.java_formats.properties import escape
 from tests.support import java
 from tests.support.peers import write_properties
 from tests.support.signed_tokens import rsa_key, token, write_key
@@ -108,7 +108,7 @@ def test_id_and_secret_are_encoded_as_kafka_encodes_them(tmp_path: Path) -> None
         provider.answer = json.dumps({"access_token": token()}).encode()
         settings["sasl.oauthbearer.token.endpoint.url"] = provider.url
         endpoint_of(provider.url, ConfigValues(settings), {}, None, SystemClock().now_ms).token()
-        in_file = {name: escaped(text) for name, text in settings.items()}
+        in_file = {name: escape(text) for name, text in settings.items()}
         stderr = ask_by_java(tmp_path, {**in_file, **LOGIN}, provider.url)
         assert len(provider.asked) == 2, stderr
         mine, theirs = map(comparable, provider.asked)

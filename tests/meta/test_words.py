@@ -50,6 +50,34 @@ SHARED_CLASS_NAMES = {
 
 LOGGERS = ("getLogger", "logging.getLogger")
 
+READ_ROOMS = (
+    "minibroker/broker/cluster",
+    "minibroker/broker/groups",
+    "minibroker/broker/quotas",
+    "minibroker/broker/replication",
+    "minibroker/broker/security/*",
+    "minibroker/broker/server",
+    "minibroker/broker/transactions",
+    "minibroker/broker/*",
+    "minibroker/kafka/*",
+    "minibroker/kafka/java_formats",
+    "protocol_specs/codegen",
+)
+"""Rooms whose names and sentences were read; a star: the modules beside its folders. It grows."""
+
+_POINTERS = (
+    "asked before begun found gained given gone held here kept known left listed made matched noted"
+    " noting placed said sent settled shown taken there thing told wanted what who"
+)
+POINTERS = frozenset(_POINTERS.split())
+"""Words that say how a value was come by, or where it is, and not what it is."""
+
+SUBJECTS = re.compile(r"(?:^|[.:;!?] )(?:What|Who|Whom|Whoever|Whatever) (?![^.]*\?)")
+"""A question word as the subject of a sentence."""
+
+CHAINED_ERRORS = re.compile(r"Raises (\w+Error )?as `")
+"""A pointer to another docstring in place of the errors."""
+
 
 def functions(directory: str) -> Iterator[tuple[Path, ast.FunctionDef | ast.AsyncFunctionDef]]:
     """Yield every function and method of a directory, with its file."""
@@ -79,6 +107,57 @@ def bound_names(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.id
         elif isinstance(node, ast.arg):
             yield node.lineno, node.arg
+
+
+def read_rooms() -> list[Path]:
+    """Return the files of the rooms whose names and sentences were read."""
+    files: list[Path] = []
+    for room in READ_ROOMS:
+        folder = room.removesuffix("/*")
+        inside = sources(folder)
+        files += inside if room == folder else [f for f in inside if f.parent == ROOT / folder]
+    return files
+
+
+def all_names(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and name of every variable, parameter, field, function and class; the module's."""
+    yield 1, path.stem
+    yield from bound_names(path)
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+
+
+def test_a_name_is_a_noun_or_a_verb() -> None:
+    found = [
+        f"{name_of(path)}:{line} {name}"
+        for path in read_rooms()
+        for line, name in all_names(path)
+        if name.strip("_").lower() in POINTERS
+    ]
+    assert_none(found, "name the thing that it is:")
+
+
+def test_no_sentence_has_a_question_word_as_its_subject() -> None:
+    found = [
+        f"{name_of(path)}:{line} {match.group().strip()}"
+        for path in read_rooms()
+        for line, text in docstrings(path)
+        for match in SUBJECTS.finditer(" ".join(text.split()))
+    ]
+    assert_none(found, "name the subject:")
+
+
+def test_a_docstring_names_its_errors() -> None:
+    found = [
+        f"{name_of(path)}:{line}"
+        for path in read_rooms()
+        for line, text in docstrings(path)
+        if CHAINED_ERRORS.search(" ".join(text.split()))
+    ]
+    assert_none(found, "name the errors:")
 
 
 def test_a_docstring_opens_with_a_verb_or_a_noun() -> None:

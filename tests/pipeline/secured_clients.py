@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from minibroker.kafka.java_formats.properties import escaped
+from minibroker.kafka.java_formats.properties import escape
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka.options import parse
 from minibroker.pipeline.kafka.reader_lag import LagReader
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def write_properties(file: Path, settings: Mapping[str, Any]) -> Path:
     """Write the settings as a properties file, as Kafka's tools take it."""
-    lines = (f"{name}={escaped(str(value))}\n" for name, value in settings.items())
+    lines = (f"{name}={escape(str(value))}\n" for name, value in settings.items())
     file.write_text("".join(lines), encoding="ascii")
     return file
 

@@ -448,12 +448,10 @@ class Cluster:
     ) -> TopicImage:
         """Create a topic; return its image once all partitions have a leader.
 
-        Args:
-            assignment: partition index → broker ids; the two counts are then ignored.
-            configs: checked by the caller.
-            timeout_s: how long leaders are waited for; None: not at all.
+        `assignment` is partition index → broker ids; the two counts are then ignored. The caller
+        has checked `configs`. `timeout_s` bounds the wait for leaders; None: no wait.
 
-        Raises KafkaError as `plan_topic`, and REQUEST_TIMED_OUT.
+        Raises KafkaError: the errors of `plan_topic`, and REQUEST_TIMED_OUT.
         """
         replicas = self._topics.plan(name, partition_count, replication_factor, assignment)
         return await self._topics.create(name, replicas, configs or {}, timeout_s)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Edit = Callable[[dict[str, str]], dict[str, str]]
     """Returns the whole config that an entity shall have, from the one that the tree has.
 
-    It is called again when another process wrote meanwhile. What it raises ends the edit, and
+    It is called again when another process wrote meanwhile. An exception of it ends the edit, and
     nothing is written."""
 
 _CLEANED_TYPES: Final = frozenset({"clients", "users", "ips", *paths.UNANNOUNCED_CONFIG_TYPES})

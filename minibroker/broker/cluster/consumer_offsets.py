@@ -34,7 +34,10 @@ async def set_offset(tree: Tree, group_id: str, topic: str, partition: int, offs
 
 
 async def get_offset(tree: Tree, group_id: str, topic: str, partition: int) -> int | None:
-    """Return one offset, None if there is none. Raises as `set_offset`."""
+    """Return one offset, None if there is none.
+
+    Raises CoordinationError, ValueError for a group id that cannot be in a path.
+    """
     path = _checked_path(group_id, topic, partition)
     try:
         data, _ = await tree.get(path)

@@ -79,7 +79,8 @@ class PartitionStates:
         """Give these partitions (None: all) the states of the rule; return whether one is new.
 
         They are written and applied to the image a few at a time. The image has the topic with the
-        first of them: it may be new, or have new partitions. What the rule raises ends the change.
+        first of them: it may be new, or have new partitions. An exception of the rule ends the
+        change.
         """
         new_states = []
         turn = TimeSlice()

@@ -251,8 +251,9 @@ class Reassignments:
     async def _write(
         self, topic: TopicImage, index: int, new_assignment: ReplicaAssignment
     ) -> None:
-        """Write the topic's node and the partition's state as one, then apply both. Raises as
-        `check_keeps_in_sync`.
+        """Write the topic's node and the partition's state as one, then apply both.
+
+        Raises KafkaError INVALID_REPLICA_ASSIGNMENT where no replica in sync would remain.
         """
         updater = self._context.updater
         partition = topic.partitions[index]

@@ -9,7 +9,7 @@ and never an older one (`updates`).
 
 A request about a topic that the image does not know makes this broker read the topic from the tree,
 its configuration too. The server behind this broker's session may lag behind the controller's, so
-it catches up first. What the tree does not have then all the same is kept here, and the topic is
+it catches up first. A topic that the tree does not have even then is kept here, and the topic is
 read again until it is there, or until its controller says something else. The registered brokers
 come from the tree alone: an UpdateMetadata request has no version of them, so it only says that it
 is time to look.

@@ -211,7 +211,10 @@ class Topics:
     async def _create(
         self, name: str, replicas: list[list[int]], configs: Mapping[str, str]
     ) -> TopicImage:
-        """Write a topic and apply it. Raises as `create`. Call it under the cluster's lock."""
+        """Write a topic and apply it. Call it under the cluster's lock.
+
+        Raises KafkaError: TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT, POLICY_VIOLATION.
+        """
         check_records(records_of_topic(len(replicas), configs))
         tree = self._context.tree
         if name in self._context.updater.image.topics:
@@ -334,7 +337,10 @@ class Topics:
         assignment: Sequence[Sequence[int]] | None,
         timeout_s: float,
     ) -> TopicImage:
-        """Write planned partitions. Raises as `plan_partitions`, and REQUEST_TIMED_OUT."""
+        """Write planned partitions.
+
+        Raises KafkaError: those of `plan_partitions`, and REQUEST_TIMED_OUT.
+        """
         async with self._context.lock:
             new = self.plan_partitions(name, total, assignment)
             topic = self._context.updater.image.topics[name]

@@ -128,8 +128,9 @@ class SentState(NamedTuple):
 
 
 class ClusterListener:
-    """Hears of changes after they are in the image; on the loop; must not block nor await. What a
-    listener does not override it ignores.
+    """Hears of changes once they are in the image, on the loop; must not block nor await.
+
+    A listener ignores the changes whose methods it does not override.
     """
 
     __slots__ = ()

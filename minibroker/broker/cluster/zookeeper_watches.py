@@ -56,7 +56,10 @@ class WatchSet:
         self._rearm_task: Task[None] | None = None
 
     async def add(self, key: Key, callback: Callable[[], None]) -> Cancel:
-        """Watch one node or one node's children. Raises as `add_many`."""
+        """Watch one node or one node's children.
+
+        Raises NoNode for the children of a missing node, CoordinationError.
+        """
         (cancel,) = await self.add_many({key: callback})
         return cancel
 

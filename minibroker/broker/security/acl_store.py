@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from minibroker.broker.security.acls import Entry, Pattern
     from minibroker.clock import Clock
 
-    Put = Callable[[Pattern, frozenset[Entry]], None]
+    PutEntries = Callable[[Pattern, frozenset[Entry]], None]
     Edit = Callable[[frozenset[Entry]], frozenset[Entry]]
 
 logger = logging.getLogger(__name__)
@@ -37,11 +37,11 @@ ATTEMPTS_MAX: Final = 11
 class AclStore:
     """Reads and writes the nodes of ACLs. Belongs to the loop."""
 
-    def __init__(self, tree: Tree, clock: Clock, put: Put) -> None:
-        """`put`: pattern, its ACLs → takes them in; called with everything that is read."""
+    def __init__(self, tree: Tree, clock: Clock, put_entries: PutEntries) -> None:
+        """`put_entries`: pattern, its ACLs → takes them in; called with everything that is read."""
         self._tree = tree
-        self._put = put
-        self._known: set[Pattern] = set()
+        self._put_entries = put_entries
+        self._known_patterns: set[Pattern] = set()
         """Patterns that had ACLs when they were last read."""
         self._lock = asyncio.Lock()
         """Held while nodes are read or written, so that an older value never comes last."""
@@ -81,10 +81,10 @@ class AclStore:
         path = nodes.path_of(pattern)
         async with self._lock:
             for _ in range(ATTEMPTS_MAX):
-                (found,) = await self._tree.get_many((path,))
-                old = nodes.decode_entries(path, found[0]) if found else frozenset()
+                (node,) = await self._tree.get_many((path,))
+                old = nodes.decode_entries(path, node[0]) if node else frozenset()
                 new = edit(old)
-                if await self._write(path, new, found[1].version if found else None):
+                if await self._write(path, new, node[1].version if node else None):
                     break
             else:
                 raise CoordinationError(f"{path} is changed by others all the time")
@@ -114,10 +114,10 @@ class AclStore:
 
     def _take_in(self, pattern: Pattern, entries: frozenset[Entry]) -> None:
         if entries:
-            self._known.add(pattern)
+            self._known_patterns.add(pattern)
         else:
-            self._known.discard(pattern)
-        self._put(pattern, entries)
+            self._known_patterns.discard(pattern)
+        self._put_entries(pattern, entries)
 
     # Changes by others
 
@@ -132,14 +132,14 @@ class AclStore:
                     pattern = nodes.pattern_of(path)
                     if pattern is not None:
                         patterns.add(pattern)
-            await self._read(patterns | self._known, is_strict=is_strict)
+            await self._read_patterns(patterns | self._known_patterns, is_strict=is_strict)
 
-    async def _read(self, patterns: Iterable[Pattern], *, is_strict: bool = False) -> None:
+    async def _read_patterns(self, patterns: Iterable[Pattern], *, is_strict: bool = False) -> None:
         """Read the ACLs of these patterns. Call it with the lock."""
-        listed = sorted(patterns)
-        paths = [nodes.path_of(pattern) for pattern in listed]
-        found = await self._tree.get_many(paths)
-        for pattern, path, value in zip(listed, paths, found, strict=True):
+        sorted_patterns = sorted(patterns)
+        paths = [nodes.path_of(pattern) for pattern in sorted_patterns]
+        values = await self._tree.get_many(paths)
+        for pattern, path, value in zip(sorted_patterns, paths, values, strict=True):
             try:
                 entries = nodes.decode_entries(path, value[0]) if value else frozenset()
             except CoordinationError as error:
@@ -150,11 +150,11 @@ class AclStore:
             self._take_in(pattern, entries)
 
     async def _read_announced(self, announcements: list[Announcement]) -> None:
-        changed: set[Pattern] = set()
+        changed_patterns: set[Pattern] = set()
         for path, value in announcements:
             try:
-                changed.add(nodes.decode_change(path, value))
+                changed_patterns.add(nodes.decode_change(path, value))
             except CoordinationError as error:  # a broken node must not stop this broker
                 logger.warning("%s", error)
         async with self._lock:
-            await self._read(changed)
+            await self._read_patterns(changed_patterns)

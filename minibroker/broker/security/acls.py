@@ -111,7 +111,7 @@ SUPPORTED_OPERATIONS: Final[dict[ResourceType, tuple[Operation, ...]]] = {
 }
 """Type → the operations that "authorized operations" of an answer name (Kafka AclEntry)."""
 
-IMPLYING: Final[dict[Operation, frozenset[Operation]]] = {
+IMPLYING_OPERATIONS: Final[dict[Operation, frozenset[Operation]]] = {
     Operation.DESCRIBE: frozenset(
         {
             Operation.DESCRIBE,
@@ -191,12 +191,12 @@ class AclFilter(NamedTuple):
         """
         if self.resource_type not in (ResourceType.ANY, pattern.resource_type):
             return False
-        wanted = self.pattern_type
-        if wanted not in (PatternType.ANY, PatternType.MATCH, pattern.pattern_type):
+        pattern_type = self.pattern_type
+        if pattern_type not in (PatternType.ANY, PatternType.MATCH, pattern.pattern_type):
             return False
         if self.name is None:
             return True
-        if wanted is not PatternType.MATCH:
+        if pattern_type is not PatternType.MATCH:
             return self.name == pattern.name
         if pattern.pattern_type is PatternType.LITERAL:
             return pattern.name in (self.name, WILDCARD)

@@ -3,7 +3,7 @@
 `Authorizer.allows` is the authorize station's answer; `RequestContext.authorize` calls it, each
 handler in Kafka's order of checks. Decisions are kept until an ACL changes, so a
 request that repeats costs one look-up. Produce and Fetch pay less: a connection has the topics that
-its client may use at hand (`permitted`). `rules.py` decides, `acl_store.py` keeps the ACLs.
+its client may use at hand (`permitted_names`). `rules.py` decides, `acl_store.py` keeps the ACLs.
 
 Each decision is one log line of this module's logger, as Kafka's `kafka.authorizer.logger` has it:
 refused at INFO, allowed at DEBUG; a question that only filters an answer is at DEBUG (TRACE in
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     Update: TypeAlias = Callable[[Pattern, Edit], Awaitable[None]]
     Question: TypeAlias = tuple[str, str, int, int, str | None]
     """Principal, host, operation, type and name of a resource; None: any resource of the type."""
-    Deleted: TypeAlias = list[tuple[Acl, KafkaError | None]]
+    Deletions: TypeAlias = list[tuple[Acl, KafkaError | None]]
     """The ACLs of one filter, each with what kept it from being deleted."""
 
 logger = logging.getLogger(__name__)
@@ -70,8 +70,8 @@ class Authorizer:
         self._decisions: dict[Question, Decision] = {}
         self._decision_bytes = 0
         """The memory of these decisions, about."""
-        self._permitted: WeakValueDictionary[tuple[str, str, int], set[str]]
-        self._permitted = WeakValueDictionary()
+        self._permitted_names: WeakValueDictionary[tuple[str, str, int], set[str]]
+        self._permitted_names = WeakValueDictionary()
         """Principal, host and operation → topics, while a connection has the set."""
         self._update: Update | None = None
         self.changes = 0
@@ -85,8 +85,8 @@ class Authorizer:
         """Take in the ACLs that a pattern has now. The next request is decided by them."""
         self._rules.put(pattern, entries)
         self._forget_decisions()
-        for permitted in self._permitted.values():
-            permitted.clear()
+        for names in self._permitted_names.values():
+            names.clear()
         self.changes += 1
 
     # Decisions
@@ -96,11 +96,11 @@ class Authorizer:
         """Return whether a yes is logged, too."""
         return logger.isEnabledFor(logging.DEBUG)
 
-    def permitted(self, principal: str, host: str, operation: Operation) -> set[str]:
+    def permitted_names(self, principal: str, host: str, operation: Operation) -> set[str]:
         """Return the topics that a client may do this to, as far as it asked. Its connections share
         the set and add to it. A change of an ACL empties it.
         """
-        return self._permitted.setdefault((principal, host, operation), set())
+        return self._permitted_names.setdefault((principal, host, operation), set())
 
     def allows(  # noqa: PLR0917  one call for each resource of every request
         self,
@@ -192,9 +192,9 @@ class Authorizer:
 
     # ACLs
 
-    def find(self, wanted: AclFilter) -> list[Acl]:
+    def find(self, acl_filter: AclFilter) -> list[Acl]:
         """Return the ACLs that the filter asks for, sorted."""
-        return sorted(acl for acl in self._rules.acls() if wanted.matches(acl))
+        return sorted(acl for acl in self._rules.acls() if acl_filter.matches(acl))
 
     async def create(
         self, acls: Sequence[Acl], *, allows_networks: bool
@@ -204,7 +204,7 @@ class Authorizer:
         `allows_networks`: whether the metadata version lets hosts be networks.
         """
         results: list[KafkaError | None] = [None] * len(acls)
-        added: dict[Pattern, list[int]] = {}
+        indexes_by_pattern: dict[Pattern, list[int]] = {}
         turn = TimeSlice()
         for index, acl in enumerate(acls):
             if turn.is_over:
@@ -217,8 +217,8 @@ class Authorizer:
             except KafkaError as refused:
                 results[index] = refused
             else:
-                added.setdefault(acl.pattern, []).append(index)
-        for pattern, indexes in added.items():
+                indexes_by_pattern.setdefault(acl.pattern, []).append(index)
+        for pattern, indexes in indexes_by_pattern.items():
             entries = frozenset(acls[index].entry for index in indexes)
             error = await self._change(pattern, entries.union)
             for index in indexes:
@@ -227,13 +227,13 @@ class Authorizer:
                 await turn.pause()
         return results
 
-    async def delete(self, filters: Sequence[AclFilter]) -> list[Deleted]:
+    async def delete(self, filters: Sequence[AclFilter]) -> list[Deletions]:
         """Remove the ACLs that match a filter; return them, for each filter.
 
         With AclAuthorizer an ACL is an answer to the first filter that it matches, with
         StandardAuthorizer to each of them.
         """
-        results: list[Deleted] = [[] for _ in filters]
+        results: list[Deletions] = [[] for _ in filters]
         turn = TimeSlice()
         by_name, general = _split_filters(filters)
         with_acls = frozenset(self._rules.patterns)
@@ -242,9 +242,11 @@ class Authorizer:
             candidates = by_name.get(pattern.name, [])
             if pattern in with_acls:
                 candidates = sorted(candidates + general)
-            asked = [index for index in candidates if filters[index].matches_pattern(pattern)]
-            if asked:
-                await self._delete_from(pattern, filters, asked, results)
+            filter_indexes = [
+                index for index in candidates if filters[index].matches_pattern(pattern)
+            ]
+            if filter_indexes:
+                await self._delete_from(pattern, filters, filter_indexes, results)
             if turn.is_over:
                 await turn.pause()
         return results
@@ -253,23 +255,23 @@ class Authorizer:
         self,
         pattern: Pattern,
         filters: Sequence[AclFilter],
-        asked: list[int],
-        results: list[Deleted],
+        filter_indexes: list[int],
+        results: list[Deletions],
     ) -> None:
         """Remove the ACLs of one pattern that match the filters with these indexes."""
-        matched: dict[Entry, list[int]] = {}
+        indexes_by_entry: dict[Entry, list[int]] = {}
 
         def edit(entries: frozenset[Entry]) -> frozenset[Entry]:
-            matched.clear()
+            indexes_by_entry.clear()
             for entry in entries:
-                found = [index for index in asked if filters[index].matches_entry(entry)]
-                if found:
-                    matched[entry] = found
-            return entries - matched.keys()
+                indexes = [index for index in filter_indexes if filters[index].matches_entry(entry)]
+                if indexes:
+                    indexes_by_entry[entry] = indexes
+            return entries - indexes_by_entry.keys()
 
         error = await self._change(pattern, edit)
-        for entry in sorted(matched):
-            indexes = matched[entry] if self.is_standard else matched[entry][:1]
+        for entry in sorted(indexes_by_entry):
+            indexes = indexes_by_entry[entry] if self.is_standard else indexes_by_entry[entry][:1]
             for index in indexes:
                 results[index].append((Acl(pattern, entry), error))
 
@@ -288,23 +290,23 @@ def _split_filters(filters: Sequence[AclFilter]) -> tuple[dict[str, list[int]], 
     """Return name → indexes of the filters for exactly this name, and the indexes of the others."""
     by_name: dict[str, list[int]] = {}
     general: list[int] = []
-    for index, wanted in enumerate(filters):
-        if wanted.name is None or wanted.pattern_type is PatternType.MATCH:
+    for index, acl_filter in enumerate(filters):
+        if acl_filter.name is None or acl_filter.pattern_type is PatternType.MATCH:
             general.append(index)
         else:
-            by_name.setdefault(wanted.name, []).append(index)
+            by_name.setdefault(acl_filter.name, []).append(index)
     return by_name, general
 
 
 def _named_patterns(filters: Iterable[AclFilter]) -> set[Pattern]:
     """Return the patterns that the filters name: they may have ACLs that were not read yet."""
-    named: set[Pattern] = set()
-    for wanted in filters:
-        if wanted.name and wanted.resource_type >= ResourceType.TOPIC:
+    patterns: set[Pattern] = set()
+    for acl_filter in filters:
+        if acl_filter.name and acl_filter.resource_type >= ResourceType.TOPIC:
             for pattern_type in (PatternType.LITERAL, PatternType.PREFIXED):
-                if wanted.pattern_type in (pattern_type, PatternType.ANY):
-                    named.add(Pattern(wanted.resource_type, wanted.name, pattern_type))
-    return named
+                if acl_filter.pattern_type in (pattern_type, PatternType.ANY):
+                    patterns.add(Pattern(acl_filter.resource_type, acl_filter.name, pattern_type))
+    return patterns
 
 
 def _check(acl: Acl) -> None:
@@ -325,24 +327,24 @@ def _check(acl: Acl) -> None:
 def _check_standard(acl: Acl, *, allows_networks: bool) -> None:
     """Raise KafkaError for an ACL that StandardAuthorizer refuses."""
     pattern, entry = acl
-    refused = None
+    error = None
     if pattern.resource_type is ResourceType.UNKNOWN:
-        refused = "Invalid resourceType UNKNOWN"
+        error = "Invalid resourceType UNKNOWN"
     elif pattern.pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED):
-        refused = f"Invalid patternType {pattern.pattern_type.name}"
+        error = f"Invalid patternType {pattern.pattern_type.name}"
     elif entry.operation is Operation.UNKNOWN:
-        refused = "Invalid operation UNKNOWN"
+        error = "Invalid operation UNKNOWN"
     elif entry.permission is Permission.UNKNOWN:
-        refused = "Invalid permissionType UNKNOWN"
+        error = "Invalid permissionType UNKNOWN"
     elif ":" not in entry.principal:
-        refused = (
+        error = (
             f"Could not parse principal from `{entry.principal}` (no colon is present separating"
             " the principal type from the principal name)"
         )
     elif not entry.host:
-        refused = "Host pattern cannot be null or empty"
-    if refused is not None:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, refused)
+        error = "Host pattern cannot be null or empty"
+    if error is not None:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, error)
     if entry.host != WILDCARD and "/" in entry.host:
         _check_network(entry.host, allows_networks=allows_networks)
 

@@ -33,7 +33,7 @@ _STRING_TAGS: Final = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1C, 0x1E})
 """UTF8, Printable, T61, IA5, General, Universal and BMP string. Java reads all of them as UTF-8. A
 value of another type is written as DER.
 """
-_ESCAPED: Final = frozenset(',=+<>#;"\\')
+_ESCAPED_LETTERS: Final = frozenset(',=+<>#;"\\')
 _VERSION_TAG: Final = 0xA0
 _EXTENSIONS_TAG: Final = 0xA3
 _ALTERNATIVE_NAMES: Final = "2.5.29.17"
@@ -99,16 +99,16 @@ def _format_attribute(attribute: DerValue) -> str:
 
 def _escape(text: str) -> str:
     """Return a value with a backslash before what RFC 2253 reserves, and before outer blanks."""
-    leading = len(text) - len(text.lstrip(" \r"))
+    leading_count = len(text) - len(text.lstrip(" \r"))
     end = len(text.rstrip(" \r"))
-    return "".join(_escape_each(text, leading, end))
+    return "".join(_escape_each(text, leading_count, end))
 
 
-def _escape_each(text: str, leading: int, end: int) -> Iterable[str]:
+def _escape_each(text: str, leading_count: int, end: int) -> Iterable[str]:
     for index, char in enumerate(text):
         if char == "\0":
             yield "\\00"
-        elif char in _ESCAPED or index < leading or index >= end:
+        elif char in _ESCAPED_LETTERS or index < leading_count or index >= end:
             yield "\\" + char
         else:
             yield char

@@ -56,9 +56,9 @@ class KerberosName(NamedTuple):
 
 def parse_name(text: str) -> KerberosName:
     """Return the parts of a name. Raises ValueError."""
-    found = _NAME.fullmatch(text)
-    if found is not None:
-        return KerberosName(found[1], found[2], found[3])
+    match = _NAME.fullmatch(text)
+    if match is not None:
+        return KerberosName(match[1], match[2], match[3])
     if "@" in text:
         raise ValueError(f"Kerberos name {text!r}: expected NAME@REALM or NAME/HOST@REALM")
     return KerberosName(text, None, None)
@@ -73,17 +73,17 @@ class _Replacement(NamedTuple):
     is_everywhere: bool
 
     def apply(self, text: str) -> str:
-        replaced: list[str] = []
+        pieces: list[str] = []
         end = 0
         for match in self.pattern.finditer(text):
-            replaced.append(text[end : match.start()])
-            replaced += [
+            pieces.append(text[end : match.start()])
+            pieces += [
                 part if isinstance(part, str) else match.group(part) or "" for part in self.parts
             ]
             end = match.end()
             if not self.is_everywhere:
                 break
-        return "".join(replaced) + text[end:]
+        return "".join(pieces) + text[end:]
 
 
 class _Rule(NamedTuple):
@@ -134,9 +134,9 @@ class KerberosNames:
                     _check_simple(name.service)
                     return name.service
                 continue
-            found = rule.apply(parts)
-            if found is not None:
-                return found
+            short_name = rule.apply(parts)
+            if short_name is not None:
+                return short_name
         raise ValueError(f"no rule of {KEY} takes {name}")
 
 
@@ -146,45 +146,45 @@ def _check_simple(name: str) -> None:
 
 
 def _parse_rule(text: str) -> _Rule:
-    found = _RULE.fullmatch(text)
-    if found is None:
+    match = _RULE.fullmatch(text)
+    if match is None:
         raise ConfigError(
             f"Invalid value {text} for configuration {KEY}: expected DEFAULT and"
             " RULE:[n:format](regexp)s/pattern/replacement/g/L, separated by commas, for instance"
             " RULE:[2:$1](app-.*)s/app-//,DEFAULT"
         )
-    components = int(found["components"])
-    pattern = found["pattern"]
+    components = int(match["components"])
+    pattern = match["pattern"]
     replacement = None
     if pattern is not None:
-        compiled = _compiled(pattern)
-        parts = tuple(parse_replacement(KEY, found["replacement"], compiled.groups))
-        replacement = _Replacement(compiled, parts, found["everywhere"] is not None)
+        expression = _compile(pattern)
+        parts = tuple(parse_replacement(KEY, match["replacement"], expression.groups))
+        replacement = _Replacement(expression, parts, match["everywhere"] is not None)
     return _Rule(
         components,
-        tuple(_parse_format(text, found["format"], components)),
-        None if found["regexp"] is None else _compiled(found["regexp"]),
+        tuple(_parse_format(text, match["format"], components)),
+        None if match["regexp"] is None else _compile(match["regexp"]),
         replacement,
-        found["case"],
+        match["case"],
     )
 
 
 def _parse_format(rule: str, text: str, components: int) -> Iterator[str | int]:
     """Yield texts and numbers of components. Raises ConfigError."""
     end = 0
-    for found in _COMPONENT.finditer(text):
-        if not found[1] or len(found[1]) > 3 or int(found[1]) > components:
+    for match in _COMPONENT.finditer(text):
+        if not match[1] or len(match[1]) > 3 or int(match[1]) > components:
             raise ConfigError(
-                f"{KEY} has the rule {rule}: {found[0]} is no component, expected $0 to"
+                f"{KEY} has the rule {rule}: {match[0]} is no component, expected $0 to"
                 f" ${components}"
             )
-        yield text[end : found.start()]
-        yield int(found[1])
-        end = found.end()
+        yield text[end : match.start()]
+        yield int(match[1])
+        end = match.end()
     yield text[end:]
 
 
-def _compiled(pattern: str) -> Any:
+def _compile(pattern: str) -> Any:
     import re2  # noqa: PLC0415  most rules are DEFAULT
 
     options = re2.Options()

@@ -43,9 +43,9 @@ class ListenerTls:
     """The TLS of one listener. Belongs to the loop's thread."""
 
     __slots__ = (
-        "_loaded",
         "_mapping",
         "_sources",
+        "_stores",
         "client_auth",
         "context",
         "listener",
@@ -55,58 +55,58 @@ class ListenerTls:
     def __init__(self, listener: Listener, config: ConfigValues) -> None:
         """`config`: the broker's settings. Raises ConfigError."""
         self.listener = listener
-        """Constant, as are the next three."""
+        """Constant."""
         self.read_buffer = memoryview(bytearray(READ_BYTES))
-        """Shared by all connections: its bytes go to OpenSSL before another connection reads."""
+        """Constant, shared by all connections: its bytes go to OpenSSL before another one reads."""
         settings = config.of_listener(listener.name)
         self.client_auth = _client_auth(listener, config)
         try:
             self._mapping = PrincipalMapping(settings.text("ssl.principal.mapping.rules") or "")
         except ConfigError as error:
             raise ConfigError(f"listener {listener.name}: {error}") from None
-        self._loaded = self._load(settings)
+        self._stores = self._load(settings)
         self._sources = sources_of(settings)
         """The settings and times of the files that were loaded."""
-        self.context = self._loaded.context
+        self.context = self._stores.context
         """For clients that come from now on."""
 
     def check(self, config: ConfigValues) -> None:
         """Raise ConfigError if the listener cannot change to the stores of these settings."""
-        self._changed(config)
+        self._read_changes(config)
 
     def update(self, config: ConfigValues) -> None:
         """Give new clients the stores of these settings, if settings or files have changed.
 
         Raises ConfigError.
         """
-        changed = self._changed(config)
-        if changed is not None:
-            self._loaded, self._sources = changed
-            self.context = self._loaded.context
+        changes = self._read_changes(config)
+        if changes is not None:
+            self._stores, self._sources = changes
+            self.context = self._stores.context
             logger.info("listener %s has new certificates", self.listener.name)
 
-    def _changed(self, config: ConfigValues) -> tuple[_Loaded, Sources] | None:
+    def _read_changes(self, config: ConfigValues) -> tuple[_Stores, Sources] | None:
         """Return the stores of these settings, None if they are in use. Raises ConfigError."""
         settings = config.of_listener(self.listener.name)
         sources = sources_of(settings)
         if sources == self._sources:
             return None
-        loaded = self._load(settings)
+        stores = self._load(settings)
         try:
-            check_replacement(self._loaded, loaded, settings)
+            check_replacement(self._stores, stores, settings)
         except ConfigError as error:
             raise ConfigError(f"listener {self.listener.name}: {error}") from None
-        return loaded, sources
+        return stores, sources
 
-    def _load(self, settings: ConfigValues) -> _Loaded:
+    def _load(self, settings: ConfigValues) -> _Stores:
         """Raises ConfigError."""
         try:
-            keys, trusted = load_key_store(settings), load_trust_store(settings)
-            context = server_context(settings, keys, trusted, client_auth=self.client_auth)
+            keys, trust_store = load_key_store(settings), load_trust_store(settings)
+            context = server_context(settings, keys, trust_store, client_auth=self.client_auth)
         except ConfigError as error:
             raise ConfigError(f"listener {self.listener.name}: {error}") from None
         assert keys is not None
-        return _Loaded(context, keys.certificates[0], has_trust_store=trusted is not None)
+        return _Stores(context, keys.certificates[0], has_trust_store=trust_store is not None)
 
     def principal_of(self, connection: ssl.SSLObject) -> str:
         """Return the principal of a client whose handshake is done. Raises ValueError if no rule
@@ -116,12 +116,12 @@ class ListenerTls:
         if certificate is None:
             return ANONYMOUS
         name = subject_name(certificate)
-        mapped = self._mapping.apply(name)
-        if mapped is None:
+        mapped_name = self._mapping.apply(name)
+        if mapped_name is None:
             raise ValueError(
                 f"no rule of ssl.principal.mapping.rules matches the client's name {name}"
             )
-        return USER + mapped
+        return USER + mapped_name
 
 
 def _client_auth(listener: Listener, config: ConfigValues) -> str:
@@ -140,7 +140,7 @@ def _client_auth(listener: Listener, config: ConfigValues) -> str:
     return config.of_listener(listener.name).text("ssl.client.auth") or "none"
 
 
-class _Loaded(NamedTuple):
+class _Stores(NamedTuple):
     """A context, and what of its stores has to stay the same."""
 
     context: ssl.SSLContext
@@ -150,17 +150,17 @@ class _Loaded(NamedTuple):
 
 def sources_of(settings: ConfigValues) -> Sources:
     """Return the settings of the stores with the times of their files."""
-    found: list[object] = [settings.originals.get(key) for key in sorted(TLS_STORE_KEYS)]
+    values: list[object] = [settings.originals.get(key) for key in sorted(TLS_STORE_KEYS)]
     for key in ("ssl.keystore.location", "ssl.truststore.location"):
         location = settings.originals.get(key)
         try:
-            found.append(None if location is None else os.stat(location).st_mtime_ns)  # noqa: PTH116
+            values.append(None if location is None else os.stat(location).st_mtime_ns)  # noqa: PTH116
         except OSError:
-            found.append(None)
-    return tuple(found)
+            values.append(None)
+    return tuple(values)
 
 
-def check_replacement(present: _Loaded, new: _Loaded, settings: ConfigValues) -> None:
+def check_replacement(present: _Stores, new: _Stores, settings: ConfigValues) -> None:
     """Raise ConfigError if clients would find another broker behind the new certificate.
 
     Source: Kafka SslFactory.CertificateEntries.ensureCompatible.
@@ -170,14 +170,16 @@ def check_replacement(present: _Loaded, new: _Loaded, settings: ConfigValues) ->
             "Cannot add SSL truststore to an existing listener for which no truststore was"
             " configured."
         )
-    before, after = (ssl.PEM_cert_to_DER_cert(store.certificate) for store in (present, new))
-    names = subject_name(before), subject_name(after)
+    old_certificate, new_certificate = (
+        ssl.PEM_cert_to_DER_cert(store.certificate) for store in (present, new)
+    )
+    names = subject_name(old_certificate), subject_name(new_certificate)
     if not settings.boolean("ssl.allow.dn.changes") and names[0].lower() != names[1].lower():
         raise ConfigError(
             f"Keystore DistinguishedName does not match: existing={names[0]}, new={names[1]}"
             " (ssl.allow.dn.changes=true allows it)"
         )
-    is_covered = alternative_names(before) <= alternative_names(after)
+    is_covered = alternative_names(old_certificate) <= alternative_names(new_certificate)
     if not settings.boolean("ssl.allow.san.changes") and not is_covered:
         raise ConfigError(
             "Keystore SubjectAltNames do not match: the new certificate lacks names of the present"

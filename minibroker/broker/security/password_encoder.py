@@ -62,13 +62,15 @@ class PasswordEncoder:
         self._cipher = settings.text(_CIPHER_KEY) or ""
         self._key_bits = settings.integer(_LENGTH_KEY)
         self._iterations = settings.integer(_ITERATIONS_KEY)
-        for key, value, expected in (
+        for key, value, expected_text in (
             (_FACTORY_KEY, self._factory, tuple(_HASHES)),
             (_CIPHER_KEY, self._cipher, _CIPHERS),
             (_LENGTH_KEY, self._key_bits, _KEY_LENGTHS),
         ):
-            if value not in expected:
-                raise ConfigError(f"{key}={value}: expected one of {', '.join(map(str, expected))}")
+            if value not in expected_text:
+                raise ConfigError(
+                    f"{key}={value}: expected one of {', '.join(map(str, expected_text))}"
+                )
         if self._iterations > ITERATIONS_MAX:
             raise ConfigError(
                 f"{_ITERATIONS_KEY}={self._iterations}: expected at most {ITERATIONS_MAX}"
@@ -82,7 +84,7 @@ class PasswordEncoder:
         vector = os.urandom(_GCM_VECTOR_BYTES if is_gcm else _BLOCK_BYTES)
         key = self._key(self._factory, salt, self._iterations, self._key_bits)
         plain = password.encode("utf-8", "surrogatepass")
-        encrypted = _encrypt(self._cipher, key, vector, plain)
+        cipher_bytes = _encrypt(self._cipher, key, vector, plain)
         pairs = {
             "initializationVector": _base64(vector),
             "keyLength": self._key_bits,
@@ -94,7 +96,7 @@ class PasswordEncoder:
         }
         if is_gcm:
             pairs["authenticationTagLength"] = 8 * _TAG_BYTES
-        pairs["encryptedPassword"] = _base64(encrypted)
+        pairs["encryptedPassword"] = _base64(cipher_bytes)
         return ",".join(f"{name}:{value}" for name, value in pairs.items())
 
     def decode(self, text: str) -> str:
@@ -115,14 +117,14 @@ class PasswordEncoder:
         cipher = pairs["cipherAlgorithm"]
         if not 0 < iterations <= ITERATIONS_MAX or bits not in _KEY_LENGTHS:
             raise ValueError(cipher)
-        salt, vector, encrypted = (
+        salt, vector, cipher_bytes = (
             base64.b64decode(pairs[name], validate=True)
             for name in ("salt", "initializationVector", "encryptedPassword")
         )
         key = self._key(pairs["keyFactoryAlgorithm"], salt, iterations, bits)
         if cipher == _GCM and int(pairs["authenticationTagLength"]) != 8 * _TAG_BYTES:
             raise ValueError(cipher)
-        return _decrypt(cipher, key, vector, encrypted).decode("utf-8", "surrogatepass")
+        return _decrypt(cipher, key, vector, cipher_bytes).decode("utf-8", "surrogatepass")
 
     def _key(self, factory: str, salt: bytes, iterations: int, bits: int) -> bytes:
         """Return the key for one password. Raises KeyError."""
@@ -131,8 +133,8 @@ class PasswordEncoder:
 
 def pairs_of(text: str) -> dict[str, str]:
     """Return the pairs of a stored text; a text that is none gives few or none."""
-    found = (pair.rpartition(":") for pair in text.split(","))
-    return {name.strip(): value.strip() for name, colon, value in found if colon}
+    pairs = (pair.rpartition(":") for pair in text.split(","))
+    return {name.strip(): value.strip() for name, colon, value in pairs if colon}
 
 
 def is_encoded(text: str) -> bool:
@@ -171,11 +173,11 @@ def _encrypt(cipher: str, key: bytes, vector: bytes, plain: bytes) -> bytes:
         return aead.AESGCM(key).encrypt(vector, plain, None)
     padder = PKCS7(8 * _BLOCK_BYTES).padder()
     encryptor = Cipher(algorithms.AES(key), modes.CBC(vector)).encryptor()
-    filled = padder.update(plain) + padder.finalize()
-    return encryptor.update(filled) + encryptor.finalize()
+    padded_bytes = padder.update(plain) + padder.finalize()
+    return encryptor.update(padded_bytes) + encryptor.finalize()
 
 
-def _decrypt(cipher: str, key: bytes, vector: bytes, encrypted: bytes) -> bytes:
+def _decrypt(cipher: str, key: bytes, vector: bytes, cipher_bytes: bytes) -> bytes:
     """Raises ValueError: another key, or bytes that nobody encrypted."""
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415  an extra
     from cryptography.hazmat.primitives.ciphers import (  # noqa: PLC0415  an extra
@@ -188,15 +190,15 @@ def _decrypt(cipher: str, key: bytes, vector: bytes, encrypted: bytes) -> bytes:
 
     if cipher == _GCM:
         try:
-            return aead.AESGCM(key).decrypt(vector, encrypted, None)
+            return aead.AESGCM(key).decrypt(vector, cipher_bytes, None)
         except InvalidTag as error:
             raise ValueError(cipher) from error
     if cipher != _CBC:
         raise ValueError(cipher)
     decryptor = Cipher(algorithms.AES(key), modes.CBC(vector)).decryptor()
     unpadder = PKCS7(8 * _BLOCK_BYTES).unpadder()
-    filled = decryptor.update(encrypted) + decryptor.finalize()
-    return unpadder.update(filled) + unpadder.finalize()
+    padded_bytes = decryptor.update(cipher_bytes) + decryptor.finalize()
+    return unpadder.update(padded_bytes) + unpadder.finalize()
 
 
 def _java_length(text: str) -> int:

@@ -42,12 +42,12 @@ class PeerContexts:
 
     def of(self, listener: str) -> ssl.SSLContext:
         """Return the context of the next connection to this listener. Raises ConfigError."""
-        known = self._contexts.get(listener)
-        if known is None:
-            known = self._contexts[listener] = _load(self._config(), listener)
-        return known[1]
+        context = self._contexts.get(listener)
+        if context is None:
+            context = self._contexts[listener] = _load(self._config(), listener)
+        return context[1]
 
-    def on_broker_config(self, config: ConfigValues, changed: frozenset[str]) -> None:
+    def on_broker_config(self, config: ConfigValues, keys: frozenset[str]) -> None:
         """Do `update`: settings were altered."""
         self.update(config)
 

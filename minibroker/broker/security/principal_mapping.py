@@ -53,16 +53,16 @@ class PrincipalRule:
         """Return the new name, None where the pattern does not match the whole name."""
         if self._pattern.fullmatch(name) is None:
             return None
-        replaced: list[str] = []
+        pieces: list[str] = []
         end = 0
         for match in self._pattern.finditer(name):
-            replaced.append(name[end : match.start()])
-            replaced += [
+            pieces.append(name[end : match.start()])
+            pieces += [
                 part if isinstance(part, str) else match.group(part) or ""
                 for part in self._replacement
             ]
             end = match.end()
-        result = "".join(replaced) + name[end:]
+        result = "".join(pieces) + name[end:]
         if self._case == "L":
             return result.lower()
         return result.upper() if self._case == "U" else result
@@ -80,9 +80,9 @@ class PrincipalMapping:
     def apply(self, name: str) -> str | None:
         """Return the principal's name for a certificate's name, None where no rule matches."""
         for rule in self._rules:
-            found = name if rule is None else rule.apply(name)
-            if found is not None:
-                return found
+            principal = name if rule is None else rule.apply(name)
+            if principal is not None:
+                return principal
         return None
 
 
@@ -106,8 +106,8 @@ def _parse_rules(text: str) -> Iterator[PrincipalRule | None]:
             yield None
         else:
             raise _wrong(text, position)
-        rest = text[position:].lstrip()
-        if rest and not rest.startswith(","):
+        rest_of_text = text[position:].lstrip()
+        if rest_of_text and not rest_of_text.startswith(","):
             raise _wrong(text, position)
 
 

@@ -20,7 +20,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from minibroker.broker.security.acls import (
-    IMPLYING,
+    IMPLYING_OPERATIONS,
     WILDCARD,
     WILDCARD_PRINCIPAL,
     Acl,
@@ -67,14 +67,14 @@ class Rules:
 
     def put(self, pattern: Pattern, entries: Iterable[Entry]) -> None:
         """Replace the ACLs of a pattern; none removes it."""
-        kept = frozenset(entries)
+        new_entries = frozenset(entries)
         had_entries = pattern in self._entries
-        if kept:
-            self._entries[pattern] = kept
+        if new_entries:
+            self._entries[pattern] = new_entries
         else:
             self._entries.pop(pattern, None)
-        if pattern.pattern_type is PatternType.PREFIXED and bool(kept) is not had_entries:
-            self._count_prefix(pattern, 1 if kept else -1)
+        if pattern.pattern_type is PatternType.PREFIXED and bool(new_entries) is not had_entries:
+            self._count_prefix(pattern, 1 if new_entries else -1)
 
     def _count_prefix(self, pattern: Pattern, change: int) -> None:
         lengths = self._prefix_lengths.setdefault(pattern.resource_type, Counter())
@@ -110,7 +110,7 @@ class Rules:
         """Return whether `principal` from `host` may do `operation` to the resource."""
         if principal in self._super_users:
             return Decision(True, "it is a super user")
-        allowing: Acl | None = None
+        allow_acl: Acl | None = None
         is_listed = False
         for acl in self._about(resource_type, name):
             is_listed = True
@@ -120,12 +120,12 @@ class Rules:
             if entry.permission is Permission.DENY:
                 if entry.operation in (operation, Operation.ALL):
                     return Decision(False, f"of the ACL: {acl}")
-            elif allowing is None and entry.permission is Permission.ALLOW:
-                implying = IMPLYING.get(operation, (operation,))
-                if entry.operation is Operation.ALL or entry.operation in implying:
-                    allowing = acl
-        if allowing is not None:
-            return Decision(True, f"of the ACL: {allowing}")
+            elif allow_acl is None and entry.permission is Permission.ALLOW:
+                operations = IMPLYING_OPERATIONS.get(operation, (operation,))
+                if entry.operation is Operation.ALL or entry.operation in operations:
+                    allow_acl = acl
+        if allow_acl is not None:
+            return Decision(True, f"of the ACL: {allow_acl}")
         if is_listed:
             return Decision(False, "no ACL allows it")
         if self._allows_unlisted:
@@ -154,16 +154,16 @@ class Rules:
         """
         denied_names: set[str] = set()
         denied_prefixes: set[str] = set()
-        allowed: list[Pattern] = []
+        patterns: list[Pattern] = []
         for acl in self._of_type(principal, host, operation, resource_type):
             is_literal = acl.pattern.pattern_type is PatternType.LITERAL
             if acl.entry.permission is Permission.ALLOW:
-                allowed.append(acl.pattern)
+                patterns.append(acl.pattern)
             elif is_literal:
                 denied_names.add(acl.pattern.name)
             else:
                 denied_prefixes.add(acl.pattern.name)
-        for pattern in allowed:
+        for pattern in patterns:
             if pattern.pattern_type is PatternType.LITERAL:
                 if pattern.name == WILDCARD:
                     return Decision(True, f"an ACL allows it for {pattern}")

@@ -39,28 +39,29 @@ NO_SECRET: Final = "Password encoder secret not configured"
 class StoredPasswords:
     """Belongs to the loop. Encoding and decoding run beside it: each takes milliseconds."""
 
-    __slots__ = ("_encoder", "_is_plain", "_known", "_old")
+    __slots__ = ("_encoder", "_is_plain", "_old", "_plain_texts")
 
     def __init__(self, config: BrokerConfig) -> None:
-        """Raises ConfigError for settings of `password.encoder.…` that cannot be."""
+        """Raise ConfigError for wrong settings of `password.encoder.…`."""
         self._encoder = encoder_of(config)
-        """Constant, as are the next two."""
+        """Constant."""
         self._old = encoder_of(config, OLD_SECRET_KEY)
+        """Constant."""
         self._is_plain = config.zookeeper_connect is None
-        """True where a password may stand in the tree as it is."""
-        self._known: dict[str, str | None] = {}
+        """Constant. True where a password may stand in the tree as it is."""
+        self._plain_texts: dict[str, str | None] = {}
         """Stored text → password of those decoded last, None where it cannot be decoded."""
 
     # Reading.
 
-    def known(self, stored: Mapping[str, str]) -> dict[str, str] | None:
+    def decoded_values(self, stored: Mapping[str, str]) -> dict[str, str] | None:
         """Return the settings of a node in plain text, None where `decode` has to come first."""
         passwords = {name: text for name, text in stored.items() if is_password(name)}
-        if any(text not in self._known for text in passwords.values()):
+        if any(text not in self._plain_texts for text in passwords.values()):
             return None
         plain = dict(stored)
         for name, text in passwords.items():
-            password = self._known[text]
+            password = self._plain_texts[text]
             if password is None:
                 del plain[name]  # as in Kafka: the others count
             else:
@@ -71,38 +72,38 @@ class StoredPasswords:
         """Return the settings of a node in plain text. One that cannot be decoded is left out, and
         the log says so.
         """
-        self._known = await asyncio.to_thread(self._decode, stored, self._known)
-        plain = self.known(stored)
+        self._plain_texts = await asyncio.to_thread(self._decode, stored, self._plain_texts)
+        plain = self.decoded_values(stored)
         assert plain is not None
         return plain
 
     def decode_then(self, stored: Mapping[str, str], then: Callable[[], None]) -> None:
-        """Decode beside the loop, then call `then` on it: `known` has the settings."""
+        """Decode beside the loop, then call `then` on it: `decoded_values` has the settings."""
         loop = asyncio.get_running_loop()
-        decoding = loop.run_in_executor(None, self._decode, dict(stored), self._known)
+        decoding = loop.run_in_executor(None, self._decode, dict(stored), self._plain_texts)
 
-        def apply(done: asyncio.Future[dict[str, str | None]]) -> None:
-            self._known = done.result()
+        def apply(future: asyncio.Future[dict[str, str | None]]) -> None:
+            self._plain_texts = future.result()
             then()
 
         decoding.add_done_callback(apply)
 
     def _decode(
-        self, stored: Mapping[str, str], before: Mapping[str, str | None]
+        self, stored: Mapping[str, str], old_texts: Mapping[str, str | None]
     ) -> dict[str, str | None]:
         """Return stored text → password. Runs beside the loop."""
-        known: dict[str, str | None] = {}
+        plain_texts: dict[str, str | None] = {}
         for name, text in stored.items():
             if not is_password(name):
                 continue
             try:
-                known[text] = before.get(text) or self._decoded(text)
+                plain_texts[text] = old_texts.get(text) or self._decode_text(text)
             except ConfigError as error:
                 logger.error("%s stands in the tree and is ignored: %s", name, error)
-                known[text] = None
-        return known
+                plain_texts[text] = None
+        return plain_texts
 
-    def _decoded(self, text: str) -> str:
+    def _decode_text(self, text: str) -> str:
         """Return a password. Raises ConfigError."""
         if self._is_plain and not is_encoded(text):
             return text
@@ -133,7 +134,9 @@ class StoredPasswords:
 
     def note(self, plain: Mapping[str, str], stored: Mapping[str, str]) -> None:
         """Remember what was encoded, so that the settings act at once."""
-        self._known = {text: plain.get(name) for name, text in stored.items() if is_password(name)}
+        self._plain_texts = {
+            text: plain.get(name) for name, text in stored.items() if is_password(name)
+        }
 
     async def encode_again(self, stored: Mapping[str, str]) -> dict[str, str] | None:
         """Return the settings of a node with the passwords of the old secret encoded with the new
@@ -154,11 +157,11 @@ def _encode_again(
     old: PasswordEncoder, new: PasswordEncoder, stored: Mapping[str, str]
 ) -> dict[str, str] | None:
     """Return what is to be stored. A password that the old secret does not open has the new one."""
-    encoded = dict(stored)
+    new_values = dict(stored)
     for name, text in stored.items():
         if is_password(name):
             try:
-                encoded[name] = new.encode(old.decode(text))
+                new_values[name] = new.encode(old.decode(text))
             except ConfigError:
                 logger.debug("%s is not encoded with the old secret", name)
-    return None if encoded == stored else encoded
+    return None if new_values == stored else new_values

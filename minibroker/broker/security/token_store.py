@@ -27,10 +27,10 @@ from minibroker.broker.security.tokens import (
     USER_PREFIX,
     Lifetimes,
     Token,
-    expired,
+    expire,
     hmac_of,
     new_token,
-    renewed,
+    renew,
 )
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError, KafkaError
@@ -114,7 +114,7 @@ class TokenStore:
         self._clock = clock
         self._timers = timers
         self._is_controller = is_controller
-        self._known: dict[str, KnownToken] = {}
+        self._tokens: dict[str, KnownToken] = {}
         """Id → token."""
         self._ids: dict[bytes, str] = {}
         """HMAC → id."""
@@ -165,19 +165,19 @@ class TokenStore:
 
     def all(self) -> list[KnownToken]:
         """Return every token, expired ones that were not removed yet included."""
-        return list(self._known.values())
+        return list(self._tokens.values())
 
     def login(self, mechanism: str, token_id: str) -> Login | None:
         """Return the login of a token, None where it lets nobody in."""
-        known = self._known.get(token_id)
-        if known is None:
+        entry = self._tokens.get(token_id)
+        if entry is None:
             return None
-        token = known.token
+        token = entry.token
         if token.is_expired(self._clock.now_ms()) or not token.owner.startswith(USER_PREFIX):
             return None
         ends_ms = min(token.expires_ms, token.max_ms)
         name = token.owner.removeprefix(USER_PREFIX)
-        return Login(name, known.credentials[mechanism], ends_ms)
+        return Login(name, entry.credentials[mechanism], ends_ms)
 
     # Changes by this broker. A failure of the tree raises CoordinationError or TreeError.
 
@@ -204,7 +204,7 @@ class TokenStore:
     async def renew(self, principal: str, hmac: bytes, period_ms: int) -> int:
         """Give a token a later end; return it. Raises KafkaError."""
         async with self._lock:
-            token = renewed(
+            token = renew(
                 self._find(hmac),
                 principal,
                 period_ms,
@@ -220,7 +220,7 @@ class TokenStore:
         async with self._lock:
             now_ms = self._clock.now_ms()
             old = self._find(hmac)
-            token = expired(old, principal, period_ms, now_ms=now_ms)
+            token = expire(old, principal, period_ms, now_ms=now_ms)
             if token is None:
                 await self._remove(old)
                 return now_ms
@@ -233,7 +233,7 @@ class TokenStore:
         token_id = self._ids.get(hmac)
         if token_id is None:
             raise KafkaError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
-        return self._known[token_id].token
+        return self._tokens[token_id].token
 
     async def _write(self, token: Token) -> None:
         """Write a token that stands already. Call it with the lock."""
@@ -262,19 +262,19 @@ class TokenStore:
     async def _take_in(self, tokens: Iterable[Token]) -> None:
         """Know these tokens from now on. Call it with the lock."""
         for token in tokens:
-            if token.id not in self._known:
+            if token.id not in self._tokens:
                 hmac = hmac_of(self._settings.secret, token.id)
                 # Hashing takes milliseconds: it is not done on the loop.
                 credentials = await asyncio.to_thread(_credentials, hmac)
-                self._known[token.id] = KnownToken(token, hmac, credentials)
+                self._tokens[token.id] = KnownToken(token, hmac, credentials)
                 self._ids[hmac] = token.id
             else:
-                self._known[token.id] = self._known[token.id]._replace(token=token)
+                self._tokens[token.id] = self._tokens[token.id]._replace(token=token)
 
     def _forget(self, token_id: str) -> None:
-        known = self._known.pop(token_id, None)
-        if known is not None:
-            del self._ids[known.hmac]
+        token = self._tokens.pop(token_id, None)
+        if token is not None:
+            del self._ids[token.hmac]
 
     def _known_now(self, token: Token) -> KnownToken:
         """Return the token with its HMAC, though it may be removed meanwhile."""
@@ -294,9 +294,9 @@ class TokenStore:
         try:
             async with self._lock:
                 now_ms = self._clock.now_ms()
-                for known in self.all():
-                    if known.token.is_expired(now_ms):
-                        await self._remove(known.token)
+                for token in self.all():
+                    if token.token.is_expired(now_ms):
+                        await self._remove(token.token)
         except (CoordinationError, TreeError) as error:
             logger.info("could not remove the delegation tokens that expired: %s", error)
 
@@ -305,13 +305,13 @@ class TokenStore:
     async def _read_all(self) -> None:
         async with self._lock:
             names = await self._tree.children(nodes.TOKENS)
-            await self._read({*names, *self._known})
+            await self._read_tokens({*names, *self._tokens})
 
-    async def _read(self, ids: Iterable[str]) -> None:
+    async def _read_tokens(self, ids: Iterable[str]) -> None:
         """Read these tokens. Call it with the lock."""
-        listed = sorted(token_id for token_id in ids if nodes.is_id(token_id))
-        found = await self._tree.get_many([nodes.path_of(token_id) for token_id in listed])
-        for token_id, value in zip(listed, found, strict=True):
+        sorted_ids = sorted(token_id for token_id in ids if nodes.is_id(token_id))
+        values = await self._tree.get_many([nodes.path_of(token_id) for token_id in sorted_ids])
+        for token_id, value in zip(sorted_ids, values, strict=True):
             if value is None:
                 self._forget(token_id)
                 continue
@@ -325,7 +325,9 @@ class TokenStore:
 
     async def _read_announced(self, announcements: list[Announcement]) -> None:
         async with self._lock:
-            await self._read({value.decode("utf-8", "replace") for _, value in announcements})
+            await self._read_tokens(
+                {value.decode("utf-8", "replace") for _, value in announcements}
+            )
 
 
 def _new_id() -> str:
@@ -335,11 +337,11 @@ def _new_id() -> str:
 def _credentials(hmac: bytes) -> dict[str, ScramCredential]:
     """Return mechanism → credential of the password that a token's HMAC is."""
     password = base64.b64encode(hmac).decode("ascii")
-    made = {}
+    credentials = {}
     for code, mechanism in MECHANISMS.items():
         salt = secrets.token_bytes(SALT_BYTES)
-        salted = salted_password(code, password, salt, ITERATIONS_MIN)
-        known = credential_of(credential(code, salt, salted, ITERATIONS_MIN))
-        assert known is not None, "it was made here"
-        made[mechanism] = known
-    return made
+        salted_bytes = salted_password(code, password, salt, ITERATIONS_MIN)
+        credential_value = credential_of(credential(code, salt, salted_bytes, ITERATIONS_MIN))
+        assert credential_value is not None, "it was made here"
+        credentials[mechanism] = credential_value
+    return credentials

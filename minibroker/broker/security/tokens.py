@@ -80,7 +80,7 @@ def new_token(
     return Token(token_id, owner, requester, tuple(renewers), now_ms, max_ms, expires_ms)
 
 
-def renewed(
+def renew(
     token: Token, principal: str, period_ms: int, *, lifetimes: Lifetimes, now_ms: int
 ) -> Token:
     """Return the token with its new end. `period_ms`: less than 0 stands for the setting. Raises
@@ -92,7 +92,7 @@ def renewed(
     return token._replace(expires_ms=min(token.max_ms, now_ms + wanted_ms))
 
 
-def expired(token: Token, principal: str, period_ms: int, *, now_ms: int) -> Token | None:
+def expire(token: Token, principal: str, period_ms: int, *, now_ms: int) -> Token | None:
     """Return the token with its new end, None where it ends at once (`period_ms` less than 0).
     Raises KafkaError. A token whose time is over may still be ended at once.
     """

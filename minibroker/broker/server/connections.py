@@ -151,7 +151,7 @@ class Connections:
             client for client in self._open if not self.limits.is_protected(client.listener)
         )
         for connection in heapq.nsmallest(
-            excess, unprotected, key=lambda known: known.last_active_s
+            excess, unprotected, key=lambda client: client.last_active_s
         ):
             logger.info("closing %s: max.connections is exceeded", connection.address)
             connection.drop()

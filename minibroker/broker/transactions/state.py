@@ -1,10 +1,10 @@
 """The state machine of one transactional id: pure, no clock, no I/O.
 
-Theory of operation. `TransactionMetadata` is one immutable value: what `__transaction_state` stores
-for an id. A step (`initialize`, `add_partitions`, `end`, …) takes the value and an event and gives
-the next value, or raises what Kafka answers. Who calls (`coordinator.TransactionCoordinator`)
-writes the new value to the journal first and puts it in place of the old one then, which is also
-what loading the journal does: there is no second way for a state to come about.
+Theory of operation. `TransactionMetadata` is one immutable value: the record of an id in
+`__transaction_state`. A step (`initialize`, `add_partitions`, `end`, …) takes the value and an
+event and returns the next value, or raises Kafka's error. The caller
+(`coordinator.TransactionCoordinator`) writes the new value to the journal first, then puts it in
+place of the old one. To load the journal does the same: a state comes about in no other way.
 
     Empty ──► Ongoing ──► PrepareCommit ──► CompleteCommit ──┐
       │          └──────► PrepareAbort ───► CompleteAbort ───┤

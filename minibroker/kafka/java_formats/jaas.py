@@ -52,7 +52,7 @@ class _Token(NamedTuple):
 
 def parse_line(text: str) -> LoginModule:
     """Return the only line of a `sasl.jaas.config`. Raises ConfigError."""
-    tokens = _tokens(text)
+    tokens = list(_tokens(text))
     modules = []
     while tokens:
         modules.append(_module(tokens))
@@ -63,7 +63,7 @@ def parse_line(text: str) -> LoginModule:
 
 def parse_file(text: str) -> dict[str, list[LoginModule]]:
     """Return context → its lines, for the text of a JAAS file. Raises ConfigError."""
-    tokens = _tokens(text)
+    tokens = list(_tokens(text))
     contexts: dict[str, list[LoginModule]] = {}
     while tokens:
         name = _word(tokens, "the name of a context")
@@ -95,9 +95,9 @@ def _module(tokens: list[_Token]) -> LoginModule:
     return LoginModule(name, options)
 
 
-def _word(tokens: list[_Token], what: str) -> str:
+def _word(tokens: list[_Token], subject: str) -> str:
     if not tokens or tokens[0].is_mark:
-        raise ConfigError(f"JAAS: {what} is missing")
+        raise ConfigError(f"JAAS: {subject} is missing")
     return tokens.pop(0).text
 
 
@@ -106,27 +106,23 @@ def _expect(tokens: list[_Token], mark: str) -> None:
         raise ConfigError(f"JAAS: {mark!r} is missing")
 
 
-def _tokens(text: str) -> list[_Token]:
-    return list(_split(text))
-
-
-def _split(text: str) -> Iterator[_Token]:
+def _tokens(text: str) -> Iterator[_Token]:
     position = 0
     while position < len(text):
-        found = _TOKENS.match(text, position)
-        if found is None:
+        match = _TOKENS.match(text, position)
+        if match is None:
             raise ConfigError(f"JAAS: character {position + 1} begins no word, option or mark")
-        position = found.end()
-        kind = found.lastgroup
+        position = match.end()
+        kind = match.lastgroup
         if kind == "blank":
             continue
         is_quoted = kind in {"double", "single"}
-        value = found[str(kind)]
-        yield _Token(_ESCAPE.sub(_unescaped, value) if is_quoted else value, kind == "mark")
+        value = match[str(kind)]
+        yield _Token(_ESCAPE.sub(_unescape, value) if is_quoted else value, kind == "mark")
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    code = found[1]
+def _unescape(match: re.Match[str]) -> str:
+    code = match[1]
     if code[0] in "01234567":
         return chr(int(code, 8))
     return _ESCAPES.get(code, code)

@@ -28,7 +28,7 @@ _SHORT: Final = struct.Struct(">H")
 _TIME_BYTES: Final = 8
 _DIGEST_BYTES: Final = 20
 _PRIVATE_KEY: Final = 1
-_TRUSTED: Final = 2
+_TRUSTED_ENTRY: Final = 2
 _WITH_TYPES: Final = 2
 """Version from which on each certificate names its type."""
 _SALT_OF_STORE: Final = b"Mighty Aphrodite"
@@ -45,8 +45,8 @@ def read_key_entry(data: bytes, password: str, key_password: str, source: str) -
     content = _read(data, password, source)
     if not content.keys:
         raise ConfigError(f"{source}: the store has no private key")
-    encrypted, certificates = content.keys[0]
-    key = _decrypt(encrypted, key_password, source)
+    encrypted_key, certificates = content.keys[0]
+    key = _decrypt(encrypted_key, key_password, source)
     pem = f"-----BEGIN PRIVATE KEY-----\n{encodebytes(key).decode()}-----END PRIVATE KEY-----\n"
     return KeyStore(pem, None, tuple(map(ssl.DER_cert_to_PEM_cert, certificates)), source)
 
@@ -93,7 +93,7 @@ class _JksReader:
             if kind == _PRIVATE_KEY:
                 key = self._bytes(self._int())
                 content.keys.append((key, [self._certificate() for _ in range(self._int())]))
-            elif kind == _TRUSTED:
+            elif kind == _TRUSTED_ENTRY:
                 content.trusted.append(self._certificate())
             else:
                 raise ValueError(f"an entry of kind {kind}")
@@ -118,30 +118,30 @@ class _JksReader:
         end = self._position + length
         if end > len(self._data):
             raise ValueError(f"{length} bytes at {self._position} of {len(self._data)}")
-        found = self._data[self._position : end]
+        data = self._data[self._position : end]
         self._position = end
-        return found
+        return data
 
 
-def _decrypt(encrypted: bytes, password: str, source: str) -> bytes:
+def _decrypt(encrypted_key: bytes, password: str, source: str) -> bytes:
     """Return the private key as PKCS 8. Raises ConfigError."""
     try:
-        (info,) = read_values(encrypted)
-        _algorithm, protected = read_values(info.content)
+        (info,) = read_values(encrypted_key)
+        _algorithm, octets = read_values(info.content)
     except ValueError as error:
         raise ConfigError(f"{source}: the private key is damaged: {error}") from None
     secret = password.encode("utf-16-be")
     salt, cipher, digest = (
-        protected.content[:_DIGEST_BYTES],
-        protected.content[_DIGEST_BYTES:-_DIGEST_BYTES],
-        protected.content[-_DIGEST_BYTES:],
+        octets.content[:_DIGEST_BYTES],
+        octets.content[_DIGEST_BYTES:-_DIGEST_BYTES],
+        octets.content[-_DIGEST_BYTES:],
     )
     stream = bytearray()
     block = bytes(salt)
     while len(stream) < len(cipher):
         block = _sha1(secret, block)
         stream += block
-    key = bytes(sealed ^ pad for sealed, pad in zip(cipher, stream, strict=False))
+    key = bytes(byte ^ pad for byte, pad in zip(cipher, stream, strict=False))
     if not hmac.compare_digest(_sha1(secret, key), digest):
         raise ConfigError(f"{source}: the password of the key (ssl.key.password) is wrong")
     return key

@@ -37,13 +37,16 @@ class Pkcs12Store(NamedTuple):
     def _chain(self, own: Certificate) -> list[Certificate]:
         """Return the key's certificate and its issuers, each behind the one that it issued."""
         chain = [own]
-        left = list(self.others)
+        remaining_certificates = list(self.others)
         while chain[-1].issuer != chain[-1].subject:
             name = chain[-1].issuer
-            issuer = next((candidate for candidate in left if candidate.subject == name), None)
+            issuer = next(
+                (candidate for candidate in remaining_certificates if candidate.subject == name),
+                None,
+            )
             if issuer is None:
                 break
-            left.remove(issuer)
+            remaining_certificates.remove(issuer)
             chain.append(issuer)
         return chain
 
@@ -78,7 +81,7 @@ def read_pkcs12(data: bytes, password: str | None, source: str) -> Pkcs12Store:
     return Pkcs12Store(
         key,
         None if store.cert is None else store.cert.certificate,
-        [found.certificate for found in store.additional_certs],
+        [certificate.certificate for certificate in store.additional_certs],
     )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_ESCAPED: Final = {"\\": "\\\\"} | {letter: f"\\{name}" for name, letter in _ESCAPES.items()}
+_ESCAPE_OF: Final = {"\\": "\\\\"} | {letter: f"\\{name}" for name, letter in _ESCAPES.items()}
 
 
 def read_properties(path: str) -> dict[str, str]:
@@ -33,7 +33,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
     Raises ValueError on a broken `\\uXXXX`.
     """
-    return dict(_split(line) for line in _logical_lines(text))
+    return dict(_split_line(line) for line in _logical_lines(text))
 
 
 def _logical_lines(text: str) -> Iterator[str]:
@@ -55,7 +55,7 @@ def _logical_lines(text: str) -> Iterator[str]:
         yield pending
 
 
-def _split(line: str) -> tuple[str, str]:
+def _split_line(line: str) -> tuple[str, str]:
     """Return key and value. A key ends at the first unescaped `=`, `:` or blank; blanks around the
     separator go.
     """
@@ -94,9 +94,9 @@ def _unescape(text: str) -> str:
     return "".join(characters).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
-def escaped(value: str) -> str:
+def escape(value: str) -> str:
     """Return a value as it stands in a line `key=value` of a properties file."""
-    text = "".join(_ESCAPED.get(letter, letter) for letter in value)
+    text = "".join(_ESCAPE_OF.get(letter, letter) for letter in value)
     if text.startswith(" "):
         text = "\\" + text  # Java skips spaces behind the sign
     return "".join(letter if letter.isascii() else _unicode_escapes(letter) for letter in text)

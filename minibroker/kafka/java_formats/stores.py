@@ -131,10 +131,11 @@ def _check_inline(settings: StoreSettings, prefix: str) -> None:
             f"{prefix}.type={store_type}: certificates in the configuration are {PEM}, set"
             f" {prefix}.type={PEM}"
         )
-    for other in ("location", "password"):
-        if settings.text(f"{prefix}.{other}") is not None:
+    for location_key in ("location", "password"):
+        if settings.text(f"{prefix}.{location_key}") is not None:
             raise ConfigError(
-                f"{prefix}.{other} is set, and so are certificates in the configuration: remove one"
+                f"{prefix}.{location_key} is set, and so are certificates in the configuration:"
+                " remove one"
             )
 
 
@@ -146,10 +147,10 @@ def _pem_key_store(key: str, chain: str, key_password: str | None, source: str) 
 
 
 def _pem_certificates(text: str, source: str) -> tuple[str, ...]:
-    found = tuple(match.group() for match in _CERTIFICATE.finditer(text))
-    if not found:
+    certificates = tuple(match.group() for match in _CERTIFICATE.finditer(text))
+    if not certificates:
         raise ConfigError(f"{source}: no certificate, expected -----BEGIN CERTIFICATE----- (PEM)")
-    return found
+    return certificates
 
 
 def _read_text(source: str, path: str) -> str:

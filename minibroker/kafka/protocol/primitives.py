@@ -37,9 +37,11 @@ _INT64 = Struct(">q")
 _FLOAT64 = Struct(">d")
 
 
-def truncated(what: str, position: int, end: int) -> ProtocolError:
+def truncated(subject: str, position: int, end: int) -> ProtocolError:
     """Return the error for a value that reaches beyond the last byte."""
-    return ProtocolError(f"{what} at byte {position} does not fit into the {end} bytes there are")
+    return ProtocolError(
+        f"{subject} at byte {position} does not fit into the {end} bytes there are"
+    )
 
 
 def null_refused(position: int) -> ProtocolError:

@@ -213,9 +213,9 @@ def uvarint_bytes(value: int) -> bytes:
     """Return the unsigned varint of `value`. Raises ValueError below 0 and above five bytes."""
     if not 0 <= value < 1 << 7 * UVARINT_BYTES_MAX:
         raise ValueError(f"{value} does not fit into a varint of {UVARINT_BYTES_MAX} bytes")
-    encoded = bytearray()
+    octets = bytearray()
     while value > 127:
-        encoded.append(value & 127 | 128)
+        octets.append(value & 127 | 128)
         value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
+    octets.append(value)
+    return bytes(octets)

@@ -296,7 +296,9 @@ def iterate_records(
     headers_max: int | None = None,
 ) -> Iterator[RecordFacts]:
     """Yield one record after the other, as Kafka reads them, and as many as `read_contents` reads.
-    Raises as `read_contents`.
+
+    Raises CorruptionError, UnreadableLengthError (where `is_framed`), TooManyRecordsError for more
+    than `headers_max` headers in all.
     """
     body = bytes(body[position:end])
     room = len(body) if headers_max is None else headers_max

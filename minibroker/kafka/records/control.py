@@ -73,7 +73,7 @@ def read_marker(
 
 
 def parse_marker(record: Record) -> TransactionMarker | None:
-    """Return the marker in a control record, None for other kinds. Raises as `read_marker`."""
+    """Return the marker in a control record, None for other kinds. Raises CorruptionError."""
     kind = _unpack(_KEY, record.key, "key")
     if kind not in (ABORT, COMMIT):
         return None

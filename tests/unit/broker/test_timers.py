@@ -106,9 +106,9 @@ async def test_on_the_machines_clock_the_loop_calls() -> None:
 
 async def test_nothing_is_armed_when_nothing_is_to_come() -> None:
     timers = Timers(SystemClock())
-    assert timers._armed is None
+    assert timers._handle is None
     timers.after(60_000, lambda: None).cancel()
-    assert timers._armed is None
+    assert timers._handle is None
 
 
 async def test_closed_it_makes_no_call() -> None:
@@ -122,7 +122,7 @@ async def test_closed_it_makes_no_call() -> None:
     timers.after(1000, lambda: made.append(3))
     clock.advance(2000)
     assert made == []
-    assert (len(timers), timers._armed) == (0, None)
+    assert (len(timers), timers._handle) == (0, None)
 
 
 async def test_a_clock_that_goes_back_leaves_each_call_the_time_it_had() -> None:

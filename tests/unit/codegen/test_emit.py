@@ -14,10 +14,10 @@ from protocol_specs.codegen.emit import layout_name
 from protocol_specs.codegen.emit_module import api_source, stored_source
 from protocol_specs.codegen.emit_releases import releases_source
 from protocol_specs.codegen.emit_tables import api_keys_source, error_codes_source
-from protocol_specs.codegen.ladder import indented, ladder, starts_of
+from protocol_specs.codegen.ladder import indent, ladder, starts_of
 from protocol_specs.codegen.layouts import Digests, differences, digests_of, digests_text, with_new
 from protocol_specs.codegen.spec import Range, StoredRecord
-from protocol_specs.codegen.text import LINE_LENGTH, banner, sentence, wrapped
+from protocol_specs.codegen.text import LINE_LENGTH, banner, sentence, wrap_text
 from tests.unit.codegen.specs import api_of, classes_of, field_data
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ def test_edges_of_ranges() -> None:
 
 
 def test_empty_lines_are_not_indented() -> None:
-    assert indented(["a", ""]) == ["    a", ""]
+    assert indent(["a", ""]) == ["    a", ""]
 
 
 # Digests of layouts: equal while nothing that clients see has changed.
@@ -339,7 +339,7 @@ def test_a_banner_names_its_origin() -> None:
 
 
 def test_wrapped_lines_fit() -> None:
-    lines = wrapped(", ".join(map(str, range(200))), indent=8)
+    lines = wrap_text(", ".join(map(str, range(200))), indent=8)
     assert len(lines) > 1
     assert all(line.startswith(" " * 8) and len(line) <= LINE_LENGTH for line in lines)
 

@@ -85,8 +85,8 @@ def _group(groups: Groups, group_id: str, value: object) -> ConsumerGroup | None
     if isinstance(group, ClassicGroup) and not group.is_simple:
         # Its tombstone was compacted away together with what it stood for.
         logger.warning("%s gives way to a consumer group's records", group)
-    made = groups[group_id] = ConsumerGroup(group_id)
-    return made
+    new_group = groups[group_id] = ConsumerGroup(group_id)
+    return new_group
 
 
 def _replay_epoch(

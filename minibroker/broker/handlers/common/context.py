@@ -207,8 +207,8 @@ class RequestContext:
         authorizer = self.services.authorizer
         self.readable = self.writable = None
         if authorizer is not None:
-            self.readable = authorizer.permitted(principal, self.host, Operation.READ)
-            self.writable = authorizer.permitted(principal, self.host, Operation.WRITE)
+            self.readable = authorizer.permitted_names(principal, self.host, Operation.READ)
+            self.writable = authorizer.permitted_names(principal, self.host, Operation.WRITE)
 
     @property
     def quota_client(self) -> Client:

@@ -139,28 +139,30 @@ class Authenticator:
     """One authentication of one connection. Belongs to the loop."""
 
     __slots__ = (
-        "_before",
         "_exchange",
         "_has_headers",
         "_header",
         "_mechanism",
+        "_old_identity",
         "_surroundings",
         "identity",
         "phase",
         "session_ms",
     )
 
-    def __init__(self, surroundings: SaslSurroundings, before: Identity | None = None) -> None:
-        """`before`: the client of this connection so far, who authenticates again."""
+    def __init__(
+        self, surroundings: SaslSurroundings, old_identity: Identity | None = None
+    ) -> None:
+        """`old_identity`: the client of this connection so far, who authenticates again."""
         self._surroundings = surroundings
-        self._before = before
+        self._old_identity = old_identity
         self._exchange: Exchange
         self._mechanism = ""
         self._has_headers = False
         """True where tokens come in SaslAuthenticate requests."""
         self._header: Header | None = None
         """The header of the token in hand."""
-        self.phase = Phase.FIRST if before is None else Phase.HANDSHAKE
+        self.phase = Phase.FIRST if old_identity is None else Phase.HANDSHAKE
         self.identity: Identity
         """Set with DONE."""
         self.session_ms: int | None = None
@@ -216,17 +218,17 @@ class Authenticator:
             error_code = int(ErrorCode.UNSUPPORTED_SASL_MECHANISM)
             # As in Kafka, the answer belongs to a new connection only.
             answer = None
-            if self._before is None:
-                answer = _framed(header, _handshake_body(mechanisms, header.version, error_code))
+            if self._old_identity is None:
+                answer = _frame_of(header, _handshake_body(mechanisms, header.version, error_code))
             return self._fail("the mechanism is not enabled", answer)
         self._mechanism = request.mechanism
-        if self._before is not None and self._before.mechanism != request.mechanism:
+        if self._old_identity is not None and self._old_identity.mechanism != request.mechanism:
             self.phase = Phase.OTHER_MECHANISM
         else:
             self._exchange = self._surroundings.begin(request.mechanism)
             self.phase = Phase.TOKENS
         body = _handshake_body(mechanisms, header.version)
-        return Step(StepOutcome.GO_ON, _framed(header, body))
+        return Step(StepOutcome.GO_ON, _frame_of(header, body))
 
     def _take_authenticate(self, frame: memoryview, now_ms: int) -> Step:
         header = Header(*parse_request_header(frame))
@@ -259,19 +261,19 @@ class Authenticator:
             if self._exchange.is_complete:
                 self._identify(now_ms)
         except NamelessError as error:
-            return self._fail(error.reason, self._framed(b""))
+            return self._fail(error.reason, self._frame(b""))
         except (RefusedError, CredentialsError) as error:
             text = self._text_for_client(error)
             return self._fail(error.reason, None if self._header is None else self._failed(text))
         except ProtocolError as error:
             return self._fail(str(error))
-        framed = self._framed(answer)
+        frame = self._frame(answer)
         if not self._exchange.is_complete:
-            return Step(StepOutcome.GO_ON, framed)
+            return Step(StepOutcome.GO_ON, frame)
         self.phase = Phase.DONE
-        return Step(StepOutcome.DONE, framed)
+        return Step(StepOutcome.DONE, frame)
 
-    def _framed(self, answer: bytes | None) -> bytes | None:
+    def _frame(self, answer: bytes | None) -> bytes | None:
         """Return the frame of a mechanism's answer, None where the client gets none."""
         if self._header is not None:
             response = SaslAuthenticateResponse(auth_bytes=answer or b"")
@@ -290,10 +292,10 @@ class Authenticator:
         """Set the identity that was proved. Raises RefusedError for another one than before."""
         exchange = self._exchange
         principal = f"User:{exchange.name}"
-        if self._before is not None and self._before.principal != principal:
+        if self._old_identity is not None and self._old_identity.principal != principal:
             raise RefusedError(
                 "Cannot change principals during re-authentication from "
-                f"{self._before.principal.replace(':', '.', 1)}: User.{exchange.name}"
+                f"{self._old_identity.principal.replace(':', '.', 1)}: User.{exchange.name}"
             )
         self.identity = Identity(principal, self._mechanism, exchange.is_token)
         self.session_ms = self._session_ms(exchange.expires_ms, now_ms)
@@ -316,7 +318,7 @@ class Authenticator:
         """Return the error message, which does not tell whether the user exists."""
         if isinstance(error, RefusedError):
             return str(error)
-        again = "" if self._before is None else "re-"
+        again = "" if self._old_identity is None else "re-"
         return (
             f"Authentication failed during {again}authentication due to invalid credentials with"
             f" SASL mechanism {self._mechanism}"
@@ -324,10 +326,10 @@ class Authenticator:
 
     @property
     def _other_mechanism(self) -> str:
-        before = self._before.mechanism if self._before is not None else ""
+        old_mechanism = self._old_identity.mechanism if self._old_identity is not None else ""
         return (
             f"SASL mechanism '{self._mechanism}' requested by client is not supported for"
-            f" re-authentication of mechanism '{before}'"
+            f" re-authentication of mechanism '{old_mechanism}'"
         )
 
 
@@ -349,7 +351,7 @@ def _handshake_body(mechanisms: tuple[str, ...], version: int, error_code: int =
 
 def _frame(header: Header, response: SaslAuthenticateResponse) -> bytes:
     """Return the whole frame of an answer."""
-    return _framed(header, _body(response, header.version))
+    return _frame_of(header, _body(response, header.version))
 
 
 def _body(response: SaslHandshakeResponse | SaslAuthenticateResponse, version: int) -> bytes:
@@ -358,7 +360,7 @@ def _body(response: SaslHandshakeResponse | SaslAuthenticateResponse, version: i
     return writer.to_bytes()
 
 
-def _framed(header: Header, body: bytes) -> bytes:
+def _frame_of(header: Header, body: bytes) -> bytes:
     """Return a body with the frame's size and the header of the answer in front."""
-    before = response_header(header.api_key, header.version, header.correlation_id)
-    return _SIZE.pack(len(before) + len(body)) + before + body
+    header_bytes = response_header(header.api_key, header.version, header.correlation_id)
+    return _SIZE.pack(len(header_bytes) + len(body)) + header_bytes + body

@@ -72,7 +72,7 @@ class KeySource(NamedTuple):
 
     def _read_file(self) -> bytes:
         with Path(unquote(urlsplit(self.url).path)).open("rb") as file:
-            return _bounded(file.read(JWKS_BYTES_MAX + 1))
+            return _check_size(file.read(JWKS_BYTES_MAX + 1))
 
     def _fetch(self) -> bytes:
         """Read by HTTP, without the proxies of the environment, as Java does."""
@@ -95,7 +95,7 @@ class KeySource(NamedTuple):
                 if not chunk:
                     break
                 data += chunk
-        return _bounded(bytes(data))
+        return _check_size(bytes(data))
 
 
 class _SameScheme(HTTPRedirectHandler):
@@ -115,7 +115,7 @@ class _SameScheme(HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _bounded(data: bytes) -> bytes:
+def _check_size(data: bytes) -> bytes:
     if len(data) > JWKS_BYTES_MAX:
         raise ValueError(f"the JWKS is larger than {JWKS_BYTES_MAX} bytes")
     return data
@@ -124,13 +124,13 @@ def _bounded(data: bytes) -> bytes:
 def parse_jwks(data: bytes) -> tuple[PublishedKey, ...]:
     """Return the keys of a JWKS. One that cannot be read is left out. Raises ValueError."""
     try:
-        found = json.loads(data)
+        document = json.loads(data)
     except RecursionError:
         raise ValueError("the JWKS is nested too deeply") from None
-    listed = found.get("keys") if isinstance(found, dict) else None
-    if not isinstance(listed, list):
+    entries = document.get("keys") if isinstance(document, dict) else None
+    if not isinstance(entries, list):
         raise ValueError('the JWKS has no list "keys"')
-    return tuple(key for entry in listed if (key := _key(entry)) is not None)
+    return tuple(key for entry in entries if (key := _key(entry)) is not None)
 
 
 def _key(entry: Any) -> PublishedKey | None:
@@ -141,8 +141,8 @@ def _key(entry: Any) -> PublishedKey | None:
     algorithm = next(
         (
             name
-            for name, (wanted, of_curve) in ALGORITHMS.items()
-            if wanted == key_type and of_curve in {None, curve}
+            for name, (expected_type, of_curve) in ALGORITHMS.items()
+            if expected_type == key_type and of_curve in {None, curve}
         ),
         None,
     )
@@ -186,7 +186,7 @@ class KeySet:
         self._backoff_max_ms = backoff_max_ms
         self.keys: tuple[PublishedKey, ...] = ()
         """Replaced as a whole."""
-        self._missing: dict[str, int] = {}
+        self._missing_ids: dict[str, int] = {}
         """Key that is not in the set → the wall clock at which it may be looked for again."""
         self._timers: Timers
         self._clock: Clock
@@ -230,12 +230,12 @@ class KeySet:
 
     def _look_for(self, key_id: str, now_ms: int) -> None:
         """Read the keys now, unless this one was looked for a moment ago."""
-        if len(key_id) > KEY_ID_MAX or self._missing.get(key_id, 0) > now_ms:
+        if len(key_id) > KEY_ID_MAX or self._missing_ids.get(key_id, 0) > now_ms:
             return
-        self._missing.pop(key_id, None)
-        if len(self._missing) == MISSING_MAX:
-            del self._missing[next(iter(self._missing))]
-        self._missing[key_id] = now_ms + MISSING_MS
+        self._missing_ids.pop(key_id, None)
+        if len(self._missing_ids) == MISSING_MAX:
+            del self._missing_ids[next(iter(self._missing_ids))]
+        self._missing_ids[key_id] = now_ms + MISSING_MS
         self._refresh()
 
     def _refresh(self) -> None:
@@ -264,7 +264,7 @@ class KeySet:
             logger.warning("the keys in use stay: %s cannot be read: %s", self._source.url, error)
             return False
         for key in self.keys:
-            self._missing.pop(key.key_id or "", None)
+            self._missing_ids.pop(key.key_id or "", None)
         return True
 
     async def _pause(self, delay_ms: int) -> None:

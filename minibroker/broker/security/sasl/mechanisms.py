@@ -70,29 +70,29 @@ class Mechanisms:
         """
         self._listener = listener.name
         settings = config.of_listener(listener.name)
-        enabled = settings.words("sasl.enabled.mechanisms")
-        for name in enabled:
+        names = settings.words("sasl.enabled.mechanisms")
+        for name in names:
             if name not in SERVED:
                 raise ConfigError(
-                    f"sasl.enabled.mechanisms={','.join(enabled)} of listener {listener.name}:"
+                    f"sasl.enabled.mechanisms={','.join(names)} of listener {listener.name}:"
                     f" {name} is not served; expected some of {', '.join(SERVED)}"
                 )
-        if not enabled:
+        if not names:
             raise ConfigError(
                 f"sasl.enabled.mechanisms of listener {listener.name} is empty; expected some of"
                 f" {', '.join(SERVED)}"
             )
-        self.names = small_set_order(enabled)
+        self.names = small_set_order(names)
         """In the order of Java's HashSet, in which Kafka names them."""
         self.receive_bytes_max = settings.integer("sasl.server.max.receive.size")
         """Bytes of the largest frame before the client is known."""
-        self._session_ms = {name: _session_ms(config, listener, name) for name in enabled}
+        self._session_ms = {name: _session_ms(config, listener, name) for name in names}
         self._makers: dict[str, Callable[[], Exchange]] = {}
         self._keys: KeySet | None = None
         """The keys of signed tokens."""
         self._acceptor: KerberosAcceptor | None = None
         """The key of this broker in Kerberos."""
-        for name in enabled:
+        for name in names:
             if name == OAUTHBEARER:
                 oauth = _oauth(config, listener)
                 self._keys = oauth.keys
@@ -141,9 +141,9 @@ class Mechanisms:
 
 def _plain_users(config: BrokerConfig, listener: Listener) -> dict[str, str]:
     """Return the users of the JAAS line, or those of `minibroker.users` where there is none."""
-    known = users_of_config(config)
-    if known and jaas.find_line(config, listener, PLAIN) is None:
-        return known
+    users = users_of_config(config)
+    if users and jaas.find_line(config, listener, PLAIN) is None:
+        return users
     return users_of(jaas.line_of(config, listener, PLAIN).options)
 
 
@@ -196,7 +196,7 @@ class ScramLogins:
     owns it.
     """
 
-    __slots__ = ("_config_of_user", "_known", "_login_of_token", "_mechanism")
+    __slots__ = ("_config_of_user", "_login_of_token", "_logins", "_mechanism")
 
     def __init__(
         self,
@@ -208,7 +208,7 @@ class ScramLogins:
         self._mechanism = mechanism
         self._config_of_user = config_of_user
         self._login_of_token = login_of_token
-        self._known: dict[str, tuple[str, Login | None]] = {}
+        self._logins: dict[str, tuple[str, Login | None]] = {}
         """User → the stored text that was read last, and its login. A text is read once."""
 
     def find(self, name: str, is_token: bool) -> Login | None:
@@ -219,15 +219,15 @@ class ScramLogins:
                 if self._login_of_token is None
                 else self._login_of_token(self._mechanism, name)
             )
-        stored = self._config_of_user(name).get(self._mechanism)
-        if stored is None:
-            self._known.pop(name, None)
+        text = self._config_of_user(name).get(self._mechanism)
+        if text is None:
+            self._logins.pop(name, None)
             return None
-        known = self._known.get(name)
-        if known is None or known[0] != stored:
-            credential = credential_of(stored)
-            known = stored, None if credential is None else Login(name, credential)
-            if len(self._known) >= KNOWN_MAX:
-                self._known.clear()
-            self._known[name] = known
-        return known[1]
+        entry = self._logins.get(name)
+        if entry is None or entry[0] != text:
+            credential = credential_of(text)
+            entry = text, None if credential is None else Login(name, credential)
+            if len(self._logins) >= KNOWN_MAX:
+                self._logins.clear()
+            self._logins[name] = entry
+        return entry[1]

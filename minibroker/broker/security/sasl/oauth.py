@@ -118,19 +118,19 @@ class OAuthExchange:
             # Kafka answers nothing, too: it fails while it writes the answer.
             raise ProtocolError("the token of the OAUTHBEARER message is no bearer token")
         try:
-            found = self._check(auth["token"], now_ms)
+            claims = self._check(auth["token"], now_ms)
         except TokenError as error:
             scope = "" if error.scope is None else f', "scope":"{error.scope}"'
             answer = f'{{"status":"{error.status}"{scope}}}'
             self._error = RefusedError(answer, str(error))
             return answer.encode()
         authorization = message["authorization"]
-        if authorization and authorization != found.name:
+        if authorization and authorization != claims.name:
             raise RefusedError(
                 f"Authentication failed: Client requested an authorization id ({authorization})"
-                f" that is different from the token's principal name ({found.name})"
+                f" that is different from the token's principal name ({claims.name})"
             )
-        self.name, self.expires_ms, self.is_complete = found.name, found.expires_ms, True
+        self.name, self.expires_ms, self.is_complete = claims.name, claims.expires_ms, True
         return b""
 
 

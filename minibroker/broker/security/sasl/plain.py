@@ -57,9 +57,9 @@ class PlainExchange:
             raise RefusedError("Authentication failed: username not specified")
         if not password:
             raise RefusedError("Authentication failed: password not specified")
-        expected = self._users.get(name)
-        known = _NOBODY if expected is None else expected
-        if not hmac.compare_digest(_bytes(known), _bytes(password)) or expected is None:
+        user = self._users.get(name)
+        checked_user = _NOBODY if user is None else user
+        if not hmac.compare_digest(_bytes(checked_user), _bytes(password)) or user is None:
             raise RefusedError("Authentication failed: Invalid username or password")
         if authorization_id not in {"", name}:
             raise RefusedError(

@@ -108,7 +108,7 @@ class ScramExchange:
         first = _FIRST.fullmatch(message)
         if first is None:
             raise CredentialsError("the first SCRAM message is malformed")
-        name = _decoded(first["name"])
+        name = _decode_name(first["name"])
         extensions = dict(
             part.partition("=")[::2] for part in first["extensions"].split(",") if part
         )
@@ -118,7 +118,7 @@ class ScramExchange:
             raise CredentialsError(
                 "no such delegation token" if self.is_token else "the user has no credential"
             )
-        if first["authorization"] and _decoded(first["authorization"]) != name:
+        if first["authorization"] and _decode_name(first["authorization"]) != name:
             raise RefusedError(
                 "Authentication failed: Client requested an authorization id that is different"
                 " from username"
@@ -145,24 +145,24 @@ class ScramExchange:
             raise CredentialsError("the nonce of the last SCRAM message is another one")
         if a2b_base64(last["channel"]) != first["header"].encode():
             raise CredentialsError("the channel binding is not that of the first SCRAM message")
-        signed = f"{first['bare']},{self._server_first},{last['unsigned']}".encode()
+        auth_message = f"{first['bare']},{self._server_first},{last['unsigned']}".encode()
         credential = self._login.credential
-        signature = hmac.digest(credential.stored_key, signed, self._hash)
+        signature = hmac.digest(credential.stored_key, auth_message, self._hash)
         proof = a2b_base64(last["proof"])
         if len(proof) != len(signature):
             # Kafka answers nothing, too: its hash of it fails.
             raise ProtocolError(f"a SCRAM proof of {len(proof)} bytes, expected {len(signature)}")
-        both = int.from_bytes(signature, "big") ^ int.from_bytes(proof, "big")
-        client_key = both.to_bytes(len(proof), "big")
+        recovered_key = int.from_bytes(signature, "big") ^ int.from_bytes(proof, "big")
+        client_key = recovered_key.to_bytes(len(proof), "big")
         stored_key = hashlib.new(self._hash, client_key).digest()
         if not hmac.compare_digest(stored_key, credential.stored_key):
             raise CredentialsError("the proof is wrong")
         self.name, self.expires_ms = self._login.name, self._login.expires_ms
         self.is_complete = True
-        server = hmac.digest(credential.server_key, signed, self._hash)
+        server = hmac.digest(credential.server_key, auth_message, self._hash)
         return b"v=" + base64.b64encode(server)
 
 
-def _decoded(name: str) -> str:
+def _decode_name(name: str) -> str:
     """Return a name without the escapes of commas and equals signs."""
     return name.replace("=2C", ",").replace("=3D", "=")

@@ -88,7 +88,7 @@ def check_signed(
     parts = token.split(".")
     if len(parts) != _PARTS or not all(parts):
         raise TokenError("a signed token has three parts")
-    header, payload = _verified(token, keys)
+    header, payload = _verify(token, keys)
     if "b64" in header:
         raise TokenError("the token is signed without base64")
     claims = _claims(payload)
@@ -104,7 +104,7 @@ def check_signed(
     return OAuthToken(name, expires_s * 1000)
 
 
-def _verified(token: str, keys: Iterable[PublishedKey]) -> tuple[Mapping[str, Any], bytes]:
+def _verify(token: str, keys: Iterable[PublishedKey]) -> tuple[Mapping[str, Any], bytes]:
     """Return header and payload, once the signature holds. Raises TokenError."""
     try:
         # The header only: nothing is believed before the next call.
@@ -113,10 +113,10 @@ def _verified(token: str, keys: Iterable[PublishedKey]) -> tuple[Mapping[str, An
         if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
             raise TokenError("the algorithm of the token is not allowed")
         key = _key_of(header, algorithm, keys)
-        found = _JWS.decode_complete(token, key.key, algorithms=[algorithm])
+        token_parts = _JWS.decode_complete(token, key.key, algorithms=[algorithm])
     except PyJWTError as error:
         raise TokenError(f"{type(error).__name__}: {error}") from None
-    return found["header"], found["payload"]
+    return token_parts["header"], token_parts["payload"]
 
 
 def _key_of(
@@ -125,7 +125,7 @@ def _key_of(
     """Return the key that has to have signed. Raises UnknownKeyError."""
     key_id = header.get("kid")
     key_type, curve = ALGORITHMS[algorithm]
-    found = [
+    candidates = [
         key
         for key in keys
         if key.key_type == key_type
@@ -134,9 +134,9 @@ def _key_of(
         and key.use in {None, "sig"}
         and key.algorithm in {None, algorithm}
     ]
-    if not found:
+    if not candidates:
         raise UnknownKeyError(key_id)
-    return found[0]
+    return candidates[0]
 
 
 def _claims(payload: bytes) -> dict[str, Any]:
@@ -152,10 +152,10 @@ def _claims(payload: bytes) -> dict[str, Any]:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object; two claims of one name are a lie for one of two readers."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("a name comes twice")
-    return found
+    return members
 
 
 def _check_parties(claims: Mapping[str, Any], rules: SignedRules) -> None:
@@ -206,10 +206,10 @@ def _check_scope(scope: object) -> None:
         if word is not None and not isinstance(word, str):
             # Kafka answers nothing, too: its cast of it fails.
             raise ProtocolError("a scope of the token is no text")
-        stripped = "" if word is None else word.strip(_BLANKS)
-        if not stripped or stripped in words:
+        scope_word = "" if word is None else word.strip(_BLANKS)
+        if not scope_word or scope_word in words:
             raise TokenError("a scope of the token is blank or comes twice")
-        words.add(stripped)
+        words.add(scope_word)
 
 
 def _text(claims: Mapping[str, Any], name: str) -> str | None:

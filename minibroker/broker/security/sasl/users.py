@@ -52,16 +52,16 @@ def given_credentials(config: BrokerConfig) -> dict[str, dict[str, str]]:
     """Return user → mechanism → credential of `minibroker.scram.credentials`. Raises
     ConfigError.
     """
-    found: dict[str, dict[str, str]] = {}
-    for name, stored in _options(config, SCRAM_CREDENTIALS).items():
+    credentials: dict[str, dict[str, str]] = {}
+    for name, text in _options(config, SCRAM_CREDENTIALS).items():
         mechanism, _, user = name.partition(":")
-        if mechanism not in CODES or not user or credential_of(stored) is None:
+        if mechanism not in CODES or not user or credential_of(text) is None:
             raise ConfigError(
                 f"{SCRAM_CREDENTIALS} has {name!r}: expected mechanism:user, with a credential as"
                 " Kafka stores it"
             )
-        found.setdefault(user, {})[mechanism] = stored
-    return found
+        credentials.setdefault(user, {})[mechanism] = text
+    return credentials
 
 
 async def write_given(cluster: Cluster, users: dict[str, dict[str, str]]) -> None:
@@ -70,9 +70,9 @@ async def write_given(cluster: Cluster, users: dict[str, dict[str, str]]) -> Non
     """
     for user, credentials in users.items():
         entity = sanitize(user)
-        stored = cluster.config_of("users", entity)
+        config = cluster.config_of("users", entity)
         new: dict[str, str | None] = {
-            mechanism: text for mechanism, text in credentials.items() if mechanism not in stored
+            mechanism: text for mechanism, text in credentials.items() if mechanism not in config
         }
         if new:
             await cluster.alter_config("users", entity, new)
@@ -82,27 +82,31 @@ async def write_credentials(cluster: Cluster, users: dict[str, str]) -> None:
     """Give each user the SCRAM credentials of the password. Raises CoordinationError."""
     for user, password in users.items():
         entity = sanitize(user)
-        stored = cluster.config_of("users", entity)
+        config = cluster.config_of("users", entity)
         # Hashing takes milliseconds: it is not done on the loop.
-        new = await asyncio.to_thread(_credentials, password, dict(stored))
+        new = await asyncio.to_thread(_credentials, password, dict(config))
         if new:
             await cluster.alter_config("users", entity, new)
 
 
-def _credentials(password: str, stored: dict[str, str]) -> dict[str, str | None]:
+def _credentials(password: str, config: dict[str, str]) -> dict[str, str | None]:
     """Return mechanism → new text, for each stored one that is not of this password."""
     new: dict[str, str | None] = {}
     for code, mechanism in MECHANISMS.items():
-        if not _is_of(code, password, stored.get(mechanism)):
+        if not _is_of(code, password, config.get(mechanism)):
             salt = secrets.token_bytes(SALT_BYTES)
-            salted = salted_password(code, password, salt, ITERATIONS_MIN)
-            new[mechanism] = credential(code, salt, salted, ITERATIONS_MIN)
+            salted_bytes = salted_password(code, password, salt, ITERATIONS_MIN)
+            new[mechanism] = credential(code, salt, salted_bytes, ITERATIONS_MIN)
     return new
 
 
-def _is_of(code: int, password: str, stored: str | None) -> bool:
-    known = None if stored is None else credential_of(stored)
-    if stored is None or known is None or known.iterations < ITERATIONS_MIN:
+def _is_of(code: int, password: str, text: str | None) -> bool:
+    stored_credential = None if text is None else credential_of(text)
+    if text is None or stored_credential is None or stored_credential.iterations < ITERATIONS_MIN:
         return False
-    salted = salted_password(code, password, known.salt, known.iterations)
-    return hmac.compare_digest(stored, credential(code, known.salt, salted, known.iterations))
+    salted_bytes = salted_password(
+        code, password, stored_credential.salt, stored_credential.iterations
+    )
+    return hmac.compare_digest(
+        text, credential(code, stored_credential.salt, salted_bytes, stored_credential.iterations)
+    )

@@ -60,7 +60,7 @@ async def test_an_edit_sees_plain_text_and_what_stays_keeps_its_text() -> None:
     assert again == second
     other = await services.give({NAME: "other"})
     assert other[NAME] != second[NAME]
-    assert services.passwords.known(other) == {
+    assert services.passwords.decoded_values(other) == {
         NAME: "other", OTHER: "too", "background.threads": "9"
     }  # fmt: skip
 

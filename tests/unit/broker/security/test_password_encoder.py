@@ -160,9 +160,9 @@ async def test_a_password_is_encoded_and_known_at_once(home: dict[str, str]) -> 
     stored = plain | await here.encode(plain)
     assert is_encoded(stored[NAME])
     assert stored["other"] == "1"
-    assert here.known(stored) is None
+    assert here.decoded_values(stored) is None
     here.note(plain, stored)
-    assert here.known(stored) == plain
+    assert here.decoded_values(stored) == plain
     assert await passwords(**home, **{SECRET: "s"}).decode(stored) == plain
 
 
@@ -187,16 +187,16 @@ async def test_a_text_of_another_secret_is_left_out() -> None:
     for settings in ({SECRET: "t"}, {}):
         here = passwords(**settings)
         assert await here.decode(stored) == {}
-        assert here.known(stored) == {}
+        assert here.decoded_values(stored) == {}
 
 
 async def test_a_password_that_is_decoded_beside_the_loop_is_known_then() -> None:
     stored = await passwords(**{SECRET: "s"}).encode({NAME: "opens"})
     here, done = passwords(**{SECRET: "s"}), asyncio.Event()
     here.decode_then(stored, done.set)
-    assert here.known(stored) is None
+    assert here.decoded_values(stored) is None
     await done.wait()
-    assert here.known(stored) == {NAME: "opens"}
+    assert here.decoded_values(stored) == {NAME: "opens"}
 
 
 async def test_a_new_secret_takes_over_what_the_old_one_opens() -> None:

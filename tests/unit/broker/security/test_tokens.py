@@ -15,11 +15,11 @@ from minibroker.broker.security.token_store import TokenSettings, TokenStore, se
 from minibroker.broker.security.tokens import (
     Lifetimes,
     Token,
-    expired,
+    expire,
     hmac_of,
     is_shown,
     new_token,
-    renewed,
+    renew,
 )
 from minibroker.broker.timers import Timers
 from minibroker.kafka.error_codes import ErrorCode
@@ -61,16 +61,16 @@ def test_a_new_token_ends_at_the_nearest_limit(asked_ms: int, max_ms: int, expir
 @pytest.mark.parametrize(("period_ms", "ends_ms"), [(-1, 150), (0, 50), (30, 80), (5000, 1000)])
 def test_a_renewal_ends_no_later_than_the_longest_life(period_ms: int, ends_ms: int) -> None:
     for principal in ("User:o", "User:r"):
-        token = renewed(TOKEN, principal, period_ms, lifetimes=LIFETIMES, now_ms=50)
+        token = renew(TOKEN, principal, period_ms, lifetimes=LIFETIMES, now_ms=50)
         assert token == TOKEN._replace(expires_ms=ends_ms)
 
 
 def test_only_owner_and_renewers_move_the_end() -> None:
     for principal in ("User:q", "User:x"):
         with pytest.raises(KafkaError) as renewal:
-            renewed(TOKEN, principal, 1, lifetimes=LIFETIMES, now_ms=2000)
+            renew(TOKEN, principal, 1, lifetimes=LIFETIMES, now_ms=2000)
         with pytest.raises(KafkaError) as expiry:
-            expired(TOKEN, principal, -1, now_ms=2000)
+            expire(TOKEN, principal, -1, now_ms=2000)
         codes = {renewal.value.code, expiry.value.code}
         assert codes == {ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH}
 
@@ -79,14 +79,14 @@ def test_an_expired_token_may_only_be_ended_at_once() -> None:
     assert not TOKEN.is_expired(100)
     assert TOKEN.is_expired(101)
     for change in (
-        lambda: renewed(TOKEN, "User:o", -1, lifetimes=LIFETIMES, now_ms=101),
-        lambda: expired(TOKEN, "User:o", 5, now_ms=101),
+        lambda: renew(TOKEN, "User:o", -1, lifetimes=LIFETIMES, now_ms=101),
+        lambda: expire(TOKEN, "User:o", 5, now_ms=101),
     ):
         with pytest.raises(KafkaError) as refused:
             change()
         assert refused.value.code == ErrorCode.DELEGATION_TOKEN_EXPIRED
-    assert expired(TOKEN, "User:o", -1, now_ms=101) is None
-    ended = expired(TOKEN, "User:r", 5, now_ms=10)
+    assert expire(TOKEN, "User:o", -1, now_ms=101) is None
+    ended = expire(TOKEN, "User:r", 5, now_ms=10)
     assert ended is not None
     assert ended.expires_ms == 15
 

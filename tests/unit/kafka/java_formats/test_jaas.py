@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_formats.jaas import LoginModule, parse_file, parse_line
-from minibroker.kafka.java_formats.properties import escaped, parse_properties, read_properties
+from minibroker.kafka.java_formats.properties import escape, parse_properties, read_properties
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,5 +152,5 @@ def test_files_are_latin_1_as_in_java(tmp_path: Path) -> None:
     ],
 )
 def test_a_value_is_escaped_for_a_line(value: str, line: str) -> None:
-    assert escaped(value) == line
+    assert escape(value) == line
     assert parse_properties(f"k={line}\nl=1") == {"k": value, "l": "1"}

@@ -121,7 +121,7 @@ async def test_an_unknown_key_is_looked_for_once_in_a_while(provider: Provider) 
     for text in [*unknown, token(header={"kid": "x" * 1001})]:
         with pytest.raises(TokenError):
             keys.check(text, NOW_MS)
-    assert len(keys._missing) == key_set.MISSING_MAX
+    assert len(keys._missing_ids) == key_set.MISSING_MAX
     await eventually(lambda: keys._task is None)
     asked = provider.asked
     with pytest.raises(TokenError):

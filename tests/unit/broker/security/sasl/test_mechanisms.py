@@ -171,14 +171,14 @@ def test_a_changed_credential_counts_at_once_and_a_removed_one_is_forgotten() ->
     assert login.credential == credential_of(other)
     users.clear()
     assert logins.find("bob", is_token=False) is None
-    assert logins._known == {}
+    assert logins._logins == {}
 
 
 def test_no_more_users_are_kept_than_allowed() -> None:
     logins = ScramLogins("SCRAM-SHA-256", lambda _: {"SCRAM-SHA-256": STORED}, None)
     for number in range(KNOWN_MAX + 1):
         assert logins.find(f"user-{number}", is_token=False) is not None
-    assert len(logins._known) == 1
+    assert len(logins._logins) == 1
 
 
 # Every mechanism's exchange has the parts that the authenticator uses.
