@@ -266,7 +266,7 @@ def log_of(new_log: NewLog) -> PartitionLog:
     return log
 
 
-def epochs_rebuild_history(*entries: tuple[int, int]) -> LeaderEpochs:
+def history_of(*entries: tuple[int, int]) -> LeaderEpochs:
     epochs = LeaderEpochs()
     for epoch, start in entries:
         epochs.assign(epoch, start)
@@ -297,18 +297,18 @@ def test_epochs_reach_back_to_the_start_of_the_log(
     expected: list[tuple[int, int]],
 ) -> None:
     log = log_of(new_log)
-    assert rebuilt(log, epochs_rebuild_history(*known), start_offset).entries == expected
+    assert rebuilt(log, history_of(*known), start_offset).entries == expected
 
 
 def test_a_history_from_the_start_on_stays_as_it_is(new_log: NewLog) -> None:
     log = log_of(new_log)
-    known = epochs_rebuild_history((2, 0), (7, 5))
+    known = history_of((2, 0), (7, 5))
     assert rebuilt(log, known) is known
 
 
 def test_a_later_epoch_than_the_first_known_one_is_not_believed(new_log: NewLog) -> None:
     log = log_of(new_log)
-    assert rebuilt(log, epochs_rebuild_history((3, 4), (7, 5))).entries == [(2, 0), (3, 4), (7, 5)]
+    assert rebuilt(log, history_of((3, 4), (7, 5))).entries == [(2, 0), (3, 4), (7, 5)]
 
 
 def test_messages_of_old_formats_end_the_history(new_log: NewLog) -> None:
@@ -323,7 +323,7 @@ def test_messages_of_old_formats_end_the_history(new_log: NewLog) -> None:
     append(log, b"new", leader_epoch=4)
     append(log, b"new", leader_epoch=5)
     assert log.epochs.history.entries == [(4, 2), (5, 3)]
-    known = epochs_rebuild_history((5, 3))
+    known = history_of((5, 3))
     assert rebuilt(log, known).entries == [(4, 2), (5, 3)]
 
 

@@ -259,7 +259,7 @@ def test_an_old_index_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def segment_indexes_indexes(tmp_path: Path) -> SegmentIndexes:
+def both_indexes(tmp_path: Path) -> SegmentIndexes:
     """Three entries in memory: offsets 10, 20, 30 at positions of ten times as much."""
     made = open_indexes(tmp_path)
     for offset in (10, 20, 30):
@@ -273,40 +273,40 @@ def open_indexes(directory: Path) -> SegmentIndexes:
 
 
 def test_entries_are_in_memory_until_they_are_written(
-    segment_indexes_indexes: SegmentIndexes, tmp_path: Path
+    both_indexes: SegmentIndexes, tmp_path: Path
 ) -> None:
-    assert segment_indexes_indexes.unwritten_count == 3
+    assert both_indexes.unwritten_count == 3
     assert list(tmp_path.iterdir()) == []
-    segment_indexes_indexes.write()
-    assert segment_indexes_indexes.unwritten_count == 0
+    both_indexes.write()
+    assert both_indexes.unwritten_count == 0
     found = open_indexes(tmp_path)
     assert found.offset.last_entry() == (30, 300)
     assert found.time.last_entry() == (1030, 30)
 
 
-def test_a_release_says_whether_it_wrote(segment_indexes_indexes: SegmentIndexes) -> None:
-    assert segment_indexes_indexes.release()
-    assert not segment_indexes_indexes.release()
+def test_a_release_says_whether_it_wrote(both_indexes: SegmentIndexes) -> None:
+    assert both_indexes.release()
+    assert not both_indexes.release()
 
 
-def test_a_cut_takes_the_entries_of_both(segment_indexes_indexes: SegmentIndexes) -> None:
-    segment_indexes_indexes.write()
-    segment_indexes_indexes.truncate_to(20)
+def test_a_cut_takes_the_entries_of_both(both_indexes: SegmentIndexes) -> None:
+    both_indexes.write()
+    both_indexes.truncate_to(20)
     assert (
-        segment_indexes_indexes.offset.entry_count,
-        segment_indexes_indexes.time.entry_count,
+        both_indexes.offset.entry_count,
+        both_indexes.time.entry_count,
     ) == (1, 1)
-    segment_indexes_indexes.clear()
+    both_indexes.clear()
     assert (
-        segment_indexes_indexes.offset.entry_count,
-        segment_indexes_indexes.time.entry_count,
+        both_indexes.offset.entry_count,
+        both_indexes.time.entry_count,
     ) == (0, 0)
 
 
 def test_indexes_can_be_right_if_both_files_exist_and_fit_the_log(
-    segment_indexes_indexes: SegmentIndexes, tmp_path: Path
+    both_indexes: SegmentIndexes, tmp_path: Path
 ) -> None:
-    segment_indexes_indexes.write()
+    both_indexes.write()
     assert open_indexes(tmp_path).can_be_right(301)
     assert not open_indexes(tmp_path).can_be_right(300)
     (tmp_path / "0.timeindex").unlink()
@@ -314,9 +314,9 @@ def test_indexes_can_be_right_if_both_files_exist_and_fit_the_log(
 
 
 def test_the_room_is_that_of_the_index_that_is_full_first(
-    segment_indexes_indexes: SegmentIndexes,
+    both_indexes: SegmentIndexes,
 ) -> None:
-    assert segment_indexes_indexes.room(120) == 120 // 12 - 1 - 3
+    assert both_indexes.room(120) == 120 // 12 - 1 - 3
 
 
 @pytest.fixture

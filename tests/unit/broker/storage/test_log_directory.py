@@ -64,7 +64,7 @@ def test_a_damaged_file_is_named(content: bytes) -> None:
 MINE = MetaProperties(3, "eefzwkngRlefhjYRimzJ9g")
 
 
-def test_meta_properties_the_bytes_are_kafka_s() -> None:
+def test_the_bytes_of_meta_properties_are_kafka_s() -> None:
     assert encode_properties(MINE, 1_795_225_152_000) == (
         b"#\n#Sat Nov 21 01:39:12 UTC 2026\n"
         b"broker.id=3\nversion=0\ncluster.id=eefzwkngRlefhjYRimzJ9g\n"

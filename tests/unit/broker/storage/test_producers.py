@@ -230,7 +230,7 @@ PRODUCER = 7
 
 
 def produce(
-    earlier_batches_load_log: PartitionLog,
+    opened_log: PartitionLog,
     sequence: int,
     *,
     producer_id: int = PRODUCER,
@@ -243,21 +243,21 @@ def produce(
         producer_epoch=epoch,
         sequence=sequence,
     )
-    info = append_records(earlier_batches_load_log, sent, 0, NOW_MS)
-    earlier_batches_load_log.write_staged()
+    info = append_records(opened_log, sent, 0, NOW_MS)
+    opened_log.write_staged()
     return info
 
 
 def restarted(manager: LogManager, *, is_clean: bool, files: Files | None = None) -> PartitionLog:
-    """Return the earlier_batches_load_log after a stop, or a kill -9, and a start."""
+    """Return the log after a stop, or a kill -9, and a start."""
     paths = [directory.path for directory in manager.directories]
     if is_clean:
         manager.close()
     else:
         abandon(manager)
     given = {} if files is None else {"files": files}
-    (earlier_batches_load_log,) = open_manager(*paths, **given).logs.values()  # type: ignore[arg-type]
-    return earlier_batches_load_log
+    (opened_log,) = open_manager(*paths, **given).logs.values()  # type: ignore[arg-type]
+    return opened_log
 
 
 @pytest.fixture
@@ -266,142 +266,138 @@ def manager(tmp_path: Path) -> LogManager:
 
 
 @pytest.fixture
-def earlier_batches_load_log(manager: LogManager) -> PartitionLog:
+def opened_log(manager: LogManager) -> PartitionLog:
     return manager.create_log("t", 0, TOPIC_ID, config())
 
 
 @pytest.mark.parametrize("is_clean", [True, False])
 @pytest.mark.parametrize("synced", [1, 3, 5, 9, 12])
 def test_five_batches_whose_answers_were_lost_are_known_again(
-    manager: LogManager, earlier_batches_load_log: PartitionLog, synced: int, *, is_clean: bool
+    manager: LogManager, opened_log: PartitionLog, synced: int, *, is_clean: bool
 ) -> None:
     for sequence in range(12):
-        produce(earlier_batches_load_log, sequence)
-        produce(earlier_batches_load_log, sequence, producer_id=8)
+        produce(opened_log, sequence)
+        produce(opened_log, sequence, producer_id=8)
         if sequence + 1 == synced:
-            sync(manager, earlier_batches_load_log)
-    earlier_batches_load_log = restarted(manager, is_clean=is_clean)
-    before = values_of(earlier_batches_load_log)
+            sync(manager, opened_log)
+    opened_log = restarted(manager, is_clean=is_clean)
+    before = values_of(opened_log)
     for sequence in range(7, 12):
-        info = produce(earlier_batches_load_log, sequence)
+        info = produce(opened_log, sequence)
         assert (info.duplicate, info.first_offset) == (True, 2 * sequence)
-    assert values_of(earlier_batches_load_log) == before
-    assert produce(earlier_batches_load_log, 12).first_offset == 24
+    assert values_of(opened_log) == before
+    assert produce(opened_log, 12).first_offset == 24
 
 
 def test_a_sixth_batch_is_out_of_order_as_before_the_restart(
-    manager: LogManager, earlier_batches_load_log: PartitionLog
+    manager: LogManager, opened_log: PartitionLog
 ) -> None:
     for sequence in range(12):
-        produce(earlier_batches_load_log, sequence)
-    earlier_batches_load_log = restarted(manager, is_clean=True)
+        produce(opened_log, sequence)
+    opened_log = restarted(manager, is_clean=True)
     for sequence in (6, 0):
         with pytest.raises(KafkaError) as caught:
-            produce(earlier_batches_load_log, sequence)
+            produce(opened_log, sequence)
         assert caught.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_batches_that_come_after_the_start_count_among_the_five(
-    manager: LogManager, earlier_batches_load_log: PartitionLog
+    manager: LogManager, opened_log: PartitionLog
 ) -> None:
     for sequence in range(10):
-        produce(earlier_batches_load_log, sequence)
-    earlier_batches_load_log = restarted(manager, is_clean=True)
-    produce(earlier_batches_load_log, 10)
-    produce(earlier_batches_load_log, 11)
-    assert produce(earlier_batches_load_log, 7).duplicate
+        produce(opened_log, sequence)
+    opened_log = restarted(manager, is_clean=True)
+    produce(opened_log, 10)
+    produce(opened_log, 11)
+    assert produce(opened_log, 7).duplicate
     with pytest.raises(KafkaError):
-        produce(earlier_batches_load_log, 6)
+        produce(opened_log, 6)
 
 
 def test_batches_of_an_earlier_epoch_do_not_count(
-    manager: LogManager, earlier_batches_load_log: PartitionLog
+    manager: LogManager, opened_log: PartitionLog
 ) -> None:
     for sequence in range(4):
-        produce(earlier_batches_load_log, sequence)
-    produce(earlier_batches_load_log, 0, epoch=1)
-    produce(earlier_batches_load_log, 1, epoch=1)
-    earlier_batches_load_log = restarted(manager, is_clean=True)
-    assert produce(earlier_batches_load_log, 0, epoch=1).duplicate
+        produce(opened_log, sequence)
+    produce(opened_log, 0, epoch=1)
+    produce(opened_log, 1, epoch=1)
+    opened_log = restarted(manager, is_clean=True)
+    assert produce(opened_log, 0, epoch=1).duplicate
     with pytest.raises(KafkaError):
-        produce(earlier_batches_load_log, 2 + (1 << 20), epoch=1)
+        produce(opened_log, 2 + (1 << 20), epoch=1)
     with pytest.raises(KafkaError) as caught:
-        produce(earlier_batches_load_log, 3)
+        produce(opened_log, 3)
     assert caught.value.code == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 def test_earlier_batches_are_read_from_closed_segments(manager: LogManager) -> None:
-    earlier_batches_load_log = manager.create_log("t", 0, TOPIC_ID, config(index_interval_bytes=1))
+    opened_log = manager.create_log("t", 0, TOPIC_ID, config(index_interval_bytes=1))
     for sequence in range(6):
-        produce(earlier_batches_load_log, sequence)
+        produce(opened_log, sequence)
         for _ in range(20):
-            append(earlier_batches_load_log, b"other")
-        earlier_batches_load_log.roll()
-    flush(earlier_batches_load_log)
-    earlier_batches_load_log = restarted(manager, is_clean=True)
+            append(opened_log, b"other")
+        opened_log.roll()
+    flush(opened_log)
+    opened_log = restarted(manager, is_clean=True)
     for sequence in range(1, 6):
-        assert produce(earlier_batches_load_log, sequence).first_offset == 21 * sequence
+        assert produce(opened_log, sequence).first_offset == 21 * sequence
 
 
 def test_a_batch_that_retention_took_is_out_of_order(
-    manager: LogManager, earlier_batches_load_log: PartitionLog
+    manager: LogManager, opened_log: PartitionLog
 ) -> None:
     for sequence in range(6):
-        produce(earlier_batches_load_log, sequence)
-        earlier_batches_load_log.roll()
-    earlier_batches_load_log.advance_log_start(4)
-    earlier_batches_load_log.remove_segments(list(earlier_batches_load_log.segments)[:4])
-    earlier_batches_load_log = restarted(manager, is_clean=True)
-    assert produce(earlier_batches_load_log, 4).duplicate
+        produce(opened_log, sequence)
+        opened_log.roll()
+    opened_log.advance_log_start(4)
+    opened_log.remove_segments(list(opened_log.segments)[:4])
+    opened_log = restarted(manager, is_clean=True)
+    assert produce(opened_log, 4).duplicate
     with pytest.raises(KafkaError):
-        produce(earlier_batches_load_log, 3)
+        produce(opened_log, 3)
 
 
-def test_a_start_reads_none_of_them(
-    manager: LogManager, earlier_batches_load_log: PartitionLog
-) -> None:
+def test_a_start_reads_none_of_them(manager: LogManager, opened_log: PartitionLog) -> None:
     """A producer that goes on where it was has no need of them."""
     for sequence in range(8):
-        produce(earlier_batches_load_log, sequence)
-    earlier_batches_load_log = restarted(manager, is_clean=True)
-    produce(earlier_batches_load_log, 8)
-    earlier = earlier_batches_load_log.producers.loaded().earlier
+        produce(opened_log, sequence)
+    opened_log = restarted(manager, is_clean=True)
+    produce(opened_log, 8)
+    earlier = opened_log.producers.loaded().earlier
     assert earlier is not None
     assert (earlier.start, earlier.left) == (8, producer_state.BATCHES_MAX)
 
 
-def test_one_walk_serves_all_producers(
-    manager: LogManager, earlier_batches_load_log: PartitionLog
-) -> None:
+def test_one_walk_serves_all_producers(manager: LogManager, opened_log: PartitionLog) -> None:
     for sequence in range(8):
         for producer_id in range(5):
-            produce(earlier_batches_load_log, sequence, producer_id=producer_id)
-    earlier_batches_load_log = restarted(manager, is_clean=True)
-    assert produce(earlier_batches_load_log, 3, producer_id=0).duplicate
-    earlier = earlier_batches_load_log.producers.loaded().earlier
+            produce(opened_log, sequence, producer_id=producer_id)
+    opened_log = restarted(manager, is_clean=True)
+    assert produce(opened_log, 3, producer_id=0).duplicate
+    earlier = opened_log.producers.loaded().earlier
     assert earlier is not None
     left = earlier.left
     for producer_id in range(5):
         for sequence in range(3, 8):
-            assert produce(earlier_batches_load_log, sequence, producer_id=producer_id).duplicate
+            assert produce(opened_log, sequence, producer_id=producer_id).duplicate
     assert earlier.left == left
 
 
 def test_the_walk_goes_on_where_the_last_one_ended(
-    manager: LogManager, earlier_batches_load_log: PartitionLog, monkeypatch: pytest.MonkeyPatch
+    manager: LogManager, opened_log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Producer 1 is further back than producer 0."""
     monkeypatch.setattr("minibroker.broker.storage.producers._PART_OFFSETS", 4)
     for producer_id in (1, 0):
         for sequence in range(9):
-            produce(earlier_batches_load_log, sequence, producer_id=producer_id)
-            earlier_batches_load_log.roll()
-    earlier_batches_load_log = restarted(manager, is_clean=True)
-    assert produce(earlier_batches_load_log, 4, producer_id=0).duplicate
-    earlier = earlier_batches_load_log.producers.loaded().earlier
+            produce(opened_log, sequence, producer_id=producer_id)
+            opened_log.roll()
+    opened_log = restarted(manager, is_clean=True)
+    assert produce(opened_log, 4, producer_id=0).duplicate
+    earlier = opened_log.producers.loaded().earlier
     assert earlier is not None
     assert 9 <= earlier.start < 18
-    assert produce(earlier_batches_load_log, 4, producer_id=1).duplicate
+    assert produce(opened_log, 4, producer_id=1).duplicate
     assert 0 < earlier.start < 9
 
 
@@ -411,60 +407,56 @@ def test_the_headers_that_are_read_are_bounded(
     """A producer that claims what nobody sent costs one walk, and no second one."""
     monkeypatch.setattr(producer_state, "BATCHES_MAX", 20)
     monkeypatch.setattr("minibroker.broker.storage.producers._PART_OFFSETS", 8)
-    earlier_batches_load_log = manager.create_log("t", 0, TOPIC_ID, config(index_interval_bytes=1))
+    opened_log = manager.create_log("t", 0, TOPIC_ID, config(index_interval_bytes=1))
     for sequence in range(3):
-        produce(earlier_batches_load_log, sequence + 100)
+        produce(opened_log, sequence + 100)
     for _ in range(60):
-        append(earlier_batches_load_log, b"other")
-    earlier_batches_load_log = restarted(manager, is_clean=True)
+        append(opened_log, b"other")
+    opened_log = restarted(manager, is_clean=True)
     for _ in range(2):
         with pytest.raises(KafkaError):
-            produce(earlier_batches_load_log, 50)
-    earlier = earlier_batches_load_log.producers.loaded().earlier
+            produce(opened_log, 50)
+    earlier = opened_log.producers.loaded().earlier
     assert earlier is not None
     assert earlier.left <= 0 < earlier.start
 
 
 def test_a_bounded_append_waits_for_them_beside_the_loop(
-    manager: LogManager, earlier_batches_load_log: PartitionLog
+    manager: LogManager, opened_log: PartitionLog
 ) -> None:
     for sequence in range(8):
-        produce(earlier_batches_load_log, sequence)
-    earlier_batches_load_log = restarted(manager, is_clean=True)
-    produce(earlier_batches_load_log, 8)
+        produce(opened_log, sequence)
+    opened_log = restarted(manager, is_clean=True)
+    produce(opened_log, 8)
     sent = batch(b"x", producer_id=PRODUCER, producer_epoch=0, sequence=5)
     unchanged = bytes(sent)
     with pytest.raises(ColdError) as caught:
-        append_records(
-            earlier_batches_load_log, sent, 0, NOW_MS, is_bounded=True, header=read_header(sent, 0)
-        )
+        append_records(opened_log, sent, 0, NOW_MS, is_bounded=True, header=read_header(sent, 0))
     assert bytes(sent) == unchanged
     caught.value.load(lambda: None)
-    info = append_records(
-        earlier_batches_load_log, sent, 0, NOW_MS, is_bounded=True, header=read_header(sent, 0)
-    )
+    info = append_records(opened_log, sent, 0, NOW_MS, is_bounded=True, header=read_header(sent, 0))
     assert (info.duplicate, info.first_offset) == (True, 5)
 
 
 def test_a_load_of_a_log_that_was_cut_meanwhile_is_dropped(
-    manager: LogManager, earlier_batches_load_log: PartitionLog
+    manager: LogManager, opened_log: PartitionLog
 ) -> None:
     for sequence in range(8):
-        produce(earlier_batches_load_log, sequence)
-    earlier_batches_load_log = restarted(manager, is_clean=True)
+        produce(opened_log, sequence)
+    opened_log = restarted(manager, is_clean=True)
     sent = batch(b"x", producer_id=PRODUCER, producer_epoch=0, sequence=5)
-    earlier_batches_load_log.producers.loaded()
+    opened_log.producers.loaded()
     with pytest.raises(ColdError) as caught:
-        earlier_batches_load_log.producers.require(read_header(sent, 0))
+        opened_log.producers.require(read_header(sent, 0))
     caught.value.task()
-    earlier_batches_load_log.truncate_to(6)
+    opened_log.truncate_to(6)
     caught.value.task.apply()
-    assert produce(earlier_batches_load_log, 5).duplicate
-    assert produce(earlier_batches_load_log, 6).first_offset == 6
+    assert produce(opened_log, 5).duplicate
+    assert produce(opened_log, 6).first_offset == 6
 
 
 def test_a_disk_that_refuses_is_told_and_asked_again(
-    manager: LogManager, earlier_batches_load_log: PartitionLog
+    manager: LogManager, opened_log: PartitionLog
 ) -> None:
     class Refusing(Files):
         is_refusing = False
@@ -475,12 +467,12 @@ def test_a_disk_that_refuses_is_told_and_asked_again(
             return super().list_files(path)
 
     for sequence in range(8):
-        produce(earlier_batches_load_log, sequence)
+        produce(opened_log, sequence)
     files = Refusing()
-    earlier_batches_load_log = restarted(manager, is_clean=True, files=files)
-    produce(earlier_batches_load_log, 8)
+    opened_log = restarted(manager, is_clean=True, files=files)
+    produce(opened_log, 8)
     files.is_refusing = True
     with pytest.raises(StorageError, match="Input/output error"):
-        produce(earlier_batches_load_log, 5)
+        produce(opened_log, 5)
     files.is_refusing = False
-    assert produce(earlier_batches_load_log, 5).duplicate
+    assert produce(opened_log, 5).duplicate
