@@ -188,7 +188,7 @@ class TreeSession:
         self.session_id = self._tree.begin_session()
         self._tree.sessions.append(self)
 
-    async def gathered(self) -> None:
+    async def wait_until_gathered(self) -> None:
         """Wait for nobody: the brokers of a run start as they come."""
 
     async def close(self) -> None:
