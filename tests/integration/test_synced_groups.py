@@ -433,7 +433,7 @@ async def test_a_batch_waits_until_its_transaction_is_durable(
     """Otherwise a power cut could leave a batch of a transaction that no coordinator knows."""
     producer = await world.begin()
     disk = hold_fsyncs(world)
-    question = Question("x", *producer, {T0: 0}, Protocol.ADDING)
+    question = Question("x", *producer, {T0: 0}, Protocol.ADDING, {})
     waiting = verify(world.running.broker.services, question)
     assert not isinstance(waiting, dict)
     task = asyncio.ensure_future(waiting)

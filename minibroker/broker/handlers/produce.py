@@ -47,7 +47,7 @@ from minibroker.broker.partitions.partition import ACKS_ALL
 from minibroker.broker.slices import run_with_pauses
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, answer_error
-from minibroker.kafka.ids import ZERO_TOPIC_ID
+from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicPartition
 from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable
 
     from minibroker.broker.handlers.appends.batches import ReceivedTopic, Refusals
+    from minibroker.broker.handlers.appends.transactions import Verdict
     from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.partitions.append_queue import Flushing
     from minibroker.broker.partitions.checking import ReceivedBatch
@@ -126,25 +127,26 @@ def _handle_checked(
 ) -> Steps[ProduceResponse | Awaitable[ProduceResponse]]:
     if request.transactional_id is not None:
         from minibroker.broker.handlers.appends.transactions import (  # noqa: PLC0415  most do without
+            Verdict,
             verify_batches,
         )
 
-        refused = yield from verify_batches(context, request.transactional_id, topics)
-        if not isinstance(refused, dict):
-            return _when_verified(context, request, topics, refused)
-        return (yield from _append_all(context, request, topics, refused))
+        verdict = yield from verify_batches(context, request.transactional_id, topics)
+        if not isinstance(verdict, Verdict):
+            return _when_verified(context, request, topics, verdict)
+        return (yield from _append_all(context, request, topics, verdict))
     if (yield from has_transactional(topics)):
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    return (yield from _append_all(context, request, topics, _NOTHING_REFUSED))
+    return (yield from _append_all(context, request, topics, None))
 
 
 async def _when_verified(
     context: RequestContext,
     request: ProduceRequest,
     topics: list[ReceivedTopic],
-    refused: Awaitable[Refusals],
+    verdict: Awaitable[Verdict],
 ) -> ProduceResponse:
-    answer = await run_with_pauses(_append_all(context, request, topics, await refused))
+    answer = await run_with_pauses(_append_all(context, request, topics, await verdict))
     return answer if isinstance(answer, ProduceResponse) else await answer
 
 
@@ -152,12 +154,16 @@ def _append_all(
     context: RequestContext,
     request: ProduceRequest,
     topics: list[ReceivedTopic],
-    refused: Refusals,
+    verdict: Verdict | None,
 ) -> Steps[ProduceResponse | Awaitable[ProduceResponse]]:
     """Append what is not refused. Behind `APPENDS_MAX` partitions it is written before others have
-    the loop: the answers of others do not depend on it, and this one waits for its fsyncs.
+    the loop: the answers of others do not depend on it, and this one waits for its fsyncs. What
+    comes after such a pause is looked at again: a marker may have ended the transaction.
+
+    `verdict`: None where the request has no transactional id.
     """
     version = context.version
+    refused = _NOTHING_REFUSED if verdict is None else verdict.refused
     response = ProduceResponse()
     now_ms = context.services.clock.now_ms()
     unreplicated: list[Unreplicated] = []
@@ -179,6 +185,8 @@ def _append_all(
                     raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
                 if (name, data.index) in refused:
                     raise refused[name, data.index]
+                if verdict is not None and count >= APPENDS_MAX:
+                    verdict.check_after_pause(context, TopicPartition(name, data.index))
                 appended = _append(context, name, batch, result, request.acks, now_ms)
                 if appended is not None:
                     unreplicated.append(appended)

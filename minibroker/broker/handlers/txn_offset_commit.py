@@ -177,6 +177,7 @@ def _question(
         request.producer_epoch,
         {name: NO_SEQUENCE},
         protocol,
+        {},
     )
 
 

@@ -10,9 +10,14 @@ Source: Kafka ReplicaManager.handleProduceAppend, KIP-890.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.broker.handlers.common.transaction_verification import Protocol, Question, verify
+from minibroker.broker.handlers.common.transaction_verification import (
+    Protocol,
+    Question,
+    check_again,
+    verify,
+)
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import TopicPartition
@@ -41,10 +46,32 @@ _WILL_PASS: Final = frozenset(
 )
 
 
+class Verdict(NamedTuple):
+    """The batches that may not be appended, and how to look again after a pause."""
+
+    refused: Refusals
+    question: Question | None
+    """None where the request has nothing to verify."""
+
+    def check_after_pause(self, context: RequestContext, name: TopicPartition) -> None:
+        """Check that no marker came since the verification: others had the loop meanwhile.
+
+        Does nothing for a partition whose batch was not verified. Raises KafkaError as a producer
+        knows it (`transaction_verification.check_again`).
+        """
+        question = self.question
+        if question is None or name not in question.sequences:
+            return
+        try:
+            check_again(context.services, question, name)
+        except KafkaError as error:
+            raise _refusal(error.code, question.protocol is Protocol.ADDING) from error
+
+
 def verify_batches(
     context: RequestContext, transactional_id: str, topics: list[ReceivedTopic]
-) -> Steps[Refusals | Awaitable[Refusals]]:
-    """Return topic and partition → the error of a batch that may not be appended.
+) -> Steps[Verdict | Awaitable[Verdict]]:
+    """Return the verdict on the request's batches.
 
     Raises KafkaError(INVALID_PRODUCER_ID_MAPPING) where batches come from different producers.
     """
@@ -57,7 +84,7 @@ def verify_batches(
             producers.add((header.producer_id, header.producer_epoch))
             sequences[name] = header.base_sequence
     if not producers:
-        return {}
+        return Verdict({}, None)
     if len(producers) > 1:
         raise KafkaError(
             ErrorCode.INVALID_PRODUCER_ID_MAPPING,
@@ -66,18 +93,15 @@ def verify_batches(
     ((producer_id, epoch),) = producers
     protocol = _protocol_of(context.version)
     is_adding = protocol is Protocol.ADDING
-    codes = verify(
-        context.services,
-        Question(transactional_id, producer_id, epoch, sequences, protocol),
-        is_retried=is_adding,
-    )
+    question = Question(transactional_id, producer_id, epoch, sequences, protocol, {})
+    codes = verify(context.services, question, is_retried=is_adding)
     if isinstance(codes, dict):
-        return _refusals(codes, is_adding)
-    return _when_verified(codes, is_adding)
+        return Verdict(_refusals(codes, is_adding), question)
+    return _when_verified(codes, question, is_adding)
 
 
-async def _when_verified(codes: Awaitable[Codes], is_adding: bool) -> Refusals:
-    return _refusals(await codes, is_adding)
+async def _when_verified(codes: Awaitable[Codes], question: Question, is_adding: bool) -> Verdict:
+    return Verdict(_refusals(await codes, is_adding), question)
 
 
 def _transactional(

@@ -57,6 +57,8 @@ class Question(NamedTuple):
     sequences: dict[TopicPartition, int]
     """Partition → first sequence of the batch for it (-1: offsets have none)."""
     protocol: Protocol
+    guards: dict[TopicPartition, VerificationGuard]
+    """Empty; `verify` writes the guard of each partition that the coordinator is asked about."""
 
 
 def verify(
@@ -83,10 +85,10 @@ def verify(
 def _verify(services: Services, question: Question, until_s: float) -> Codes | Awaitable[Codes]:
     """`until_s`: on the clock's `monotonic_s`; from then on nothing is asked again."""
     refused: Codes = {}
-    guards: dict[TopicPartition, VerificationGuard] = {}
-    _, producer_id, epoch, sequences, protocol = question
+    _, producer_id, epoch, sequences, protocol, guards = question
+    guards.clear()
     is_adding = protocol is Protocol.ADDING
-    if not is_adding and not services.config.transaction_partition_verification_enable:
+    if not _is_asked(services, protocol):
         return refused
     for name, sequence in sequences.items():
         try:
@@ -101,22 +103,18 @@ def _verify(services: Services, question: Question, until_s: float) -> Codes | A
         return refused
     coordinator = _coordinator_elsewhere(services, question.transactional_id)
     if coordinator is not None:
-        return _verify_there(services, question, coordinator, guards, refused, until_s)
+        return _verify_there(services, question, coordinator, refused, until_s)
     refused.update(_ask(services, question, list(guards)))
     if _is_worth_asking_again(services, refused, until_s):
         return _verify_again(services, question, until_s)
     waiting = services.transactions.visible(question.transactional_id)
     if waiting is not None and guards.keys() - refused.keys():
-        return _when_visible(services, question, waiting, guards, refused)
+        return _when_visible(services, question, waiting, refused)
     return refused
 
 
 async def _when_visible(
-    services: Services,
-    question: Question,
-    waiting: Awaitable[None],
-    guards: dict[TopicPartition, VerificationGuard],
-    refused: Codes,
+    services: Services, question: Question, waiting: Awaitable[None], refused: Codes
 ) -> Codes:
     """Wait until the record of the coordinator, which is this broker, is synced; return the errors.
     A batch that is in the log before it could be left open for ever.
@@ -125,28 +123,39 @@ async def _when_visible(
         await waiting
     except KafkaError as error:
         code = _in_words_of(question.protocol, error.code)
-        return dict.fromkeys(guards, code) | refused
-    _check_guards(services, question, guards, refused)
+        return dict.fromkeys(question.guards, code) | refused
+    _check_guards(services, question, refused)
     return refused
 
 
-def _check_guards(
-    services: Services,
-    question: Question,
-    guards: dict[TopicPartition, VerificationGuard],
-    refused: Codes,
-) -> None:
+def _check_guards(services: Services, question: Question, refused: Codes) -> None:
     """After a wait: refuse what a marker has overtaken meanwhile."""
     for name in question.sequences:
         if name in refused:
             continue
         try:
-            partition = services.partitions.get(name.topic, name.partition)
-            verification.check_guard(
-                partition, question.producer_id, question.producer_epoch, guards.get(name)
-            )
+            check_again(services, question, name)
         except KafkaError as error:
             refused[name] = error.code
+
+
+def check_again(services: Services, question: Question, name: TopicPartition) -> None:
+    """Check after a pause that the transaction of a verified batch is still open.
+
+    Raises KafkaError: INVALID_TXN_STATE where a marker came meanwhile, INVALID_PRODUCER_EPOCH for
+    an epoch that is over, and the errors of a partition that is no longer led here.
+    """
+    if not _is_asked(services, question.protocol):
+        return
+    partition = services.partitions.get(name.topic, name.partition)
+    verification.check_guard(
+        partition, question.producer_id, question.producer_epoch, question.guards.get(name)
+    )
+
+
+def _is_asked(services: Services, protocol: Protocol) -> bool:
+    """Return whether somebody verifies: a partition has to be added, or the broker is set so."""
+    return protocol is Protocol.ADDING or services.config.transaction_partition_verification_enable
 
 
 def _is_worth_asking_again(services: Services, refused: Codes, until_s: float) -> bool:
@@ -156,15 +165,10 @@ def _is_worth_asking_again(services: Services, refused: Codes, until_s: float) -
     )
 
 
-async def _verify_there(  # noqa: PLR0917  the state of `verify`
-    services: Services,
-    question: Question,
-    coordinator: int,
-    guards: dict[TopicPartition, VerificationGuard],
-    refused: Codes,
-    until_s: float,
+async def _verify_there(
+    services: Services, question: Question, coordinator: int, refused: Codes, until_s: float
 ) -> Codes:
-    transactional_id, producer_id, epoch, _, protocol = question
+    transactional_id, producer_id, epoch, _, protocol, guards = question
     codes = await services.transactions.peers.add_partitions(
         coordinator,
         transactional_id,
@@ -176,7 +180,7 @@ async def _verify_there(  # noqa: PLR0917  the state of `verify`
     for name, code in codes.items():
         if code != ErrorCode.NONE:
             refused[name] = _in_words_of(protocol, code)
-    _check_guards(services, question, guards, refused)
+    _check_guards(services, question, refused)
     if _is_worth_asking_again(services, refused, until_s):
         return await _verify_again(services, question, until_s)
     return refused
@@ -196,7 +200,7 @@ async def _verify_again(services: Services, question: Question, until_s: float) 
 
 def _ask(services: Services, question: Question, partitions: list[TopicPartition]) -> Codes:
     """Ask the coordinator; its codes in the words that producers expect."""
-    transactional_id, producer_id, epoch, _, protocol = question
+    transactional_id, producer_id, epoch, _, protocol, _ = question
     coordinator = services.transactions
     try:
         if protocol is Protocol.ADDING:

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker.handlers import produce as produce_handler
+from minibroker.broker.partitions.markers import EndOfTransaction
 from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -92,3 +95,27 @@ async def test_a_repeated_batch_is_answered_as_before(world: World) -> None:
     again = await produce(world, transactional(producer))
     assert [answer.base_offset for answer in first + again] == [0, 0]
     assert (await world.fetch(isolation=0)).high_watermark == 1
+
+
+async def test_a_transaction_that_ends_between_two_parts_of_a_request_gets_no_more_batches(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch behind the marker would open a transaction that nobody ends."""
+    producer = await world.begin()
+    await world.add(producer, 0, 1)
+    services = world.running.broker.services
+    write_part = produce_handler._write_part
+    marker = EndOfTransaction(*producer, 0, is_commit=False)
+
+    def write_part_and_marker(*arguments: Any) -> None:
+        monkeypatch.setattr(produce_handler, "_write_part", write_part)
+        write_part(*arguments)
+        partitions = [TopicPartition("t", index) for index in (0, 1)]
+        services.transactions.markers.write(marker, partitions, lambda _codes: None)
+
+    monkeypatch.setattr(produce_handler, "APPENDS_MAX", 1)
+    monkeypatch.setattr(produce_handler, "_write_part", write_part_and_marker)
+    first, second = await produce(world, transactional(producer), transactional(producer))
+    assert (first.error_code, second.error_code) == (NONE, ErrorCode.INVALID_TXN_STATE)
+    data = await world.fetch(index=1, isolation=0)
+    assert (data.high_watermark, data.last_stable_offset) == (1, 1)

@@ -43,7 +43,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 def question(
     producer: tuple[int, int], protocol: Protocol, *partitions: TopicPartition
 ) -> Question:
-    return Question("x", *producer, dict.fromkeys(partitions, 0), protocol)
+    return Question("x", *producer, dict.fromkeys(partitions, 0), protocol, {})
 
 
 @pytest.mark.parametrize(
