@@ -15,6 +15,7 @@ from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.offsets import OffsetRange
 from minibroker.pipeline.spark import numbered_batch
 from minibroker.pipeline.spark import target_topics as target
+from minibroker.pipeline.spark.progress import Reports
 from minibroker.pipeline.spark.target_topics import ReplayTarget
 from minibroker.pipeline.verbs.replay import rows as replayed
 from minibroker.pipeline.verbs.replay.job import check, run
@@ -108,16 +109,17 @@ def test_a_target_that_is_not_there_is_made(
         checkpoint_directory=str(tmp_path / "checkpoint"),
     )
     assert check(plan) == ReplayTarget(PARTITIONS, is_there=False)
+    reports = Reports(threading.Event(), note=notes.append)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(target, "PARTITIONS_AT_ONCE", PARTITIONS - 1)
-        assert run(spark, plan, note=notes.append).rows == RECORDS
+        assert run(spark, plan, reports).rows == RECORDS
     made = {"created_topic": topic, "partitions": PARTITIONS, "retention.ms": "-1"}
     assert [note.fields for note in notes] == [made]
     settings = {e.name: e.value for e in preflight.topic_settings(plan.kafka, topic)}
     assert settings["retention.ms"] == "-1"
     assert settings["message.timestamp.after.max.ms"] == str(2**63 - 1)
     assert records(address, topic) == wanted
-    assert run(spark, plan, note=notes.append).rows == 0
+    assert run(spark, plan, reports).rows == 0
     assert len(notes) == 1
 
 

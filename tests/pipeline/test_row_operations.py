@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,6 +25,7 @@ from minibroker.pipeline.operations.moments import moment_of
 from minibroker.pipeline.operations.rows import RowOperations, missed, share_of
 from minibroker.pipeline.options.declaration import InPython, built
 from minibroker.pipeline.options.row_options import RowOptions
+from minibroker.pipeline.spark.progress import Outcome, Reports
 from minibroker.pipeline.tables.archived_files import all_rows
 from minibroker.pipeline.verbs.archive import job as archive
 from minibroker.pipeline.verbs.archive.plan import ArchivePlan
@@ -63,6 +65,13 @@ def operations(**given: Any) -> RowOperations:
     found = built(RowOptions, InPython(given)).operations()
     assert isinstance(found, RowOperations)
     return found
+
+
+def run(job: Any, spark: SparkSession, plan: Any) -> Outcome:
+    """Run a verb's job as a call does that gives no stop and hears of no batch."""
+    outcome = job.run(spark, plan, Reports(threading.Event()))
+    assert isinstance(outcome, Outcome)
+    return outcome
 
 
 def minute_of(number: int) -> int:
@@ -110,7 +119,7 @@ def archived(
 ) -> Path:
     """Return the directory of its archive."""
     here = tmp_path_factory.mktemp("row-operations") / "archive"
-    archive.run(spark, ArchivePlan(Kafka(minibroker_address), str(here), (production,)))
+    run(archive, spark, ArchivePlan(Kafka(minibroker_address), str(here), (production,)))
     return here
 
 
@@ -132,7 +141,7 @@ def test_a_range_of_time_is_archived(
     now_ms = BEGIN_MS + 90 * MINUTE_MS
     chosen = operations(since="2026-11-24T00:35")._replace(until=moment_of("now-15m", now_ms))
     plan = ArchivePlan(Kafka(address), str(here), (topic,), operations=chosen)
-    outcome = archive.run(spark, plan)
+    outcome = run(archive, spark, plan)
     wanted = [number for number in range(RECORDS) if 35 <= minute_of(number) < 75]
     assert ids_in(spark, here) == wanted
     assert outcome.rows == len(wanted)
@@ -145,7 +154,7 @@ def test_a_range_of_time_is_archived(
     assert reached == {TopicPartition(topic, number): end for number, end in ends.items()}
     # A day later the same words mean the moment of the first run: nothing is new.
     later = chosen._replace(until=moment_of("now-15m", now_ms + 24 * 60 * MINUTE_MS))
-    assert archive.run(spark, plan._replace(operations=later)).rows == 0
+    assert run(archive, spark, plan._replace(operations=later)).rows == 0
     with pytest.raises(PipelineError, match=r"belongs to a job with until 'now-15m .*has no until"):
         archive.check(plan._replace(operations=chosen._replace(until=None)))
     with pytest.raises(
@@ -175,7 +184,7 @@ def test_production_is_replayed_masked(
         checkpoint_directory=str(tmp_path / "checkpoint"),
         operations=given,
     )
-    outcome = replay.run(spark, plan)
+    outcome = run(replay, spark, plan)
     wanted = [number for number in range(RECORDS) if minute_of(number) >= 30 and number % 2 == 0]
     found = records(minibroker_address, topic)
     values = [json.loads(record.value or b"") for part in found.values() for record in part]
@@ -198,7 +207,7 @@ def test_production_is_replayed_masked(
     first, second = ({record.key for record in part} for part in found.values())
     assert not first & second
     assert missed(given, outcome.found_places) == ("nme?=hash", "nme?")
-    assert replay.run(spark, plan).rows == 0
+    assert run(replay, spark, plan).rows == 0
     kept = tmp_path / "checkpoint" / "_minibroker" / "mask-secret"
     assert kept.stat().st_mode & 0o777 == 0o600
     with pytest.raises(PipelineError, match=r"job with mask 'email=email, .* has no mask"):
@@ -239,11 +248,11 @@ def test_a_value_that_is_no_json_is_never_written_unmasked(
         match=f"record {topic}-0 offset 1 is not written: its value "
         "cannot be masked: it is no JSON; give --on-unmaskable skip",
     ) as failure:
-        archive.run(spark, plan)
+        run(archive, spark, plan)
     assert "secret@" not in str(failure.value)
     assert not list((tmp_path / "fails").rglob("*.parquet"))
     skipping = plan._replace(operations=given._replace(unmaskable="skip"))
-    outcome = archive.run(spark, skipping)
+    outcome = run(archive, spark, skipping)
     assert (outcome.rows, outcome.unmaskable_rows) == (3, 2)
     rows = all_rows(spark, skipping.to, "parquet").orderBy("offset").collect()
     assert [(row.offset, row.value) for row in rows] == [
@@ -288,7 +297,7 @@ def test_a_rollup_is_the_same_in_each_run_or_refused(
             until="2026-11-24T00:30", mask=["country=fixed:xx"], sample="50%", sample_by="key"
         ),
     )
-    outcome = rollup.run(spark, plan)
+    outcome = run(rollup, spark, plan)
     rows = spark.read.parquet(str(here)).collect()
     assert [row.country for row in rows] == ["xx"]
     assert sum(row.orders for row in rows) == outcome.rows
@@ -307,7 +316,7 @@ def test_a_rollup_is_the_same_in_each_run_or_refused(
         (plan._replace(operations=RowOperations()), "with until .* and this one has no until"),
     ):
         with pytest.raises(PipelineError, match=sentence):
-            rollup.run(spark, changed)
+            run(rollup, spark, changed)
     assert before == {path.name: path.stat().st_mtime_ns for path in here.rglob("*")}
 
 
@@ -339,7 +348,7 @@ def test_columns_of_json_values_are_masked(
         schema="id BIGINT, email STRING, country STRING",
         operations=operations(where="value.id < 10", mask="email=mask", select="id,email"),
     )
-    assert archive.run(spark, plan).rows == 10
+    assert run(archive, spark, plan).rows == 10
     rows = spark.read.parquet(str(here)).select("value.*").collect()
     assert {row.email for row in rows} == {"Xxxxxxxxn-xxxxxxx-xxx"}
     assert {row.country for row in rows} == {None}
@@ -425,9 +434,9 @@ def test_a_condition_that_cannot_be_used_leaves_nothing_behind(
     to_archive = ArchivePlan(kafka, str(tmp_path / "archive"), ("production",), operations=bad)
     to_topic = ReplayPlan(kafka, str(archived), topic, str(tmp_path / "replay"), operations=bad)
     with pytest.raises(PipelineError, match="Syntax error"):
-        archive.run(spark, to_archive)
+        run(archive, spark, to_archive)
     with pytest.raises(PipelineError, match="Syntax error"):
-        replay.run(spark, to_topic)
+        run(replay, spark, to_topic)
     with pytest.raises(PipelineError, match="Syntax error"):
         copy("production", to_topic=topic, checkpoint=tmp_path / "copy", **given)
     assert not list(tmp_path.iterdir())
