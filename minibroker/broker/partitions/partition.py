@@ -266,13 +266,12 @@ class Partition:
             f"{self}: leader epoch {epoch} is newer than {self.leader_epoch}",
         )
 
-    def append(
+    def append(  # noqa: PLR0917  positional: one call per produced batch
         self,
         records: memoryview,
         acks: int,
         now_ms: int,
         answer: Failable,
-        *,
         origin: Literal["client", "coordinator"] = "client",
         is_bounded: bool = False,
         header: BatchHeader | None = None,

@@ -226,9 +226,7 @@ def check_contents(  # noqa: PLR0917  once per produced batch
     elif size_bytes < _COPIED_BYTES_MAX * header.count:
         body = bytes(records)
     try:
-        contents = read_contents(
-            body, start, end, header, is_framed=is_framed, headers_max=headers_max
-        )
+        contents = read_contents(body, start, end, header, is_framed, headers_max)
     except TooManyRecordsError as error:
         if is_bounded:
             raise LargeBatchError from error

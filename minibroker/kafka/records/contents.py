@@ -77,12 +77,11 @@ class UnreadableLengthError(CorruptionError):
     """The length of a record is no number at all: Kafka has an error of its own for that."""
 
 
-def read_contents(
+def read_contents(  # noqa: PLR0917  positional: one call per produced batch
     body: Bytes,
     position: int,
     end: int,
     header: BatchHeader,
-    *,
     is_framed: bool,
     headers_max: int | None = None,
 ) -> Contents:

@@ -98,8 +98,8 @@ _LONE_HEAD: Final = b"\0\x02"
 _LONE_END: Final = b"".join(_NO_ERRORS_AND_TAGS)
 """With throttle time 0."""
 _LONE_BYTES_AROUND: Final = 4 + len(_LONE_HEAD) + _VALUES.size + len(_LONE_END)
-_NO_TAGS: Final = b"\0\0\0"
-"""Empty tags of the partition, its topic and the request."""
+_NO_TAGS_BYTES: Final = 3
+"""Empty tags of the partition, its topic and the request: a zero byte each."""
 
 
 class BatchAnswer(ReceivedBatch):
@@ -322,9 +322,10 @@ def _append_all(
                 acks,
                 now_ms,
                 batch,
-                is_bounded=is_bounded,
-                header=batch.header,
-                checked=batch.checked,
+                "client",
+                is_bounded,
+                batch.header,
+                batch.checked,
             )
         except (ColdError, LargeBatchError):
             return None  # it is the only one
@@ -362,7 +363,7 @@ def _append_lone(
     answer = LoneAnswer(handler, context, partition, records, header, lead)
     now_ms = context.services.clock.now_ms()
     try:
-        appended = partition.append(records, acks, now_ms, answer, is_bounded=True, header=header)
+        appended = partition.append(records, acks, now_ms, answer, "client", True, header)
     except (ColdError, LargeBatchError):
         return None
     except Exception as error:
@@ -423,7 +424,10 @@ def _lone(
         or header.size_bytes != size - 1
         or size <= HEADER_BYTES
         or header.attributes & _FORBIDDEN[version]
-        or bytes(frame[end:]) != _NO_TAGS
+        or len(frame) != end + _NO_TAGS_BYTES
+        or frame[end]
+        or frame[end + 1]
+        or frame[end + 2]
     ):
         return None
     return acks, bytes(frame[start:index_end]), frame[at:end], header
