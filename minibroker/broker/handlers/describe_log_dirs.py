@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from minibroker.broker.partitions.log_directories import LogMoves
     from minibroker.broker.partitions.manager import LogDirectoryView
     from minibroker.broker.slices import Steps
+    from minibroker.kafka.ids import TopicPartition
+
+    Row = tuple[TopicPartition, int, int, bool]
+    """Partition, bytes, offsets to come, is it a copy that grows there."""
 
 
 def handle(
@@ -47,27 +51,35 @@ def handle(
             yield
     partitions = context.services.partitions
     partitions.commit()
+    moves = context.services.log_moves
+    # In one step: a log that changes its directory between two steps would be in both, or in none.
+    views = [_view(moves, directory) for directory in partitions.log_directories()]
     response = DescribeLogDirsResponse()
-    for directory in partitions.log_directories():
-        described = yield from _describe(context.services.log_moves, directory, names)
-        response.results.append(described)
+    for result, rows in views:
+        yield from _add_topics(result, rows, names)
+        response.results.append(result)
     return response
 
 
-def _describe(
-    moves: LogMoves, directory: LogDirectoryView, names: set[tuple[str, int]] | None
-) -> Steps[DescribeLogDirsResult]:
+def _view(moves: LogMoves, directory: LogDirectoryView) -> tuple[DescribeLogDirsResult, list[Row]]:
+    """Return the result of a directory, without its topics, and the rows of these."""
     result = DescribeLogDirsResult(log_dir=directory.path)
     if directory.is_offline:
         result.error_code = int(ErrorCode.KAFKA_STORAGE_ERROR)
-        return result
+        return result, []
     try:
         result.total_bytes, result.usable_bytes = directory.space()
     except StorageError:
         result.error_code = int(ErrorCode.KAFKA_STORAGE_ERROR)
-        return result
-    rows = [(log.name, log.size_bytes, 0, False) for log in directory.logs()]
+        return result, []
+    rows: list[Row] = [(log.name, log.size_bytes, 0, False) for log in directory.logs()]
     rows += [(*copy, True) for copy in moves.in_directory(directory.configured_path)]
+    return result, rows
+
+
+def _add_topics(
+    result: DescribeLogDirsResult, rows: list[Row], names: set[tuple[str, int]] | None
+) -> Steps[None]:
     topics: dict[str, DescribeLogDirsTopic] = {}
     for name, size_bytes, lag, is_copy in rows:
         yield
@@ -85,4 +97,3 @@ def _describe(
             )
         )
     result.topics = list(topics.values())
-    return result

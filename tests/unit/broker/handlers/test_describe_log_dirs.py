@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker.handlers import describe_log_dirs
+from minibroker.broker.slices import run_all
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import StorageError
+from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from tests.support.in_process import batch_of
 from tests.support.record_requests import produce
@@ -45,3 +49,38 @@ async def test_a_disk_that_is_gone(
     (directory,) = (await client.call(DescribeLogDirsRequest(topics=None), 4)).results
     assert directory.error_code == ErrorCode.KAFKA_STORAGE_ERROR
     assert directory.topics == []
+
+
+def test_a_log_that_changes_its_directory_meanwhile_is_in_one_of_them() -> None:
+    """Others have the loop while the answer is made; a move may end then."""
+    log = SimpleNamespace(name=TopicPartition("t", 0), size_bytes=7)
+    logs: dict[str, list[Any]] = {"a": [log], "b": []}
+    copies: dict[str, list[Any]] = {"a": [], "b": [(log.name, 7, 0)]}
+
+    def directory(path: str) -> SimpleNamespace:
+        return SimpleNamespace(
+            path=path,
+            configured_path=path,
+            is_offline=False,
+            space=lambda: (2, 1),
+            logs=lambda: list(logs[path]),
+        )
+
+    services = SimpleNamespace(
+        partitions=SimpleNamespace(
+            commit=lambda: None, log_directories=lambda: [directory("a"), directory("b")]
+        ),
+        log_moves=SimpleNamespace(in_directory=lambda path: list(copies[path])),
+    )
+    context: Any = SimpleNamespace(services=services)
+    steps = describe_log_dirs.handle(context, DescribeLogDirsRequest(topics=None))
+    next(steps)
+    logs["a"], logs["b"], copies["b"] = [], [log], []
+    answer = run_all(steps)
+    homes = [
+        (result.log_dir, partition.is_future_key)
+        for result in answer.results
+        for topic in result.topics
+        for partition in topic.partitions
+    ]
+    assert homes == [("a", False), ("b", True)]
