@@ -157,8 +157,7 @@ def _append_all(
     verdict: Verdict | None,
 ) -> Steps[ProduceResponse | Awaitable[ProduceResponse]]:
     """Append what is not refused. Behind `APPENDS_MAX` partitions it is written before others have
-    the loop: the answers of others do not depend on it, and this one waits for its fsyncs. What
-    comes after such a pause is looked at again: a marker may have ended the transaction.
+    the loop: the answers of others do not depend on it, and this one waits for its fsyncs.
 
     `verdict`: None where the request has no transactional id.
     """
@@ -185,8 +184,8 @@ def _append_all(
                     raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
                 if (name, data.index) in refused:
                     raise refused[name, data.index]
-                if verdict is not None and count >= APPENDS_MAX:
-                    verdict.check_after_pause(context, TopicPartition(name, data.index))
+                if verdict is not None:
+                    verdict.check_still_open(context, TopicPartition(name, data.index))
                 appended = _append(context, name, batch, result, request.acks, now_ms)
                 if appended is not None:
                     unreplicated.append(appended)

@@ -47,14 +47,14 @@ _WILL_PASS: Final = frozenset(
 
 
 class Verdict(NamedTuple):
-    """The batches that may not be appended, and how to look again after a pause."""
+    """The batches that may not be appended, and how to look again right before an append."""
 
     refused: Refusals
     question: Question | None
     """None where the request has nothing to verify."""
 
-    def check_after_pause(self, context: RequestContext, name: TopicPartition) -> None:
-        """Check that no marker came since the verification: others had the loop meanwhile.
+    def check_still_open(self, context: RequestContext, name: TopicPartition) -> None:
+        """Check that no marker came since the verification: others may have had the loop.
 
         Does nothing for a partition whose batch was not verified. Raises KafkaError as a producer
         knows it (`transaction_verification.check_again`).

@@ -140,7 +140,7 @@ def _check_guards(services: Services, question: Question, refused: Codes) -> Non
 
 
 def check_again(services: Services, question: Question, name: TopicPartition) -> None:
-    """Check after a pause that the transaction of a verified batch is still open.
+    """Check that the transaction of a verified batch is still open.
 
     Raises KafkaError: INVALID_TXN_STATE where a marker came meanwhile, INVALID_PRODUCER_EPOCH for
     an epoch that is over, and the errors of a partition that is no longer led here.
