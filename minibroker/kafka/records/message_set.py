@@ -39,7 +39,6 @@ from minibroker.kafka.records.batch import (
     LENGTH_FIELD_END,
     NO_TIMESTAMP,
     BatchHeader,
-    iterate_headers,
     read_header,
 )
 from minibroker.kafka.records.compression import LZ4, NONE, ZSTD, compress, decompress
@@ -229,16 +228,6 @@ def _with_absolute_offsets(records: list[Record], wrapper_offset: int) -> list[R
 def assign_offset(buffer: bytearray | memoryview, position: int, offset: int) -> None:
     """Number the message at `position`; a wrapper gets its last inner offset. No CRC covers it."""
     _INT64.pack_into(buffer, position, offset)
-
-
-def number_messages(buffer: bytearray | memoryview, offset: int, count: int) -> None:
-    """Number the `count` messages of a set from `offset` on; they are plain, or in a wrapper of
-    format 1 that is all of it."""
-    if read_header(buffer).codec != NONE:
-        assign_offset(buffer, 0, offset + count - 1)
-        return
-    for index, (position, _) in enumerate(iterate_headers(buffer)):
-        assign_offset(buffer, position, offset + index)
 
 
 def set_timestamp(
