@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.pipeline.kafka.client_settings import read_file, writer_settings
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -36,6 +34,10 @@ class Kafka(NamedTuple):
 
     def writer_options(self) -> dict[str, str]:
         """Return the options of the sink: without the settings of consumers alone."""
+        from minibroker.pipeline.kafka.client_settings import (  # noqa: PLC0415  not for a help page
+            writer_settings,
+        )
+
         settings = writer_settings({**self.settings, "bootstrap.servers": self.bootstrap})
         return {f"kafka.{key}": value for key, value in settings.items()}
 
@@ -58,12 +60,16 @@ def kafka_of(
     Raises:
         PipelineError: the file cannot be read.
     """
-    given = {} if config_file is None else read_file(config_file)
-    given |= {name.removeprefix("kafka."): value for name, value in settings.items()}
-    address = given.pop("bootstrap.servers", elsewhere)
-    of_registry = [name for name in given if name.startswith(REGISTRY_PREFIX)]
-    registry = {name.removeprefix(REGISTRY_PREFIX): given.pop(name) for name in of_registry}
-    return Kafka(bootstrap or address, given, registry)
+    from minibroker.pipeline.kafka.client_settings import (  # noqa: PLC0415  not for a help page
+        read_file,
+    )
+
+    merged = {} if config_file is None else read_file(config_file)
+    merged |= {name.removeprefix("kafka."): value for name, value in settings.items()}
+    address = merged.pop("bootstrap.servers", elsewhere)
+    of_registry = [name for name in merged if name.startswith(REGISTRY_PREFIX)]
+    registry = {name.removeprefix(REGISTRY_PREFIX): merged.pop(name) for name in of_registry}
+    return Kafka(bootstrap or address, merged, registry)
 
 
 def without_password(url: str) -> str:

@@ -93,12 +93,12 @@ def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch
     )
 
 
-def test_help_and_wrong_usage_import_no_spark() -> None:
+def test_help_and_wrong_usage_import_no_spark_and_no_client() -> None:
     code = (
         "import sys; from minibroker.cli import main; "
         "main(['pipeline', '--help']); main(['pipeline', 'archive', '--nope']); "
         "print([m for m in sys.modules if m.split('.')[0] in "
-        "('pyspark', 'pyarrow', 'confluent_kafka')])"
+        "('pyspark', 'pyarrow', 'confluent_kafka') or m.startswith('minibroker.client')])"
     )
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
