@@ -27,6 +27,11 @@ class BadRecordError(PipelineError):
     """
 
 
+def damage(path: str, error: Exception) -> PipelineError:
+    """Return the error of a file of a job that cannot be read, for the reason `error`."""
+    return PipelineError(f"{path} is damaged ({error}): begin anew in another directory")
+
+
 def near_places(name: str, known: Iterable[str]) -> str:
     """Return ` (did you mean customer.email?)` for names that are near, the nearest first."""
     found = difflib.get_close_matches(name, list(known), n=3)

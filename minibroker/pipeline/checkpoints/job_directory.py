@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from minibroker.pipeline import offsets
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.errors import PipelineError, damage
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 
 if TYPE_CHECKING:
@@ -77,17 +77,22 @@ def found_job(files: FileSystem, directory: str) -> Mapping[str, str]:
 
     Raises PipelineError if the file is damaged.
     """
-    text = files.read(join(directory, JOB_DIRECTORY, _JOB_FILE))
+    return read_texts(files, join(directory, JOB_DIRECTORY, _JOB_FILE))
+
+
+def read_texts(files: FileSystem, path: str) -> dict[str, str]:
+    """Return the names and texts in a file of JSON; empty if there is no such file.
+
+    Raises PipelineError if the file is damaged.
+    """
+    text = files.read(path)
     if text is None:
         return {}
     try:
-        found = json.loads(text)
+        texts = json.loads(text)
     except json.JSONDecodeError as error:
-        raise PipelineError(
-            f"{join(directory, JOB_DIRECTORY, _JOB_FILE)} is damaged ({error}): "
-            "begin anew in another directory"
-        ) from error
-    return {str(key): str(value) for key, value in found.items()}
+        raise damage(path, error) from error
+    return {str(name): str(value) for name, value in texts.items()}
 
 
 def write_job(

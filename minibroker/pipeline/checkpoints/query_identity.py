@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from minibroker.pipeline import offsets
 from minibroker.pipeline.checkpoints import job_directory
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.errors import PipelineError, damage
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 
 if TYPE_CHECKING:
@@ -63,9 +63,7 @@ def _begun(files: FileSystem, path: str) -> tuple[int, str] | None:
         number, digest = json.loads(text)
         return int(number), str(digest)
     except (ValueError, TypeError) as error:
-        raise PipelineError(
-            f"{path} is damaged ({error}): begin anew in another directory"
-        ) from error
+        raise damage(path, error) from error
 
 
 def is_begun(files: FileSystem, checkpoint: str) -> bool:
@@ -82,9 +80,7 @@ def query_of(files: FileSystem, checkpoint: str) -> str:
     try:
         return str(json.loads(files.read(path) or "")["id"])
     except (ValueError, KeyError, TypeError) as error:
-        raise PipelineError(
-            f"{path} is damaged ({error}): begin anew in another directory"
-        ) from error
+        raise damage(path, error) from error
 
 
 def check_owner(files: FileSystem, directory: str, query: str) -> None:

@@ -78,17 +78,7 @@ def read_ids(files: FileSystem, directory: str) -> dict[str, str]:
 
     Raises PipelineError for a damaged file.
     """
-    path = join(directory, JOB_DIRECTORY, _FILE)
-    text = files.read(path)
-    if text is None:
-        return {}
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise PipelineError(
-            f"{path} is damaged ({error}): begin anew in another directory"
-        ) from error
-    return {str(topic): str(found[topic]) for topic in found}
+    return job_directory.read_texts(files, join(directory, JOB_DIRECTORY, _FILE))
 
 
 def write_ids(files: FileSystem, directory: str, ids: Mapping[str, str]) -> None:

@@ -19,7 +19,7 @@ import json
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.errors import PipelineError, damage
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 from minibroker.pipeline.tables.merges import Merges
 
@@ -143,9 +143,7 @@ class FileArchive:
             found = json.loads(self._files.read(path) or "")
             return {"stage": found["stage"], "files": [str(name) for name in found["files"]]}
         except (ValueError, KeyError, TypeError) as error:
-            raise PipelineError(
-                f"{path} is damaged ({error}): begin anew in another directory"
-            ) from error
+            raise damage(path, error) from error
 
     def _list_of(self, number: int) -> str:
         return self._in(_BATCHES, f"{_name(number)}.json")

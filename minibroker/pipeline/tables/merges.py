@@ -28,7 +28,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.errors import PipelineError, damage
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 
 if TYPE_CHECKING:
@@ -159,9 +159,7 @@ class Merges:
             found: dict[str, Any] = json.loads(self._files.read(path) or "")
             return Merge(number, found["directory"], found["old"], found["new"])
         except (ValueError, KeyError, TypeError) as error:
-            raise PipelineError(
-                f"{path} is damaged ({error}): begin anew in another directory"
-            ) from error
+            raise damage(path, error) from error
 
     def _stage(self, number: int) -> str:
         return self._in(_MERGING, str(number))

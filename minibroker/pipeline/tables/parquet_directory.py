@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.errors import damage
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, absolute, join
 from minibroker.pipeline.tables.data_files import PARTITION_COLUMNS, RECORD, Layout, stem_of
 
@@ -92,9 +92,7 @@ class ParquetDirectory:
         try:
             return pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(json.loads(text)["schema"])))
         except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
-            raise PipelineError(
-                f"{self._path} is damaged ({error}): begin anew in another directory"
-            ) from error
+            raise damage(self._path, error) from error
 
     def take_in(self, wanted: Mapping[str, pa.DataType]) -> None:
         """Add or widen columns for the files to come."""

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import pyarrow as pa
 
 from minibroker.pipeline.checkpoints.job_directory import DECISIONS, batch_time_ms
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.errors import PipelineError, damage
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, absolute, join
 from minibroker.pipeline.operations.dated_ahead import latest_ms
 from minibroker.pipeline.operations.rows import FOUND, ROWS, SET_ASIDE, UNMASKABLE
@@ -202,9 +202,7 @@ class DecodedBatchWriter(ArchiveBatchWriter):
             counts = (told.get(name, 0) for name in ("unmaskable", "found", "set_aside"))
             return BatchFiles(files, told["dead"], told["rows"], *counts)
         except (ValueError, KeyError, TypeError) as error:
-            raise PipelineError(
-                f"{path} is damaged ({error}): begin anew in another directory"
-            ) from error
+            raise damage(path, error) from error
 
     def _forget(self, identity: BatchId) -> None:
         """Remove what batches up to this one, which are committed, no longer need."""

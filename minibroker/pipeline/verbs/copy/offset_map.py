@@ -18,6 +18,7 @@ import json
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.kafka.ids import TopicPartition
+from minibroker.pipeline.errors import damage
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 
 if TYPE_CHECKING:
@@ -116,12 +117,16 @@ class OffsetMapFiles:
     """The map in the directory of a copy: one file for each batch, and one for all older ones."""
 
     def __init__(self, files: FileSystem, directory: str) -> None:
-        """Read what is there."""
+        """Read what is there. Raises PipelineError for a damaged file."""
         self._files = files
         self._directory = join(directory, JOB_DIRECTORY, _DIRECTORY)
         self.map = TranslatedOffsets()
         for name in self._names():
-            self._take(json.loads(files.read(join(self._directory, name)) or "[]"))
+            path = join(self._directory, name)
+            try:
+                self._take(json.loads(files.read(path) or "[]"))
+            except (ValueError, TypeError) as error:
+                raise damage(path, error) from error
 
     def add(self, number: int, rows: Iterable[Sequence[object]]) -> None:
         """Keep the entries of a batch, before Spark knows that it is done.

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from minibroker.kafka.ids import TopicPartition
+from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.verbs.copy.groups import forward, rows_in
 from minibroker.pipeline.verbs.copy.offset_map import (
@@ -110,6 +111,15 @@ def test_the_map_is_in_files_and_they_stay_few(tmp_path: Path) -> None:
     assert len(again.map.rows()) == FILES_MAX * 2
     assert len(list(tmp_path.rglob("*.json"))) <= FILES_MAX
     assert again.map.translated(HERE, 15, refuses) == 16
+
+
+def test_a_damaged_file_of_the_map_is_named(tmp_path: Path) -> None:
+    OffsetMapFiles(LocalFiles(), str(tmp_path)).add(0, [["t", 0, 0, 5, 5, 0, 4]])
+    (path,) = tmp_path.rglob("*.json")
+    for text in ('[["t", 0, 0', "[7]", '[["t", 0, 0]]', '[["t", 0, "a", 5, 5, 0, 4]]'):
+        path.write_text(text)
+        with pytest.raises(PipelineError, match=r"is damaged .*: begin anew in another directory"):
+            OffsetMapFiles(LocalFiles(), str(tmp_path))
 
 
 def test_only_moves_forward_are_made() -> None:
