@@ -49,7 +49,7 @@ import asyncio
 import logging
 from collections import Counter, defaultdict, deque
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, Unpack
 
 from minibroker.broker.slices import run_in_slices
 from minibroker.broker.storage import retention
@@ -75,8 +75,32 @@ if TYPE_CHECKING:
     from minibroker.kafka.ids import TopicPartition
 
 
+logger = logging.getLogger(__name__)
+
+LOGS_A_STEP: Final = 64
+"""Logs in one step: a few hundred µs if no segment is due."""
+LOGS_A_CHECKPOINT: Final = 256
+"""A round of more logs writes a checkpoint after so many: the first ones do not wait for the last.
+"""
+NEVER_MS: Final = 1 << 53
+"""An interval beyond this (some 285,000 years) is none."""
+
+
+class CheckParts(TypedDict):
+    """The parts of a broker that a check needs."""
+
+    logs: LogManager
+    dynamic: DynamicConfig
+    clock: Clock
+    timers: Timers
+    on_error: Callable[[StorageError], None]
+    """Gets what a disk refused."""
+
+
 class LogCheck:
-    """Ends with its timers."""
+    """The base of the periodic looks at the logs, a few logs at a time. Belongs to the loop; no
+    timer of it fires after `Timers.close`.
+    """
 
     __slots__ = (
         "_clock",
@@ -90,21 +114,12 @@ class LogCheck:
         "_timers",
     )
 
-    def __init__(
-        self,
-        *,
-        logs: LogManager,
-        dynamic: DynamicConfig,
-        clock: Clock,
-        timers: Timers,
-        on_error: Callable[[StorageError], None],
-    ) -> None:
-        """`on_error` is told what a disk refused."""
-        self._logs = logs
-        self._dynamic = dynamic
-        self._clock = clock
-        self._timers = timers
-        self._on_error = on_error
+    def __init__(self, **parts: Unpack[CheckParts]) -> None:
+        self._logs = parts["logs"]
+        self._dynamic = parts["dynamic"]
+        self._clock = parts["clock"]
+        self._timers = parts["timers"]
+        self._on_error = parts["on_error"]
         self._timer: Timer | None = None
         self._left: deque[TopicPartition] | None = None
         """Logs that the running check has not come to; None: no check runs."""
@@ -120,12 +135,6 @@ class LogCheck:
             self._timer.cancel()
 
 
-logger = logging.getLogger(__name__)
-
-LOGS_A_STEP: Final = 64
-"""Logs in one step: a few hundred µs if no segment is due."""
-
-
 class _Cold(NamedTuple):
     """A log whose files have to be read before the decision."""
 
@@ -139,17 +148,8 @@ class RetentionCheck(LogCheck):
 
     __slots__ = ("_busy", "_is_closed", "_surveys")
 
-    def __init__(
-        self,
-        *,
-        logs: LogManager,
-        dynamic: DynamicConfig,
-        clock: Clock,
-        timers: Timers,
-        on_error: Callable[[StorageError], None],
-    ) -> None:
-        """`on_error` is told what a disk refused."""
-        super().__init__(logs=logs, dynamic=dynamic, clock=clock, timers=timers, on_error=on_error)
+    def __init__(self, **parts: Unpack[CheckParts]) -> None:
+        super().__init__(**parts)
         self._surveys: Counter[str] = Counter()
         """Log directory → reads that its worker has not ended."""
         self._busy: frozenset[str] = frozenset()
@@ -333,10 +333,6 @@ class CompactionCheck(LogCheck):
             self.cleaner.close()
 
 
-NEVER_MS: Final = 1 << 53
-"""An interval beyond this (some 285,000 years) is none."""
-
-
 class FlushSchedule(LogCheck):
     """`flush.ms`: syncs what was appended that long ago."""
 
@@ -381,11 +377,6 @@ class FlushSchedule(LogCheck):
         if self._is_needed_again:
             self._is_needed_again = False
             self.note_change()
-
-
-LOGS_A_CHECKPOINT: Final = 256
-"""A round of more logs writes a checkpoint after so many: the first ones do not wait for the last.
-"""
 
 
 class SyncSchedules:
@@ -592,23 +583,16 @@ class Housekeeping:
         self._timers = timers
         self._checkpoint_timer: Timer | None = None
         self._expiry_timer: Timer | None = None
-        self.retention = RetentionCheck(
-            logs=logs,
-            dynamic=dynamic,
-            clock=clock,
-            timers=timers,
-            on_error=on_storage_error,
-        )
-        self.flushes = FlushSchedule(
-            logs=logs,
-            dynamic=dynamic,
-            clock=clock,
-            timers=timers,
-            on_error=on_storage_error,
-        )
-        self.compaction = CompactionCheck(
-            logs=logs, dynamic=dynamic, clock=clock, timers=timers, on_error=on_storage_error
-        )
+        parts: CheckParts = {
+            "logs": logs,
+            "dynamic": dynamic,
+            "clock": clock,
+            "timers": timers,
+            "on_error": on_storage_error,
+        }
+        self.retention = RetentionCheck(**parts)
+        self.flushes = FlushSchedule(**parts)
+        self.compaction = CompactionCheck(**parts)
         self.syncs = SyncSchedules(
             interval_ms=dynamic.broker.log_sync_interval_ms,
             logs=logs,
