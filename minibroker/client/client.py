@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
     from minibroker.client.settings import ClientSettings
 
+logger = logging.getLogger(__name__)
+
 IDLE_S: Final = 60.0
 IDLE_MAX: Final = 64
 """Connections that wait in one process."""
@@ -61,8 +63,6 @@ def is_lasting(error: Exception) -> bool:
     is_unknown_name = isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN
     return is_unknown_name or isinstance(error, (BrokerRefusedError, ConfigError, ssl.SSLError))
 
-
-logger = logging.getLogger(__name__)
 
 _Key = tuple["ClientSettings", tuple[str, int]]
 _idle: dict[_Key, BlockingConnection] = {}

@@ -83,6 +83,21 @@ def test_long_modules_are_named() -> None:
             )
 
 
+def test_a_logger_stands_before_the_first_function() -> None:
+    """A file that was put together of two has it in the middle."""
+    begun = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    late: list[str] = []
+    for path in sources("minibroker", "benchmarks"):
+        body = tree_of(path).body
+        first = next((at for at, node in enumerate(body) if isinstance(node, begun)), len(body))
+        late += [
+            f"{name_of(path)}:{node.lineno}"
+            for node in body[first:]
+            if isinstance(node, ast.Assign) and dotted(node.targets[0]) == "logger"
+        ]
+    assert_none(late, "behind a function or a class:")
+
+
 def test_nothing_prints_but_programs() -> None:
     found = [
         f"{name_of(path)}:{node.lineno}"

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     Change = tuple[int, PartitionImage] | None
     """Index and new image of a partition; None for a partition that stays as it is."""
 
+logger = logging.getLogger(__name__)
+
 
 class FailedReplicas:
     """Topic → partition → brokers whose log directory with it failed since they were started.
@@ -107,8 +109,6 @@ class BrokerLists:
             self._lists.clear()
         return self._lists.setdefault(tuple(broker_ids), broker_ids)
 
-
-logger = logging.getLogger(__name__)
 
 STATES_PER_STEP: Final = 4
 """Partitions that are applied before others may have the loop. Each makes a log on its leader, so

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from minibroker.broker.cluster.tree import Cancel
 
+logger = logging.getLogger(__name__)
+
 
 def load_session(path: Path) -> tuple[int, bytes] | None:
     """Return session id and password (16 bytes), None if there is no file or no such line in it."""
@@ -69,8 +71,6 @@ RECONNECT_DELAY_S: Final = 0.1
 RECONNECT_DELAY_MAX_S: Final = 1.0
 CLOSE_TIMEOUT_S: Final = 5.0
 NOWHERE: Final = "127.0.0.1:1"
-
-logger = logging.getLogger(__name__)
 
 
 class ZooKeeperSession:

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
     Task = Callable[[], None]
 
+logger = logging.getLogger(__name__)
+
 REMOVED_AT_ONCE: Final = 100
 """Logs whose files go in one task of a worker, by one timer: 100 timers for 10,000 logs."""
 
@@ -401,8 +403,6 @@ def _finish(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
 
-
-logger = logging.getLogger(__name__)
 
 NAMED_MAX: Final = 20
 """So many of them are named in the one warning."""

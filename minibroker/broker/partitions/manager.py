@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from minibroker.broker.worker import RunThen
     from minibroker.kafka.errors import MinibrokerError
 
+logger = logging.getLogger(__name__)
+
 
 class LogDirectoryView:
     """One log directory as DescribeLogDirs shows it."""
@@ -85,8 +87,6 @@ class LogDirectoryView:
         """Return the partitions' logs in it."""
         return self._logs.logs_in(self._directory)
 
-
-logger = logging.getLogger(__name__)
 
 DELETED_AT_ONCE: Final = 10
 """A topic that leaves the metadata does so in one turn if it has at most so many partitions."""

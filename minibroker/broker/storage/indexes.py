@@ -54,6 +54,8 @@ from minibroker.broker.storage.files import Files
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.records.batch import BatchHeader
 
+logger = logging.getLogger(__name__)
+
 TAIL_ENTRIES: Final = 512
 """Entries are written this many at a time; as many written ones stay in memory for reads at the
 end.
@@ -515,8 +517,6 @@ class SegmentIndexes:
             index_bytes_max // TimeIndex.ENTRY_BYTES - 1 - self.time.entry_count,
         )
 
-
-logger = logging.getLogger(__name__)
 
 UNFINISHED: Final = names.DELETED
 """A start removes files with this suffix."""

@@ -50,6 +50,8 @@ from minibroker.kafka.errors import CorruptionError, StorageError, SyncError
 from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.java_formats.properties import parse_properties
 
+logger = logging.getLogger(__name__)
+
 _CHECKPOINT_VERSION = "0"
 
 
@@ -212,8 +214,6 @@ def check_properties(
             "--data-dir"
         )
 
-
-logger = logging.getLogger(__name__)
 
 _CLEAN_SHUTDOWN_CONTENT: Final = b'{"version":0,"brokerEpoch":-1}'
 

@@ -69,6 +69,8 @@ from minibroker.kafka.records.control import read_marker
 if TYPE_CHECKING:
     from minibroker.broker.config.topic import TopicConfig
 
+logger = logging.getLogger(__name__)
+
 
 class LogExtent(NamedTuple):
     """The offsets of one log. Made by `clamped`."""
@@ -113,8 +115,6 @@ __all__ = ["AppendInfo", "OnUnsynced", "PartitionLog"]
 OnUnsynced = Callable[["PartitionLog", bool], object]
 """Gets a log that was appended to since its last sync, and whether that was much since it asked
 last."""
-
-logger = logging.getLogger(__name__)
 
 
 def _ignore() -> None:

@@ -472,8 +472,6 @@ class LogProducers:
         """Return the task that reads earlier batches: the one that is under way, or a new one.
         Raises OSError.
         """
-        # Most starts need none of it.
-
         assert state.earlier is not None
         if self._earlier_load is None:
             self._earlier_load = EarlierBatchesLoad(

@@ -53,6 +53,8 @@ from minibroker.kafka.records.batch import CONTROL_FLAG, LENGTH_FIELD_END, TRANS
 if TYPE_CHECKING:
     from minibroker.broker.config.topic import TopicConfig
 
+logger = logging.getLogger(__name__)
+
 
 _TRANSACTION_FLAGS: Final = TRANSACTIONAL_FLAG | CONTROL_FLAG
 _EPOCH_FIELD: Final = 10
@@ -210,9 +212,6 @@ class RecoveryWalk:
             self._apply_recent(producer_id)
         self._producers.commit()
         return self._producers
-
-
-logger = logging.getLogger(__name__)
 
 
 class Checkpointed(NamedTuple):

@@ -33,6 +33,8 @@ from minibroker.broker.storage.producer_state import ProducersAt, encode_snapsho
 from minibroker.broker.storage.segment import Segment
 from minibroker.kafka.errors import CorruptionError, StorageError, SyncError
 
+logger = logging.getLogger(__name__)
+
 SWITCH_S: Final = 0.0005
 
 _switching = Lock()
@@ -53,9 +55,6 @@ def quick_switches() -> Iterator[None]:
             before_s = _usual_s.pop()
             if not _usual_s:
                 sys.setswitchinterval(before_s)
-
-
-logger = logging.getLogger(__name__)
 
 
 class Once:

@@ -39,6 +39,8 @@ from minibroker.broker.storage.tasks import quick_switches
 from minibroker.clock import Clock
 from minibroker.kafka.errors import StorageError
 
+logger = logging.getLogger(__name__)
+
 SLICE_S: Final = 50e-6
 """Worked between two naps."""
 NAP_S: Final = 1e-6
@@ -102,8 +104,6 @@ def napper() -> Callable[[], object]:
     never.acquire()
     return lambda: never.acquire(timeout=NAP_S)
 
-
-logger = logging.getLogger(__name__)
 
 THREAD_NAME: Final = "minibroker-log-cleaner"
 CHUNK_BYTES_MIN: Final = 64 << 10
