@@ -205,8 +205,8 @@ def test_a_client_loses_no_record_and_repeats_none(
             proxy.swallowed = "Produce"
             with WireClient(broker.host, broker.port) as wire:
                 sender.send(IN_FLIGHT)
-                wanted = count + chance.randrange(IN_FLIGHT + 1)
-                while end_offset(wire) < wanted:
+                count_before_stop = count + chance.randrange(IN_FLIGHT + 1)
+                while end_offset(wire) < count_before_stop:
                     pass  # each question waits for its answer
                 stop(broker, chance)
             count += IN_FLIGHT

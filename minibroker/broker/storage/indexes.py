@@ -169,13 +169,13 @@ class IndexFile:
         if index >= self._tail_first:
             first = index - self._tail_first
             return self._tail[first * size : (first + count) * size]
-        found = self._disk.pread(self.path, count * size, index * size)
-        if len(found) < count * size and index + count > self._written:
+        entries = self._disk.pread(self.path, count * size, index * size)
+        if len(entries) < count * size and index + count > self._written:
             first_in_tail = max(self._written, self._tail_first)
-            found = found[: (first_in_tail - index) * size] + self.entry_bytes(
+            entries = entries[: (first_in_tail - index) * size] + self.entry_bytes(
                 first_in_tail, index + count - first_in_tail
             )
-        return found
+        return entries
 
     def find_floor(self, target: int, key: Struct | None = None, key_at: int = 0) -> int:
         """Index of the last entry whose key ≤ `target`, -1 where there is none.

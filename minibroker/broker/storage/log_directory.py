@@ -185,9 +185,9 @@ def stored_broker_id(files: Files, directories: Iterable[str]) -> int | None:
     """
     for directory in directories:
         with suppress(CorruptionError, OSError):
-            found = read_properties(files, directory)
-            if found is not None and found.broker_id is not None:
-                return found.broker_id
+            properties = read_properties(files, directory)
+            if properties is not None and properties.broker_id is not None:
+                return properties.broker_id
     return None
 
 

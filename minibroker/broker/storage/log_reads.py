@@ -291,9 +291,9 @@ def _find_by_timestamp(
     """
     for segment in segments.since(start_offset):
         if largest_timestamp(segment) >= timestamp:
-            found = _find_in_segment(segment, timestamp, start_offset)
-            if found is not None:
-                return found
+            position = _find_in_segment(segment, timestamp, start_offset)
+            if position is not None:
+                return position
     return None
 
 

@@ -286,8 +286,8 @@ class EarlierBatchesLoad:
         batches = dict(self._known)
         end, span, count = self._start, _PART_OFFSETS, 0
         while end > 0 and count < self._left:
-            found = batches.get(self.producer_id)
-            if found is not None and found.is_complete:
+            own = batches.get(self.producer_id)
+            if own is not None and own.is_complete:
                 break
             segment = segments.floor(end - 1)
             if segment is None:
@@ -296,8 +296,8 @@ class EarlierBatchesLoad:
             end, header_count, part = _read_part(disk, segment, end - span, end)
             count += header_count + 1  # an empty part has its cost, too
             for producer_id, earlier in part.items():
-                known = batches.get(producer_id)
-                batches[producer_id] = earlier if known is None else known.behind(earlier)
+                later = batches.get(producer_id)
+                batches[producer_id] = earlier if later is None else later.behind(earlier)
             span *= 2
         self.start, self.header_count, self.batches = end, count, batches
 
@@ -322,11 +322,11 @@ def _read_part(
         producer_id = fields[_PRODUCER]
         if producer_id < 0 or fields[_ATTRIBUTES] & CONTROL_FLAG:
             continue
-        found = recent.get(producer_id)
-        if found is None or found[-1][_EPOCH] != fields[_EPOCH]:
-            found = recent[producer_id] = deque(maxlen=BATCHES_KEPT)
-        found.append(fields)
-    return begun_at, count, {key: _batches_of(found) for key, found in recent.items()}
+        headers = recent.get(producer_id)
+        if headers is None or headers[-1][_EPOCH] != fields[_EPOCH]:
+            headers = recent[producer_id] = deque(maxlen=BATCHES_KEPT)
+        headers.append(fields)
+    return begun_at, count, {key: _batches_of(headers) for key, headers in recent.items()}
 
 
 def _trusted_headers(

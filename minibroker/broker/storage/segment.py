@@ -631,14 +631,14 @@ class Segments:
         Raises OSError, CorruptionError.
         """
         segment = self.floor(offset) or self.first
-        found = segment.find_batch(offset)
-        while found is None:
+        batch = segment.find_batch(offset)
+        while batch is None:
             higher = self.higher(segment.base_offset)
             if higher is None:
                 break
             segment = higher
-            found = segment.find_batch(offset)
-        return segment, found
+            batch = segment.find_batch(offset)
+        return segment, batch
 
     @property
     def first(self) -> Segment:

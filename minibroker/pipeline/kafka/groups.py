@@ -44,9 +44,9 @@ class Groups:
 
     def states(self) -> dict[str, str]:
         """Return group → state. Raises PipelineError: the brokers do not answer."""
-        with self._told():
-            found = client_groups.list_groups(self._client, _deadline())
-        self._known = {group.name: group for group in found}
+        with self._pipeline_errors():
+            listings = client_groups.list_groups(self._client, _deadline())
+        self._known = {group.name: group for group in listings}
         return {group.name: _word(group.state) for group in self._known.values()}
 
     def committed(self, names: Iterable[str]) -> Iterator[tuple[str, Offsets]]:
@@ -55,7 +55,7 @@ class Groups:
         The last `states` has them all. Raises PipelineError.
         """
         groups = [self._known[name] for name in names]
-        with self._told():
+        with self._pipeline_errors():
             for name, found in client_groups.committed_offsets_of(
                 self._client, groups, _deadline()
             ):
@@ -63,12 +63,12 @@ class Groups:
 
     def state_of(self, name: str) -> str:
         """Return the state of a group, `DEAD` if it is not there. Raises PipelineError."""
-        with self._told():
+        with self._pipeline_errors():
             return _word(client_groups.state_of(self._coordinator(name), _deadline()))
 
     def offsets_of(self, name: str) -> Offsets:
         """Return the committed offsets of a group, none without it. Raises PipelineError."""
-        with self._told():
+        with self._pipeline_errors():
             return _by_place(client_groups.committed_offsets(self._coordinator(name), _deadline()))
 
     def commit(self, name: str, offsets: Offsets) -> None:
@@ -85,7 +85,7 @@ class Groups:
         return CoordinatorClient(self._client, name)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _pipeline_errors(self) -> Iterator[None]:
         """Raise PipelineError for the errors of the client."""
         try:
             yield

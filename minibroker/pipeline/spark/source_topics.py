@@ -188,8 +188,8 @@ def noting(
         reached = job_directory.progress_of(place.files, place.checkpoint) or {}
         new = {partition.topic for partition in reached} - known
         if new:
-            found = preflight.topic_ids(plan.kafka, new)
-            write_ids(place.files, place.directory, found)
+            ids = preflight.topic_ids(plan.kafka, new)
+            write_ids(place.files, place.directory, ids)
             known.update(new)
         if progress is not None:
             progress(batch)

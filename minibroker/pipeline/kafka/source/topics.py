@@ -137,7 +137,7 @@ class TopicOffsets:
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:
         """Return the log start offset of each partition. Raises PipelineError."""
-        return self._asked(dict.fromkeys(partitions, EARLIEST))
+        return self._list_offsets(dict.fromkeys(partitions, EARLIEST))
 
     def latest(
         self, partitions: Iterable[TopicPartition], *, known: Mapping[TopicPartition, int]
@@ -150,15 +150,13 @@ class TopicOffsets:
         Raises:
             PipelineError: a partition is gone; no answer.
         """
-        wanted = list(partitions)
+        names = list(partitions)
         for left in range(self._options.offset_retries, -1, -1):
-            found = self._asked(dict.fromkeys(wanted, LATEST))
-            if left == 0 or all(
-                found[partition] >= known.get(partition, 0) for partition in wanted
-            ):
+            ends = self._list_offsets(dict.fromkeys(names, LATEST))
+            if left == 0 or all(ends[partition] >= known.get(partition, 0) for partition in names):
                 break
             self._pause.wait(self._interval_s)
-        return found
+        return ends
 
     def at(
         self, bound: Bound, partitions: list[TopicPartition], *, side: str, where_none: int
@@ -193,14 +191,14 @@ class TopicOffsets:
             for partition, offset in offsets.items()
             if offset in (EARLIEST, LATEST)
         }
-        return dict(offsets) | (self._asked(asked) if asked else {})
+        return dict(offsets) | (self._list_offsets(asked) if asked else {})
 
     def _at_timestamps(
         self, stamps_ms: Mapping[TopicPartition, int], name: str, where_none: int
     ) -> Offsets:
         # Asked first: a record that comes between the two questions is not skipped.
-        ends = self._asked(dict.fromkeys(stamps_ms, LATEST)) if where_none else {}
-        found = self._asked(stamps_ms)
+        ends = self._list_offsets(dict.fromkeys(stamps_ms, LATEST)) if where_none else {}
+        found = self._list_offsets(stamps_ms)
         missing = [partition for partition, offset in found.items() if offset == _NONE_SO_LATE]
         if not missing:
             return found
@@ -222,7 +220,7 @@ class TopicOffsets:
             f"{_listed(partitions)}: name each of them (-2 is the earliest, -1 the latest)"
         )
 
-    def _asked(self, times: Mapping[TopicPartition, int]) -> Offsets:
+    def _list_offsets(self, times: Mapping[TopicPartition, int]) -> Offsets:
         """Return the answers of ListOffsets at times; a partition that a new leader refuses is
         asked again, and so is a broker that does not answer, until the time is over.
         """

@@ -186,9 +186,9 @@ def test_it_measures_minibroker_alone(tmp_path: Path) -> None:
             fixture.measure(peer, tmp_path, results, QUICK._replace(fixtures=2))
     for metric in METRICS:
         if metric.row == "fixture":
-            found = results.values(metric.name)
-            assert list(found) == [SUBJECT]
-            assert found[SUBJECT] > 0
+            values = results.values(metric.name)
+            assert list(values) == [SUBJECT]
+            assert values[SUBJECT] > 0
     assert results.notes[KFAKE]["fixture"].startswith("not to be had")
 
 

@@ -28,7 +28,7 @@ class GrowingTopics(TopicOffsets):
         self._ends = ends
         self._at = at
 
-    def _asked(self, times: Mapping[TopicPartition, int]) -> Offsets:
+    def _list_offsets(self, times: Mapping[TopicPartition, int]) -> Offsets:
         is_end = set(times.values()) == {LATEST}
         found = {where: (self._ends if is_end else self._at)[where] for where in times}
         self._ends = {where: end + 1 for where, end in self._ends.items()}
