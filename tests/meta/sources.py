@@ -45,7 +45,7 @@ def sources(*folders: str) -> list[Path]:
 
 PRODUCT = sources("minibroker")
 
-EVERYTHING = sources("minibroker", "tests", "benchmarks")
+EVERYTHING = sources("minibroker", "tests", "benchmarks", "examples")
 
 
 @functools.cache

@@ -20,7 +20,7 @@ def test_a_path_that_is_named_exists() -> None:
     pages = [path for folder in TOP for path in (ROOT / folder).rglob("*.md")]
     pages += [path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"]
     found = []
-    for path in sorted(pages) + sources("minibroker", "benchmarks", "protocol_specs", "tests"):
+    for path in sorted(pages) + sources(*TOP):
         if name_of(path).startswith(PROGRAMS_OF_TESTS):
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):

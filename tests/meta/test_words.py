@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-FOLDERS_OF_PAGES = ("minibroker", "docs", "protocol_specs", "benchmarks", "tests")
+FOLDERS_OF_PAGES = ("minibroker", "docs", "protocol_specs", "benchmarks", "examples", "tests")
 MARKDOWN_COLUMNS = 120
 TWO_SENTENCES = re.compile(r"[.:?!] [A-Z`]")
 
-CHECKED = sources("minibroker", "benchmarks", "tests")
+CHECKED = sources("minibroker", "benchmarks", "examples", "tests")
 """The files whose docstrings and names are checked."""
 
 OPENINGS = re.compile(

@@ -29,22 +29,20 @@ def feed(kafka, counter, *words):
         count -= counter.poll()
 
 
-def told(kafka):
-    return [
-        (found["word"], found["count"])
-        for found in (json.loads(record.value) for record in kafka.records(COUNTS))
-    ]
+def counts(kafka):
+    values = [json.loads(record.value) for record in kafka.records(COUNTS)]
+    return [(value["word"], value["count"]) for value in values]
 
 
-def test_a_window_is_told_when_its_grace_is_over(kafka, start):
+def test_the_count_of_a_window_is_written_when_its_grace_is_over(kafka, start):
     counter = start()
     feed(kafka, counter, b"a", b"b", b"a")
     kafka.clock.advance(milliseconds=WINDOW_MS)
     feed(kafka, counter, b"a")
-    assert told(kafka) == []
+    assert counts(kafka) == []
     kafka.clock.advance(milliseconds=GRACE_MS)
     feed(kafka, counter, b"c")
-    assert told(kafka) == [("a", 2), ("b", 1)]
+    assert counts(kafka) == [("a", 2), ("b", 1)]
 
 
 def test_a_counter_that_is_replaced_loses_no_count(kafka, start):
@@ -53,7 +51,7 @@ def test_a_counter_that_is_replaced_loses_no_count(kafka, start):
     assert sorted(second.table.values()) == [1, 2]
     kafka.clock.advance(minutes=2)
     feed(kafka, second, b"end")
-    assert told(kafka) == [("a", 2), ("b", 1)]
+    assert counts(kafka) == [("a", 2), ("b", 1)]
     assert [record.value for record in kafka.records(CHANGELOG)].count(None) == 2
 
 
@@ -63,4 +61,4 @@ def test_a_leader_that_moves_is_not_counted_twice(kafka, start):
         feed(kafka, counter, b"a")
     kafka.clock.advance(minutes=2)
     feed(kafka, counter, b"end")
-    assert told(kafka) == [("a", 1)]
+    assert counts(kafka) == [("a", 1)]

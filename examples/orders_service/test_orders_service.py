@@ -52,6 +52,6 @@ async def test_every_order_is_confirmed_once_whatever_fails(kafka, fault):
         async with running(OrdersService(kafka.bootstrap)):
             for number in range(5):
                 order(kafka, number)
-            found = await confirmed(kafka, 5)
+            confirmations = await confirmed(kafka, 5)
     assert rule.hits == fault["times"]
-    assert sorted(confirmation["order"] for confirmation in found) == [0, 1, 2, 3, 4]
+    assert sorted(confirmation["order"] for confirmation in confirmations) == [0, 1, 2, 3, 4]

@@ -1,5 +1,5 @@
-"""The example projects beside this file, each run as its users would: in a directory and a process
-of its own, with nothing of this suite.
+"""The projects in `examples/`, each run as its users would: in a directory and a process of its
+own, with nothing of this suite.
 
 Java, Go and Node show the protocol for every language, in some twenty lines each (imports and
 closing brackets not counted): start the process, wait for its ready file, talk to the control API,
@@ -18,9 +18,9 @@ import pytest
 
 from tests.support.groups import NODE_MODULES, SARAMA_MEMBER
 from tests.support.java import JUNIT_5, KAFKA_44, class_path
-from tests.support.made import required
+from tests.support.made import ROOT, required
 
-EXAMPLES = Path(__file__).parent
+EXAMPLES = ROOT / "examples"
 TIMEOUT_S = 560
 LOOP_SCOPE = "asyncio_default_fixture_loop_scope=function"
 IMPORT_WARNING = "ignore::DeprecationWarning"  # kafka-python's, while it is imported
@@ -56,9 +56,9 @@ def skip_without(program: str) -> None:
 def test_a_project_in_python(project: str, tmp_path: Path) -> None:
     directory = copy_of(project, tmp_path)
     options = ["-W", "error", "-W", IMPORT_WARNING, "-o", LOOP_SCOPE, "--timeout", "500"]
-    said = run([sys.executable, "-m", "pytest", *options], directory)
-    assert " passed" in said
-    assert "skipped" not in said
+    output = run([sys.executable, "-m", "pytest", *options], directory)
+    assert " passed" in output
+    assert "skipped" not in output
 
 
 @pytest.mark.java
@@ -69,8 +69,8 @@ def test_the_protocol_in_java(tmp_path: Path) -> None:
     run(["javac", "-cp", path, "-d", str(tmp_path), source], tmp_path)
     junit = ["org.junit.platform.console.ConsoleLauncher", "execute", "--select-class"]
     options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    said = run(["java", *options, "-cp", path, *junit, "OrdersTest"], tmp_path)
-    assert "1 tests successful" in said
+    output = run(["java", *options, "-cp", path, *junit, "OrdersTest"], tmp_path)
+    assert "1 tests successful" in output
 
 
 def test_the_protocol_in_go(tmp_path: Path) -> None:

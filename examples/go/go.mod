@@ -1,4 +1,4 @@
-module minibroker/tests/example
+module minibroker/examples/go
 
 go 1.26.0
 

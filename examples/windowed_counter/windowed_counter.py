@@ -63,8 +63,8 @@ class WindowedCounter:
         for key in sorted(self.table):
             start, word = key.split(b"|", 1)
             if int(start) + WINDOW_MS + GRACE_MS <= self.time_ms:
-                told = {"window": int(start), "word": word.decode(), "count": self.table.pop(key)}
-                self._producer.send(COUNTS, json.dumps(told).encode(), key=word)
+                count = {"window": int(start), "word": word.decode(), "count": self.table.pop(key)}
+                self._producer.send(COUNTS, json.dumps(count).encode(), key=word)
                 self._producer.send(CHANGELOG, key=key, value=None)
 
     def close(self):
