@@ -28,8 +28,7 @@ from minibroker.broker.coordinators import Coordinators
 from minibroker.broker.handlers.common.context import Services
 from minibroker.broker.handlers.registry import advertised_versions, supported_versions
 from minibroker.broker.metrics import Metrics
-from minibroker.broker.partitions.append_queue import Flusher, fail_answer
-from minibroker.broker.partitions.checking import LONG_LANES, Checker
+from minibroker.broker.partitions.checking import LONG_LANES
 from minibroker.broker.partitions.fetch_session import FetchSessionCache
 from minibroker.broker.partitions.housekeeping import Housekeeping
 from minibroker.broker.partitions.log_directories import FailedDirectories, LogMoves
@@ -44,7 +43,7 @@ from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.log_manager import LogManager
 from minibroker.broker.timers import Timers
 from minibroker.broker.topics_at_start import create_topic
-from minibroker.broker.worker import Worker, Workers
+from minibroker.broker.worker import Workers
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import StorageError
 
@@ -96,18 +95,7 @@ class Broker:
         """Other brokers may be in the cluster."""
         self.clock = clock or SystemClock()
         self.timers = Timers(self.clock)
-        self.worker = Worker(self._storage_failed)
-        """For work that belongs to no log directory: parts of journals, assignments, maps."""
-        self.directory_workers = Workers(self._storage_failed, "minibroker-files")
-        self.flush_workers = Workers(self._storage_failed, "minibroker-flush")
-        """Threads for fsyncs that producers wait for; each begins with its first."""
-        self.read_workers = Workers(self._storage_failed, "minibroker-read")
-        """Threads for reads that consumers wait for."""
-        self.check_worker = Worker(self._storage_failed, "minibroker-check")
-        self.long_check_workers = [
-            Worker(self._storage_failed, f"minibroker-long-check-{number}")
-            for number in range(LONG_LANES)
-        ]
+        self.workers = Workers.threads_of(self._storage_failed, long_checks=LONG_LANES)
         self.failure: asyncio.Future[str]
         """Made at the start. Done with the reason when the broker cannot go on; then `stop` is
         due."""
@@ -130,7 +118,7 @@ class Broker:
             dynamic=self.dynamic,
             clock=self.clock,
             timers=self.timers,
-            worker=self.worker,
+            worker=self.workers.common,
         )
         self.replication_quotas = ReplicationQuotas(config, self.dynamic, self.clock)
         self.replication = self._make_replication()
@@ -152,14 +140,7 @@ class Broker:
             self.config.log_dirs,
             clock=self.clock,
             config_of=self.dynamic.topic,
-            disk=Disk(
-                files,
-                run_later=self.worker.run_later,
-                after=self.timers.after,
-                run_then=self.worker.run_reported,
-                worker_of=self.directory_workers.of,
-                reader_of=self.read_workers.of,
-            ),
+            disk=Disk(files, self.workers, after=self.timers.after),
         )
         logs.disk.producer_expiration_ms = self.config.producer_id_expiration_ms
         return logs
@@ -171,7 +152,7 @@ class Broker:
             dynamic=self.dynamic,
             clock=self.clock,
             timers=self.timers,
-            run_then_of=lambda path: self.directory_workers.of(path).run_then,
+            workers=self.workers.files,
             on_storage_error=self._storage_failed,
         )
         self.logs.on_unsynced = housekeeping.syncs.note
@@ -186,13 +167,7 @@ class Broker:
             logs=self.logs,
             dynamic=self.dynamic,
             on_change=self.housekeeping.note_change,
-            run_then_of=lambda path: self.directory_workers.of(path).run_then,
-        )
-        partitions.appends.flusher = Flusher(
-            lambda path: self.flush_workers.of(path).run_then, fail_answer
-        )
-        partitions.checker = Checker(
-            self.check_worker.run_then, [worker.run_then for worker in self.long_check_workers]
+            workers=self.workers,
         )
         self.logs.report_high_watermarks(partitions.high_watermark_of)
         return partitions
@@ -289,7 +264,7 @@ class Broker:
             log_moves=LogMoves(
                 logs=self.logs,
                 partitions=self.partitions,
-                worker_of=self.directory_workers.of,
+                workers=self.workers.files,
                 timers=self.timers,
                 bytes_per_s=lambda: max(1, self.dynamic.broker.replica_alter_log_dirs_bytes_per_s),
             ),
@@ -312,8 +287,7 @@ class Broker:
         """Serve. Raises MinibrokerError with one sentence for the user; nothing is left running."""
         loop = asyncio.get_running_loop()
         self.failure = loop.create_future()
-        for worker in self._workers:
-            worker.begin(loop)
+        self.workers.begin(loop)
         self._server = Server(self.services, loop)
         self._listeners = BrokerListeners(self._server, self.cluster, self.dynamic)
         self.logs.open()
@@ -356,7 +330,7 @@ class Broker:
             await self.access.close()
             await self.cluster.close()
             await self._close_outboxes()
-            self._close_workers()
+            self.workers.close()
             self.logs.release()
             raise
         self._server.start_accepting()
@@ -495,7 +469,7 @@ class Broker:
         await self._close_outboxes()
         self.partitions.deletions.end(are_finished=True)
         self.partitions.commit()
-        self._close_workers()
+        self.workers.close()
         self.logs.close()
 
     async def abandon(self) -> None:
@@ -514,25 +488,9 @@ class Broker:
         await self._close_outboxes()
         await self._server.stop()
         self.partitions.deletions.end(are_finished=False)
-        self._close_workers()
+        self.workers.close()
         self.logs.release()
 
     async def _close_outboxes(self) -> None:
         if self._outboxes is not None:
             await self._outboxes.close()
-
-    @property
-    def _workers(self) -> tuple[Worker | Workers, ...]:
-        return (
-            self.worker,
-            self.directory_workers,
-            self.flush_workers,
-            self.read_workers,
-            self.check_worker,
-            *self.long_check_workers,
-        )
-
-    def _close_workers(self) -> None:
-        """Have the workers finish their tasks, and end."""
-        for worker in self._workers:
-            worker.close()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from minibroker.broker.peers import PeerClient
     from minibroker.broker.timers import Timers
     from minibroker.broker.transactions.coordinator import TransactionCoordinator
-    from minibroker.broker.worker import Worker
+    from minibroker.broker.worker import Runner
     from minibroker.clock import Clock
 
 
@@ -54,7 +54,7 @@ class Coordinators(ClusterListener):
         dynamic: DynamicConfig,
         clock: Clock,
         timers: Timers,
-        worker: Worker,
+        worker: Runner,
     ) -> None:
         """`config` is the configuration at start; the settings of groups do not change at
         run time.
@@ -83,8 +83,7 @@ class Coordinators(ClusterListener):
                 clock=self._clock,
                 timers=self._timers,
                 config=self._config,
-                run_later=self._worker.run_later,
-                run_then=self._worker.run_then,
+                worker=self._worker,
             )
             self._groups.start()
         return self._groups
@@ -112,7 +111,7 @@ class Coordinators(ClusterListener):
                 clock=self._clock,
                 timers=self._timers,
                 dynamic=self._dynamic,
-                run_later=self._worker.run_later,
+                worker=self._worker,
                 markers=MarkerWriter(self._partitions, self._clock, offsets=lambda: self.groups),
                 peers=BrokerRequests(self._peers),
             )

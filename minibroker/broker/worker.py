@@ -1,9 +1,10 @@
 """Worker threads: a worker runs tasks that may block, in the order of the calls.
 
-Each log directory has workers of its own (`Workers`), so that a disk that hangs stops only its own
-partitions. An idle worker has no cost, and a task in the queue costs only itself: ten thousand new
-partitions add ten thousand tasks at once. The loop never waits for a worker. A task that fails is
-logged. A disk error is also reported to the loop, which may take the log directory offline.
+`Workers` holds all of a broker. Each log directory has some of its own (`DirectoryWorkers`), so
+that a disk that hangs stops only its own partitions. An idle worker has no cost, and a task in the
+queue costs only itself: ten thousand new partitions add ten thousand tasks at once. The loop never
+waits for a worker. A task that fails is logged. A disk error is also reported to the loop, which
+may take the log directory offline.
 """
 
 from __future__ import annotations
@@ -11,17 +12,15 @@ from __future__ import annotations
 import logging
 from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from minibroker.kafka.errors import MinibrokerError, StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    RunThen = Callable[
-        [Callable[[], None], Callable[[MinibrokerError | OSError | None], None]], object
-    ]
-    """Gets work that may block, and what the loop calls then, with its error or None."""
+    Done = Callable[[MinibrokerError | OSError | None], None]
+    """The loop calls it when a task has ended, with its error or None."""
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +32,57 @@ class Loop(Protocol):
 
     def call_soon_threadsafe(self, callback: Callable[[], None], /) -> object:
         """Call `callback` on the loop; any thread. Raises RuntimeError where the loop is closed."""
+
+
+class Runner(Protocol):
+    """Runs tasks that may block: a `Worker`, or the `Caller` where there is no loop."""
+
+    def run_later(self, task: Callable[[], None], /) -> None:
+        """Run a task. Its error is logged, and a disk's error is reported."""
+
+    def run_then(self, task: Callable[[], None], done: Done, /) -> None:
+        """Run a task, then call `done` on the loop with its error, or None."""
+
+    def run_reported(self, task: Callable[[], None], done: Done, /) -> None:
+        """Do the same as `run_then`, and handle an error of the task as `run_later` does, too."""
+
+
+class Runners(Protocol):
+    """The runners of the log directories, one for each."""
+
+    def of(self, path: str, /) -> Runner:
+        """Return the runner of the log directory `path`."""
+
+
+class Caller:
+    """Runs every task at once, on the calling thread: the runner of tools and tests."""
+
+    def run_later(self, task: Callable[[], None]) -> None:
+        """Run the task. Raises what the task raises."""
+        task()
+
+    def run_then(self, task: Callable[[], None], done: Done) -> None:
+        """Run the task, then `done`. Raises what is no MinibrokerError and no OSError."""
+        try:
+            task()
+        except (MinibrokerError, OSError) as error:
+            done(error)
+        else:
+            done(None)
+
+    def run_reported(self, task: Callable[[], None], done: Done) -> None:
+        """Run the task, then `done`. Raises MinibrokerError, OSError of the task; any other
+        exception is logged, and `done` gets a MinibrokerError that names it.
+        """
+        try:
+            task()
+        except (MinibrokerError, OSError):
+            raise
+        except Exception as error:
+            logger.exception("background work failed: %r", task)
+            done(MinibrokerError(f"background work failed: {error!r}"))
+        else:
+            done(None)
 
 
 class Worker:
@@ -62,9 +112,7 @@ class Worker:
         else:
             self._submit(task)
 
-    def run_reported(
-        self, task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
-    ) -> None:
+    def run_reported(self, task: Callable[[], None], done: Done) -> None:
         """Do the same as `run_then`, and handle an error of the task as in `run_later`, too. After
         `close` both run at once, on the calling thread, and the error is raised.
         """
@@ -86,12 +134,10 @@ class Worker:
 
         self._submit(run)
 
-    def run_then(
-        self, task: Callable[[], None], on_done: Callable[[MinibrokerError | OSError | None], None]
-    ) -> None:
-        """Run a task that may block, then call `on_done` on the loop with its exception, or None.
-        An exception that nobody expected is logged, and `on_done` gets a MinibrokerError that names
-        it. After `close` neither is called, not even `on_done` of a task that has ended.
+    def run_then(self, task: Callable[[], None], done: Done) -> None:
+        """Run a task that may block, then call `done` on the loop with its exception, or None.
+        An exception that nobody expected is logged, and `done` gets a MinibrokerError that names
+        it. After `close` neither is called, not even `done` of a task that has ended.
         """
         if self._loop is None:
             return
@@ -105,7 +151,7 @@ class Worker:
             except Exception as error:  # a bug of ours: whoever waits must not wait for ever
                 logger.exception("background work failed: %r", task)
                 failure = MinibrokerError(f"background work failed: {error!r}")
-            self._tell(on_done, failure)
+            self._tell(done, failure)
 
         self._submit(run)
 
@@ -152,7 +198,7 @@ class Worker:
             loop.call_soon_threadsafe(tell)
 
 
-class Workers:
+class DirectoryWorkers:
     """The workers of the log directories, one for each. The loop owns it."""
 
     def __init__(self, on_storage_error: Callable[[StorageError], None], name: str) -> None:
@@ -182,3 +228,98 @@ class Workers:
         """Run all tasks in the queues, then end the threads."""
         for worker in self._workers.values():
             worker.close()
+
+
+class _Everywhere:
+    """The same runner for every log directory."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def of(self, _path: str) -> Runner:
+        return self._runner
+
+
+class Workers:
+    """All workers of a broker. Constant after construction; the loop begins and closes them."""
+
+    __slots__ = ("_threads", "checks", "common", "files", "flushes", "long_checks", "reads")
+
+    def __init__(
+        self,
+        common: Runner,
+        *,
+        files: Runners,
+        flushes: Runners,
+        reads: Runners,
+        checks: Runner,
+        long_checks: Sequence[Runner],
+        threads: Sequence[Worker | DirectoryWorkers] = (),
+    ) -> None:
+        """Make them with `threads_of` or `by`. `threads`: those that `begin` and `close` handle."""
+        self.common = common
+        """Work that belongs to no log directory: parts of journals, assignments, maps."""
+        self.files = files
+        """Changes of the files of a log directory."""
+        self.flushes = flushes
+        """Fsyncs that producers wait for; each begins with its first."""
+        self.reads = reads
+        """Reads that consumers wait for."""
+        self.checks = checks
+        """Checks of batches that take some ms."""
+        self.long_checks = long_checks
+        """Checks of batches that take longer, one batch each at a time."""
+        self._threads = threads
+
+    @classmethod
+    def threads_of(
+        cls, on_storage_error: Callable[[StorageError], None], *, long_checks: int
+    ) -> Workers:
+        """Return workers with threads of their own, `long_checks` of them for long checks.
+        `on_storage_error` as for `Worker`.
+        """
+        common = Worker(on_storage_error)
+        files = DirectoryWorkers(on_storage_error, "minibroker-files")
+        flushes = DirectoryWorkers(on_storage_error, "minibroker-flush")
+        reads = DirectoryWorkers(on_storage_error, "minibroker-read")
+        checks = Worker(on_storage_error, "minibroker-check")
+        long = [
+            Worker(on_storage_error, f"minibroker-long-check-{number}")
+            for number in range(long_checks)
+        ]
+        return cls(
+            common,
+            files=files,
+            flushes=flushes,
+            reads=reads,
+            checks=checks,
+            long_checks=long,
+            threads=(common, files, flushes, reads, checks, *long),
+        )
+
+    @classmethod
+    def by(cls, runner: Runner) -> Workers:
+        """Return workers that leave everything to `runner`, which the caller begins and closes."""
+        directories = _Everywhere(runner)
+        return cls(
+            runner,
+            files=directories,
+            flushes=directories,
+            reads=directories,
+            checks=runner,
+            long_checks=[runner],
+        )
+
+    def begin(self, loop: Loop) -> None:
+        """Report errors on this loop from now on."""
+        for thread in self._threads:
+            thread.begin(loop)
+
+    def close(self) -> None:
+        """Run all tasks in the queues, then end the threads."""
+        for thread in self._threads:
+            thread.close()
+
+
+AT_ONCE: Final = Workers.by(Caller())
+"""No threads: every task runs at once. For tools and tests."""

@@ -34,6 +34,7 @@ from tests.support.check import broken_things
 from tests.support.faulty_files import FaultyFiles
 from tests.support.in_process import ManualClock, batch_of
 from tests.support.logs import TOPIC_ID, abandon
+from tests.support.runners import workers_of
 from tests.unit.broker.partitions.conftest import Claim, partition_image
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Node:
         topic = TopicImage("t", TOPIC_ID, [partition_image()])
         self.image = MetadataImage()
         self.image.topics["t"] = self.image.topic_by_id[TOPIC_ID] = topic
-        disk = Disk(files, self._work, after=lambda _delay_ms, task: self._work(task))
+        disk = Disk(files, workers_of(self._work), after=lambda _delay_ms, task: self._work(task))
         self.logs = LogManager(
             [str(path)], clock=self.clock, config_of=self.dynamic.topic, disk=disk
         )

@@ -111,7 +111,7 @@ async def test_a_cold_read_does_not_wait_for_the_other_work_of_its_directory(
     async with await running.connect() as client:
         directory = await fill(running, client)
         files.drop(directory)
-        running.broker.directory_workers.of(path).run_later(work)
+        running.broker.workers.files.of(path).run_later(work)
         try:
             async with asyncio.timeout(30):
                 assert await read_all(client, 1 << 20) == list(range(BATCHES))

@@ -59,7 +59,7 @@ class Rig:
     async def settle(self) -> None:
         """Wait until the workers have done all tasks so far."""
         path = self.running.broker.logs.directories[0].path
-        done = self.running.broker.directory_workers.of(path)
+        done = self.running.broker.workers.files.of(path)
         future = self.running.broker.failure.get_loop().create_future()
         done.run_then(lambda: None, future.set_result)
         await future

@@ -117,6 +117,5 @@ async def test_a_slice_that_a_reader_holds_outlives_its_segment(
     await alter(client, "retention.bytes", "1")
     advance(running, CHECK_MS)
     advance(running, partition.log.config.file_delete_delay_ms)
-    running.broker.worker.close()
-    running.broker.directory_workers.close()
+    running.broker.workers.close()
     assert bytes(held) == before

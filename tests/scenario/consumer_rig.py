@@ -53,6 +53,7 @@ from tests.scenario.surroundings import ListCluster, ListRuntime, ManualTimers
 from tests.scenario.transcripts import words_of
 from tests.support.evidence import MARKED
 from tests.support.in_process import ManualClock
+from tests.support.runners import HeldRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -79,7 +80,7 @@ class ConsumerRig:
         self.told: dict[str, HeartbeatAnswer] = {}
         self.classic_ids: dict[str, str] = {}
         self.generations: dict[str, int] = {}
-        self._tasks: list[tuple[Callable[[], None], Callable[[Any], None]]] = []
+        self._worker = HeldRunner()
         self._shown = 0
         self._next_id = 0
         self._begin()
@@ -103,7 +104,7 @@ class ConsumerRig:
             config=config,
             cluster=cluster,
             classic=self.classic,
-            run_then=lambda task, done: self._tasks.append((task, done)),
+            worker=self._worker,
             new_member_id=lambda: self._new_id("member"),
         )
 
@@ -210,7 +211,8 @@ class ConsumerRig:
         self.timers.run_until(self.clock.ms + int(words[0]))
 
     def on_resolve(self, words: list[str], named: dict[str, str]) -> None:
-        tasks, self._tasks = self._tasks, []
+        tasks = self._worker.work
+        self._worker.work = []
         for task, done in tasks:
             task()
             done(None)
@@ -221,7 +223,7 @@ class ConsumerRig:
     def on_reload(self, words: list[str], named: dict[str, str]) -> None:
         """Forget everything but the log."""
         self.timers.timers.clear()
-        self._tasks.clear()
+        self._worker.work.clear()
         self._begin()
         for key, value in self.runtime.records:
             entry = decode_record(key, value)

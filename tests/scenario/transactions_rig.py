@@ -35,6 +35,7 @@ from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import NO_PRODUCER_ID, TopicPartition
 from tests.scenario.surroundings import ManualTimers
 from tests.scenario.transcripts import words_of
+from tests.support.runners import TestRunner
 from tests.unit.broker.partitions.conftest import World
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ class TransactionsRig:
             "clock": self._world.clock,
             "timers": self._timers,
             "dynamic": DynamicConfig(BrokerConfig(LOOK_OFTEN)),
-            "run_later": work.append,
+            "worker": TestRunner(work.append),
             "markers": None,
             "peers": _Nobody(),
         }

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minibroker.broker.partitions.append_queue import Flusher, fail_answer
+from minibroker.broker.partitions.append_queue import Flusher
+from minibroker.broker.worker import Caller, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.kafka.errors import MinibrokerError, StorageError
+    from minibroker.broker.worker import Done
+    from minibroker.kafka.errors import StorageError
 
 
-class HeldDisk:
+class HeldDisk(Caller):
     """A disk whose fsyncs wait for the test after `hold`."""
 
     def __init__(self) -> None:
@@ -20,9 +22,7 @@ class HeldDisk:
         self.error: StorageError | None = None
         """The error that every fsync ends with, None for success."""
 
-    def run_then(
-        self, task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
-    ) -> None:
+    def run_then(self, task: Callable[[], None], done: Done) -> None:
         def run() -> None:
             if self.error is None:
                 task()
@@ -35,7 +35,7 @@ class HeldDisk:
 
     def flusher(self) -> Flusher:
         """Return the value for `AppendQueue.flusher`, for every log directory."""
-        return Flusher(lambda _path: self.run_then, fail_answer)
+        return Flusher(Workers.by(self).flushes)
 
     def hold(self) -> None:
         self.held = []

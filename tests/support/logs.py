@@ -17,6 +17,7 @@ from minibroker.kafka.records.batch import iterate_headers
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record, decode_records
 from tests.support.faulty_files import FaultyFiles
+from tests.support.runners import workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -86,7 +87,7 @@ def open_manager(
     run_later: Callable[[Callable[[], None]], object] | None = None,
 ) -> LogManager:
     """Return a log manager of the directories; every topic has the configuration `topic`."""
-    disk = Disk(files) if run_later is None else Disk(files, run_later)
+    disk = Disk(files) if run_later is None else Disk(files, workers_of(run_later))
     manager = LogManager(
         paths, clock=clock or ManualClock(), config_of=lambda _: topic or DEFAULTS, disk=disk
     )

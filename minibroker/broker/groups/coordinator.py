@@ -29,7 +29,7 @@ from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Iterator
 
     from minibroker.broker.cluster.cluster import Cluster
     from minibroker.broker.cluster.image import TopicImage
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from minibroker.broker.groups.members import Members
     from minibroker.broker.partitions.manager import PartitionManager
     from minibroker.broker.timers import Timers
-    from minibroker.broker.worker import RunThen
+    from minibroker.broker.worker import Runner
     from minibroker.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -57,9 +57,9 @@ class GroupCoordinator(ClusterListener):
         "_cluster",
         "_members",
         "_offset_version",
-        "_run_then",
         "_runtime",
         "_timers",
+        "_worker",
         "config",
         "journal",
         "protocols",
@@ -73,14 +73,13 @@ class GroupCoordinator(ClusterListener):
         clock: Clock,
         timers: Timers,
         config: BrokerConfig,
-        run_later: Callable[[Callable[[], None]], None],
-        run_then: RunThen,
+        worker: Runner,
     ) -> None:
         """`config` is that of the start: settings of groups do not change while the broker runs."""
         self.config = config
         self.protocols = frozenset(config.words("group.coordinator.rebalance.protocols"))
         """Those that members may speak, by the types of groups."""
-        self._run_then = run_then
+        self._worker = worker
         self._clock = clock
         self._timers = timers
         self._offset_version = offset_version_for(str(config.get("inter.broker.protocol.version")))
@@ -93,7 +92,7 @@ class GroupCoordinator(ClusterListener):
             partitions=partitions,
             clock=clock,
             config=config,
-            run_later=run_later,
+            worker=worker,
             codec=config.offsets_topic_compression_codec,
             decode=decode_records,
             decode_batch=decode_runs,
@@ -122,7 +121,7 @@ class GroupCoordinator(ClusterListener):
                 self._timers,
                 self.config,
                 self._cluster,
-                self._run_then,
+                self._worker,
                 self.members,
             )
             members = self._members[kind] = make_members(kind, surroundings)

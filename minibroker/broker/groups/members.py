@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from minibroker.broker.groups.shard import GroupShard
     from minibroker.broker.timers import Timers
-    from minibroker.broker.worker import RunThen
+    from minibroker.broker.worker import Runner
     from minibroker.clock import Clock
     from minibroker.kafka.error_codes import ErrorCode
 
@@ -38,7 +38,7 @@ class Surroundings(NamedTuple):
     timers: Timers
     config: BrokerConfig
     cluster: Cluster
-    run_then: RunThen
+    worker: Runner
     members: Callable[[str], Any]
     """The `Members` of another kind, by its name."""
 

@@ -31,27 +31,10 @@ if TYPE_CHECKING:
     from minibroker.broker.partitions.partition import Failable, Partition
     from minibroker.broker.storage.partition_log import AppendInfo
     from minibroker.broker.storage.tasks import FlushTask
-    from minibroker.broker.worker import RunThen
+    from minibroker.broker.worker import Runners
 
 
 logger = logging.getLogger(__name__)
-
-
-def run_now(
-    task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
-) -> None:
-    """Do `task` at once, where there is no worker, and tell `done` what came of it."""
-    try:
-        task()
-    except (MinibrokerError, OSError) as error:
-        done(error)
-    else:
-        done(None)
-
-
-def run_now_of(_path: str) -> RunThen:
-    """Return what does the work of a log directory where there are no workers."""
-    return run_now
 
 
 class Flushing:
@@ -91,16 +74,11 @@ class _SyncRound:
 class Flusher:
     """Belongs to the loop's thread; the fsyncs do not."""
 
-    __slots__ = ("_fail", "_next", "_run_then_of", "_running")
+    __slots__ = ("_next", "_running", "_workers")
 
-    def __init__(
-        self, run_then_of: Callable[[str], RunThen], fail: Callable[[Failable], None]
-    ) -> None:
-        """`run_then_of`: log directory → what takes a task for its worker, and who is told on the
-        loop how it ended. `fail` turns an answer into an error.
-        """
-        self._run_then_of = run_then_of
-        self._fail = fail
+    def __init__(self, workers: Runners) -> None:
+        """`workers` run the fsyncs."""
+        self._workers = workers
         self._running: dict[Partition, _SyncRound] = {}
         self._next: dict[Partition, _SyncRound] = {}
 
@@ -124,8 +102,8 @@ class Flusher:
         except StorageError as error:
             self._ended(partition, error)
         else:
-            run_then = self._run_then_of(partition.log.log_directory)
-            run_then(task, partial(self._ended, partition))
+            worker = self._workers.of(partition.log.log_directory)
+            worker.run_then(task, partial(self._ended, partition))
 
     def _ended(self, partition: Partition, error: MinibrokerError | OSError | None) -> None:
         ended = self._running.pop(partition)
@@ -142,7 +120,7 @@ class Flusher:
         is_refused = error is not None or partition.log.place.is_deleted
         if is_refused:
             for answer in ended.answers:
-                self._fail(answer)
+                fail_answer(answer)
             partition.wake()  # a coordinator has to hear of what it waits for
         elif ended.task is not None:
             partition.advance_high_watermark(ended.task.end)
@@ -178,16 +156,20 @@ class AppendQueue:
     __slots__ = ("_on_change", "_on_failed", "flusher", "flushing", "staged")
 
     def __init__(
-        self, *, on_change: Callable[[], None], on_failed: Callable[[str, StorageError], None]
+        self,
+        workers: Runners,
+        *,
+        on_change: Callable[[], None],
+        on_failed: Callable[[str, StorageError], None],
     ) -> None:
-        """Take who is told: `on_change` of commits, `on_failed` of refusals of a disk, each with
-        the name of what was refused."""
+        """`workers` run the fsyncs. `on_change` is called after commits, `on_failed` for what a
+        disk refuses, with the name of what was refused.
+        """
         self._on_change = on_change
         self._on_failed = on_failed
         self.staged: list[tuple[Partition, Failable, AppendInfo]] = []
         """Appends that `commit` completes: partition, claiming answer, the log's entry."""
-        self.flusher = Flusher(run_now_of, fail_answer)
-        """The broker puts one in its place that leaves the loop."""
+        self.flusher = Flusher(workers)
         self.flushing: Flushing | None = None
         """The fsyncs that answers which have not left wait for."""
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.storage.record_checks import AppendRules, Checked
-    from minibroker.broker.worker import RunThen
+    from minibroker.broker.worker import Runner, Workers
     from minibroker.kafka.records.batch import BatchHeader
 
 SHORT_BYTES_MAX: Final = 16 << 10
@@ -129,10 +129,10 @@ def is_short(records: memoryview, header: BatchHeader | None) -> bool:
 class _Lane:
     """A worker, and how many batches it has in hand or in its queue."""
 
-    __slots__ = ("run_then", "waiting")
+    __slots__ = ("waiting", "worker")
 
-    def __init__(self, run_then: RunThen) -> None:
-        self.run_then = run_then
+    def __init__(self, worker: Runner) -> None:
+        self.worker = worker
         self.waiting = 0
 
 
@@ -141,11 +141,10 @@ class Checker:
 
     __slots__ = ("_long", "_short")
 
-    def __init__(self, run_then: RunThen, run_long_then: Sequence[RunThen] = ()) -> None:
-        """Take what runs a task on a worker and tells the loop how it ended: for short checks, and
-        for each worker of long ones (none: they go the way of the short ones)."""
-        self._short = _Lane(run_then)
-        self._long = [_Lane(run_long) for run_long in run_long_then] or [self._short]
+    def __init__(self, workers: Workers) -> None:
+        """Take the workers whose `checks` and `long_checks` are used."""
+        self._short = _Lane(workers.checks)
+        self._long = [_Lane(worker) for worker in workers.long_checks]
 
     async def check_large(self, batches: Sequence[ReceivedBatch], now_ms: int) -> None:
         """Check batches that would hold the loop, one after the other."""
@@ -193,5 +192,5 @@ class Checker:
                 future.set_result(checked)
 
         lane.waiting += 1
-        lane.run_then(task, done)
+        lane.worker.run_then(task, done)
         return future

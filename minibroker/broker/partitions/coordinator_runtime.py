@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from minibroker.broker.partitions.journal_partition import DecodeBatch
     from minibroker.broker.partitions.manager import PartitionManager
     from minibroker.broker.timers import Timer, Timers
+    from minibroker.broker.worker import Runner
     from minibroker.clock import Clock
     from minibroker.kafka.records.batch import BatchHeader
     from minibroker.kafka.records.record import Record
@@ -84,7 +85,7 @@ class CoordinatorRuntime(Generic[Shard]):
         partitions: PartitionManager,
         clock: Clock,
         config: BrokerConfig,
-        run_later: Callable[[Callable[[], None]], None],
+        worker: Runner,
         codec: int = 0,
         decode: Callable[[BatchHeader, list[Record]], Sequence[Any]] | None = None,
         decode_batch: DecodeBatch | None = None,
@@ -103,7 +104,7 @@ class CoordinatorRuntime(Generic[Shard]):
             partitions=partitions,
             clock=clock,
             config=config,
-            run_later=run_later,
+            worker=worker,
             listener=self,
             codec=codec,
             decode=decode,

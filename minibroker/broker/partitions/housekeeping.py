@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from minibroker.broker.storage.segment import Segment
     from minibroker.broker.storage.tasks import SyncTask
     from minibroker.broker.timers import Timer, Timers
-    from minibroker.broker.worker import RunThen
+    from minibroker.broker.worker import Runner, Runners
     from minibroker.clock import Clock
     from minibroker.kafka.errors import MinibrokerError
     from minibroker.kafka.ids import TopicPartition
@@ -237,7 +237,7 @@ class RetentionCheck(LogCheck):
 
         self._surveys[path] += 1
         logs = [candidate.log for candidate in cold]
-        disk.run_then(read, partial(self._surveyed, path, logs, found, failures))
+        disk.worker.run_reported(read, partial(self._surveyed, path, logs, found, failures))
 
     def _surveyed(
         self,
@@ -390,16 +390,16 @@ class SyncSchedules:
         interval_ms: int,
         logs: LogManager,
         timers: Timers,
-        run_then_of: Callable[[str], RunThen],
+        workers: Runners,
         on_error: Callable[[StorageError], None],
     ) -> None:
-        """Take the arguments of `SyncSchedule`; `run_then_of`: log directory → its worker."""
+        """Take the arguments of `SyncSchedule`; `workers` sync and checkpoint."""
         self._schedules = {
             directory.path: SyncSchedule(
                 interval_ms=interval_ms,
                 logs=logs,
                 timers=timers,
-                run_then=run_then_of(directory.path),
+                worker=workers.of(directory.path),
                 on_error=on_error,
             )
             for directory in logs.directories
@@ -425,12 +425,12 @@ class SyncSchedule:
         "_logs",
         "_on_error",
         "_queue",
-        "_run_then",
         "_superseded",
         "_synced_logs",
         "_timer",
         "_timers",
         "_waiting",
+        "_worker",
     )
 
     def __init__(
@@ -439,16 +439,16 @@ class SyncSchedule:
         interval_ms: int,
         logs: LogManager,
         timers: Timers,
-        run_then: RunThen,
+        worker: Runner,
         on_error: Callable[[StorageError], None],
     ) -> None:
-        """`interval_ms`: 0 for never. `run_then`: gets a task for a worker, and a function that is
-        told on the loop how it ended. `on_error` is told what a disk refused.
+        """`interval_ms`: 0 for never. `worker` syncs and checkpoints. `on_error` gets what a disk
+        refused.
         """
         self._interval_ms = interval_ms
         self._logs = logs
         self._timers = timers
-        self._run_then = run_then
+        self._worker = worker
         self._on_error = on_error
         self._timer: Timer | None = None
         self._waiting: dict[PartitionLog, None] = {}
@@ -507,13 +507,13 @@ class SyncSchedule:
             if task is None:
                 continue
             self._is_busy = True
-            self._run_then(task, partial(self._synced, log, task))
+            self._worker.run_then(task, partial(self._synced, log, task))
             return
         if self._synced_logs:
             self._is_busy = True
             synced, self._synced_logs = self._synced_logs, []
             superseded, self._superseded = self._superseded, []
-            self._run_then(partial(self._checkpoint, synced, superseded), self._checkpointed)
+            self._worker.run_then(partial(self._checkpoint, synced, superseded), self._checkpointed)
         elif self._waiting and self._timer is None:
             self._timer = self._timers.after(self._interval_ms, self._begin)
 
@@ -571,11 +571,11 @@ class Housekeeping:
         dynamic: DynamicConfig,
         clock: Clock,
         timers: Timers,
-        run_then_of: Callable[[str], RunThen],
+        workers: Runners,
         on_storage_error: Callable[[StorageError], None],
     ) -> None:
-        """`run_then_of`: log directory → what takes blocking work for its worker, and tells the
-        loop how it ended; `on_storage_error` hears what a disk refused on the loop.
+        """`workers` sync the logs. `on_storage_error` gets what a disk refuses; it is called on the
+        loop.
         """
         self._logs = logs
         self._dynamic = dynamic
@@ -597,7 +597,7 @@ class Housekeeping:
             interval_ms=dynamic.broker.log_sync_interval_ms,
             logs=logs,
             timers=timers,
-            run_then_of=run_then_of,
+            workers=workers,
             on_error=on_storage_error,
         )
         """Logs ask it themselves: `LogManager.on_unsynced`."""

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from minibroker.broker.partitions.journal_partition import DecodeBatch
     from minibroker.broker.partitions.manager import PartitionManager
     from minibroker.broker.slices import Steps
+    from minibroker.broker.worker import Runner
     from minibroker.clock import Clock
     from minibroker.kafka.records.batch import BatchHeader
 
@@ -104,7 +105,7 @@ class Journal(ClusterListener):
         "_listener",
         "_manager",
         "_partitions",
-        "_run_later",
+        "_worker",
         "topic",
     )
 
@@ -116,13 +117,13 @@ class Journal(ClusterListener):
         partitions: PartitionManager,
         clock: Clock,
         config: BrokerConfig,
-        run_later: Callable[[Callable[[], None]], None],
+        worker: Runner,
         listener: JournalListener,
         codec: int = 0,
         decode: Callable[[BatchHeader, list[Record]], Sequence[Any]] | None = None,
         decode_batch: DecodeBatch | None = None,
     ) -> None:
-        """`run_later` gives blocking work to the worker; `codec` is the id of the compression of
+        """`worker` decodes; `codec` is the id of the compression of
         appended batches (`offsets.topic.compression.codec`). Called on the worker: `decode`, and
         before it `decode_batch`, for batches that can be read in one go.
         """
@@ -131,7 +132,7 @@ class Journal(ClusterListener):
         self._manager = partitions
         self._clock = clock
         self._config = config
-        self._run_later = run_later
+        self._worker = worker
         self._listener = listener
         self._codec = codec
         self._decode = decode
@@ -450,7 +451,7 @@ class Journal(ClusterListener):
                 part = error
             loop.call_soon_threadsafe(self._apply, partition, part)
 
-        self._run_later(decode_part)
+        self._worker.run_later(decode_part)
 
     def _go_on_loading(self, partition: JournalPartition) -> None:
         """Go on when a worker has read what was missing, unless the partition is gone meanwhile."""

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from minibroker.broker.evidence import DeletionEvidence
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.storage.log_manager import LogManager
-    from minibroker.broker.worker import RunThen
+    from minibroker.broker.worker import Runners
     from minibroker.kafka.errors import MinibrokerError
     from minibroker.kafka.ids import TopicPartition
 
@@ -143,7 +143,7 @@ class LogDeletion:
     def _remove_later(self, path: str) -> None:
         self._logs.disk.of(path).run_after(self._delay_ms, partial(_run_all, self._tasks.pop(path)))
 
-    def settle(self, run_then_of: Callable[[str], RunThen], done: Callable[[], None]) -> None:
+    def settle(self, workers: Runners, done: Callable[[], None]) -> None:
         """Have the workers make it durable which logs have left which log directory; call `done`
         after the last one. `failure` is set where a disk refused.
         """
@@ -160,7 +160,7 @@ class LogDeletion:
                 done()
 
         for path, gone in self._left.items():
-            run_then_of(path)(partial(self._logs.settle_deletion, path, gone), end)
+            workers.of(path).run_then(partial(self._logs.settle_deletion, path, gone), end)
         if not self._left:
             done()
 
@@ -194,9 +194,9 @@ class PendingDeletions:
         "_lost_with_topic",
         "_on_failed",
         "_refused",
-        "_run_then_of",
         "_settling",
         "_steps",
+        "_workers",
     )
 
     def __init__(
@@ -205,17 +205,15 @@ class PendingDeletions:
         image: Callable[[], MetadataImage],
         logs: LogManager,
         dynamic: DynamicConfig,
-        run_then_of: Callable[[str], RunThen],
+        workers: Runners,
         on_failed: Callable[[str, StorageError], None],
     ) -> None:
-        """`run_then_of`: log directory → what has its worker do what may block, and tells the loop
-        how it ended. `on_failed` is told of everything that a disk refuses, with the subject.
-        """
+        """`workers` remove the files. `on_failed` gets what a disk refuses, with its subject."""
         # Constant after construction.
         self._image = image
         self._logs = logs
         self._dynamic = dynamic
-        self._run_then_of = run_then_of
+        self._workers = workers
         self._on_failed = on_failed
         # Changed by the methods.
         self._steps: dict[str, Generator[None]] = {}
@@ -395,7 +393,7 @@ class PendingDeletions:
             for tell in deletion.listeners:
                 tell()
 
-        deletion.settle(self._run_then_of, end)
+        deletion.settle(self._workers, end)
 
 
 def _finish(future: asyncio.Future[None]) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.storage.log_manager import LogManager
     from minibroker.broker.timers import Timers
-    from minibroker.broker.worker import Worker
+    from minibroker.broker.worker import Runners
     from minibroker.kafka.errors import StorageError
 
 
@@ -96,22 +96,22 @@ TOPIC_NAME_MAX_WITH_PARTITION = 255 - len(".") - 32 - len("-future")
 class LogMoves:
     """Belongs to the loop's thread."""
 
-    __slots__ = ("_bytes_per_s", "_logs", "_moves", "_partitions", "_timers", "_worker_of")
+    __slots__ = ("_bytes_per_s", "_logs", "_moves", "_partitions", "_timers", "_workers")
 
     def __init__(
         self,
         *,
         logs: LogManager,
         partitions: PartitionManager,
-        worker_of: Callable[[str], Worker],
+        workers: Runners,
         timers: Timers,
         bytes_per_s: Callable[[], float],
     ) -> None:
-        """`worker_of`: log directory → its worker; that of the destination copies. `bytes_per_s`:
+        """The one of `workers` that belongs to the destination copies. `bytes_per_s`:
         `replica.alter.log.dirs.io.max.bytes.per.second` as it is now."""
         self._logs = logs
         self._partitions = partitions
-        self._worker_of = worker_of
+        self._workers = workers
         self._timers = timers
         self._bytes_per_s = bytes_per_s
         self._moves: dict[TopicPartition, LogMove] = {}
@@ -194,7 +194,7 @@ class LogMoves:
         try:
             copy = move.next_round()
             if copy is None:
-                worker = self._worker_of(move.destination)
+                worker = self._workers.of(move.destination)
                 worker.run_then(move.sync(), lambda error: self._end(name, move, error))
                 return
         except Exception as error:  # a bug of ours costs this move
@@ -210,7 +210,7 @@ class LogMoves:
             else:
                 self._timers.after(delay_ms, lambda: self._step(name, move))
 
-        self._worker_of(move.destination).run_then(copy, done)
+        self._workers.of(move.destination).run_then(copy, done)
 
     def _end(self, name: TopicPartition, move: LogMove, error: Exception | None) -> None:
         """Copy the rest, and exchange the logs: all else is copied and durable."""
@@ -237,7 +237,7 @@ class LogMoves:
             self._failed(name, move, failure)
             return
         del self._moves[name]
-        self._worker_of(move.destination).run_later(remove_old)
+        self._workers.of(move.destination).run_later(remove_old)
         self._logs.checkpoint_later()
         logger.info("partition %s is in %s now", name, move.destination)
 
@@ -255,4 +255,4 @@ class LogMoves:
 
     def _give_up(self, name: TopicPartition) -> None:
         move = self._moves.pop(name)
-        self._worker_of(move.destination).run_later(self._logs.remove_copy(move.directory))
+        self._workers.of(move.destination).run_later(self._logs.remove_copy(move.directory))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.broker.cluster.image import NO_LEADER
 from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.broker.evidence import moved_replica
-from minibroker.broker.partitions.append_queue import AppendQueue, run_now, run_now_of
+from minibroker.broker.partitions.append_queue import AppendQueue
 from minibroker.broker.partitions.checking import Checker
 from minibroker.broker.partitions.leaving_logs import PendingDeletions, keep_missing, keep_ownerless
 from minibroker.broker.partitions.partition import Partition
@@ -35,6 +35,7 @@ from minibroker.broker.partitions.role import (
 )
 from minibroker.broker.slices import run_in_slices
 from minibroker.broker.storage.follower_records import UnexpectedOffsetError
+from minibroker.broker.worker import AT_ONCE
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicPartition
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from minibroker.broker.storage.log_directory import LogDirectory
     from minibroker.broker.storage.log_manager import LogManager
     from minibroker.broker.storage.partition_log import PartitionLog
-    from minibroker.broker.worker import RunThen
+    from minibroker.broker.worker import Workers
     from minibroker.kafka.errors import MinibrokerError
 
 logger = logging.getLogger(__name__)
@@ -122,8 +123,8 @@ class PartitionManager(ClusterListener):
         "_logs",
         "_on_change",
         "_role_listeners",
-        "_run_then_of",
         "_topics",
+        "_workers",
         "appends",
         "checker",
         "deletions",
@@ -142,16 +143,16 @@ class PartitionManager(ClusterListener):
         logs: LogManager,
         dynamic: DynamicConfig,
         on_change: Callable[[], None],
-        run_then_of: Callable[[str], RunThen] = run_now_of,
+        workers: Workers = AT_ONCE,
     ) -> None:
-        """Tell `on_change` of commits. `run_then_of`: as for `PendingDeletions`."""
+        """Tell `on_change` of commits. `workers` sync, check and remove."""
         self._broker_id = broker_id
         """Constant after construction, as are the callables and parts that follow."""
         self._image = image
         self._logs = logs
         self._dynamic = dynamic
         self._on_change = on_change
-        self._run_then_of = run_then_of
+        self._workers = workers
         self.on_storage_error: Callable[[StorageError], None] = _ignore
         """Told of everything the disk refused (`directories.FailedDirectories`)."""
         self.is_started = False
@@ -160,16 +161,15 @@ class PartitionManager(ClusterListener):
         self._topics: dict[str, dict[int, Partition]] = {}
         """In every role."""
         self._role_listeners: list[Callable[[], None]] = []
-        self.appends = AppendQueue(on_change=on_change, on_failed=self._say_failed)
+        self.appends = AppendQueue(workers.flushes, on_change=on_change, on_failed=self._say_failed)
         self.deletions = PendingDeletions(
             image=image,
             logs=logs,
             dynamic=dynamic,
-            run_then_of=run_then_of,
+            workers=workers.files,
             on_failed=self._say_failed,
         )
-        self.checker = Checker(run_now)
-        """The broker puts one in its place that leaves the loop."""
+        self.checker = Checker(workers)
         self.replica_rules = ReplicaRules(
             broker_id,
             logs.clock.now_ms,
@@ -427,7 +427,7 @@ class PartitionManager(ClusterListener):
                 future.set_result(None)
 
         # The worker has it already. This stands behind it in the worker's queue.
-        self._run_then_of(partition.log.log_directory)(save_cut, done)
+        self._workers.files.of(partition.log.log_directory).run_then(save_cut, done)
         await future
 
     # Followers of what this broker leads.

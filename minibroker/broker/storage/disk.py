@@ -1,17 +1,16 @@
 """The door of all logs to the disk: files, open handles, mapped windows, workers.
 
 Each log directory has a `Disk` of its own, with workers of its own. Handles and windows are one
-for all. Used by the loop's thread only; `run_later` gets tasks that may run on any thread.
+for all. Used by the loop's thread only; `worker` runs the tasks that may run on any thread.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.storage.files import REAL_FILES, Files
 from minibroker.broker.storage.open_files import (
@@ -22,18 +21,15 @@ from minibroker.broker.storage.open_files import (
     ColdTask,
     FileRange,
     Handles,
-    RunLater,
     WarmedEnds,
     WarmTask,
     Windows,
 )
 from minibroker.broker.storage.partition_metadata import MetadataWriter
-from minibroker.kafka.errors import MinibrokerError
+from minibroker.broker.worker import AT_ONCE
 
 if TYPE_CHECKING:
-    from minibroker.broker.worker import RunThen
-
-logger = logging.getLogger(__name__)
+    from minibroker.broker.worker import Workers
 
 RunAfter = Callable[[int, Callable[[], None]], object]
 """Gets a delay in ms and what the loop calls then."""
@@ -41,25 +37,8 @@ RunAfter = Callable[[int, Callable[[], None]], object]
 PRODUCER_EXPIRATION_MS: Final = 86_400_000
 
 
-def run_now(task: Callable[[], None]) -> None:
-    """Run a task at once, on the calling thread: the `run_later` of tools and tests."""
-    task()
-
-
 def _nothing() -> None:
     """Do nothing: the `on_producers_loaded` of tools and tests, where nothing expires by itself."""
-
-
-class Runner(Protocol):
-    """A worker thread as storage sees it."""
-
-    def run_later(self, task: Callable[[], None]) -> object:
-        """Run what may block."""
-
-    def run_reported(
-        self, task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
-    ) -> object:
-        """Run what may block, report its error, and call `done` on the loop with it, or None."""
 
 
 class _Settings:
@@ -82,64 +61,58 @@ class Disk:
     __slots__ = (
         "_after",
         "_directories",
-        "_reader_of",
-        "_run_read",
+        "_reader",
         "_settings",
         "_warmed",
-        "_worker_of",
+        "_workers",
         "epochs_lock",
         "files",
         "handles",
         "metadata",
         "names_lock",
         "run_after",
-        "run_later",
-        "run_then",
         "windows",
+        "worker",
     )
 
     def __init__(
         self,
         files: Files = REAL_FILES,
-        run_later: RunLater = run_now,
+        workers: Workers = AT_ONCE,
         *,
         after: RunAfter | None = None,
-        run_then: RunThen | None = None,
-        run_read: RunThen | None = None,
-        worker_of: Callable[[str], Runner] | None = None,
-        reader_of: Callable[[str], Runner] | None = None,
         handles_max: int = HANDLES_MAX,
         mapped_bytes_max: int = MAPPED_BYTES_MAX,
-        shares: Disk | None = None,
+        parent: Disk | None = None,
+        path: str | None = None,
     ) -> None:
-        """`after`: timers of the loop. `worker_of`: who works for a log directory; None: the one
-        that `run_later` and `run_then` stand for. `run_read` and `reader_of`: the same for reads
-        of files that a client waits for. `shares`: whose handles and windows are used.
+        """`after`: timers of the loop. `parent`: whose handles and windows are used; `path`: the
+        log directory whose disk this is, None for the parent of all.
         """
         self.files = files
-        self.run_later = run_later
-        self.run_then = run_then or self._run_both
-        self._run_read = run_read or self.run_then
+        self._workers = workers
+        self.worker = workers.common if path is None else workers.files.of(path)
+        """Runs what may block."""
+        self._reader = workers.common if path is None else workers.reads.of(path)
+        """Runs reads of files that a client waits for."""
         self._after = after
         self.run_after: RunAfter = self._run_after
         """Runs what may block after a delay in ms; tools and tests have no timers: now. On the
         loop."""
-        self._worker_of = worker_of
-        self._reader_of = reader_of
         self._directories: dict[str, Disk] = {}
-        if shares is None:
+        if parent is None:
             self._settings = _Settings()
             limit = min(handles_max, files.open_files_max() // HANDLES_SHARE)
             self.handles = Handles(files, limit)
-            self.windows = Windows(files, run_later, mapped_bytes_max)
+            self.windows = Windows(files, self.worker, mapped_bytes_max)
             self._warmed = WarmedEnds()
         else:
-            self._settings = shares._settings  # noqa: SLF001  (its own class)
-            self.handles = shares.handles
-            self.windows = shares.windows
-            self._warmed = shares._warmed  # noqa: SLF001  (its own class)
+            self._settings = parent._settings  # noqa: SLF001  (its own class)
+            self.handles = parent.handles
+            self.windows = parent.windows
+            self._warmed = parent._warmed  # noqa: SLF001  (its own class)
         self.metadata = MetadataWriter(files)
-        """Used by tasks of `run_later` only."""
+        """Used by tasks of the worker only."""
         self.names_lock = Lock()
         """Held while a worker makes a file, and while the loop takes a segment, snapshots or a
         log's directory out of service: not both at once. The loop waits for it only where it is
@@ -151,21 +124,7 @@ class Disk:
         """Return the disk of the log directory `path`: its work waits for no other directory."""
         disk = self._directories.get(path)
         if disk is None:
-            run_later, run_then = self.run_later, self.run_then
-            if self._worker_of is not None:
-                worker = self._worker_of(path)
-                run_later, run_then = worker.run_later, worker.run_reported
-            run_read = run_then
-            if self._reader_of is not None:
-                run_read = self._reader_of(path).run_reported
-            disk = Disk(
-                self.files,
-                run_later,
-                after=self._after,
-                run_then=run_then,
-                run_read=run_read,
-                shares=self,
-            )
+            disk = Disk(self.files, self._workers, after=self._after, parent=self, path=path)
             self._directories[path] = disk
         return disk
 
@@ -225,42 +184,19 @@ class Disk:
 
     def cold(self, what: str, task: ColdTask) -> ColdError:
         """Return the error that says that `what` is not in memory; `task` brings it there."""
-        return ColdError(f"{what}: not in memory", task, self.run_then)
+        return ColdError(f"{what}: not in memory", task, self.worker)
 
     def _cold_range(self, wanted: FileRange) -> ColdError:
         task = WarmTask(self.files, self.handles, self._warmed, wanted)
         what = f"{wanted.size} bytes at {wanted.position} of {wanted.path}"
         # It changes no name and no file, so it need not wait for what the worker has to do.
-        return ColdError(f"{what}: not in memory", task, self._run_read)
+        return ColdError(f"{what}: not in memory", task, self._reader)
 
     def _run_after(self, delay_ms: int, task: Callable[[], None]) -> None:
         if self._after is None:
-            self.run_later(task)
+            self.worker.run_later(task)
         else:
-            self._after(delay_ms, partial(self._run_later, task))
-
-    def _run_later(self, task: Callable[[], None]) -> None:
-        self.run_later(task)
-
-    def _run_both(
-        self, task: Callable[[], None], done: Callable[[MinibrokerError | OSError | None], None]
-    ) -> None:
-        """Run both at once: the `run_then` of tools and tests, which have no loop. An error of a
-        disk is raised; `done` gets any other, as from a worker.
-        """
-
-        def run() -> None:
-            try:
-                task()
-            except (MinibrokerError, OSError):
-                raise
-            except Exception as error:
-                logger.exception("background work failed: %r", task)
-                done(MinibrokerError(f"background work failed: {error!r}"))
-            else:
-                done(None)
-
-        self.run_later(run)
+            self._after(delay_ms, partial(self.worker.run_later, task))
 
     def remove(self, path: str) -> None:
         """Close and remove a file; one that is not there is no error. Raises OSError otherwise."""

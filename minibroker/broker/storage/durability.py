@@ -136,7 +136,7 @@ class Durability:
             if error is None:
                 task.apply()
 
-        self._disk.run_then(task, done)
+        self._disk.worker.run_reported(task, done)
 
     def sync_task(self) -> SyncTask | None:
         """Return a task that makes everything durable, with a producer snapshot for the log's end.

@@ -207,7 +207,7 @@ class LogEpochs:
     def store(self) -> None:
         """Have the worker write the checkpoint."""
         self._place.epochs_content = self.history.to_text().encode("ascii")
-        self._disk.run_later(EpochsTask(self._place))
+        self._disk.worker.run_later(EpochsTask(self._place))
 
     def begin(self, epoch: int, start_offset: int) -> bool:
         """Do `assign`, and leave the file to the next `store`."""

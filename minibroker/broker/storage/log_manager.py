@@ -253,9 +253,9 @@ class LogManager:
             elif name in self._futures and name not in self.logs:
                 self._take_back(name, path)
             else:
-                self._disk_under(path).run_later(RemoveDirectoryTask(self.disk.files, path))
+                self._disk_under(path).worker.run_later(RemoveDirectoryTask(self.disk.files, path))
         for path in copies:  # not before: a copy tells what is to be taken back
-            self._disk_under(path).run_later(self.remove_copy(path))
+            self._disk_under(path).worker.run_later(self.remove_copy(path))
 
     def _disk_under(self, path: str) -> Disk:
         """Return the disk of the log directory that a partition's directory `path` is in."""
@@ -315,7 +315,7 @@ class LogManager:
                         marked.append(partial(self._save_marked_start, directory, path))
                 self._load_one(parsed[0], path, checkpointed)
         if directory.was_clean:
-            self.disk.of(directory.path).run_later(directory.sync)
+            self.disk.of(directory.path).worker.run_later(directory.sync)
 
     def _load_one(self, name: TopicPartition, path: str, checkpointed: Checkpointed) -> None:
         known = self.logs.get(name)
@@ -327,7 +327,7 @@ class LogManager:
             start = max(checkpointed.log_start_offset, known.log_start_offset)
             checkpointed = checkpointed._replace(log_start_offset=start)
             self._open_log(name, path, self._config_of(name.topic), checkpointed)
-            self._disk_under(known.directory).run_later(remove)
+            self._disk_under(known.directory).worker.run_later(remove)
         elif self._is_moved(known.directory):
             self._remove_older(known, path, checkpointed.log_start_offset)
         elif not self._namesakes.add(name, path, known.place.topic_id, checkpointed):
@@ -375,7 +375,7 @@ class LogManager:
             raise StorageError(f"cannot rename {path}: {error}", log_directory=directory) from error
         self._sync(directory)
         moved.advance_log_start(max(log_start_offset, moved.log_start_offset))
-        self._disk_under(path).run_later(
+        self._disk_under(path).worker.run_later(
             RemoveDirectoryTask(self.disk.files, f"{directory}/{mark}")
         )
 
@@ -472,7 +472,7 @@ class LogManager:
         OSError.
         """
         self.disk.files.create(f"{path}/{names.MADE_ANEW}")
-        self.disk.of(directory.path).run_later(partial(self._unmark, directory, path))
+        self.disk.of(directory.path).worker.run_later(partial(self._unmark, directory, path))
 
     def _unmark(self, directory: LogDirectory, path: str) -> None:
         """Write the checkpoints and remove the mark, on the worker or at the end of a load. Raises
@@ -683,7 +683,7 @@ class LogManager:
             if error is None:
                 log.note_cut_saved(save_cut)
 
-        log.disk.run_then(save_cut, done)
+        log.disk.worker.run_reported(save_cut, done)
 
     def delete(
         self, topic: str, partition: int, evidence: DeletionEvidence
@@ -780,11 +780,11 @@ class LogManager:
         """Have the workers write the checkpoints that changed, each those of its directory."""
         for directory in self.live_directories:
             write = partial(self._checkpoint, [directory])
-            self.disk.of(directory.path).run_later(write)
+            self.disk.of(directory.path).worker.run_later(write)
 
     def checkpoint_cleaned_later(self, log: PartitionLog) -> None:
         """Have the end of the compaction of one log written by the worker of its directory."""
-        self.disk.of(log.log_directory).run_later(partial(self._checkpoint_cleaned, log))
+        self.disk.of(log.log_directory).worker.run_later(partial(self._checkpoint_cleaned, log))
 
     def _checkpoint_cleaned(self, log: PartitionLog) -> None:
         """Write how far a log is compacted. Runs on any thread. Raises StorageError."""

@@ -5,7 +5,7 @@ hold tens of thousands of partitions and must not hold as many handles.
 
 `Windows`: mapped pieces of segments, out of which Fetch answers are cut without a copy. Their total
 size is bounded, and so is the memory that the process shows. A window that is given up is closed by
-the `run_later` callable (a worker thread in the broker): unmapping megabytes on the loop would put
+the worker (a thread in the broker): unmapping megabytes on the loop would put
 that time on every request (KAFKA-4614).
 
 `ColdError`: a consumer that lags behind asks for pages that the system has dropped. Where the loop
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from minibroker.broker.storage.files import MAP_GRANULARITY, Files, Map
 
 if TYPE_CHECKING:
-    from minibroker.broker.worker import RunThen
+    from minibroker.broker.worker import Runner
     from minibroker.kafka.errors import MinibrokerError
 
 logger = logging.getLogger(__name__)
@@ -104,8 +104,6 @@ class Handles:
         return len(self._open)
 
 
-RunLater = Callable[[Callable[[], None]], object]
-"""Gets a task for any thread."""
 WINDOW_BYTES: Final = 4 << 20
 """A window starts at a multiple of half its size, so any slice up to that half lies in one window.
 """
@@ -148,16 +146,14 @@ class Windows:
         "_given_up",
         "_lock",
         "_open",
-        "_run_later",
+        "_worker",
         "limit_bytes",
         "mapped_bytes",
     )
 
-    def __init__(
-        self, files: Files, run_later: RunLater, limit_bytes: int = MAPPED_BYTES_MAX
-    ) -> None:
+    def __init__(self, files: Files, worker: Runner, limit_bytes: int = MAPPED_BYTES_MAX) -> None:
         self._files = files
-        self._run_later = run_later
+        self._worker = worker
         self._open: OrderedDict[tuple[str, int], Window] = OrderedDict()
         self._given_up: deque[Window] = deque()
         # Windows that a worker closes as soon as it can; the loop adds to them.
@@ -203,7 +199,7 @@ class Windows:
     def _give_up(self, window: Window) -> None:
         self.mapped_bytes -= window.end - window.start
         self._given_up.append(window)
-        self._run_later(self.close_unused)
+        self._worker.run_later(self.close_unused)
 
     def forget(self, path: str) -> None:
         """Give up every window of a file that is renamed or removed."""
@@ -262,10 +258,10 @@ class ColdTask(Protocol):
 class ColdError(Exception):
     """A reader's bytes are not in memory. This is no error of the disk."""
 
-    def __init__(self, detail: str, task: ColdTask, run_then: RunThen) -> None:
+    def __init__(self, detail: str, task: ColdTask, worker: Runner) -> None:
         super().__init__(detail)
         self.task = task
-        self._run_then = run_then
+        self._worker = worker
 
     def load(self, then: Callable[[], None]) -> None:
         """Have the worker do the task. Call `then` on the loop when its result is applied, and
@@ -277,7 +273,7 @@ class ColdError(Exception):
                 self.task.apply()
             then()
 
-        self._run_then(self.task, done)
+        self._worker.run_reported(self.task, done)
 
 
 class FileRange(NamedTuple):

@@ -154,7 +154,7 @@ class PartitionDirectory:
                 f"{self.path} belongs to topic id {known.hex()}, not to {topic_id.hex()}",
             )
         self._topic_id = topic_id
-        self._disk.run_later(self._write_topic_id)
+        self._disk.worker.run_later(self._write_topic_id)
 
     def _write_topic_id(self) -> None:
         """Write the topic id, on the worker. Raises StorageError."""

@@ -629,7 +629,7 @@ class PartitionLog:
             self.note_cut_saved(save_cut)
         segment = self.segments.last
         if self.is_empty:
-            self.disk.run_later(CreateTask(segment))
+            self.disk.worker.run_later(CreateTask(segment))
             if self.epochs.history.latest_epoch >= 0:
                 self.epochs.store()
         config, segment_bytes = self.config, self.rules.segment_bytes
@@ -682,7 +682,7 @@ class PartitionLog:
             self._tail.next_offset = start
             self.durability.note_roll()
         self.preallocate()
-        self.disk.run_later(CreateTask(new))
+        self.disk.worker.run_later(CreateTask(new))
         self.durability.flush_later(start, old)
         return new
 
@@ -754,7 +754,7 @@ class PartitionLog:
             self.epochs.clear()
             self._ended_at(offset, offset)
         self.preallocate()
-        self.disk.run_later(CreateTask(fresh))
+        self.disk.worker.run_later(CreateTask(fresh))
 
     def hold_until_saved(self, save_cut: Callable[[], None]) -> None:
         """Append nothing before `save_cut` has run once, on any thread: it has the checkpoints

@@ -397,7 +397,7 @@ class _Loader:
         fresh = self._new_segment(log_start)
         fresh.begin_empty()
         if log_start:
-            self.disk.run_later(CreateTask(fresh))
+            self.disk.worker.run_later(CreateTask(fresh))
         self.segments.add(fresh)
         self.has_new_names = True
         return log_start

@@ -1,6 +1,6 @@
 """Work that may block, packed so that a worker thread can do it: new files, fsync, removal.
 
-A log hands these to `Disk.run_later`. They open the files by name themselves, so that no handle of
+A log hands these to `Disk.worker`. They open the files by name themselves, so that no handle of
 the loop's thread is used elsewhere. `FlushTask` has a result, which the loop applies. Meanwhile the
 loop goes on: a file that was removed needs no sync, and one that left service is not made any more.
 

@@ -39,7 +39,7 @@ from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterator
+    from collections.abc import Awaitable, Collection, Iterator
 
     from minibroker.broker.cluster.cluster import Cluster
     from minibroker.broker.config.dynamic import DynamicConfig
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from minibroker.broker.partitions.markers import MarkerWriter
     from minibroker.broker.timers import Timer, Timers
     from minibroker.broker.transactions.broker_requests import BrokerRequests
+    from minibroker.broker.worker import Runner
     from minibroker.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -78,11 +79,11 @@ class TransactionCoordinator:
         clock: Clock,
         timers: Timers,
         dynamic: DynamicConfig,
-        run_later: Callable[[Callable[[], None]], None],
+        worker: Runner,
         markers: MarkerWriter,
         peers: BrokerRequests,
     ) -> None:
-        """`run_later` gives blocking work to the worker. `start` follows."""
+        """`worker` decodes what is loaded. Call `start` next."""
         self._cluster = cluster
         self._clock = clock
         self._timers = timers
@@ -102,7 +103,7 @@ class TransactionCoordinator:
             partitions=partitions,
             clock=clock,
             config=dynamic.broker,
-            run_later=run_later,
+            worker=worker,
             timers=timers,
             on_change=self._follow_up,
             on_unloaded=self._sender.forget,

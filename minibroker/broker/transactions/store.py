@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.partitions.manager import PartitionManager
     from minibroker.broker.timers import Timers
+    from minibroker.broker.worker import Runner
     from minibroker.clock import Clock
     from minibroker.kafka.records.batch import BatchHeader
     from minibroker.kafka.records.record import Record
@@ -110,7 +111,7 @@ class TransactionStore:
         partitions: PartitionManager,
         clock: Clock,
         config: BrokerConfig,
-        run_later: Callable[[Callable[[], None]], None],
+        worker: Runner,
         timers: Timers,
         on_change: Callable[[int, TransactionMetadata], None],
         on_unloaded: Callable[[str], None],
@@ -131,7 +132,7 @@ class TransactionStore:
             partitions=partitions,
             clock=clock,
             config=config,
-            run_later=run_later,
+            worker=worker,
             decode=_decode_batch,
             write_timeout=WriteTimeout(timers, config.request_timeout_ms),
         )

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from minibroker.broker.groups.shard import GroupShard
     from minibroker.broker.groups.steps import StartTimer
     from minibroker.broker.timers import Timers
-    from minibroker.broker.worker import RunThen
+    from minibroker.broker.worker import Runner
     from minibroker.clock import Clock
 
     BeatWaiter = Callable[[HeartbeatAnswer | KafkaError], None]
@@ -128,9 +128,9 @@ class ConsumerMembership(ClusterListener):
         "_config",
         "_new_member_id",
         "_own_settings",
-        "_run_then",
         "_settings",
         "_timers",
+        "_worker",
         "topics",
     )
 
@@ -142,7 +142,7 @@ class ConsumerMembership(ClusterListener):
         config: BrokerConfig,
         cluster: Cluster,
         classic: ClassicMembership,
-        run_then: RunThen,
+        worker: Runner,
         new_member_id: Callable[[], str] = new_member_id,
     ) -> None:
         """The caller subscribes this to `cluster`."""
@@ -155,7 +155,7 @@ class ConsumerMembership(ClusterListener):
         self._cluster = cluster
         self.topics = ImageTopics(lambda: cluster.image, clock.now_ms)
         self._classic = classic
-        self._run_then = run_then
+        self._worker = worker
         self._new_member_id = new_member_id
 
     # The consumer protocol.
@@ -404,7 +404,7 @@ class ConsumerMembership(ClusterListener):
                 permitted_by_regex = permitted_topics(topics_by_regex, may_describe)
                 self._take(shard, group, permitted_by_regex, version)
 
-        self._run_then(match, take)
+        self._worker.run_then(match, take)
 
     def _take(
         self,
@@ -465,7 +465,7 @@ def make_members(surroundings: Surroundings) -> ConsumerMembership:
         config=surroundings.config,
         cluster=surroundings.cluster,
         classic=surroundings.members(CLASSIC),
-        run_then=surroundings.run_then,
+        worker=surroundings.worker,
     )
     surroundings.cluster.subscribe(members)
     return members

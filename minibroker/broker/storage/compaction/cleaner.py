@@ -261,7 +261,7 @@ class LogCleaner:
             clock=self._clock,
             files=self._logs.disk.files,
             call_soon=self._call_soon,
-            run_later=self._logs.disk.of(log.log_directory).run_later,
+            worker=self._logs.disk.of(log.log_directory).worker,
             on_end=self._ended,
         )
         self._round.start()

@@ -78,7 +78,7 @@ def replace_segments(log: PartitionLog, cleaned: Sequence[int], old: Sequence[Se
         segment_files.swap_to_service(disk.files, directory, cleaned)
         log.segments.replace(old, fresh)
         assert log.check_invariant()
-    disk.run_later(SyncDirectoryTask(log.place))
+    disk.worker.run_later(SyncDirectoryTask(log.place))
     segment_files.remove_later(disk, paths, log.config.file_delete_delay_ms)
     return True
 

@@ -33,9 +33,9 @@ from minibroker.broker.storage.compaction.cleaning import (
 )
 from minibroker.broker.storage.compaction.survivors import OffsetMap
 from minibroker.broker.storage.files import Files
-from minibroker.broker.storage.open_files import RunLater
 from minibroker.broker.storage.segment import Segment
 from minibroker.broker.storage.tasks import quick_switches
+from minibroker.broker.worker import Runner
 from minibroker.clock import Clock
 from minibroker.kafka.errors import StorageError
 
@@ -133,11 +133,11 @@ class RoundThread:
         "_clock",
         "_files",
         "_on_end",
-        "_run_later",
         "_settings",
         "_stop",
         "_thread",
         "_work",
+        "_worker",
     )
 
     def __init__(
@@ -148,10 +148,10 @@ class RoundThread:
         clock: Clock,
         files: Files,
         call_soon: CallSoon,
-        run_later: RunLater,
+        worker: Runner,
         on_end: Callable[[RoundEnd], None],
     ) -> None:
-        """`run_later`: where the log has its directory synced. `on_end` is called on the loop,
+        """`worker`: has the log's directory synced. `on_end` is called on the loop,
         unless that is gone.
         """
         self._work = work
@@ -159,7 +159,7 @@ class RoundThread:
         self._clock = clock
         self._files = files
         self._call_soon = call_soon
-        self._run_later = run_later
+        self._worker = worker
         self._on_end = on_end
         self._stop = Event()
         self._call: _Swap | None = None
@@ -222,9 +222,7 @@ class RoundThread:
 
     def _swap(self, cleaned: Sequence[int], old: Sequence[Segment]) -> bool:
         """Have the loop swap, wait for it. Raises StorageError, CleaningAborted."""
-        call = self._call = _Swap(
-            lambda: self._work.replace_segments(cleaned, old), self._run_later
-        )
+        call = self._call = _Swap(lambda: self._work.replace_segments(cleaned, old), self._worker)
         if self._stop.is_set():  # `stop` may have missed the call
             raise CleaningAborted("the broker stops")
         try:
@@ -251,11 +249,11 @@ class _Swap:
     for good, in a part of the log that counts as clean.
     """
 
-    __slots__ = ("_function", "_run_later", "done", "error", "is_cancelled", "result")
+    __slots__ = ("_function", "_worker", "done", "error", "is_cancelled", "result")
 
-    def __init__(self, function: Callable[[], bool], run_later: RunLater) -> None:
+    def __init__(self, function: Callable[[], bool], worker: Runner) -> None:
         self._function = function
-        self._run_later = run_later
+        self._worker = worker
         self.done = Event()
         self.is_cancelled = False
         self.result = False
@@ -270,7 +268,7 @@ class _Swap:
         except StorageError as error:
             self.error = error
         finally:
-            self._run_later(self.done.set)
+            self._worker.run_later(self.done.set)
 
     def cancel(self) -> None:
         """Drop the call, on the loop: it is not made any more."""

@@ -18,6 +18,7 @@ from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import NO_PRODUCER_ID
 from minibroker.kafka.protocol.stored.group_metadata import GroupMetadataKey, GroupMetadataValue
 from minibroker.kafka.records.record import decode_records
+from tests.support.runners import HeldRunner
 from tests.unit.broker.partitions.conftest import World, partition_image
 from tests.unit.broker.partitions.conftest import world as world_fixture
 from tests.unit.broker.partitions.journal_bench import TOPIC, FakeCluster
@@ -42,7 +43,7 @@ class ShardBench:
             partitions=world.manager,
             clock=world.clock,
             config=world.dynamic.broker,
-            run_later=lambda _task: None,
+            worker=HeldRunner(),
         )
         world.create(TOPIC, partition_image(replicas=brokers, isr=brokers))
         self.journal = self.runtime.journal

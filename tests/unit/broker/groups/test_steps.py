@@ -134,8 +134,8 @@ def test_each_kind_makes_its_members() -> None:
         return made[name]
 
     timers: Any = None
-    run_then: Any = None
-    surroundings = Surroundings(SystemClock(), timers, BrokerConfig({}), cluster, run_then, members)
+    worker: Any = None
+    surroundings = Surroundings(SystemClock(), timers, BrokerConfig({}), cluster, worker, members)
     assert isinstance(members(CONSUMER), ConsumerMembership)
     assert isinstance(made[CLASSIC], ClassicMembership)
     assert cluster.listeners == [made[CONSUMER]]

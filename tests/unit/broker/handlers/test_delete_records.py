@@ -89,7 +89,7 @@ async def test_the_files_below_it_go_with_the_next_check_and_after_the_delay(
     assert not any(path.exists() for path in old)
     assert all(path.exists() for path in deleted)
     clock.advance(DELAY_MS)
-    running.broker.directory_workers.close()  # what it was asked to do is done then
+    running.broker.workers.close()  # what it was asked to do is done then
     assert not any(path.exists() for path in deleted)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.partitions.checking import Checker
+from minibroker.broker.worker import Caller, Workers
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.records.batch import read_header
 from minibroker.kafka.records.message_set import build_message_set
@@ -25,17 +26,17 @@ MANY = [b"v" * (n % 50) for n in range(2000)]
 NOT_LEADER = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
-class Held:
+class Held(Caller):
     """A worker that begins with what it is given when the test lets it."""
 
     def __init__(self, running: InProcessBroker) -> None:
-        self._run_then = running.broker.check_worker.run_then
+        self._worker = running.broker.workers.checks
         self._held: list[tuple[Callable[[], None], Any]] | None = []
-        running.partitions.checker = Checker(self.run_then)
+        running.partitions.checker = Checker(Workers.by(self))
 
     def run_then(self, task: Callable[[], None], done: Any) -> None:
         if self._held is None:
-            self._run_then(task, done)
+            self._worker.run_then(task, done)
         else:
             self._held.append((task, done))
 
@@ -48,7 +49,7 @@ class Held:
         """Do all of it, and what comes later at once."""
         held, self._held = self._held or [], None
         for task, done in held:
-            self._run_then(task, done)
+            self._worker.run_then(task, done)
 
 
 def message_set(codec: int) -> memoryview:

@@ -75,8 +75,7 @@ class World:
             clock=self.clock,
             config_of=self.dynamic.topic,
             disk=Disk(
-                files=self.files,
-                run_later=lambda task: task(),
+                self.files,
                 after=lambda delay_ms, task: self.later.append((delay_ms, task)),
             ),
         )

@@ -8,6 +8,7 @@ from minibroker.broker.cluster.image import TopicImage
 from minibroker.broker.partitions.journal import Journal
 from minibroker.broker.slices import run_all
 from minibroker.kafka.errors import KafkaError
+from tests.support.runners import TestRunner
 from tests.support.waiting import eventually
 from tests.unit.broker.partitions.conftest import partition_image
 
@@ -85,7 +86,7 @@ class Bench:
             partitions=world.manager,
             clock=world.clock,
             config=world.dynamic.broker,
-            run_later=self.later.append,
+            worker=TestRunner(self.later.append),
             listener=self.listener,
             **options,
         )

@@ -12,15 +12,17 @@ import pytest
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.dynamic import DynamicConfig
 from minibroker.broker.partitions import housekeeping
-from minibroker.broker.partitions.append_queue import Flusher, Flushing, fail_answer
+from minibroker.broker.partitions.append_queue import Flusher, Flushing
 from minibroker.broker.partitions.housekeeping import FlushSchedule
 from minibroker.broker.partitions.waiters import FetchPosition
 from minibroker.broker.storage.durability import Durability
 from minibroker.broker.timers import Timers
+from minibroker.broker.worker import Workers
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError, SyncError
 from tests.support.in_process import START_MS, ManualClock, batch_of
 from tests.support.logs import NOW_MS, TOPIC_ID, abandon, append, config, open_manager
+from tests.support.runners import HeldRunner
 from tests.unit.broker.partitions.conftest import Claim, partition_image
 
 if TYPE_CHECKING:
@@ -37,14 +39,8 @@ if TYPE_CHECKING:
 STORAGE_ERROR = int(ErrorCode.KAFKA_STORAGE_ERROR)
 
 
-class Worker:
+class Worker(HeldRunner):
     """Holds what it is given until the test runs it."""
-
-    def __init__(self) -> None:
-        self.work: list[tuple[Callable[[], None], Done]] = []
-
-    def run_then(self, task: Callable[[], None], done: Done) -> None:
-        self.work.append((task, done))
 
     def run_one(self, error: StorageError | OSError | None = None) -> None:
         task, done = self.work.pop(0)
@@ -57,7 +53,7 @@ class Worker:
 async def worker(world: World) -> Worker:
     """Return the worker of a world in which every record is synced before its answer."""
     worker = Worker()
-    world.manager.appends.flusher = Flusher(lambda _path: worker.run_then, fail_answer)
+    world.manager.appends.flusher = Flusher(Workers.by(worker).flushes)
     world.dynamic.set_topic("t", {"flush.messages": "1"})
     world.create("t")
     return worker

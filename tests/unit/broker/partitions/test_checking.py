@@ -10,6 +10,7 @@ import pytest
 
 from minibroker.broker.partitions import checking
 from minibroker.broker.partitions.checking import Checker, ReceivedBatch
+from minibroker.broker.worker import AT_ONCE, Caller, Workers
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.records.batch import read_produced_header
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
 
     from minibroker.broker.partitions.partition import Partition
     from tests.unit.broker.partitions.conftest import World
-
-
-def at_once(task: Callable[[], None], done: Any) -> None:
-    task()
-    done(None)
 
 
 def received(partition: Partition, records: bytearray) -> ReceivedBatch:
@@ -67,7 +63,7 @@ async def test_which_batches_are_large(
     assert batch.check(START_MS) == is_large
     assert (batch.checked_for(partition) is not None) == (is_looked_at and not is_large)
     if is_large:
-        await Checker(at_once).check_large([batch], START_MS)
+        await Checker(AT_ONCE).check_large([batch], START_MS)
         assert batch.checked_for(partition) is not None
 
 
@@ -82,7 +78,7 @@ async def test_a_topic_with_a_codec_of_its_own(world: World) -> None:
     assert larger.check(START_MS)
     assert small.checked_for(partition) is not None
     assert larger.checked_for(partition) is None
-    await Checker(at_once).check_large([larger], START_MS)
+    await Checker(AT_ONCE).check_large([larger], START_MS)
     checked = larger.checked_for(partition)
     assert checked is not None
     checked.number(7, 0)
@@ -103,14 +99,14 @@ async def test_a_refusal_is_told_with_the_append(world: World) -> None:
     assert raised.value.code == ErrorCode.CORRUPT_MESSAGE
 
 
-class Lane:
+class Lane(Caller):
     """A worker that ends what it was given when the test says so."""
 
     def __init__(self) -> None:
         self.given: list[Callable[[], None]] = []
 
     def run_then(self, task: Callable[[], None], done: Any) -> None:
-        self.given.append(lambda: at_once(task, done))
+        self.given.append(lambda: Caller.run_then(self, task, done))
 
 
 async def test_batches_that_take_long_delay_neither_short_ones_nor_those_of_others(
@@ -119,7 +115,9 @@ async def test_batches_that_take_long_delay_neither_short_ones_nor_those_of_othe
     world.create("t")
     partition = world.manager.get("t", 0)
     short, first, second = Lane(), Lane(), Lane()
-    checker = Checker(short.run_then, [first.run_then, second.run_then])
+    workers = Workers.by(short)
+    workers.long_checks = [first, second]
+    checker = Checker(workers)
 
     def check(records: bytearray) -> asyncio.Future[Any]:
         batch = received(partition, records)
@@ -151,4 +149,4 @@ async def test_a_bug_in_the_check_reaches_the_waiting_caller(
     monkeypatch.setattr(checking, "check_before_append", fail)
     rules = world.manager.get("t", 0).log.rules
     with pytest.raises(RuntimeError, match="a bug"):
-        await Checker(at_once).check(memoryview(b""), rules, START_MS, "t-0", None)
+        await Checker(AT_ONCE).check(memoryview(b""), rules, START_MS, "t-0", None)

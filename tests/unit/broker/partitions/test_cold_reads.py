@@ -9,17 +9,18 @@ import pytest
 
 from minibroker.broker.partitions.cold_reads import ColdError, warm
 from minibroker.broker.storage.disk import Disk
+from minibroker.broker.worker import Workers
+from tests.support.runners import HeldRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 
 async def test_a_reader_waits_for_every_range(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"content")
-    work: list[tuple[Callable[[], None], Callable[[], None]]] = []
-    disk = Disk(run_then=lambda task, done: work.append((task, lambda: done(None))))
+    runner = HeldRunner()
+    disk = Disk(workers=Workers.by(runner))
     cold = []
     for position, size in ((0, 4), (4, 3)):
         with disk.resident_only(), pytest.raises(ColdError) as caught:
@@ -27,11 +28,11 @@ async def test_a_reader_waits_for_every_range(tmp_path: Path) -> None:
         cold.append(caught.value)
     waiting = asyncio.create_task(warm(cold))
     await asyncio.sleep(0)  # it begins
-    assert len(work) == 2
-    for task, then in work:
+    assert len(runner.work) == 2
+    for task, done in runner.work:
         assert not waiting.done()
         task()
-        then()
+        done(None)
     await asyncio.wait_for(waiting, 60)
     assert disk.handles.is_open(str(path))
     disk.close()

@@ -13,6 +13,7 @@ from minibroker.broker.timers import Timers
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
 from tests.support.held_disk import HeldDisk
+from tests.support.runners import TestRunner
 from tests.support.waiting import eventually
 from tests.unit.broker.partitions.conftest import partition_image
 from tests.unit.broker.partitions.journal_bench import TOPIC, FakeCluster
@@ -62,7 +63,7 @@ class Bench:
             partitions=world.manager,
             clock=world.clock,
             config=world.dynamic.broker,
-            run_later=self.later.append,
+            worker=TestRunner(self.later.append),
             write_timeout=WriteTimeout(self.timers, TIMEOUT_MS),
         )
         world.dynamic.set_topic(TOPIC, {"flush.messages": "1"} if is_synced else {})

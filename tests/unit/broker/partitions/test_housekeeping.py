@@ -23,6 +23,7 @@ from minibroker.broker.partitions.housekeeping import (
 )
 from minibroker.broker.storage import durability
 from minibroker.broker.timers import Timers
+from minibroker.broker.worker import Caller
 from minibroker.kafka.errors import StorageError
 from minibroker.kafka.ids import TopicPartition
 from tests.support.compaction import put
@@ -30,6 +31,7 @@ from tests.support.evidence import MARKED
 from tests.support.faulty_files import FaultyFiles
 from tests.support.in_process import ManualClock
 from tests.support.logs import NOW_MS, TOPIC_ID, abandon, append, config, open_manager, values_of
+from tests.support.runners import HeldRunner, workers_of
 from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
@@ -54,6 +56,16 @@ def test_a_new_check_arms_nothing(kind: type[LogCheck]) -> None:
 FIRST_MS = 100
 CHECK_MS = 1_000
 KEPT_MS = 10_000
+
+
+class ReportingRunner(Caller):
+    """Keeps what is reported to the loop, and what the loop then calls, in a list of the test."""
+
+    def __init__(self, work: list[Callable[[], None]]) -> None:
+        self._work = work
+
+    def run_reported(self, task: Callable[[], None], done: Done) -> None:
+        self._work += [task, lambda: done(None)]
 
 
 class Rig:
@@ -82,12 +94,8 @@ class Rig:
             clock=self.clock,  # type: ignore[arg-type]
             topic=self.dynamic.topic_default,
         )
-
-        def run_then(task: Callable[[], None], done: Callable[[object], None]) -> None:
-            self.work += [task, lambda: done(None)]
-
         self.work.clear()
-        self.logs.disk.of(str(self.directories[0])).run_then = run_then
+        self.logs.disk.of(str(self.directories[0])).worker = ReportingRunner(self.work)
         self.configure()
         self.check = RetentionCheck(
             logs=self.logs,
@@ -234,7 +242,7 @@ async def test_a_disk_that_hangs_stops_the_retention_of_its_own_logs_only(
         next(log for log in rig.logs.logs.values() if log.log_directory == path)
         for path in map(str, rig.directories)
     )
-    rig.logs.disk.of(str(other)).run_then = lambda task, done: (task(), done(None))
+    rig.logs.disk.of(str(other)).worker = Caller()
     rig.check.note_change()
     rig.clock.advance(KEPT_MS + 1)
     assert (hanging.log_start_offset, well.log_start_offset) == (0, 3)
@@ -411,7 +419,8 @@ class SyncingRig:
         self.path = path
         self.clock = ManualClock()
         self.timers = Timers(self.clock)
-        self.work: list[tuple[Callable[[], None], Done]] = []
+        runner = HeldRunner()
+        self.work = runner.work
         self.errors: list[StorageError] = []
         self.files = FaultyFiles(str(path))
         self.logs = open_manager(str(path), files=self.files)
@@ -419,7 +428,7 @@ class SyncingRig:
             interval_ms=interval_ms,
             logs=self.logs,
             timers=self.timers,
-            run_then=lambda task, done: self.work.append((task, done)),
+            worker=runner,
             on_error=self.errors.append,
         )
         self.logs.on_unsynced = self.schedule.note
@@ -708,7 +717,7 @@ class HousekeepingRig:
             dynamic=DynamicConfig(BrokerConfig(SETTINGS)),
             clock=self.clock,
             timers=self.timers,
-            run_then_of=lambda _path: lambda task, _done: self.work.append(task),
+            workers=workers_of(self.work.append).files,
             on_storage_error=self.errors.append,
         )
 

@@ -14,10 +14,10 @@ from minibroker.broker.cluster.controller import new_topic_id
 from minibroker.broker.cluster.embedded import EmbeddedTree
 from minibroker.broker.cluster.image import TopicImage
 from minibroker.broker.cluster.tree import Delete
-from minibroker.broker.partitions.append_queue import run_now_of
 from minibroker.broker.partitions.leaving_logs import REMOVED_AT_ONCE, LogDeletion
 from minibroker.broker.partitions.manager import DELETED_AT_ONCE
 from minibroker.broker.storage import retention
+from minibroker.broker.worker import AT_ONCE, Caller, Workers
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import StorageError
 from minibroker.kafka.ids import TopicId, TopicPartition
@@ -29,9 +29,9 @@ from tests.support.waiting import eventually
 from tests.unit.broker.partitions.conftest import code_of, partition_image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
+    from minibroker.broker.worker import Done
     from tests.unit.broker.partitions.conftest import World
 
 
@@ -80,7 +80,7 @@ def test_the_end_is_told_after_every_directory(world: World) -> None:
     deletion = deletion_of(world, 2)
     done: list[bool] = []
     list(deletion.steps())
-    deletion.settle(run_now_of, lambda: done.append(True))
+    deletion.settle(AT_ONCE.files, lambda: done.append(True))
     assert done == [True]
     assert deletion.failure is None
 
@@ -98,7 +98,7 @@ def test_a_topic_without_logs_here_has_nothing_to_settle(world: World) -> None:
     )
     done: list[bool] = []
     list(deletion.steps())
-    deletion.settle(run_now_of, lambda: done.append(True))
+    deletion.settle(AT_ONCE.files, lambda: done.append(True))
     assert done == [True]
     assert world.later == []
 
@@ -109,10 +109,11 @@ def test_the_end_is_told_whatever_went_wrong(world: World) -> None:
     list(deletion.steps())
     done: list[bool] = []
 
-    def refuse(_task: object, end: Callable[[OSError], None]) -> None:
-        end(OSError("a worker that cannot be asked"))
+    class Refusing(Caller):
+        def run_then(self, task: object, done: Done) -> None:
+            done(OSError("a worker that cannot be asked"))
 
-    deletion.settle(lambda _path: refuse, lambda: done.append(True))
+    deletion.settle(Workers.by(Refusing()).files, lambda: done.append(True))
     assert done == [True]
     assert isinstance(deletion.failure, StorageError)
 

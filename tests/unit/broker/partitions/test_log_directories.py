@@ -12,7 +12,7 @@ from minibroker.broker.partitions.log_directories import FailedDirectories, LogM
 from minibroker.broker.partitions.partition import READ_UNCOMMITTED, Partition
 from minibroker.broker.partitions.waiters import DelayedFetch, FetchPosition
 from minibroker.broker.timers import Timers
-from minibroker.broker.worker import Worker
+from minibroker.broker.worker import Worker, Workers
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
 from minibroker.kafka.ids import TopicPartition
@@ -161,7 +161,7 @@ class LogMovesRig(World):
         self.moves = LogMoves(
             logs=self.logs,
             partitions=self.manager,
-            worker_of=lambda _path: self.worker,
+            workers=Workers.by(self.worker).files,
             timers=self.timers,
             bytes_per_s=lambda: self.rate,
         )

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.handlers import api_versions, create_topics
-from minibroker.broker.partitions.append_queue import Flusher, fail_answer
+from minibroker.broker.partitions.append_queue import Flusher
 from minibroker.broker.server import dispatch as dispatch_module
 from minibroker.broker.server import transport as transport_module
 from minibroker.broker.server import write_queue
 from minibroker.broker.server.request_memory import BUFFER_BYTES
 from minibroker.broker.server.write_queue import TURN_BYTES, WriteQueue
 from minibroker.broker.storage.partition_log import PartitionLog
+from minibroker.broker.worker import Caller, Workers
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, StorageError
 from minibroker.kafka.protocol.api_keys import PRODUCE
@@ -742,15 +743,15 @@ def test_a_turn_copies_nothing() -> None:
 # `flush.messages`: the answer leaves when the records are on the disk, and nothing else waits.
 
 
-class HeldFlushes:
+class HeldFlushes(Caller):
     """Stands where the flush worker does: an fsync is done when the test says so."""
 
     def __init__(self, running: InProcessBroker) -> None:
         self.work: list[Any] = []
         self._came = asyncio.Event()
-        running.partitions.appends.flusher = Flusher(lambda _path: self._run_then, fail_answer)
+        running.partitions.appends.flusher = Flusher(Workers.by(self).flushes)
 
-    def _run_then(self, task: Any, done: Any) -> None:
+    def run_then(self, task: Any, done: Any) -> None:
         self.work.append((task, done))
         self._came.set()
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.support.faulty_files import FaultyFiles
 from tests.support.logs import NOW_MS, TOPIC_ID, abandon, append, config, flush, open_manager
+from tests.support.runners import HeldRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,21 +36,17 @@ def _durable_state(log: PartitionLog) -> tuple[int, bool, bool]:
 
 
 def test_a_roll_leaves_the_recovery_point_to_the_loop(tmp_path: Path) -> None:
-    work: list[Callable[[], None]] = []
-    applied: list[Callable[[], None]] = []
-
-    def run_then(task: Callable[[], None], done: Callable[[object], None]) -> None:
-        work.append(task)
-        applied.append(lambda: done(None))
-
+    runner = HeldRunner()
     manager = open_manager(str(tmp_path))
-    manager.disk.run_then = run_then
     log = manager.create_log("t", 0, TOPIC_ID, config())
     append(log, b"a")
+    log.disk.worker = runner
     log.roll()
-    work.pop()()
+    for task, _done in runner.work:
+        task()
     assert log.recovery_point == 0
-    applied.pop()()
+    for _task, done in runner.work:
+        done(None)
     assert log.recovery_point == 1
     abandon(manager)
 

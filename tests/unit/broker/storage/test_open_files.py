@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from minibroker.broker.storage import kept_maps, open_files
-from minibroker.broker.storage.disk import Disk, run_now
+from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import PROBE_BYTES, REAL_FILES, Files
 from minibroker.broker.storage.open_files import (
     WINDOW_BYTES,
@@ -23,7 +23,9 @@ from minibroker.broker.storage.open_files import (
     WarmTask,
     Windows,
 )
+from minibroker.broker.worker import Caller
 from tests.support.cold_files import ColdFiles
+from tests.support.runners import TestRunner
 from tests.support.watched_files import CountingFiles
 
 
@@ -93,7 +95,7 @@ def large(tmp_path: Path) -> tuple[str, int, int]:
 
 def test_slices_show_the_right_bytes_wherever_they_lie(large: tuple[str, int, int]) -> None:
     path, handle, size = large
-    windows = Windows(REAL_FILES, run_now)
+    windows = Windows(REAL_FILES, Caller())
     for position in (0, 4096, WINDOW_STRIDE - 4096, WINDOW_STRIDE, 3 * WINDOW_STRIDE + 8192):
         for length in (4096, WINDOW_STRIDE, WINDOW_BYTES + 4096):
             end = min(position + length, size)
@@ -106,7 +108,7 @@ def test_slices_show_the_right_bytes_wherever_they_lie(large: tuple[str, int, in
 
 def test_mapped_bytes_stay_bounded(large: tuple[str, int, int]) -> None:
     path, handle, size = large
-    windows = Windows(REAL_FILES, run_now, WINDOW_BYTES)
+    windows = Windows(REAL_FILES, Caller(), WINDOW_BYTES)
     for position in range(0, size, WINDOW_STRIDE):
         windows.slice(path, handle, position, 4096, size)
         assert windows.mapped_bytes <= WINDOW_BYTES
@@ -119,7 +121,7 @@ def test_a_window_is_closed_by_the_worker_and_not_while_a_slice_of_it_lives(
 ) -> None:
     path, handle, size = large
     tasks: list[Callable[[], None]] = []
-    windows = Windows(REAL_FILES, tasks.append)
+    windows = Windows(REAL_FILES, TestRunner(tasks.append))
     view = windows.slice(path, handle, 0, 4096, size)
     windows.forget(path)
     assert windows.unclosed_count == 1
@@ -264,7 +266,7 @@ def test_a_bug_in_the_task_lets_the_reader_go_on(caplog: pytest.LogCaptureFixtur
             raise AssertionError("there is no result")
 
     told: list[str] = []
-    ColdError("x", Task(), Disk().run_then).load(lambda: told.append("done"))
+    ColdError("x", Task(), Disk().worker).load(lambda: told.append("done"))
     assert told == ["done"]
     assert "a bug" in caplog.text
 

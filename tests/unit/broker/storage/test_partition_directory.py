@@ -15,6 +15,7 @@ from minibroker.broker.storage.partition_metadata import MetadataWriter, read_me
 from minibroker.kafka.errors import CorruptionError, KafkaError, StorageError
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition, topic_id_from_text
 from tests.support.faulty_files import FaultyFiles
+from tests.support.runners import workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +55,7 @@ def test_the_first_id_stays(path: str) -> None:
 
 def test_no_id_is_written_once_the_log_has_left(path: str) -> None:
     tasks: list[Callable[[], None]] = []
-    place = directory(path, disk=Disk(run_later=tasks.append))
+    place = directory(path, disk=Disk(workers=workers_of(tasks.append)))
     place.assign_topic_id(ID)
     place.is_deleted = True
     tasks.pop()()

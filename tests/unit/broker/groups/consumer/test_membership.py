@@ -158,11 +158,11 @@ def test_a_look_up_that_fails_is_asked_for_again() -> None:
     rig = ConsumerRig()
     rig.play("topic a 1")
     rig.play("join m regex=a")
-    ((_, done),) = rig._tasks
-    rig._tasks.clear()
+    ((_, done),) = rig._worker.work
+    rig._worker.work.clear()
     done(OSError("the worker is gone"))
     rig.play("beat m")
-    assert len(rig._tasks) == 1
+    assert len(rig._worker.work) == 1
     assert rig.play("resolve") == ["= Assigning epoch=2 target=1 members=m"]
 
 

@@ -18,10 +18,11 @@ from minibroker.broker.storage.compaction.round_thread import (
     napper,
 )
 from minibroker.broker.storage.compaction.selection import candidate_of
-from minibroker.broker.storage.disk import run_now
+from minibroker.broker.worker import Caller
 from minibroker.kafka.errors import StorageError
 from tests.support.compaction import facts_of, put
 from tests.support.logs import NOW_MS, ManualClock, values_of
+from tests.support.runners import TestRunner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,7 +123,7 @@ class Loop:
     def __init__(self) -> None:
         self.calls: queue.Queue[Callable[[], None]] = queue.Queue()
         self.ends: list[RoundEnd] = []
-        self.run_later: Callable[[Callable[[], None]], object] = run_now
+        self.run_later: Callable[[Callable[[], None]], object] = Caller().run_later
         self.is_gone = False
 
     def call_soon(self, call: Callable[[], None]) -> None:
@@ -141,7 +142,7 @@ class Loop:
             clock=ManualClock(),
             files=log.files,
             call_soon=self.call_soon,
-            run_later=self.run_later,
+            worker=TestRunner(self.run_later),
             on_end=self.ends.append,
         )
         made.start()
