@@ -2,12 +2,14 @@
 
     names, or none for all ─Metadata────────► the topics, their partitions and ids
     partitions ─ListOffsets─► their leaders ─► offsets, and the partitions that gave none
-    a topic ─CreateTopics, CreatePartitions─► the controller
-    a topic ─DescribeConfigs─► any broker ───► its settings
+    a topic ─CreateTopics, CreatePartitions, DeleteTopics─► the controller
+    partitions ─DeleteRecords─► their leaders ─► their new start offsets
+    brokers ─DescribeLogDirs─► the bytes of each replica
 
 Nothing is kept here: each call asks, and a call that fails may be repeated by its caller.
 
-Source: Kafka AdminClient, KafkaAdminClient, ListOffsetsHandler; KIP-4, KIP-226, KIP-396, KIP-464.
+Source: Kafka AdminClient, KafkaAdminClient, ListOffsetsHandler; KIP-4, KIP-107, KIP-113, KIP-396,
+KIP-464.
 """
 
 from __future__ import annotations
@@ -17,24 +19,41 @@ import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.client.answer_parts import by_partition, part_of
-from minibroker.client.client import LIST_VERSIONS, METADATA_VERSIONS
+from minibroker.client.client import (
+    LIST_VERSIONS,
+    METADATA_VERSIONS,
+    metadata_request,
+    offset_of,
+)
+from minibroker.client.dialogue import BrokerRefusedError, VersionedRequest
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
+from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicPartition
 from minibroker.kafka.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
 )
 from minibroker.kafka.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from minibroker.kafka.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-    DescribeConfigsResponse,
+from minibroker.kafka.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
+from minibroker.kafka.protocol.messages.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+from minibroker.kafka.protocol.messages.describe_log_dirs import (
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
 )
 from minibroker.kafka.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -42,30 +61,43 @@ from minibroker.kafka.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from minibroker.kafka.protocol.messages.metadata import (
-    MetadataRequest,
-    MetadataRequestTopic,
-    MetadataResponse,
-)
+from minibroker.kafka.protocol.messages.metadata import MetadataResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from minibroker.client.client import Client
-    from minibroker.kafka.ids import TopicPartition
+    from minibroker.kafka.protocol.messages.metadata import MetadataResponseTopic
 
-CREATE_VERSIONS: Final = (4, 7)
-"""Versions of CreateTopics that know the cluster's own replication factor."""
+CREATE_VERSIONS: Final = (0, 7)
+DELETE_VERSIONS: Final = (0, 5)
+"""Versions of DeleteTopics that have names at the top."""
+DELETE_RECORDS_VERSIONS: Final = (0, 2)
+SIZES_VERSIONS: Final = (0, 4)
 GROW_VERSIONS: Final = (0, 3)
-CONFIG_VERSIONS: Final = (1, 4)
-"""Versions of DescribeConfigs that tell where a value comes from."""
 
 DEFAULT_REPLICATION: Final = -1
 """Replication factor of a new topic: the cluster's `default.replication.factor` (KIP-464)."""
-OF_TOPIC: Final = 1
-"""The source of a value: the topic's own setting. Others are defaults of the cluster or Kafka."""
-_TOPIC_RESOURCE: Final = 2
+_ISOLATION_FROM: Final = 2
+"""Version of ListOffsets from which on a request has an isolation level."""
+_VALIDATION_FROM: Final = 1
+"""Version of CreateTopics from which on a request may be one that makes nothing."""
+_DEFAULTS_FROM: Final = 4
+"""Version of CreateTopics from which on the cluster's own replication factor may be meant."""
 PAUSE_S: Final = 0.05
+
+
+class DescribedPartition(NamedTuple):
+    """The replicas of a partition, as broker ids."""
+
+    number: int
+    leader: int
+    """-1: none now."""
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+    offline: tuple[int, ...]
+    leader_epoch: int
+    """-1: the broker does not tell (before Kafka 2.1)."""
 
 
 class DescribedTopic(NamedTuple):
@@ -75,6 +107,16 @@ class DescribedTopic(NamedTuple):
     topic_id: bytes
     """Sixteen zero bytes: the cluster has no ids (before Kafka 2.8)."""
     error: ErrorCode
+    is_internal: bool = False
+    partitions: tuple[DescribedPartition, ...] = ()
+    """In the order of their numbers."""
+
+
+class DescribedBroker(NamedTuple):
+    """A broker of a cluster."""
+
+    address: tuple[str, int]
+    rack: str | None
 
 
 class DescribedCluster(NamedTuple):
@@ -83,17 +125,10 @@ class DescribedCluster(NamedTuple):
     cluster_id: str
     topics: Mapping[str, DescribedTopic]
     controller: tuple[str, int] | None
-    """Address of the controller, None while there is none."""
-
-
-class OwnSetting(NamedTuple):
-    """A setting of a topic."""
-
-    name: str
-    value: str | None
-    """None for one that is secret or has no value."""
-    source: int
-    """`OF_TOPIC`, or another number of Kafka's ConfigSource."""
+    """Address of the controller, None while there is none, or before Kafka 0.10."""
+    controller_id: int = -1
+    brokers: Mapping[int, DescribedBroker] = {}
+    """Id → broker."""
 
 
 class ListedOffsets(NamedTuple):
@@ -122,18 +157,44 @@ def describe(client: Client, names: Iterable[str] | None = None) -> DescribedClu
         ProtocolError: an answer is malformed.
         ConfigError: the settings of TLS.
     """
-    topics = None if names is None else [MetadataRequestTopic(name=name) for name in names]
-    request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
-    answer = client.ask_any(request, MetadataResponse, METADATA_VERSIONS)
-    brokers = {broker.node_id: (broker.host, broker.port) for broker in answer.brokers}
-    described = {
-        str(topic.name): DescribedTopic(
-            len(topic.partitions), topic.topic_id, ErrorCode(topic.error_code)
-        )
-        for topic in answer.topics
+    wanted = None if names is None else tuple(names)
+    answer = client.ask_any(metadata_request(wanted), MetadataResponse, METADATA_VERSIONS)
+    brokers = {
+        broker.node_id: DescribedBroker((broker.host, broker.port), broker.rack)
+        for broker in answer.brokers
     }
+    described = {str(topic.name): _described(topic) for topic in answer.topics}
+    if wanted is not None:  # an old broker tells of all topics, and makes none
+        missing = DescribedTopic(0, ZERO_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        described = {name: described.get(name, missing) for name in wanted}
+    controller = brokers.get(int(answer.controller_id))
     return DescribedCluster(
-        str(answer.cluster_id), described, brokers.get(int(answer.controller_id))
+        str(answer.cluster_id or ""),
+        described,
+        None if controller is None else controller.address,
+        int(answer.controller_id),
+        brokers,
+    )
+
+
+def _described(topic: MetadataResponseTopic) -> DescribedTopic:
+    partitions = sorted(
+        DescribedPartition(
+            partition.partition_index,
+            partition.leader_id,
+            tuple(partition.replica_nodes),
+            tuple(partition.isr_nodes),
+            tuple(partition.offline_replicas),
+            partition.leader_epoch,
+        )
+        for partition in topic.partitions
+    )
+    return DescribedTopic(
+        len(partitions),
+        topic.topic_id,
+        ErrorCode(topic.error_code),
+        topic.is_internal,
+        tuple(partitions),
     )
 
 
@@ -210,11 +271,13 @@ def _list_at(
     for place, timestamp in times.items():
         partition = ListOffsetsPartition(partition_index=place.partition, timestamp=timestamp)
         topics.setdefault(place.topic, []).append(partition)
-    request = ListOffsetsRequest(
-        replica_id=-1,
-        isolation_level=int(is_committed),
-        topics=[ListOffsetsTopic(name=name, partitions=topics[name]) for name in topics],
-    )
+    asked = [ListOffsetsTopic(name=name, partitions=topics[name]) for name in topics]
+
+    def of_version(version: int) -> ListOffsetsRequest:
+        level = int(is_committed and version >= _ISOLATION_FROM)
+        return ListOffsetsRequest(replica_id=-1, isolation_level=level, topics=asked)
+
+    request = VersionedRequest(ListOffsetsRequest, of_version)
     answer = client.ask(address, request, ListOffsetsResponse, LIST_VERSIONS)
     parts = by_partition(answer.topics)
     for place in times:
@@ -222,7 +285,7 @@ def _list_at(
         if part.error_code:
             listed.failed[place] = KafkaError(ErrorCode(part.error_code), str(place))
         else:
-            listed.found[place] = int(part.offset)
+            listed.found[place] = offset_of(part)
 
 
 def create_topic(
@@ -232,26 +295,125 @@ def create_topic(
     settings: Mapping[str, str],
     *,
     timeout_s: float,
+    replicas: int = DEFAULT_REPLICATION,
+    assignment: Mapping[int, Sequence[int]] | None = None,
+    only_checks: bool = False,
 ) -> None:
-    """Make a topic with the cluster's replication factor. The controller answers when it is made.
+    """Make a topic. The controller answers when it is made.
+
+    Args:
+        client: to ask with.
+        name: of the topic.
+        partitions: -1 for the cluster's `num.partitions`.
+        settings: the topic's own ones.
+        timeout_s: for a controller that changes, and for the controller itself.
+        replicas: of each partition; by default as the cluster's `default.replication.factor`
+            says. A cluster before Kafka 2.4 cannot be asked for its defaults, neither of
+            partitions: it gets 1.
+        assignment: partition → ids of the brokers with its replicas, in place of the two counts.
+        only_checks: the topic is checked and not made.
 
     Raises:
         KafkaError: the controller refuses, as with TOPIC_ALREADY_EXISTS.
-        OSError, ProtocolError, ConfigError: as `describe`.
+        OSError, ProtocolError, ConfigError: as `describe`. BrokerRefusedError: a broker before
+            Kafka 0.10.1, which makes no topic when it is asked.
     """
-    topic = CreatableTopic(
-        name=name,
-        num_partitions=partitions,
-        replication_factor=DEFAULT_REPLICATION,
-        configs=[CreatableTopicConfig(name=key, value=value) for key, value in settings.items()],
-    )
-    request = CreateTopicsRequest(topics=[topic], timeout_ms=int(timeout_s * 1000))
+    configs = [CreatableTopicConfig(name=key, value=value) for key, value in settings.items()]
+
+    def of_version(version: int) -> CreateTopicsRequest:
+        counts = (partitions, replicas)
+        if version < _DEFAULTS_FROM:
+            counts = (max(1, partitions), max(1, replicas))
+        topic = CreatableTopic(
+            name=name,
+            num_partitions=-1 if assignment else counts[0],
+            replication_factor=-1 if assignment else counts[1],
+            assignments=[
+                CreatableReplicaAssignment(partition_index=number, broker_ids=list(brokers))
+                for number, brokers in sorted((assignment or {}).items())
+            ],
+            configs=configs,
+        )
+        return CreateTopicsRequest(
+            topics=[topic], timeout_ms=int(timeout_s * 1000), validate_only=only_checks
+        )
 
     def result(answer: CreateTopicsResponse) -> Any:
         return part_of({topic.name: topic for topic in answer.topics}, name)
 
-    change = _TopicChange(request, CreateTopicsResponse, CREATE_VERSIONS, result)
+    request = VersionedRequest(CreateTopicsRequest, of_version)
+    oldest = _VALIDATION_FROM if only_checks else CREATE_VERSIONS[0]
+    versions = (oldest, CREATE_VERSIONS[1])
+    _ask_controller(
+        client, _TopicChange(request, CreateTopicsResponse, versions, result), timeout_s
+    )
+
+
+def delete_topic(client: Client, name: str, *, timeout_s: float) -> None:
+    """Delete a topic, with its records. Raises as `create_topic`."""
+    request = DeleteTopicsRequest(topic_names=[name], timeout_ms=int(timeout_s * 1000))
+
+    def result(answer: DeleteTopicsResponse) -> Any:
+        return part_of({topic.name: topic for topic in answer.responses}, name)
+
+    change = _TopicChange(request, DeleteTopicsResponse, DELETE_VERSIONS, result)
     _ask_controller(client, change, timeout_s)
+    client.forget(name)
+
+
+def delete_records(
+    client: Client, offsets: Mapping[TopicPartition, int], *, timeout_s: float
+) -> dict[TopicPartition, int]:
+    """Delete the records before an offset of each partition; return the new start offsets.
+
+    Offset -1 is the end of the log, as the high watermark has it. Raises KafkaError for the first
+    partition that is refused, and as `describe`.
+    """
+    of_leaders: dict[tuple[str, int], dict[str, list[DeleteRecordsPartition]]] = {}
+    for place, offset in offsets.items():
+        topics = of_leaders.setdefault(client.leader(*place).address, {})
+        part = DeleteRecordsPartition(partition_index=place.partition, offset=offset)
+        topics.setdefault(place.topic, []).append(part)
+    starts: dict[TopicPartition, int] = {}
+    for address, topics in of_leaders.items():
+        request = DeleteRecordsRequest(
+            topics=[DeleteRecordsTopic(name=name, partitions=topics[name]) for name in topics],
+            timeout_ms=int(timeout_s * 1000),
+        )
+        answer = client.ask(address, request, DeleteRecordsResponse, DELETE_RECORDS_VERSIONS)
+        for (topic, partition), part in by_partition(answer.topics).items():
+            if part.error_code:
+                raise KafkaError(ErrorCode(part.error_code), f"{topic}-{partition}")
+            starts[TopicPartition(topic, partition)] = int(part.low_watermark)
+    return starts
+
+
+def log_sizes(client: Client, cluster: DescribedCluster) -> dict[TopicPartition, int]:
+    """Return the bytes of each partition's log at its leader.
+
+    A partition is left out whose leader is before Kafka 1.0, or whose broker does not let its
+    directories be seen. Raises OSError, ProtocolError, ConfigError.
+    """
+    leaders = {
+        TopicPartition(name, partition.number): partition.leader
+        for name, topic in cluster.topics.items()
+        for partition in topic.partitions
+    }
+    sizes: dict[TopicPartition, int] = {}
+    for broker_id in sorted(set(leaders.values()) & cluster.brokers.keys()):
+        address = cluster.brokers[broker_id].address
+        request = DescribeLogDirsRequest(topics=None)
+        try:
+            answer = client.ask(address, request, DescribeLogDirsResponse, SIZES_VERSIONS)
+        except BrokerRefusedError:
+            continue
+        for directory in answer.results:
+            for topic in directory.topics:
+                for part in topic.partitions:
+                    place = TopicPartition(topic.name, part.partition_index)
+                    if leaders.get(place) == broker_id and not part.is_future_key:
+                        sizes[place] = int(part.partition_size)
+    return sizes
 
 
 def create_partitions(client: Client, name: str, count: int, *, timeout_s: float) -> None:
@@ -266,40 +428,23 @@ def create_partitions(client: Client, name: str, count: int, *, timeout_s: float
     _ask_controller(client, change, timeout_s)
 
 
-def topic_settings(client: Client, name: str) -> list[OwnSetting]:
-    """Return the settings of a topic, with their defaults.
-
-    Raises:
-        KafkaError: there is no such topic, or it may not be read.
-        OSError, ProtocolError, ConfigError: as `describe`.
-    """
-    resource = DescribeConfigsResource(
-        resource_type=_TOPIC_RESOURCE, resource_name=name, configuration_keys=None
-    )
-    request = DescribeConfigsRequest(resources=[resource])
-    answer = client.ask_any(request, DescribeConfigsResponse, CONFIG_VERSIONS)
-    described = part_of({result.resource_name: result for result in answer.results}, name)
-    if described.error_code:
-        raise KafkaError(ErrorCode(described.error_code), described.error_message)
-    return [
-        OwnSetting(setting.name, setting.value, setting.config_source)
-        for setting in described.configs
-    ]
-
-
 def _ask_controller(client: Client, change: _TopicChange, timeout_s: float) -> None:
     """Ask the controller, also one that takes over meanwhile. Raises as `create_topic`."""
     deadline = time.monotonic() + timeout_s
     while True:
-        controller = describe(client, ()).controller
-        if controller is not None:
-            answer = client.ask(controller, change.request, change.response, change.versions)
+        cluster = describe(client, ())
+        address = cluster.controller
+        if address is None and not cluster.cluster_id and cluster.brokers:
+            # Before Kafka 0.10 a broker names no controller, and changes no topic when it is asked.
+            address = next(iter(cluster.brokers.values())).address
+        if address is not None:
+            answer = client.ask(address, change.request, change.response, change.versions)
             result = change.result_of(answer)
             code = ErrorCode(result.error_code)
             if not code:
                 return
             if code != ErrorCode.NOT_CONTROLLER or time.monotonic() >= deadline:
-                raise KafkaError(code, result.error_message)
+                raise KafkaError(code, result.error_message or None)
         elif time.monotonic() >= deadline:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "the cluster has no controller")
         threading.Event().wait(PAUSE_S)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.client.answer_parts import by_partition, part_of
 from minibroker.client.connection import BlockingConnection
-from minibroker.client.dialogue import BrokerRefusedError
+from minibroker.client.dialogue import BrokerRefusedError, VersionedRequest
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ConfigError, KafkaError, ProtocolError
 from minibroker.kafka.protocol.messages.list_offsets import (
@@ -36,7 +36,7 @@ from minibroker.kafka.protocol.messages.metadata import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from minibroker.client.settings import ClientSettings
 
@@ -50,8 +50,10 @@ LEADERS_AGE_S: Final = 300.0
 TOPICS_MAX: Final = 256
 """Topics whose leaders are known in one process."""
 EARLIEST: Final = -2
-METADATA_VERSIONS: Final = (4, 12)
-LIST_VERSIONS: Final = (1, 7)
+METADATA_VERSIONS: Final = (0, 12)
+LIST_VERSIONS: Final = (0, 7)
+_AUTO_CREATION_FROM: Final = 4
+"""Version of Metadata from which on a request may forbid the broker to make a missing topic."""
 CLIENT_ERRORS: Final = (KafkaError, OSError, ProtocolError, ConfigError)
 """The errors that a call of the client raises, from whatever cause."""
 
@@ -93,6 +95,34 @@ class TopicLeaders(NamedTuple):
 
 _leaders_of: dict[tuple[ClientSettings, str], TopicLeaders] = {}
 """Leaders of topics, the topic that was asked for longest ago first; of this process."""
+
+
+def metadata_request(
+    names: Iterable[str] | None, *, creates_topics: bool = False
+) -> VersionedRequest:
+    """Return a question about topics of these names, or about all for None.
+
+    A broker before 0.11 cannot be told that it must not make a missing topic, so it is asked about
+    all topics. So is one before 0.10, which takes no names for all.
+    """
+    topics = None if names is None else [MetadataRequestTopic(name=name) for name in names]
+
+    def of_version(version: int) -> MetadataRequest:
+        if version >= _AUTO_CREATION_FROM:
+            return MetadataRequest(topics=topics, allow_auto_topic_creation=creates_topics)
+        asked = topics if creates_topics or not topics else None
+        return MetadataRequest(topics=[] if asked is None and not version else asked)
+
+    return VersionedRequest(MetadataRequest, of_version)
+
+
+def offset_of(part: Any) -> int:
+    """Return the offset in a part of an answer of ListOffsets, -1 for none.
+
+    Before Kafka 0.10.1 a part has a list of offsets.
+    """
+    old = part.old_style_offsets
+    return int(old[0] if old else part.offset)
 
 
 class Client:
@@ -192,17 +222,14 @@ class Client:
         part = part_of(by_partition(answer.topics), (topic, partition))
         if part.error_code:
             raise KafkaError(ErrorCode(part.error_code), f"the start of {topic}-{partition}")
-        return int(part.offset)
+        return offset_of(part)
 
     def _ask_leaders(self, topic: str) -> TopicLeaders:
         """Return the leaders of a topic as they are now, and keep them.
 
         Raises KafkaError, OSError, ProtocolError, ConfigError.
         """
-        request = MetadataRequest(
-            topics=[MetadataRequestTopic(name=topic)],
-            allow_auto_topic_creation=self._creates_topics,
-        )
+        request = metadata_request([topic], creates_topics=self._creates_topics)
         metadata = self.ask_any(request, MetadataResponse, METADATA_VERSIONS)
         brokers = {broker.node_id: (broker.host, broker.port) for broker in metadata.brokers}
         self._addresses = tuple(brokers.values())
@@ -249,9 +276,14 @@ class Client:
 
         Raises KafkaError, OSError, ProtocolError, ConfigError.
         """
-        metadata = self.ask_any(MetadataRequest(topics=[]), MetadataResponse, METADATA_VERSIONS)
-        self._addresses = tuple((broker.host, broker.port) for broker in metadata.brokers)
-        return self._addresses
+        return tuple(self.broker_addresses().values())
+
+    def broker_addresses(self) -> dict[int, tuple[str, int]]:
+        """Return id → address of all brokers. Raises as `brokers`."""
+        metadata = self.ask_any(metadata_request([]), MetadataResponse, METADATA_VERSIONS)
+        addresses = {broker.node_id: (broker.host, broker.port) for broker in metadata.brokers}
+        self._addresses = tuple(addresses.values())
+        return addresses
 
     def ask(
         self, address: tuple[str, int], request: Any, response: Any, versions: tuple[int, int]

@@ -24,6 +24,7 @@ from minibroker.client.dialogue import (
     Step,
     agreement_steps,
     login_steps,
+    old_agreement_steps,
 )
 from minibroker.kafka.errors import ProtocolError
 
@@ -58,19 +59,40 @@ class BlockingConnection:
             ProtocolError: what answers is no broker.
             ConfigError: the settings of TLS.
         """
-        stream: Any = socket.create_connection(address, settings.timeout_s)
+        for last_try in (False, True):
+            connection = cls(settings, address, _stream(settings, address))
+            try:
+                connection._follow(agreement_steps(connection._dialogue, str(connection)))
+                if settings.uses_sasl:
+                    connection._log_in()
+                return connection
+            except (ConnectionResetError, BrokenPipeError) as error:
+                connection.close()
+                ended = error
+                if settings.uses_sasl:
+                    break
+            except BaseException:
+                connection.close()
+                raise
+            if last_try:
+                return cls._open_old(settings, address, ended)
+        raise ended
+
+    @classmethod
+    def _open_old(
+        cls, settings: ClientSettings, address: tuple[str, int], ended: Exception
+    ) -> BlockingConnection:
+        """Return a connection to a broker that has no ApiVersions: Kafka before 0.10.
+
+        Such a broker closes the connection when it is asked for its versions, again and again.
+        Raises `ended` if the broker is none of these.
+        """
+        connection = cls(settings, address, _stream(settings, address))
         try:
-            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
-            if settings.uses_tls:
-                stream = settings.context().wrap_socket(stream, server_hostname=address[0])
-            connection = cls(settings, address, stream)
-            connection._follow(agreement_steps(connection._dialogue, str(connection)))
-            if settings.uses_sasl:
-                connection._log_in()
-        except BaseException:
-            stream.close()
-            raise
+            connection._follow(old_agreement_steps(connection._dialogue))
+        except (OSError, ProtocolError):
+            connection.close()
+            raise ended from None
         return connection
 
     @property
@@ -135,6 +157,19 @@ class BlockingConnection:
         except ProtocolError as error:
             raise ProtocolError(f"{self}: {error}") from error
 
+    def send_unanswered(self, request: Any, version: int) -> None:
+        """Send a request that the broker does not answer: Produce with acks=0. Raises OSError."""
+        self._stream.sendall(self._dialogue.request_frame(request, None, version))
+        self._dialogue.sent.pop()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Return whether an answer begins to arrive, or the connection ends, within `timeout_s`."""
+        if getattr(self._stream, "pending", int)():  # TLS may have it decrypted already
+            return True
+        look = select.poll()
+        look.register(self._stream, select.POLLIN)
+        return bool(look.poll(max(0.0, timeout_s) * 1000))
+
     def _exactly(self, size: int) -> memoryview:
         view = memoryview(bytearray(size))
         filled = 0
@@ -170,3 +205,20 @@ class BlockingConnection:
 
     def __str__(self) -> str:
         return f"the broker at {self.address[0]}:{self.address[1]}"
+
+
+def _stream(settings: ClientSettings, address: tuple[str, int]) -> Any:
+    """Return a socket that is connected, with TLS if the settings say so.
+
+    Raises OSError, ConfigError.
+    """
+    stream: Any = socket.create_connection(address, settings.timeout_s)
+    try:
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+        if settings.uses_tls:
+            stream = settings.context().wrap_socket(stream, server_hostname=address[0])
+    except BaseException:
+        stream.close()
+        raise
+    return stream

@@ -69,6 +69,27 @@ class Inquiry(NamedTuple):
 Step = Inquiry | Callable[[], bytes]
 
 
+class VersionedRequest(NamedTuple):
+    """A request whose content depends on the version that the broker knows."""
+
+    kind: Any
+    """The class of the request."""
+    of_version: Callable[[int], Any]
+    """Returns the request in a version."""
+
+    @property
+    def API_KEY(self) -> int:  # noqa: N802  as the requests have it
+        """Return the key of the API."""
+        key: int = self.kind.API_KEY
+        return key
+
+    @property
+    def VERSIONS(self) -> tuple[int, int]:  # noqa: N802  as the requests have it
+        """Return the first and the last version that the class writes."""
+        versions: tuple[int, int] = self.kind.VERSIONS
+        return versions
+
+
 class Sent(NamedTuple):
     """A request without its answer."""
 
@@ -101,6 +122,8 @@ class Dialogue:
 
     def request_frame(self, request: Any, response: Any, version: int) -> bytes:
         """Return the bytes of the next request, whose answer `response` reads."""
+        if isinstance(request, VersionedRequest):
+            request = request.of_version(version)
         self._last_id = (self._last_id + 1) & 0x7FFFFFFF
         writer = Writer()
         write_request_header(writer, request.API_KEY, version, self._last_id, self._client_id)
@@ -175,6 +198,30 @@ def agreement_steps(dialogue: Dialogue, name: str) -> Generator[Step, Any, None]
     if answer.error_code:
         raise ProtocolError(f"{name}: ApiVersions is answered with error {answer.error_code}")
     dialogue.versions = {key.api_key: (key.min_version, key.max_version) for key in answer.api_keys}
+
+
+def old_versions() -> dict[int, tuple[int, int]]:
+    """Return the versions that a broker without ApiVersions serves for certain: Kafka 0.8.2 and
+    0.9.0. Of an API that both have, the versions of the older one.
+    """
+    from minibroker.kafka.protocol.releases import served_by  # noqa: PLC0415  seldom needed
+
+    return {**served_by("0.9.0"), **served_by("0.8.2")}
+
+
+def old_agreement_steps(dialogue: Dialogue) -> Generator[Step, Any, None]:
+    """Ask a question that brokers without ApiVersions answer, and take `old_versions` then.
+
+    The question is about no partition. A broker from Kafka 4.0 on closes the connection for its
+    version. Raises ProtocolError.
+    """
+    from minibroker.kafka.protocol.messages.list_offsets import (  # noqa: PLC0415  seldom needed
+        ListOffsetsRequest,
+        ListOffsetsResponse,
+    )
+
+    yield Inquiry(ListOffsetsRequest(replica_id=-1), ListOffsetsResponse, 0)
+    dialogue.versions = old_versions()
 
 
 def login_steps(

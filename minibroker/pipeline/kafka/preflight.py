@@ -11,7 +11,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from minibroker.client import admin
+from minibroker.client import admin, configs
 from minibroker.client.client import CLIENT_ERRORS, Client, is_lasting
 from minibroker.client.dialogue import BrokerRefusedError
 from minibroker.client.settings import BOOTSTRAP
@@ -25,7 +25,8 @@ from minibroker.pipeline.kafka.source.topics import id_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from minibroker.client.admin import DescribedCluster, OwnSetting
+    from minibroker.client.admin import DescribedCluster
+    from minibroker.client.configs import OwnSetting
     from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.offsets import Offsets
 
@@ -154,7 +155,7 @@ def start_offsets(
 def topic_settings(kafka: Kafka, topic: str) -> list[OwnSetting]:
     """Return the settings of a topic, with their defaults. Raises PipelineError."""
     try:
-        return admin.topic_settings(client_of(kafka), topic)
+        return configs.topic_settings(client_of(kafka), topic)
     except CLIENT_ERRORS as error:
         raise PipelineError(
             f"the settings of topic {topic!r} are not to be had at {kafka.bootstrap}: {error}"

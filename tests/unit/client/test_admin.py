@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from minibroker.client import admin
+from minibroker.client import admin, configs
 from minibroker.client.client import Client
 from minibroker.client.settings import client_settings
 from minibroker.kafka.error_codes import ErrorCode
@@ -52,11 +52,11 @@ def test_a_topic_is_made_grows_and_is_described(client: Client) -> None:
 
     own = {
         setting.name: setting.value
-        for setting in admin.topic_settings(client, "made")
-        if setting.source == admin.OF_TOPIC
+        for setting in configs.topic_settings(client, "made")
+        if setting.source == configs.OF_TOPIC
     }
     assert own == given
-    others = {setting.name for setting in admin.topic_settings(client, "made")} - own.keys()
+    others = {setting.name for setting in configs.topic_settings(client, "made")} - own.keys()
     assert "max.message.bytes" in others, "defaults are there, too"
 
 
@@ -72,7 +72,7 @@ def test_refusals_have_the_brokers_reason(client: Client) -> None:
         admin.create_partitions(client, "twice", 1, timeout_s=10)
     assert refused.value.code == ErrorCode.INVALID_PARTITIONS
     with pytest.raises(KafkaError) as refused:
-        admin.topic_settings(client, "missing")
+        configs.topic_settings(client, "missing")
     assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -103,7 +103,7 @@ class MovingController(Client):
     def ask_any(self, request: Any, response: Any, versions: tuple[int, int]) -> MetadataResponse:
         brokers = [MetadataResponseBroker(node_id=node, host="x", port=node) for node in (1, 2)]
         at = self.controllers.pop(0)
-        return MetadataResponse(brokers=brokers, controller_id=at, topics=[])
+        return MetadataResponse(brokers=brokers, controller_id=at, cluster_id="c", topics=[])
 
     def ask(self, address: Any, request: Any, response: Any, versions: Any) -> CreateTopicsResponse:
         self.asked.append(address)
@@ -123,3 +123,41 @@ def test_a_controller_that_does_not_come_is_not_waited_for_longer(controller: in
     with pytest.raises(KafkaError) as refused:
         admin.create_topic(MovingController(controller), "t", 1, {}, timeout_s=0)
     assert refused.value.code == ErrorCode.NOT_CONTROLLER
+
+
+def test_partitions_their_replicas_and_sizes_are_described(broker: Broker, client: Client) -> None:
+    admin.create_topic(client, "sized", 2, {}, timeout_s=10)
+    broker.produce("sized", [b"x" * 1000] * 3, partition=1)
+    cluster = admin.describe(client, ["sized"])
+    node = cluster.controller_id
+    assert cluster.brokers[node].address == cluster.controller
+    assert [
+        (part.number, part.leader, part.replicas, part.in_sync)
+        for part in cluster.topics["sized"].partitions
+    ] == [(0, node, (node,), (node,)), (1, node, (node,), (node,))]
+    sizes = admin.log_sizes(client, cluster)
+    assert sizes[TopicPartition("sized", 0)] == 0
+    assert sizes[TopicPartition("sized", 1)] > 3000
+
+
+def test_a_topic_is_checked_placed_and_deleted(client: Client) -> None:
+    admin.create_topic(client, "checked", 1, {}, timeout_s=10, only_checks=True)
+    assert admin.describe(client, ["checked"]).topics["checked"].error
+    node = admin.describe(client, ()).controller_id
+    placed = {0: [node], 1: [node]}
+    admin.create_topic(client, "placed", -1, {}, timeout_s=10, assignment=placed)
+    assert admin.describe(client, ["placed"]).topics["placed"].partition_count == 2
+    admin.delete_topic(client, "placed", timeout_s=10)
+    with pytest.raises(KafkaError) as refused:
+        admin.delete_topic(client, "placed", timeout_s=10)
+    assert refused.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_records_before_an_offset_are_deleted(broker: Broker, client: Client) -> None:
+    broker.produce("shortened", [b"x"] * 5)
+    place = TopicPartition("shortened", 0)
+    assert admin.delete_records(client, {place: 3}, timeout_s=10) == {place: 3}
+    assert client.earliest(*place) == 3
+    with pytest.raises(KafkaError) as refused:
+        admin.delete_records(client, {place: 9}, timeout_s=10)
+    assert refused.value.code == ErrorCode.OFFSET_OUT_OF_RANGE

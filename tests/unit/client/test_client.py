@@ -46,7 +46,7 @@ class ToldClient(Client):
             )
             for number in range(self.partitions)
         ]
-        name = request.topics[0].name
+        name = request.of_version(versions[1]).topics[0].name
         return MetadataResponse(
             brokers=[MetadataResponseBroker(node_id=7, host="x", port=self.port)],
             topics=[MetadataResponseTopic(name=name, topic_id=bytes(16), partitions=found)],

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.client.admin import OF_TOPIC
+from minibroker.client.configs import OF_TOPIC
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.quantities import counted
@@ -20,7 +20,7 @@ from minibroker.pipeline.spark.target_topics import create, grow
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from minibroker.client.admin import OwnSetting
+    from minibroker.client.configs import OwnSetting
     from minibroker.pipeline.kafka.cluster import Kafka
 
 LEFT_OUT: Final = frozenset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minibroker.client.admin import OF_TOPIC, OwnSetting
+from minibroker.client.configs import OF_TOPIC, OwnSetting
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.kafka.preflight import ClusterTopics

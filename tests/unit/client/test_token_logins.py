@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.client.oauth import JAAS_KEY, login_of
+from minibroker.client.token_logins import MODULE, line_of
 from minibroker.kafka.java_formats import jaas
 from minibroker.kafka.oauthbearer import claims_of
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.client_settings import connection_settings, for_reader
-from minibroker.pipeline.kafka.token_logins import MODULE, line_of
 from tests.support.certificates import authority_pem
 from tests.support.signed_tokens import rsa_key, write_key
 from tests.support.token_provider import CLIENT, TokenProvider

@@ -17,8 +17,8 @@ from minibroker.client.oauth import HANDLER_KEY, JAAS_KEY, KEYS
 from minibroker.client.oauth import RETRIEVER_KEY as _RETRIEVER_KEY
 from minibroker.client.oauth import SCOPE_KEY as _SCOPE_KEY
 from minibroker.client.oauth import URL_KEY as _URL_KEY
+from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.oauthbearer import MECHANISM
-from minibroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,12 +76,12 @@ def in_java(left: dict[str, str], options: Mapping[str, str]) -> dict[str, str]:
         left: settings with names of Java or librdkafka; theirs stand over `options`, as in Java.
         options: those of the JAAS line.
 
-    Raises PipelineError for a setting or a value that this client does not take.
+    Raises ConfigError for a setting or a value that this client does not take.
     """
     given = {name: left[name] for name in left if name in KEYS or _is_librdkafkas(name)}
     renamed = {_RENAMED.get(name, name): given[name] for name in given}
     for name in sorted(renamed.keys() - KEYS - _LIBRDKAFKA_KEYS):
-        raise PipelineError(f"{name} is a setting of OAUTHBEARER that this client does not know")
+        raise ConfigError(f"{name} is a setting of OAUTHBEARER that this client does not know")
     if renamed.get(_CA_KEY) == "probe":
         del renamed[_CA_KEY]  # the usual places, where the client looks without a setting
     for name in given:
@@ -110,7 +110,7 @@ def _is_librdkafkas(name: str) -> bool:
 
 
 def _options_of(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a JAAS line that stand for these settings. Raises PipelineError."""
+    """Return the options of a JAAS line that stand for these settings. Raises ConfigError."""
     found = {_OPTIONS[name]: value for name, value in given.items() if name in _OPTIONS}
     if "ssl.truststore.location" in found or "ssl.truststore.certificates" in found:
         found["ssl.truststore.type"] = "PEM"
@@ -125,7 +125,7 @@ def _options_of(given: Mapping[str, str]) -> dict[str, str]:
 def _unsecured(config: str) -> dict[str, str]:
     """Return the options of an unsecured token, which librdkafka's text describes.
 
-    The text is `principal=alice scope=read,write lifeSeconds=60`. Raises PipelineError.
+    The text is `principal=alice scope=read,write lifeSeconds=60`. Raises ConfigError.
     """
     told = dict(pair.partition("=")[::2] for pair in config.split())
     name_claim, scope_claim = told.pop("principalClaimName", ""), told.pop("scopeClaimName", "")
@@ -140,7 +140,7 @@ def _unsecured(config: str) -> dict[str, str]:
         elif name.startswith("extension_"):
             found[f"unsecuredLoginE{name[1:]}"] = value
         else:
-            raise PipelineError(
+            raise ConfigError(
                 f"{_CONFIG_KEY} has {name}: expected principal, principalClaimName, scope, "
                 "scopeClaimName, lifeSeconds or extension_NAME"
             )
@@ -149,7 +149,7 @@ def _unsecured(config: str) -> dict[str, str]:
 
 def _retriever(grant: str) -> str:
     if grant not in _GRANTS:
-        raise PipelineError(f"{_GRANT_KEY}={grant}: expected {' or '.join(_GRANTS)}")
+        raise ConfigError(f"{_GRANT_KEY}={grant}: expected {' or '.join(_GRANTS)}")
     return _GRANTS[grant]
 
 
