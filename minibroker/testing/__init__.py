@@ -7,8 +7,8 @@
         assert [record.value for record in broker.records("orders")] == [b"..."]
 
 pytest finds the fixtures `kafka`, `kafka_topic`, `kafka_broker`, `kafka_module` and `kafka_session`
-by itself (`plugin.py`). This package uses the whole broker: it starts one as `app` does, in a
-thread with a loop of its own.
+by itself (`plugin.py`), and `kafka_fixture` makes one of another scope. This package uses the whole
+broker: it starts one as `app` does, in a thread with a loop of its own.
 """
 
 from importlib import import_module
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from minibroker.testing.acls import Allow, Deny
     from minibroker.testing.broker import Broker
     from minibroker.testing.cluster import Cluster
+    from minibroker.testing.fixture_brokers import kafka_fixture
 
 __all__ = [
     "Allow",
@@ -32,6 +33,7 @@ __all__ = [
     "GroupMember",
     "SeenRequest",
     "TopicRecord",
+    "kafka_fixture",
 ]
 
 _MODULES = {
@@ -43,6 +45,7 @@ _MODULES = {
     "GroupMember": "minibroker.rig.group_views",
     "SeenRequest": "minibroker.rig.request_log",
     "TopicRecord": "minibroker.rig.topic_records",
+    "kafka_fixture": "minibroker.testing.fixture_brokers",
 }
 
 

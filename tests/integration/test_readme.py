@@ -44,6 +44,7 @@ TESTS_IN_PYTHON = (
     "Say who may do what",
     "A test",
     "In Python tests",
+    "Fixtures of your own",
     "Faults and time",
     "A test with three brokers",
     "Faults of several brokers",

@@ -60,6 +60,7 @@ NOT_RUN: Final = {
     "listeners=SSL": "settings of Kafka with files; tests/unit/broker/security has such",
     "broker.id=1": "settings of both kinds; tests/compat_cluster/moving.py writes them",
     "kafka-": "Apache Kafka's scripts; tests/compat_cluster runs the classes behind them",
+    "[pytest]": "a setting of pytest; tests/unit/testing/test_fixture_names.py has it",
     "the way of": "a drawing",
     "<!-- minibroker serve --help -->": "what a command prints, put there by docs/site/hooks.py",
     "log minibroker-data/": "a line of the log; tests/unit/broker/partitions has it",
