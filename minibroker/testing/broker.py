@@ -20,9 +20,18 @@ from minibroker.testing.broker_faults import Faults
 from minibroker.testing.in_process import InProcess
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping
+    from collections.abc import (
+        AsyncIterator,
+        Callable,
+        Collection,
+        Coroutine,
+        Iterable,
+        Mapping,
+        Sequence,
+    )
     from pathlib import Path
 
+    from minibroker.broker.app import Broker as AppBroker
     from minibroker.broker.security.acls import Acl
     from minibroker.testing.acls import AclRule
 
@@ -96,6 +105,10 @@ class Broker(InProcess, BrokerCalls):
     def _running(self) -> Node:
         self._check_running()
         return self._node
+
+    def _app_brokers(self) -> Sequence[AppBroker]:
+        self._look  # noqa: B018  refuses a killed broker with a sentence
+        return [self._node.app]
 
     def _on_nodes(
         self,

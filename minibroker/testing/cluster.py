@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     )
     from pathlib import Path
 
+    from minibroker.broker.app import Broker as AppBroker
     from minibroker.broker.security.acls import Acl
     from minibroker.testing.acls import AclRule
 
@@ -370,6 +371,12 @@ class Cluster(InProcess):
             f"in sync of {topic}-{partition} are {sorted(in_sync)}",
             timeout_s,
         )
+
+    def _app_brokers(self) -> Sequence[AppBroker]:
+        active = [node.app for node in self._nodes.active]
+        if not active:
+            raise RuntimeError("all brokers of the cluster are killed or paused: restart one")
+        return active
 
     # Calls onto the loop.
 

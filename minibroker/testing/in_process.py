@@ -20,15 +20,19 @@ from minibroker.testing.loop_thread import LoopThread
 from minibroker.testing.values import setting_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
     from concurrent.futures import Future
     from contextlib import AbstractAsyncContextManager
 
+    from minibroker.broker.app import Broker as AppBroker
+    from minibroker.seeds.load import LoadedSeed
     from minibroker.testing.acls import AclRule
     from minibroker.testing.security import Security
 
 START_TIMEOUT_S: Final = 30.0
 WAIT_TIMEOUT_S: Final = 10.0
+LOAD_TIMEOUT_S: Final = 300.0
+"""Longest load of a seed: it waits for no client, but a seed may be large."""
 MEMORY: Final = Path("/dev/shm")
 
 
@@ -155,6 +159,36 @@ class InProcess(ABC):
                 raise ValueError(f"user={user!r} needs a {self.NOUN} with security=…")
             security = Security("PLAINTEXT", Path())
         return security.client_settings(client, bootstrap, user=user, mechanism=mechanism)
+
+    @abstractmethod
+    def _app_brokers(self) -> Sequence[AppBroker]:
+        """Return the brokers that run, for their loop. Raises RuntimeError."""
+
+    def load(self, seed: str | Path) -> LoadedSeed:
+        """Load a seed: topics, records and committed offsets of groups from a file or directory.
+
+        The whole seed is checked first, so a wrong one loads nothing. Records are added to those
+        that a topic has, and all can be read when this returns. Relative timestamps such as `-1h`
+        are relative to `clock`.
+
+        Args:
+            seed: JSON lines (`.jsonl`), YAML (`.yaml`, needs PyYAML), a segment file in a directory
+                such as `orders-0`, or a directory with any of these.
+
+        Raises SeedError with file, line and field; KafkaError; RuntimeError if it does not run.
+        """
+        loaded: LoadedSeed = self._await(self._load(seed), LOAD_TIMEOUT_S)
+        return loaded
+
+    async def load_async(self, seed: str | Path) -> LoadedSeed:
+        """Load a seed like `load`, for a test that runs in a loop."""
+        loaded: LoadedSeed = await self._awaited(self._load(seed))
+        return loaded
+
+    async def _load(self, seed: str | Path) -> LoadedSeed:
+        from minibroker.seeds.load import load  # noqa: PLC0415  only who asks pays
+
+        return await load(seed, self._app_brokers())
 
     def _remove_data(self) -> None:
         if self._own_dir is not None:

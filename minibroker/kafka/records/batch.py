@@ -47,6 +47,7 @@ MAGIC_AT: Final = 16
 CRC_AT: Final = 17
 ATTRIBUTES_AT: Final = 21
 MAX_TIMESTAMP_AT: Final = 35
+PRODUCER_AT: Final = 43
 RECORDS_AT: Final = 61
 
 LENGTH_FIELD_END: Final = 12
@@ -74,6 +75,7 @@ _INT64: Final = Struct(">q")
 _INT32: Final = Struct(">i")
 _UINT32: Final = Struct(">I")
 _INT16: Final = Struct(">h")
+_PRODUCER: Final = Struct(">qhi")
 
 
 class BatchHeader:
@@ -307,6 +309,17 @@ def set_timestamps(
     crc = compute_crc(buffer, position, size_bytes)
     _UINT32.pack_into(buffer, position + CRC_AT, crc)
     return crc
+
+
+def clear_producer(buffer: bytearray | memoryview, position: int, attributes: int) -> None:
+    """Make the v2 batch at `position` one of no producer and no transaction. Write its new CRC.
+
+    `attributes` are those of its header.
+    """
+    _INT16.pack_into(buffer, position + ATTRIBUTES_AT, attributes & ~TRANSACTIONAL_FLAG)
+    _PRODUCER.pack_into(buffer, position + PRODUCER_AT, -1, -1, -1)
+    size_bytes = _INT32.unpack_from(buffer, position + LENGTH_AT)[0] + LENGTH_FIELD_END
+    _UINT32.pack_into(buffer, position + CRC_AT, compute_crc(buffer, position, size_bytes))
 
 
 def compute_crc(buffer: bytes | bytearray | memoryview, position: int, size_bytes: int) -> int:

@@ -1,0 +1,54 @@
+"""Seeds as their page shows them: its files are loaded, and its test passes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.seeds.errors import SeedError
+from minibroker.testing import Broker
+from tests.support import readme
+from tests.support.shell import run_command
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def block(section: str, language: str) -> str:
+    """Return the only block of a language in a section of the pages."""
+    [text] = (
+        block.text
+        for block in readme.blocks()
+        if (block.section, block.language) == (section, language)
+    )
+    return text
+
+
+def test_the_pages_seed_and_test_in_python(tmp_path: Path) -> None:
+    (tmp_path / "orders.yaml").write_text(block("Seeds", "yaml"))
+    (tmp_path / "test_pasted.py").write_text(block("Seeds", "python"))
+    options = "-q -W error -o asyncio_default_fixture_loop_scope=function -p no:cacheprovider"
+    printed = run_command(f"python -m pytest {options}", tmp_path)
+    assert "1 passed" in printed
+
+
+def test_the_pages_sentence_about_a_wrong_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = block("Seeds", "yaml").replace("key: o-1\n", "key: o-1\n    partition: 7\n", 1)
+    (tmp_path / "orders.yaml").write_text(text)
+    with Broker() as broker, pytest.raises(SeedError) as caught:
+        broker.load("orders.yaml")
+    assert str(caught.value) == " ".join(block("Seeds", readme.SHELL).split())
+
+
+def test_the_pages_lines(tmp_path: Path) -> None:
+    (tmp_path / "orders.jsonl").write_text(block("Lines of a seed", "json"))
+    with Broker() as broker:
+        assert broker.load(tmp_path / "orders.jsonl").records == {"orders": 3}
+        assert broker.topics == {"orders": 3}
+        assert broker.committed("billing") == {("orders", 0): 1}
+        values = {record.value for record in broker.records("orders")}
+        assert values == {b'{"id":1,"amount":12.5}', None, b"\x00\xff"}
