@@ -6,7 +6,7 @@ The container gets the variables of Kafka's images. Most are settings, which are
 and passwords under /etc/kafka/secrets, users of `kafka-storage`, a ZooKeeper that a start script
 runs inside the container, and the log lines for which Testcontainers waits.
 
-    /etc/kafka/docker/run, /etc/confluent/docker/launch ─► main ─► arrange ─► cli.build ─► process
+    /etc/kafka/docker/run, /etc/confluent/docker/launch ─► main ─► arrange ─► verbs.serve
 
 Source: docker/ in Apache Kafka (the image), the Kafka modules of Testcontainers for Java, Python,
 Go and Node.
@@ -20,21 +20,23 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from minibroker import cli
-from minibroker.broker.config.options import UsageError
 from minibroker.broker.config.secured import SCRAM_CREDENTIALS
 from minibroker.broker.config.sources import from_environment
+from minibroker.cli.errors import EXIT_FAILED, UsageError
 from minibroker.container.health import LISTENER_FILE, TEMPORARY
 from minibroker.container.scram_users import given_users
 from minibroker.container.secrets import put_secrets
 from minibroker.container.topics import parse_topics
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_formats.properties import read_properties
+from minibroker.verbs.serve.plan import parse_serve
+from minibroker.verbs.serve.settings import build, configure_logging
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minibroker.broker.config.broker import BrokerConfig
+    from minibroker.verbs.serve.plan import ServePlan
 
 DATA_DIR: Final = "/var/lib/kafka/data"
 SHARED_PROPERTIES: Final = "/mnt/shared/config/server.properties"
@@ -75,45 +77,44 @@ _READY_LINES: Final = (
 def main() -> int:
     """Serve until SIGTERM; return the exit code of the container."""
     try:
-        cli.configure_logging(cli.parse_serve(_flags(os.environ)).log_level)
-        arguments, settings = arrange(os.environ)
-        config, options = cli.build(arguments, settings)
+        configure_logging(parse_serve(_flags(os.environ)).log_level)
+        plan, settings = arrange(os.environ)
+        config, options = build(plan, settings)
         Path(LISTENER_FILE).write_text(listener_to_ask(config), encoding="utf-8")
     except (ConfigError, UsageError) as error:
         sys.stderr.write(f"minibroker: {error}\n")
-        return cli.EXIT_CANNOT_START
+        return EXIT_FAILED
     except OSError as error:
         sys.stderr.write(f"minibroker: {error.filename}: {error.strerror}\n")
-        return cli.EXIT_CANNOT_START
+        return EXIT_FAILED
     _name_what_has_no_effect(config)
     options.ready_lines = ready_lines(config.broker_id)
 
-    from minibroker import process  # noqa: PLC0415  a wrong variable is reported before the imports
+    from minibroker.verbs.serve import process  # noqa: PLC0415  a wrong variable is reported before the imports
 
     return process.run(config, options)
 
 
-def arrange(environment: Mapping[str, str]) -> tuple[cli.ServeArguments, dict[str, str]]:
-    """Return the arguments of `serve`, and the variables that stay settings.
+def arrange(environment: Mapping[str, str]) -> tuple[ServePlan, dict[str, str]]:
+    """Return the plan of `serve`, and the variables that stay settings.
     An empty variable counts as missing, as in compose files with `${X:-}`. Raises ConfigError and
     UsageError.
     """
     settings = {name: value for name, value in environment.items() if value}
     put_secrets(settings)
-    arguments = cli.parse_serve(_flags(settings))
+    plan = parse_serve(_flags(settings))
     # The image has listeners of its own, and variables may give others.
-    arguments.settings = [pair for pair in arguments.settings if pair[0] != "listeners"]
+    own = [pair for pair in plan.settings if pair[0] != "listeners"]
     if users := given_users():
-        arguments.settings.append((SCRAM_CREDENTIALS, users))
-    arguments.topics = parse_topics(
+        own.append((SCRAM_CREDENTIALS, users))
+    topics = parse_topics(
         settings.pop("KAFKA_CREATE_TOPICS", ""),
         settings.pop("KAFKA_CREATE_TOPICS_SEPARATOR", ","),
     )
-    if Path(SHARED_PROPERTIES).is_file():
-        arguments.config_file = SHARED_PROPERTIES
+    config_file = SHARED_PROPERTIES if Path(SHARED_PROPERTIES).is_file() else None
     if _has_zookeeper_inside(settings.get("KAFKA_ZOOKEEPER_CONNECT", "")):
         del settings["KAFKA_ZOOKEEPER_CONNECT"]
-    file_settings = read_properties(SHARED_PROPERTIES) if arguments.config_file else {}
+    file_settings = read_properties(config_file) if config_file else {}
     file_settings.update(from_environment(settings))
     roles = [role.strip() for role in file_settings.get("process.roles", "broker").split(",")]
     if "broker" not in roles:
@@ -121,9 +122,12 @@ def arrange(environment: Mapping[str, str]) -> tuple[cli.ServeArguments, dict[st
             f"process.roles={file_settings['process.roles']}: there is no controller to run apart, "
             "every minibroker has its own; leave this container out"
         )
-    arguments.host = socket.gethostname()
-    arguments.settings += _defaults(file_settings, settings.get("CLUSTER_ID", ""), arguments)
-    return arguments, settings
+    host = socket.gethostname()
+    own += _defaults(file_settings, settings.get("CLUSTER_ID", ""), plan, host)
+    whole = plan._replace(
+        settings=tuple(own), topics=tuple(topics), config_file=config_file, host=host
+    )
+    return whole, settings
 
 
 def ready_lines(broker_id: int) -> tuple[str, ...]:
@@ -146,22 +150,19 @@ def _flags(environment: Mapping[str, str]) -> list[str]:
 
 
 def _defaults(
-    given: Mapping[str, str], cluster_id: str, arguments: cli.ServeArguments
+    given: Mapping[str, str], cluster_id: str, plan: ServePlan, host: str
 ) -> list[tuple[str, str]]:
-    """Return the settings that the image has where the user sets none.
-
-    `arguments` have the host.
-    """
+    """Return the settings that the image has where the user sets none."""
     settings = []
     if cluster_id and "minibroker.cluster.id" not in given:
         settings.append(("minibroker.cluster.id", cluster_id))
     if not {"log.dirs", "log.dir"} & given.keys():
         settings.append(("log.dirs", DATA_DIR))
     if not {"listeners", "advertised.listeners"} & given.keys():
-        default = "SASL_PLAINTEXT" if arguments.users else "PLAINTEXT"
-        protocol = (arguments.security or default).upper()
+        default = "SASL_PLAINTEXT" if plan.users else "PLAINTEXT"
+        protocol = (plan.security or default).upper()
         settings.append(("listeners", _LISTENERS.format(protocol)))
-        settings.append(("advertised.listeners", _ADVERTISED.format(protocol, arguments.host)))
+        settings.append(("advertised.listeners", _ADVERTISED.format(protocol, host)))
         settings.append(("listener.security.protocol.map", _PROTOCOLS.format(protocol)))
     return settings
 

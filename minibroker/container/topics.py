@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from minibroker.broker.config.options import TopicToCreate, UsageError, parse_topic
+from minibroker.broker.config.options import TopicToCreate, parse_topic
+from minibroker.kafka.errors import ConfigError
 
 _POLICIES: Final = ("compact", "delete")
 
@@ -19,7 +20,7 @@ _POLICIES: Final = ("compact", "delete")
 def parse_topics(text: str, separator: str = ",") -> list[TopicToCreate]:
     """Return the topics of the variable's value; blanks and line breaks around an entry are
     ignored.
-    Raises UsageError with the entry that cannot be read.
+    Raises ConfigError with the entry that cannot be read.
     """
     entries = filter(None, (entry.strip() for entry in text.split(separator or ",")))
     return [_parse_entry(entry) for entry in entries]
@@ -28,18 +29,18 @@ def parse_topics(text: str, separator: str = ",") -> list[TopicToCreate]:
 def _parse_entry(entry: str) -> TopicToCreate:
     name, *parts = (part.strip() for part in entry.split(":"))
     if name in _POLICIES and not parts:
-        raise UsageError(
+        raise ConfigError(
             f"KAFKA_CREATE_TOPICS: {entry!r} stands alone: two cleanup policies need another "
             "separator, for instance KAFKA_CREATE_TOPICS_SEPARATOR=';'"
         )
     if len(parts) < 2 or "=" in parts[0] or "=" in parts[1]:
         try:
             return parse_topic(":".join((name, *parts)))
-        except UsageError as error:
-            raise UsageError(str(error).replace("--topic", "KAFKA_CREATE_TOPICS:", 1)) from None
+        except ConfigError as error:
+            raise ConfigError(f"KAFKA_CREATE_TOPICS: {error}") from None
     partitions, replicas, *policy = parts
     if not name or not _is_count(partitions) or not _is_count(replicas) or len(policy) > 1:
-        raise UsageError(
+        raise ConfigError(
             f"KAFKA_CREATE_TOPICS: {entry!r}: expected name:partitions:replicas[:cleanup.policy], "
             "for instance orders:6:1 or users:3:1:compact"
         )

@@ -12,7 +12,7 @@ import inspect as signatures
 import textwrap
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minibroker.pipeline.options.declaration import (
+from minibroker.cli.declaration import (
     InPython,
     argument_lines,
     built,
@@ -20,7 +20,9 @@ from minibroker.pipeline.options.declaration import (
     options_of,
     plan_of,
 )
-from minibroker.pipeline.options.kinds import near
+from minibroker.cli.errors import UsageError
+from minibroker.cli.kinds import near
+from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.options.shared import Engine
 from minibroker.pipeline.spark import launch
 from minibroker.pipeline.verbs.table import VERBS
@@ -28,7 +30,8 @@ from minibroker.pipeline.verbs.table import VERBS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from minibroker.pipeline.options.declaration import PlanField, Verb
+    from minibroker.cli.declaration import PlanField
+    from minibroker.pipeline.options.declaration import PipelineVerb
 
 _SESSION: Final = {
     "spark": "a SparkSession to run in, which is not stopped; without it one is made and stopped",
@@ -48,19 +51,19 @@ class Order(NamedTuple):
     """The session, and for a job with batches who is told of them."""
 
 
-def _keywords(verb: Verb) -> dict[str, PlanField]:
+def _keywords(verb: PipelineVerb) -> dict[str, PlanField]:
     """Return keyword → field of the plan, and of the Spark that runs it."""
     fields = [*options_of(verb.plan), *(options_of(verb.engine) if verb.engine else ())]
     way = InPython({})
     return {way.name_of(field): field for field in fields}
 
 
-def _more(verb: Verb) -> Mapping[str, str]:
+def _more(verb: PipelineVerb) -> Mapping[str, str]:
     """Return the arguments that only Python has, with their texts."""
     return {**(_SESSION if verb.engine else {}), **(_REPORTS if verb.reports_batches else {})}
 
 
-def _declared(verb: Verb, function: Callable[..., Any]) -> Callable[..., Any]:
+def _declared(verb: PipelineVerb, function: Callable[..., Any]) -> Callable[..., Any]:
     keywords, more = _keywords(verb), _more(verb)
     parameters = [
         signatures.Parameter(
@@ -106,7 +109,7 @@ def function_of(name: str) -> Callable[..., Any]:
     return _declared(verb, function)
 
 
-def _called(verb: Verb, first: tuple[Any, ...], options: Mapping[str, Any]) -> Order:
+def _called(verb: PipelineVerb, first: tuple[Any, ...], options: Mapping[str, Any]) -> Order:
     """Return what a call asks for.
 
     Raises:
@@ -122,7 +125,9 @@ def _called(verb: Verb, first: tuple[Any, ...], options: Mapping[str, Any]) -> O
         most = "one argument" if len(verb.first) == 1 else f"{len(verb.first)} arguments"
         raise TypeError(f"{name}() takes {most} without a name: {', '.join(verb.first)}")
     way = InPython({**named, **options})
-    engine = Engine() if verb.engine is None else built(verb.engine, way)
-    return Order(
-        plan_of(verb, way), engine, {word: options[word] for word in more if word in options}
-    )
+    try:
+        engine = Engine() if verb.engine is None else built(verb.engine, way)
+        plan = plan_of(verb, way)
+    except UsageError as error:
+        raise JobUsageError(str(error)) from None
+    return Order(plan, engine, {word: options[word] for word in more if word in options})

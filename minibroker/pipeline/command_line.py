@@ -1,8 +1,8 @@
-"""`minibroker pipeline VERB …`: words in, exit code out.
+"""The run of `minibroker pipeline VERB …`, parsed by `minibroker.cli`: a plan in, exit code out.
 
-    words ─► cli.parser ─► plan ─► VERB.command ─► VERB.job, progress, one last sentence
-                             ├──► --dry-run: cli.dry_run
-                             └──► else, before that: cli.starting
+    plan ─► VERB.command ─► VERB.job, progress, one last sentence
+      ├──► --dry-run: cli.dry_run
+      └──► else, before that: cli.starting
 
 Help and wrong usage need no Spark: a command's modules are imported when it runs.
 """
@@ -11,68 +11,29 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import sys
 from typing import TYPE_CHECKING, Final, TextIO
 
-from minibroker.pipeline.cli.parser import help_of, overview, parse
+from minibroker.cli.errors import EXIT_INTERRUPTED, EXIT_OK
 from minibroker.pipeline.cli.starting import announce
-from minibroker.pipeline.errors import (
-    EXIT_BAD_RECORD,
-    EXIT_FAILED,
-    EXIT_INTERRUPTED,
-    EXIT_OK,
-    EXIT_USAGE,
-    BadRecordError,
-    JobUsageError,
-    PipelineError,
-)
-from minibroker.pipeline.options.kinds import near
-from minibroker.pipeline.verbs.table import VERBS
+from minibroker.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from minibroker.pipeline.cli.parser import Arguments
+    from minibroker.pipeline.options.declaration import Arguments
 
 _NEEDED: Final = {"pyspark": "pyspark", "pyarrow": "pyarrow"}
 """Module → the package that has it."""
 
 
-def run(words: Sequence[str]) -> int:
-    """Run the command behind `minibroker pipeline` and return the exit code."""
-    return run_words(words, sys.stdout, sys.stderr)
+def run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
+    """Run the verb, or show its plan; return the exit code.
 
-
-def run_words(words: Sequence[str], out: TextIO, errors: TextIO) -> int:
-    """Show help, report wrong usage, or run the verb; return the exit code.
-
-    Results go to `out`, complaints to `errors`.
+    Results go to `out`, complaints to `errors`. Raises PipelineError.
     """
-    name = words[0] if words else ""
-    if name in ("-h", "--help", "help"):
-        out.write(overview(list(VERBS.values())))
-        return EXIT_OK
-    if name not in VERBS:
-        if name:
-            errors.write(f"minibroker pipeline: unknown verb {name!r}{near(name, VERBS)}\n\n")
-        errors.write(overview(list(VERBS.values())))
-        return EXIT_USAGE
-    if "--help" in words or "-h" in words:
-        out.write(help_of(VERBS[name]))
-        return EXIT_OK
-    said = f"minibroker pipeline {name}"
+    check_installed()
     try:
-        arguments = parse(VERBS[name], words[1:])
-        check_installed()
         return _run(arguments, out, errors)
-    except JobUsageError as error:
-        errors.write(f"{said}: {error}; see {said} --help\n")
-        return EXIT_USAGE
-    except PipelineError as error:
-        errors.write(f"{said}: {error}\n")
-        return EXIT_BAD_RECORD if isinstance(error, BadRecordError) else EXIT_FAILED
     except KeyboardInterrupt:
-        errors.write(f"{said}: interrupted; nothing was written\n")
+        errors.write(f"{arguments.verb.command}: interrupted; nothing was written\n")
         return EXIT_INTERRUPTED
 
 
@@ -93,5 +54,5 @@ def _run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
         out.write("\n".join(preview(arguments)) + "\n")
         return EXIT_OK
     announce(arguments, out, errors)
-    command = importlib.import_module(arguments.verb.command)
+    command = importlib.import_module(arguments.verb.command_module)
     return int(command.run(arguments, out, errors))

@@ -1,22 +1,30 @@
-"""The errors that a person can mend, and the exit codes of `minibroker pipeline`."""
+"""The errors that a person can mend, and the exit codes that only `minibroker pipeline` has."""
 
 from __future__ import annotations
 
 import difflib
 from typing import TYPE_CHECKING, Final
 
+from minibroker.cli.errors import CommandError, UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class PipelineError(Exception):
+EXIT_DIFFERENT: Final = 3
+"""`compare` found differences."""
+EXIT_BAD_RECORD: Final = 4
+"""A record that cannot be used ended the job, and so it will again: give `--dead-letters`."""
+
+
+class PipelineError(CommandError):
     """One sentence: the thing, the value found, the expected value and what to do.
 
     Raised in the driver and in Spark's Python processes; Spark carries the text of the latter.
     """
 
 
-class JobUsageError(PipelineError):
+class JobUsageError(PipelineError, UsageError):
     """An error in the arguments of a job; the command line exits with 2."""
 
 
@@ -25,6 +33,8 @@ class BadRecordError(PipelineError):
 
     The same command again ends at the same record: it needs a place for such records.
     """
+
+    exit_code = EXIT_BAD_RECORD
 
 
 def damage(path: str, error: Exception) -> PipelineError:
@@ -36,17 +46,3 @@ def near_places(name: str, known: Iterable[str]) -> str:
     """Return ` (did you mean customer.email?)` for names that are near, the nearest first."""
     found = difflib.get_close_matches(name, list(known), n=3)
     return f" (did you mean {' or '.join(found)}?)" if found else ""
-
-
-EXIT_OK: Final = 0
-"""The job did what it was asked; bad records, if any, are dead letters, and counted."""
-EXIT_FAILED: Final = 1
-"""It failed: a broker is away, a directory belongs to another job, Spark does not start."""
-EXIT_USAGE: Final = 2
-"""The arguments are wrong, or a mask names a place that no record has; nothing was written."""
-EXIT_DIFFERENT: Final = 3
-"""`compare` found differences."""
-EXIT_BAD_RECORD: Final = 4
-"""A record that cannot be used ended the job, and so it will again: give `--dead-letters`."""
-EXIT_INTERRUPTED: Final = 130
-"""Ctrl-C; the same command goes on."""

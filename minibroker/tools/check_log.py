@@ -7,13 +7,13 @@ partition, `check_segment` the batches of a segment.
 
 from typing import Final, TextIO
 
-from minibroker.tools.arguments import CheckArguments
 from minibroker.tools.check_directory import (
     DirectoriesCheck,
     check_directories,
     is_log_directory,
     is_partition_directory,
 )
+from minibroker.tools.check_plan import CheckPlan
 from minibroker.tools.findings import Findings
 
 EXIT_OK: Final = 0
@@ -21,7 +21,7 @@ EXIT_BROKEN: Final = 1
 EXIT_USAGE: Final = 2
 
 
-def run_check_log(arguments: CheckArguments, out: TextIO, errors: TextIO) -> int:
+def run_check_log(arguments: CheckPlan, out: TextIO, errors: TextIO) -> int:
     """Check the directories, print the findings, and return the exit code."""
     findings = Findings(out, is_json=arguments.is_json, is_quiet=arguments.is_quiet)
     check = DirectoriesCheck(findings, is_deep=arguments.is_deep, is_strict=arguments.is_strict)

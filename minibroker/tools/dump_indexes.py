@@ -15,8 +15,8 @@ from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.producer_state import parse_snapshot
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.records.batch import NO_TIMESTAMP
-from minibroker.tools.arguments import INT_MAX, DumpArguments
 from minibroker.tools.dump_output import Output, Pair, Report
+from minibroker.tools.dump_plan import INT_MAX, DumpPlan
 from minibroker.tools.log_file import LogFile
 from minibroker.tools.log_records import records_of
 
@@ -151,7 +151,7 @@ def _beside(path: str, suffix: str) -> str:
 
 
 def dump_offset_index(
-    path: str, arguments: DumpArguments, output: Output, found: IndexMismatches
+    path: str, arguments: DumpPlan, output: Output, found: IndexMismatches
 ) -> None:
     """Print the entries of a `.index`. Raises CorruptionError, OSError."""
     base_offset = base_offset_in(path)
@@ -182,9 +182,7 @@ def dump_offset_index(
                 output.offset_entry(offset, position)
 
 
-def dump_time_index(
-    path: str, arguments: DumpArguments, output: Output, found: IndexMismatches
-) -> None:
+def dump_time_index(path: str, arguments: DumpPlan, output: Output, found: IndexMismatches) -> None:
     """Print the entries of a `.timeindex`. Raises CorruptionError, OSError."""
     base_offset = base_offset_in(path)
     with LogFile(_beside(path, names.LOG)) as log:

@@ -13,8 +13,8 @@ from typing import Final, TextIO
 from minibroker.broker.storage import names
 from minibroker.kafka.errors import CorruptionError, ProtocolError
 from minibroker.tools import dump_indexes
-from minibroker.tools.arguments import INT_MAX, DumpArguments
 from minibroker.tools.dump_output import JsonOutput, Output, Pair, Report, TextOutput
+from minibroker.tools.dump_plan import INT_MAX, DumpPlan
 from minibroker.tools.log_file import FileBatch, LogFile
 from minibroker.tools.log_records import control_of, records_of
 
@@ -31,7 +31,7 @@ _GAP: Final = Report(
 """Mismatch for a gap in the offsets; compaction leaves such gaps."""
 
 
-def run_dump_log(arguments: DumpArguments, out: TextIO, errors: TextIO) -> int:
+def run_dump_log(arguments: DumpPlan, out: TextIO, errors: TextIO) -> int:
     """Dump every file in turn and return the exit code; stop at damage, like Kafka's tool."""
     output: Output = JsonOutput(out) if arguments.is_json else TextOutput(out, errors)
     dump = _Dump(arguments, output)
@@ -55,8 +55,10 @@ def run_dump_log(arguments: DumpArguments, out: TextIO, errors: TextIO) -> int:
 class _Dump:
     """One run; it collects the mismatches of all files for the end."""
 
-    def __init__(self, arguments: DumpArguments, output: Output) -> None:
+    def __init__(self, arguments: DumpPlan, output: Output) -> None:
         self.arguments = arguments
+        self.prints_data = arguments.prints_data
+        self.decoder = arguments.decoder()
         self.output = output
         self.path = ""
         self.gaps: dict[str, list[Pair]] = {}
@@ -123,12 +125,12 @@ class _Dump:
                 pairs = self.gaps.setdefault(dump_indexes.absolute(path), [])
                 pairs.append((last_offset, record.offset))
             last_offset = record.offset
-            shows = self.arguments.prints_data and not is_control
+            shows = self.prints_data and not is_control
             self.output.record(
                 header,
                 record,
                 control_of(record) if is_control else None,
-                self.arguments.decoder(record) if shows else None,
-                with_metadata=self.arguments.with_metadata,
+                self.decoder(record) if shows else None,
+                with_metadata=not self.arguments.without_metadata,
             )
         return last_offset

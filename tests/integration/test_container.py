@@ -28,8 +28,9 @@ from cryptography.hazmat.primitives.serialization import (
     pkcs12,
 )
 
-from minibroker import cli
+from minibroker.cli.errors import UsageError
 from minibroker.container.launch import arrange
+from minibroker.verbs.serve.settings import build
 from tests.support import kerberos
 from tests.support.certificates import authority_pem, broker_certificate
 from tests.support.clients import confluent_consume, confluent_produce, expected
@@ -334,10 +335,10 @@ def test_the_secured_broker_of_the_compose_file(
     variables = {key: str(value) for key, value in service["environment"].items()}
     monkeypatch.chdir(tmp_path)  # the certificate is made beside the data
     monkeypatch.setattr("minibroker.container.launch.DATA_DIR", str(tmp_path / "data"))
-    with pytest.raises(cli.UsageError, match="user 'alice': the password is empty"):
+    with pytest.raises(UsageError, match="user 'alice': the password is empty"):
         arrange(variables)
     variables["MINIBROKER_USERS"] += "from-outside"
-    config = cli.build(*arrange(variables))[0]
+    config = build(*arrange(variables))[0]
     assert {listener.security_protocol for listener in config.listeners} == {"SASL_SSL"}
     assert [listener.port for listener in config.listeners] == [9097, 19097]
     assert config.originals["minibroker.users"] == '"alice"="from-outside"'
@@ -358,7 +359,7 @@ def test_the_brokers_of_the_compose_file_reach_each_other_and_replicate(
     configs = {}
     for name, service in services.items():
         variables = {key: str(value) for key, value in service["environment"].items()}
-        configs[name] = cli.build(*arrange(variables))[0]
+        configs[name] = build(*arrange(variables))[0]
     assert sorted(config.broker_id for config in configs.values()) == [1, 2, 3]
     assert {config.zookeeper_connect for config in configs.values()} == {"zookeeper:2181/cluster"}
     assert len({service["volumes"][0]["source"] for service in services.values()}) == 3

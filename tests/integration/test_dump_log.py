@@ -47,10 +47,11 @@ from minibroker.kafka.protocol.stored.transaction_log import (
 )
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record
-from minibroker.tools.arguments import parse_dump_log
 from minibroker.tools.dump_log import run_dump_log
+from minibroker.verbs.dump_log import VERB
 from tests.support.generated_logs import damage, write_logs
 from tests.support.log_tool import LogTool, Said
+from tests.support.plans import plan_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +95,7 @@ def logs(tool: LogTool, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def ours(*arguments: str) -> Said:
     output, errors = io.StringIO(), io.StringIO()
-    code = run_dump_log(parse_dump_log(arguments), output, errors)
+    code = run_dump_log(plan_from(VERB, arguments), output, errors)
     return Said(output.getvalue(), errors.getvalue(), code != 0)
 
 

@@ -18,9 +18,10 @@ import pytest
 
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record
-from minibroker.tools.arguments import parse_dump_log
 from minibroker.tools.dump_log import run_dump_log
+from minibroker.verbs.dump_log import VERB
 from tests.support.java import TOOLS_43, class_path, compiled, log_option
+from tests.support.plans import plan_from
 from tests.support.reference_codec import MessageSpec, covers, load_specs, present
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def write_log(directory: Path, records: list[Record], *, is_control: bool = Fals
 
 def assert_same(kafka: OtherRecords, flag: str, path: str) -> str:
     output = io.StringIO()
-    assert run_dump_log(parse_dump_log([flag, path]), output, io.StringIO()) == 0
+    assert run_dump_log(plan_from(VERB, [flag, path]), output, io.StringIO()) == 0
     # Why something cannot be shown, each says in words of its own.
     mine, theirs = (
         re.sub(r"(?<=skipping\. ).*", "", text)

@@ -23,7 +23,8 @@ from cryptography.hazmat.primitives.serialization import (
 
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.keys import BROKER_KEYS
-from minibroker.cli import EXIT_USAGE, main
+from minibroker.cli import main
+from minibroker.cli.errors import EXIT_USAGE
 from minibroker.kafka.errors import ConfigError, MinibrokerError
 from minibroker.testing import Broker
 from tests.support.certificates import STORES, broker_certificate

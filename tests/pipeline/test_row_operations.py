@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
+from minibroker.cli.declaration import InPython, built
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline import PipelineError, compare, copy
 from minibroker.pipeline.checkpoints import job_directory
@@ -23,7 +24,6 @@ from minibroker.pipeline.operations.frames import operated
 from minibroker.pipeline.operations.mask_secret import VARIABLE
 from minibroker.pipeline.operations.moments import moment_of
 from minibroker.pipeline.operations.rows import RowOperations, missed, share_of
-from minibroker.pipeline.options.declaration import InPython, built
 from minibroker.pipeline.options.row_options import RowOptions
 from minibroker.pipeline.spark.progress import Outcome, Reports
 from minibroker.pipeline.tables.archived_files import all_rows

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from minibroker.tools.arguments import CheckArguments
 from minibroker.tools.check_log import run_check_log
+from minibroker.tools.check_plan import CheckPlan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def broken_things(*directories: Path | str, is_strict: bool = True) -> list[str]:
     """Return one line for each finding that is no note. Without `is_strict`, a crash is excused."""
     said, errors = io.StringIO(), io.StringIO()
-    arguments = CheckArguments(
-        [str(directory) for directory in directories],
+    arguments = CheckPlan(
+        tuple(str(directory) for directory in directories),
         is_deep=True,
         is_strict=is_strict,
         is_quiet=True,

@@ -1,17 +1,15 @@
-"""Options of `minibroker serve` besides Kafka's settings; `cli` fills them, `app` follows them."""
+"""Options of `minibroker serve` besides Kafka's settings; `verbs.serve` fills them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from minibroker.kafka.errors import ConfigError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from minibroker.broker.config.control import ControlOptions
-
-
-class UsageError(Exception):
-    """The arguments make no command."""
 
 
 class TopicToCreate(NamedTuple):
@@ -68,7 +66,7 @@ class ServeOptions:
 def parse_topic(text: str) -> TopicToCreate:
     """Return the topic of `NAME[:PARTITIONS[:REPLICAS]][:KEY=VALUE…]`.
 
-    A value may hold colons: a part without `=` belongs to the value before it. Raises UsageError.
+    A value may hold colons: a part without `=` belongs to the value before it. Raises ConfigError.
     """
     name, *parts = text.split(":")
     counts = [-1, 0]
@@ -77,7 +75,7 @@ def parse_topic(text: str) -> TopicToCreate:
             break
         count = parts.pop(0)
         if not count.isdecimal() or int(count) < 1:
-            raise UsageError(f"--topic {text}: {count!r} is not a number of {what} from 1 up")
+            raise ConfigError(f"{text}: {count!r} is not a number of {what} from 1 up")
         counts[place] = int(count)
     configs: dict[str, str] = {}
     key = ""
@@ -88,7 +86,7 @@ def parse_topic(text: str) -> TopicToCreate:
         elif key:
             configs[key] += f":{part}"
         if not key:
-            raise UsageError(f"--topic {text}: {part!r} is not KEY=VALUE")
+            raise ConfigError(f"{text}: {part!r} is not KEY=VALUE")
     if not name:
-        raise UsageError(f"--topic {text}: expected NAME[:PARTITIONS[:REPLICAS]][:KEY=VALUE...]")
+        raise ConfigError(f"{text}: expected NAME[:PARTITIONS[:REPLICAS]][:KEY=VALUE...]")
     return TopicToCreate(name, counts[0], configs, counts[1])

@@ -9,22 +9,22 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from minibroker.pipeline import quantities
+from minibroker.cli import quantities
+from minibroker.cli.declaration import given_lines
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.files.file_system import files_of
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.operations import rows as row_operations
 from minibroker.pipeline.operations.rows import NONE
-from minibroker.pipeline.options.declaration import given_lines
 from minibroker.pipeline.spark import launch, places
 from minibroker.pipeline.tables import TABLE_FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from minibroker.pipeline.cli.parser import Arguments
     from minibroker.pipeline.kafka.cluster import Kafka
     from minibroker.pipeline.operations.rows import RowOperations
+    from minibroker.pipeline.options.declaration import Arguments
 
 SEEN_LATER: Final = "is seen when Spark runs"
 """Text for a file at a URL, which is not read here."""

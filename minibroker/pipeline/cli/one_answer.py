@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
+from minibroker.cli.errors import EXIT_OK
 from minibroker.pipeline.cli.interrupting import ctrl_c_sets, when_set
-from minibroker.pipeline.errors import EXIT_OK, PipelineError
+from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.spark import launch
 from minibroker.pipeline.spark.progress import TerminalProgress
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.cli.parser import Arguments
+    from minibroker.pipeline.options.declaration import Arguments
 
 
 class VerbAnswer(NamedTuple):

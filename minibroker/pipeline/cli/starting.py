@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TextIO
 
-from minibroker.pipeline.options.declaration import given_lines, option_of, options_of
+from minibroker.cli.declaration import given_lines, option_of, options_of
 from minibroker.pipeline.spark.progress import Note
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.cli.parser import Arguments
+    from minibroker.pipeline.options.declaration import Arguments
 
 
 def announce(arguments: Arguments, out: TextIO, errors: TextIO) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, TextIO
 
+from minibroker.cli.errors import EXIT_INTERRUPTED, EXIT_OK
 from minibroker.pipeline.cli.interrupting import ctrl_c_sets, when_set
-from minibroker.pipeline.errors import EXIT_INTERRUPTED, EXIT_OK
 from minibroker.pipeline.spark import launch
 from minibroker.pipeline.spark.progress import JsonProgress, TerminalProgress, last_sentence
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.cli.parser import Arguments
+    from minibroker.pipeline.options.declaration import Arguments
     from minibroker.pipeline.spark.progress import Note, Outcome
 
 

@@ -13,7 +13,7 @@ from minibroker.client import given_settings
 from minibroker.client.given_settings import writer_settings
 from minibroker.client.settings import client_settings
 from minibroker.kafka.errors import ConfigError
-from minibroker.pipeline.errors import PipelineError
+from minibroker.pipeline.errors import JobUsageError, PipelineError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,17 +24,6 @@ __all__ = ["writer_settings"]
 
 _PACKAGES: Final = ("crc32c", "cramjam")
 """Packages that the client cannot do without on a worker; lz4 is needed where batches have it."""
-
-
-def read_file(path: str) -> dict[str, str]:
-    """Return the settings in a file of Java properties, as Kafka's tools take it.
-
-    Raises PipelineError: the file cannot be read.
-    """
-    try:
-        return given_settings.read_file(path)
-    except ConfigError as error:
-        raise PipelineError(str(error)) from None
 
 
 def for_reader(settings: Mapping[str, str]) -> dict[str, str]:
@@ -64,11 +53,13 @@ def check_installed(package: str) -> None:
 def connection_settings(settings: Mapping[str, Any]) -> ClientSettings:
     """Return the values of `for_reader` or `for_writer` that a client works with.
 
-    Raises PipelineError: the client does not know a setting, or its packages are not here.
+    Raises:
+        JobUsageError: the client does not know a setting.
+        PipelineError: its packages are not here.
     """
     for package in _PACKAGES:
         check_installed(package)
     try:
         return client_settings({name: str(value) for name, value in settings.items()})
     except ConfigError as error:
-        raise PipelineError(f"the Kafka settings: {error}; see --kafka") from None
+        raise JobUsageError(f"the Kafka settings (--kafka, --kafka-config): {error}") from None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.cli.connection import DEFAULT_BOOTSTRAP, merged_settings
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-DEFAULT_BOOTSTRAP: Final = "127.0.0.1:9092"
 
 REGISTRY_PREFIX: Final = "schema.registry."
 """Begin of the names of a schema registry's settings, among those of a Kafka client."""
@@ -52,24 +52,18 @@ def kafka_of(
     """Return a cluster from what the user gave.
 
     Args:
-        bootstrap: where it is; None: `bootstrap.servers` among the settings, or `elsewhere`.
+        bootstrap: its address; None: the one among the settings, or `elsewhere`.
         config_file: a properties file with settings of a client, None: none.
         settings: more of them, which win; `kafka.` may stand before the names.
         elsewhere: its address if nothing says one.
 
     Raises:
-        PipelineError: the file cannot be read.
+        UsageError: the file cannot be read.
     """
-    from minibroker.pipeline.kafka.client_settings import (  # noqa: PLC0415  not for a help page
-        read_file,
-    )
-
-    merged = {} if config_file is None else read_file(config_file)
-    merged |= {name.removeprefix("kafka."): value for name, value in settings.items()}
-    address = merged.pop("bootstrap.servers", elsewhere)
+    address, merged = merged_settings(bootstrap, config_file, settings)
     of_registry = [name for name in merged if name.startswith(REGISTRY_PREFIX)]
     registry = {name.removeprefix(REGISTRY_PREFIX): merged.pop(name) for name in of_registry}
-    return Kafka(bootstrap or address, merged, registry)
+    return Kafka(address or elsewhere, merged, registry)
 
 
 def without_password(url: str) -> str:

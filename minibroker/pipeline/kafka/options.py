@@ -37,12 +37,12 @@ import json
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.cli.quantities import milliseconds
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline import offsets
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.client_settings import for_reader
 from minibroker.pipeline.offsets import EARLIEST, LATEST, Offsets
-from minibroker.pipeline.quantities import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,8 +14,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from minibroker.cli.quantities import milliseconds
 from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.quantities import milliseconds
 
 _SIGNED: Final = re.compile(r"(?:now)?\s*([+-])\s*(.+)")
 _MILLISECONDS_DIGITS: Final = range(12, 16)

@@ -15,9 +15,9 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.cli.quantities import moment
 from minibroker.pipeline.errors import JobUsageError, PipelineError
 from minibroker.pipeline.operations.mask_rules import KEYED
-from minibroker.pipeline.quantities import moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
+from minibroker.cli.declaration import Option, Part
+from minibroker.cli.kinds import FILE, Kind, Many, choice
 from minibroker.clock import SystemClock
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.operations.mask_rules import (
@@ -22,8 +24,7 @@ from minibroker.pipeline.operations.rows import (
     RowOperations,
     share_of,
 )
-from minibroker.pipeline.options.declaration import Option, Part
-from minibroker.pipeline.options.kinds import EXPRESSION, FILE, Kind, Many, choice
+from minibroker.pipeline.options.kinds import EXPRESSION
 from minibroker.pipeline.options.shared import RECORDS
 from minibroker.pipeline.values.schema_text import schema_text
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from minibroker.pipeline.options.declaration import Names
+    from minibroker.cli.declaration import Names
 
 
 class Texts(Many):

@@ -9,34 +9,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple, Protocol
 
-from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.kafka.cluster import DEFAULT_BOOTSTRAP, Kafka, kafka_of
-from minibroker.pipeline.options.declaration import Names, Option, Part
-from minibroker.pipeline.options.kinds import (
+from minibroker.cli.connection import BOOTSTRAP, CONNECTION, KAFKA, KAFKA_CONFIG, ConnectionOptions
+from minibroker.cli.declaration import Names, Option, Part
+from minibroker.cli.kinds import (
     COUNT,
-    DIRECTORY,
-    DIRECTORY_OR_TOPIC,
     DURATION,
     PAIRS,
     RATE,
     SIZE,
-    STORAGE,
     SWITCH,
     TEXT,
     Either,
     Kind,
     Many,
-    addresses,
     check_choice,
     choice,
 )
+from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.kafka.cluster import Kafka, kafka_of
+from minibroker.pipeline.options.kinds import DIRECTORY, DIRECTORY_OR_TOPIC, STORAGE
 
 RECORDS: Final = "Records"
 VALUES: Final = "Values as columns"
 PACE: Final = "Batches and files"
 OUTPUT: Final = "Output"
 REACTIONS: Final = "Reactions"
-CONNECTION: Final = "Connection"
 SPARK: Final = "Spark"
 RUN: Final = "This command"
 GROUPS: Final = (RECORDS, VALUES, PACE, OUTPUT, REACTIONS, CONNECTION, SPARK, RUN)
@@ -138,37 +135,6 @@ STORAGE_OPTION: Final = Option(
 )
 
 
-BOOTSTRAP: Final = Option(
-    "--bootstrap",
-    Kind("HOST:PORT[,...]", addresses),
-    "the broker",
-    CONNECTION,
-    default=f"bootstrap.servers of --kafka-config, or {DEFAULT_BOOTSTRAP}",
-)
-KAFKA: Final = Option(
-    "--kafka", PAIRS, "a setting of the Kafka client, such as security.protocol=SSL", CONNECTION
-)
-KAFKA_CONFIG: Final = Option(
-    "--kafka-config",
-    Kind("FILE"),
-    "settings of the Kafka client in a properties file, as Kafka's own tools take it "
-    "(client.properties): passwords stay out of the list of processes",
-    CONNECTION,
-)
-
-
-class ConnectionOptions(NamedTuple):
-    """A cluster, as the user gives it."""
-
-    bootstrap: Annotated[str | None, BOOTSTRAP] = None
-    kafka: Annotated[Mapping[str, str], KAFKA] = {}
-    kafka_config: Annotated[str | None, KAFKA_CONFIG] = None
-
-    def cluster(self) -> Kafka:
-        """Return the cluster. Raises PipelineError if the file of settings cannot be read."""
-        return kafka_of(self.bootstrap, self.kafka_config, self.kafka)
-
-
 def _source(text: str) -> str:
     """Return the only source. Raises JobUsageError."""
     if text == "connector":
@@ -195,13 +161,16 @@ class ClientOptions(NamedTuple):
     ] = _SOURCE
 
     def cluster(self) -> Kafka:
-        """Return the cluster. Raises PipelineError if the file of settings cannot be read."""
+        """Return the cluster. Raises UsageError if the file of settings cannot be read."""
         return kafka_of(self.bootstrap, self.kafka_config, self.kafka)
 
 
 CLUSTER: Final = Part(ClientOptions, ClientOptions.cluster)
 """The field `kafka` of a plan."""
-OWN_SOURCE: Final = Part(ConnectionOptions, ConnectionOptions.cluster)
+OWN_SOURCE: Final = Part(
+    ConnectionOptions,
+    lambda options: kafka_of(options.bootstrap, options.kafka_config, options.kafka),
+)
 """The same of a verb that never had `--source`."""
 
 

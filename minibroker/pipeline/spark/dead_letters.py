@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as f
 from pyspark.sql.types import StringType, StructField, StructType
 
+from minibroker.cli.kinds import is_path
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.checkpoints.query_identity import check_owner
 from minibroker.pipeline.files.file_system import files_of, files_with
@@ -34,7 +35,6 @@ from minibroker.pipeline.kafka.sink import frames as sinks
 from minibroker.pipeline.operations import dated_columns as dated_ahead
 from minibroker.pipeline.operations.dated_columns import WithoutBad
 from minibroker.pipeline.operations.dead_letter_rows import REASON, to_records, to_rows
-from minibroker.pipeline.options.kinds import is_path
 from minibroker.pipeline.spark.numbered_batch import write_once
 from minibroker.pipeline.tables.choice import place_of
 from minibroker.pipeline.tables.file_archive import FileArchive

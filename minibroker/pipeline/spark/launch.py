@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from minibroker.pipeline.options.declaration import Verb
+    from minibroker.pipeline.options.declaration import PipelineVerb
     from minibroker.pipeline.options.shared import Engine
     from minibroker.pipeline.spark.places import Plan
     from minibroker.pipeline.spark.progress import Outcome, Progress
@@ -50,7 +50,7 @@ class Job(Protocol):
 
 
 def run(
-    verb: Verb,
+    verb: PipelineVerb,
     plan: Any,
     engine: Engine,
     *,
@@ -120,12 +120,12 @@ def placed(plan: Plan, engine: Engine, spark: SparkSession | None = None) -> Pla
     return places.placed(plan, places.default_of(engine.conf, os.environ))
 
 
-def job_of(verb: Verb) -> Any:
+def job_of(verb: PipelineVerb) -> Any:
     """Return the module of the verb's job; this imports Spark if the verb needs it."""
     return importlib.import_module(verb.job)
 
 
-def answer(verb: Verb, plan: Any, engine: Engine, spark: SparkSession | None = None) -> Any:
+def answer(verb: PipelineVerb, plan: Any, engine: Engine, spark: SparkSession | None = None) -> Any:
     """Return what a verb finds that gives one answer. Raises PipelineError."""
     job = job_of(verb)
     job.check(placed(plan, engine, spark))

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from xml.etree import ElementTree
 
+from minibroker.cli.declaration import Option, fields_of
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_formats.properties import read_properties
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import LocalFiles, local
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, absolute, has_scheme, is_remote, join
-from minibroker.pipeline.options.declaration import Option, fields_of
 from minibroker.pipeline.options.kinds import Directory
 
 if TYPE_CHECKING:

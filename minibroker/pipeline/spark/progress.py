@@ -12,7 +12,7 @@ import json
 import shutil
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TextIO
 
-from minibroker.pipeline.quantities import counted, duration
+from minibroker.cli.quantities import counted, duration
 
 if TYPE_CHECKING:
     import threading

@@ -27,6 +27,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from minibroker.cli.quantities import counted
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline import offsets
 from minibroker.pipeline.checkpoints import job_directory
@@ -34,7 +35,6 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.options.shared import READ
-from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.spark.progress import Note
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.cli.quantities import duration
 from minibroker.client import admin
 from minibroker.client.client import CLIENT_ERRORS
 from minibroker.kafka.error_codes import ErrorCode
@@ -20,7 +21,6 @@ from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 from minibroker.pipeline.kafka import preflight
-from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.spark.progress import Note
 
 if TYPE_CHECKING:

@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker import cli
 from minibroker.broker.config.control import ControlOptions
-from minibroker.broker.config.options import TopicToCreate, UsageError
+from minibroker.broker.config.options import TopicToCreate
 from minibroker.container import launch
 from minibroker.container.launch import arrange, listener_to_ask, ready_lines
 from minibroker.container.secrets import put_secrets
 from minibroker.container.zookeeper_port import dismiss, listen, main
 from minibroker.kafka.errors import ConfigError
+from minibroker.verbs.serve.settings import build
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from minibroker.broker.config.broker import BrokerConfig
+    from minibroker.broker.config.options import ServeOptions
 
 
 # What Testcontainers' Java module sets, with one listener more.
@@ -61,7 +62,7 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def configured(environment: dict[str, str]) -> BrokerConfig:
-    return cli.build(*arrange(environment))[0]
+    return build(*arrange(environment))[0]
 
 
 def test_without_variables_the_host_and_other_containers_can_connect() -> None:
@@ -127,13 +128,13 @@ def test_topics_log_level_and_control() -> None:
             "MINIBROKER_CONTROL_TLS": "/etc/kafka/secrets/control.pem",
         }
     )
-    _, options = cli.build(arguments, settings)
+    _, options = build(arguments, settings)
     assert options.topics == (TopicToCreate("orders", 6, {}, 1),)
     assert options.log_level == "debug"
     assert options.control == ControlOptions(
         "0.0.0.0", 9644, "secret", "reads", "/etc/kafka/secrets/control.pem"
     )
-    with pytest.raises(UsageError, match="KAFKA_CREATE_TOPICS"):
+    with pytest.raises(ConfigError, match="KAFKA_CREATE_TOPICS"):
         arrange({"KAFKA_CREATE_TOPICS": "orders:none"})
 
 
@@ -165,9 +166,9 @@ def test_the_lines_that_testcontainers_waits_for() -> None:
 def test_main_serves_and_says_what_has_no_effect(
     outside: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from minibroker import process  # noqa: PLC0415  beside its only use
+    from minibroker.verbs.serve import process  # noqa: PLC0415  beside its only use
 
-    served: list[tuple[BrokerConfig, cli.ServeOptions]] = []
+    served: list[tuple[BrokerConfig, ServeOptions]] = []
     monkeypatch.setattr(process, "run", lambda *both: served.append(both) or 5)
     monkeypatch.setattr(launch.os, "environ", TESTCONTAINERS)
     with caplog.at_level(logging.INFO):
@@ -185,7 +186,7 @@ def test_main_serves_and_says_what_has_no_effect(
     [
         ({"KAFKA_NUM_PARTITIONS": "0"}, "num.partitions"),
         ({"KAFKA_CREATE_TOPICS": "a:x:1"}, "KAFKA_CREATE_TOPICS: 'a:x:1'"),
-        ({"MINIBROKER_LOG_LEVEL": "loud"}, "--log-level loud"),
+        ({"MINIBROKER_LOG_LEVEL": "loud"}, "--log-level 'loud'"),
         ({"MINIBROKER_CONTROL": "0.0.0.0:1"}, "MINIBROKER_CONTROL_TOKEN"),
         ({"KAFKA_PROCESS_ROLES": "controller"}, "leave this container out"),
     ],

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.broker.config.options import TopicToCreate, UsageError
+from minibroker.broker.config.options import TopicToCreate
 from minibroker.container.topics import parse_topics
+from minibroker.kafka.errors import ConfigError
 
 
 def test_the_form_of_other_images() -> None:
@@ -33,7 +34,7 @@ def test_lines_of_a_compose_file() -> None:
 def test_two_policies_want_another_separator() -> None:
     (topic,) = parse_topics("users:3:1:compact,delete;", ";")
     assert topic.configs == {"cleanup.policy": "compact,delete"}
-    with pytest.raises(UsageError, match="KAFKA_CREATE_TOPICS_SEPARATOR"):
+    with pytest.raises(ConfigError, match="KAFKA_CREATE_TOPICS_SEPARATOR"):
         parse_topics("users:3:1:compact,delete")
 
 
@@ -51,6 +52,6 @@ def test_more_replicas_are_for_several_brokers() -> None:
     ["a:0:1", "a:1:0", "a:x:1", ":1:1", "a:1:1:compact:more", "a:²:1", "a:x", ":2", "a:-1:1"],
 )
 def test_an_unreadable_part_is_named(entry: str) -> None:
-    with pytest.raises(UsageError, match="KAFKA_CREATE_TOPICS") as raised:
+    with pytest.raises(ConfigError, match="KAFKA_CREATE_TOPICS") as raised:
         parse_topics(f"good:1:1,{entry}")
     assert entry in str(raised.value)

@@ -15,9 +15,10 @@ from minibroker.broker.config.authorizers import STANDARD_AUTHORIZER
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.control import ControlOptions
 from minibroker.broker.config.options import TopicToCreate
-from minibroker.cli import UsageError, parse_serve
+from minibroker.cli.errors import UsageError
 from minibroker.control.broker import ControlledBroker
 from minibroker.kafka.errors import ConfigError, MinibrokerError
+from minibroker.verbs.serve.plan import parse_serve
 
 if TYPE_CHECKING:
     from pathlib import Path

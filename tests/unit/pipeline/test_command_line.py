@@ -15,19 +15,20 @@ from types import SimpleNamespace
 import pytest
 
 from minibroker import cli
-from minibroker.pipeline.cli.parser import help_of, overview
-from minibroker.pipeline.command_line import run_words
-from minibroker.pipeline.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, PipelineError
+from minibroker.cli.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE
+from minibroker.cli.help_page import help_of, overview
+from minibroker.cli.program import run_words
+from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.spark import launch, session
 from minibroker.pipeline.verbs.inspect import job as inspect
-from minibroker.pipeline.verbs.table import VERBS
+from minibroker.pipeline.verbs.table import VERB, VERBS
 
-OVERVIEW = overview(list(VERBS.values()))
+OVERVIEW = overview(VERB, VERBS)
 
 
 def run(*words: str) -> tuple[int, str, str]:
     out, errors = io.StringIO(), io.StringIO()
-    code = run_words(words, out, errors)
+    code = run_words(["pipeline", *words], out, errors)
     return code, out.getvalue(), errors.getvalue()
 
 
@@ -46,7 +47,7 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
         "see minibroker pipeline archive --help\n"
     )
     assert run() == (EXIT_USAGE, "", OVERVIEW)
-    assert "unknown verb 'archve' (do you mean archive?)\n" in run("archve")[2]
+    assert "unknown verb 'archve' (did you mean archive?); see" in run("archve")[2]
     assert cli.main(["pipeline", "replay"]) == EXIT_USAGE
     assert capsys.readouterr().err.count("\n") == 1
 
@@ -120,6 +121,6 @@ def test_ctrl_c_cancels_an_inspection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inspect, "run", run)
     monkeypatch.setattr(launch, "started", lambda *_, **__: nullcontext(spark))
     errors = io.StringIO()
-    assert run_words(["inspect", "--topic", "t"], io.StringIO(), errors) == 130
+    assert run_words(["pipeline", "inspect", "--topic", "t"], io.StringIO(), errors) == 130
     _, sentence = errors.getvalue().splitlines()
     assert sentence == "minibroker pipeline inspect: interrupted; nothing was written"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from minibroker.tools.commands import run_words
+from minibroker.cli.program import run_words
 from tests.support.compaction import end_transaction
 from tests.support.logs import NOW_MS, TOPIC_ID, append_records, batch, config, open_manager
 
@@ -28,7 +28,7 @@ def dump() -> Callable[..., Said]:
 
     def run(*words: object) -> Said:
         out, errors = io.StringIO(), io.StringIO()
-        code = run_words("dump-log", [str(word) for word in words], out, errors)
+        code = run_words(["dump-log", *map(str, words)], out, errors)
         return Said(out.getvalue(), errors.getvalue(), code)
 
     return run
@@ -40,7 +40,7 @@ def check() -> Callable[..., Said]:
 
     def run(*words: object) -> Said:
         out, errors = io.StringIO(), io.StringIO()
-        code = run_words("check-log", [str(word) for word in words], out, errors)
+        code = run_words(["check-log", *map(str, words)], out, errors)
         return Said(out.getvalue(), errors.getvalue(), code)
 
     return run

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.config.options import UsageError
-from minibroker.tools.arguments import parse_check_log
+from minibroker.cli.errors import UsageError
 from minibroker.tools.dump_output import Report
 from minibroker.tools.findings import SAID_MAX, Findings
+from minibroker.verbs.check_log import VERB
+from tests.support.plans import plan_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,17 +66,17 @@ def test_a_torn_middle_is_damage_behind_the_recovery_point_too(
 
 
 def test_directories_and_switches() -> None:
-    arguments = parse_check_log(["a/", "--deep", "b", "--json"])
-    assert arguments.directories == ["a", "b"]
+    arguments = plan_from(VERB, ["a/", "--deep", "b", "--json"])
+    assert arguments.directories == ("a", "b")
     assert (arguments.is_deep, arguments.is_json) == (True, True)
     assert (arguments.is_quiet, arguments.is_strict) == (False, False)
-    assert parse_check_log(["/"]).directories == ["/"]
+    assert plan_from(VERB, ["/"]).directories == ("/",)
 
 
 @pytest.mark.parametrize("words", [[], ["--deep"], ["a", "--fix"], ["a", "--json=1"]])
 def test_refused(words: list[str]) -> None:
     with pytest.raises(UsageError):
-        parse_check_log(words)
+        plan_from(VERB, words)
 
 
 # Findings: said at once, counted, not too many of a kind.

@@ -26,8 +26,8 @@ def test_the_command_line_knows_both(data: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out == "1 partitions, 3 segments: 0 broken, 0 notes\n"
     assert main(["--help"]) == 0
     said = capsys.readouterr().out
-    assert "minibroker dump-log" in said
-    assert "minibroker check-log" in said
+    assert "\n  dump-log  " in said
+    assert "\n  check-log  " in said
 
 
 def test_help(dump: Callable[..., Said], check: Callable[..., Said]) -> None:

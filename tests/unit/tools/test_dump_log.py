@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.config.options import UsageError
 from minibroker.broker.storage.producer_state import ProducerEntry, RecentBatch
+from minibroker.cli.errors import UsageError
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.protocol.stored.offset_commit import OffsetCommitValue
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record
-from minibroker.tools.arguments import INT_MAX, parse_dump_log
 from minibroker.tools.decoders import Decoded, decode_text, field_decoder, fields
 from minibroker.tools.dump_indexes import OFFSET_ENTRY, IndexEntries
 from minibroker.tools.dump_output import TextOutput
+from minibroker.tools.dump_plan import INT_MAX
 from minibroker.tools.log_records import LogRecord
 from minibroker.tools.stored_json import RawNumber, to_json, to_line
+from minibroker.verbs.dump_log import VERB
+from tests.support.plans import plan_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,8 +99,8 @@ DECODES = {
 
 
 def test_files_come_with_the_flag_and_without() -> None:
-    arguments = parse_dump_log(["c.log", "--files", "a.log,b.index,", "--deep-iteration"])
-    assert arguments.files == ["a.log", "b.index", "c.log"]
+    arguments = plan_from(VERB, ["c.log", "--files", "a.log,b.index,", "--deep-iteration"])
+    assert arguments.files == ("a.log", "b.index", "c.log")
     assert arguments.is_deep
     assert not arguments.prints_data
     assert (arguments.max_bytes, arguments.max_message_size) == (INT_MAX, 5242880)
@@ -106,19 +108,19 @@ def test_files_come_with_the_flag_and_without() -> None:
 
 def test_decoders_print_data_and_data_is_deep() -> None:
     for flag in ("--print-data-log", "--offsets-decoder", "--transaction-log-decoder"):
-        arguments = parse_dump_log([flag, "a.log"])
+        arguments = plan_from(VERB, [flag, "a.log"])
         assert arguments.prints_data
         assert arguments.is_deep
-    assert parse_dump_log(["--key-decoder-class=LongDecoder", "a.log"]).prints_data
+    assert plan_from(VERB, ["--key-decoder-class=LongDecoder", "a.log"]).prints_data
 
 
 def test_switches() -> None:
     words = ["--json", "--index-sanity-check", "--verify-index-only", "--skip-record-metadata"]
-    arguments = parse_dump_log([*words, "--max-bytes=7", "--max-message-size", "9", "a"])
+    arguments = plan_from(VERB, [*words, "--max-bytes=7", "--max-message-size", "9", "a"])
     assert arguments.is_json
     assert arguments.sanity_only
     assert arguments.verify_only
-    assert not arguments.with_metadata
+    assert arguments.without_metadata
     assert (arguments.max_bytes, arguments.max_message_size) == (7, 9)
 
 
@@ -126,10 +128,10 @@ def test_switches() -> None:
     "flag", ["cluster-metadata", "offsets", "remote-log-metadata", "share-group-state"]
 )
 def test_a_decoder_of_records_shows_them(flag: str) -> None:
-    arguments = parse_dump_log([f"--{flag}-decoder", "a.log"])
+    arguments = plan_from(VERB, [f"--{flag}-decoder", "a.log"])
     assert arguments.prints_data
     assert arguments.is_deep
-    assert arguments.decoder.__name__ == f"decode_{DECODES[flag]}_record"
+    assert arguments.decoder().__name__ == f"decode_{DECODES[flag]}_record"
 
 
 @pytest.mark.parametrize(
@@ -139,14 +141,14 @@ def test_a_decoder_of_records_shows_them(flag: str) -> None:
         (["--max-bytes", "-1", "a"], "--max-bytes -1: expected a number of bytes"),
         (["--max-bytes", "99999999999", "a"], "expected a number of bytes up to 2147483647"),
         (["--files"], "--files needs a value"),
-        (["--json=yes", "a"], "unknown argument '--json=yes'"),
+        (["--json=yes", "a"], "--json takes no value"),
         (["--key-decoder-class", "my.Own", "a"], "expected one of StringDecoder"),
-        (["--cluster-metadata-decoder=x", "a"], "unknown argument"),
+        (["--cluster-metadata-decoder=x", "a"], "takes no value"),
     ],
 )
 def test_refused(words: list[str], sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence.replace("-", "[-]")):
-        parse_dump_log(words)
+        plan_from(VERB, words)
 
 
 # Indexes, transaction index and snapshot, and what does not fit.

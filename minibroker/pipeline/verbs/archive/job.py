@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.functions import current_timestamp
 
-from minibroker.pipeline import quantities
+from minibroker.cli import quantities
+from minibroker.cli.quantities import duration
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.checkpoints.checkpoint_files import start_query, timed
 from minibroker.pipeline.cli.dry_run import (
@@ -38,7 +39,6 @@ from minibroker.pipeline.operations.frames import check_condition, chosen, opera
 from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.operations.time_range import stations_of
 from minibroker.pipeline.options.shared import pause_option, trigger_of
-from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.spark import dead_letters, source_topics
 from minibroker.pipeline.spark.job_operations import (
     FEW,

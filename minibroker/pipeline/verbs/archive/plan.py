@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
+from minibroker.cli.declaration import Names, Option
+from minibroker.cli.kinds import SWITCH, TOPICS, Kind, Many, choice, is_path
+from minibroker.cli.quantities import counted, exact_duration
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.files.object_stores import is_object_store, store_of
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, is_remote, join
 from minibroker.pipeline.kafka.cluster import Kafka, without_password
 from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.options import row_options
-from minibroker.pipeline.options.declaration import Names, Option, Verb
-from minibroker.pipeline.options.kinds import (
-    DIRECTORY,
-    DIRECTORY_OR_TOPIC,
-    SWITCH,
-    TOPICS,
-    Kind,
-    Many,
-    choice,
-    is_path,
-)
+from minibroker.pipeline.options.declaration import PipelineVerb
+from minibroker.pipeline.options.kinds import DIRECTORY, DIRECTORY_OR_TOPIC
 from minibroker.pipeline.options.row_options import ROW_OPTIONS
 from minibroker.pipeline.options.shared import (
     BATCH_BYTES,
@@ -47,7 +41,6 @@ from minibroker.pipeline.options.shared import (
     Engine,
     check_every,
 )
-from minibroker.pipeline.quantities import counted, exact_duration
 from minibroker.pipeline.tables import TABLE_FORMATS
 
 FORMATS: Final = (*FILE_FORMATS, *TABLE_FORMATS)
@@ -292,7 +285,7 @@ def engine_with_store(plan: ArchivePlan, engine: Engine, environment: Mapping[st
     return engine._replace(conf={**store.for_spark(), **engine.conf})
 
 
-VERB: Final = Verb(
+VERB: Final = PipelineVerb(
     name="archive",
     does="copy topics into files, each record exactly once",
     usage="(--topic T... | --pattern P) --to DIR",

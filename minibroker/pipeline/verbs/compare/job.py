@@ -17,11 +17,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from minibroker.cli.errors import EXIT_OK
 from minibroker.clock import SystemClock
 from minibroker.pipeline.cli import html_page
 from minibroker.pipeline.cli.dry_run import Lines, operations_lines
 from minibroker.pipeline.cli.one_answer import VerbAnswer
-from minibroker.pipeline.errors import EXIT_DIFFERENT, EXIT_OK
+from minibroker.pipeline.errors import EXIT_DIFFERENT
 from minibroker.pipeline.explain import READ_AGAIN, explained
 from minibroker.pipeline.files.file_system import files_of
 from minibroker.pipeline.kafka import preflight

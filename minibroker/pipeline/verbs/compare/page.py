@@ -5,9 +5,9 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from minibroker.cli.quantities import number
 from minibroker.pipeline.cli.html_page import figure, head_of, html_table
 from minibroker.pipeline.cli.svg import Bar, bars
-from minibroker.pipeline.quantities import number
 from minibroker.pipeline.verbs.compare.facts import EQUAL, KINDS
 from minibroker.pipeline.verbs.compare.text import shown_partitions
 from minibroker.pipeline.verbs.compare.words import example, findings, offsets, times, verdict

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
+from minibroker.cli.connection import BOOTSTRAP, KAFKA, KAFKA_CONFIG
+from minibroker.cli.declaration import Names, Option, Part
+from minibroker.cli.kinds import COUNT, SWITCH, Kind, Many, check_choice
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.operations.rows import BY_KEY, NONE, RowOperations
 from minibroker.pipeline.options import row_options
-from minibroker.pipeline.options.declaration import Names, Option, Part, Verb
-from minibroker.pipeline.options.kinds import COUNT, SWITCH, Kind, Many, check_choice
+from minibroker.pipeline.options.declaration import PipelineVerb
 from minibroker.pipeline.options.row_options import ROW_OPTIONS
-from minibroker.pipeline.options.shared import (
-    BOOTSTRAP,
-    KAFKA,
-    KAFKA_CONFIG,
-    OWN_SOURCE,
-    Engine,
-    cluster_beside,
-)
+from minibroker.pipeline.options.shared import OWN_SOURCE, Engine, cluster_beside
 from minibroker.pipeline.verbs.compare.rules import IGNORED, CompareRules
 from minibroker.pipeline.verbs.compare.side import SIDE, Side, side_of
 
@@ -125,7 +120,7 @@ def check(plan: ComparePlan, names: Names) -> None:
         )
 
 
-VERB: Final = Verb(
+VERB: Final = PipelineVerb(
     name="compare",
     does="say whether two topics, or a topic and its archive, are the same",
     usage="A B",

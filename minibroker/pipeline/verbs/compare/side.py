@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from minibroker.cli.kinds import addresses, check_topic, is_path
 from minibroker.pipeline.kafka.cluster import Kafka
-from minibroker.pipeline.options.kinds import DirectoryOrTopic, addresses, check_topic, is_path
+from minibroker.pipeline.options.kinds import DirectoryOrTopic
 
 
 class Side(NamedTuple):

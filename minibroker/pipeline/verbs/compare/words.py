@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from minibroker.pipeline.quantities import counted, moment, number, percent
+from minibroker.cli.quantities import counted, moment, number, percent
 from minibroker.pipeline.verbs.compare.facts import DIFFERENCES
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from minibroker.cli.quantities import counted
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import options as source_options
@@ -16,7 +17,6 @@ from minibroker.pipeline.kafka.groups import DEAD, Groups
 from minibroker.pipeline.kafka.sink.marker import is_marker_group
 from minibroker.pipeline.kafka.source.reader import read_range
 from minibroker.pipeline.offsets import OffsetRange
-from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.spark.progress import Note
 
 if TYPE_CHECKING:

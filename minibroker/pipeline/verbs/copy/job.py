@@ -15,7 +15,7 @@ import uuid
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from minibroker.pipeline import quantities
+from minibroker.cli import quantities
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.checkpoints.checkpoint_files import start_query, timed
 from minibroker.pipeline.cli.dry_run import (

@@ -6,23 +6,24 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple
 
+from minibroker.cli.connection import BOOTSTRAP, KAFKA, KAFKA_CONFIG
+from minibroker.cli.declaration import Names, Option, Part
+from minibroker.cli.kinds import SWITCH, TOPIC, TOPICS, Kind, Many, is_path
+from minibroker.cli.quantities import counted
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.files.paths import join
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.options import row_options
-from minibroker.pipeline.options.declaration import Names, Option, Part, Verb
-from minibroker.pipeline.options.kinds import DIRECTORY, SWITCH, TOPIC, TOPICS, Kind, Many, is_path
+from minibroker.pipeline.options.declaration import PipelineVerb
+from minibroker.pipeline.options.kinds import DIRECTORY
 from minibroker.pipeline.options.row_options import ROW_OPTIONS
 from minibroker.pipeline.options.shared import (
     BATCH_ROWS,
-    BOOTSTRAP,
     DEAD_LETTERS,
     EVERY,
     FAIL,
     FOLLOW,
-    KAFKA,
-    KAFKA_CONFIG,
     MAX_RATE,
     ON_DATA_LOSS,
     OWN_SOURCE,
@@ -30,7 +31,6 @@ from minibroker.pipeline.options.shared import (
     check_every,
     cluster_beside,
 )
-from minibroker.pipeline.quantities import counted
 
 COPY_BATCH_ROWS: Final = 500_000
 """Records of a batch and of its transactions, which must end before the broker aborts them."""
@@ -211,7 +211,7 @@ def check(plan: CopyPlan, names: Names) -> None:
             ) from None
 
 
-VERB: Final = Verb(
+VERB: Final = PipelineVerb(
     name="copy",
     does="copy topics into topics of any cluster, each record exactly once",
     usage="(--topic T... | --pattern P) --checkpoint DIR",

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from minibroker.cli.quantities import counted
 from minibroker.client.configs import OF_TOPIC
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import preflight
-from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.spark.progress import Note
 from minibroker.pipeline.spark.target_topics import create, grow
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Final
 
+from minibroker.cli.quantities import duration, moment, number, percent, size
 from minibroker.pipeline.cli.html_page import figure, head_of, html_table
 from minibroker.pipeline.cli.svg import Bar, Column, Tick, bars, columns
-from minibroker.pipeline.quantities import duration, moment, number, percent, size
 from minibroker.pipeline.verbs.inspect.words import SKEWED_FROM, findings, ratio, share
 
 if TYPE_CHECKING:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
+from minibroker.cli.declaration import Names, Option
+from minibroker.cli.kinds import TOPICS, Kind
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.options import row_options
-from minibroker.pipeline.options.declaration import Names, Option, Verb
-from minibroker.pipeline.options.kinds import DIRECTORY, TOPICS, Kind
+from minibroker.pipeline.options.declaration import PipelineVerb
+from minibroker.pipeline.options.kinds import DIRECTORY
 from minibroker.pipeline.options.row_options import ROW_OPTIONS
 from minibroker.pipeline.options.shared import CLUSTER, Engine
 
@@ -42,7 +44,7 @@ def check(plan: InspectPlan, names: Names) -> None:
     row_options.check(plan.operations, names)
 
 
-VERB: Final = Verb(
+VERB: Final = PipelineVerb(
     name="inspect",
     does="show statistics of topics, as a table and as a page with plots",
     usage="(--topic T... | --log-dir DIR)",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from minibroker.pipeline.quantities import duration, moment, number, percent, rate, size
+from minibroker.cli.quantities import duration, moment, number, percent, rate, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,17 +7,18 @@ import shutil
 import threading
 from typing import TYPE_CHECKING, Final, TextIO
 
+from minibroker.cli.errors import EXIT_INTERRUPTED, EXIT_OK
+from minibroker.cli.quantities import duration
 from minibroker.clock import SystemClock
 from minibroker.pipeline.cli.dry_run import Lines
 from minibroker.pipeline.cli.interrupting import ctrl_c_sets
-from minibroker.pipeline.errors import EXIT_INTERRUPTED, EXIT_OK, PipelineError
+from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.reader_lag import LagReader
-from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.verbs.lag.oldest_unread import OldestUnread
 from minibroker.pipeline.verbs.lag.text import Look, json_line, page
 
 if TYPE_CHECKING:
-    from minibroker.pipeline.cli.parser import Arguments
+    from minibroker.pipeline.options.declaration import Arguments
     from minibroker.pipeline.verbs.lag.metrics import LagMetrics
     from minibroker.pipeline.verbs.lag.plan import LagPlan
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
+from minibroker.cli.declaration import Names, Option
+from minibroker.cli.kinds import DURATION, PORT_MAX, SWITCH, TOPICS, Kind, Many
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.kafka.cluster import Kafka
-from minibroker.pipeline.options.declaration import Names, Option, Verb
-from minibroker.pipeline.options.kinds import DURATION, PORT_MAX, SWITCH, TOPICS, Kind, Many
+from minibroker.pipeline.options.declaration import PipelineVerb
 from minibroker.pipeline.options.shared import OUTPUT, OWN_SOURCE
 
 DEFAULT_EVERY_MS: Final = 5_000
@@ -96,7 +97,7 @@ def check(plan: LagPlan, names: Names) -> None:
         )
 
 
-VERB: Final = Verb(
+VERB: Final = PipelineVerb(
     name="lag",
     does="watch how far groups and jobs are behind the ends of topics",
     usage="[--group G...] [--checkpoint DIR...]",

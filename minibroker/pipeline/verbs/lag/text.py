@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from minibroker.cli.quantities import counted, duration, moment, number
 from minibroker.pipeline.cli.text_table import table
-from minibroker.pipeline.quantities import counted, duration, moment, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from minibroker.cli import quantities
+from minibroker.cli.quantities import duration
 from minibroker.clock import SystemClock
-from minibroker.pipeline import quantities
 from minibroker.pipeline.cli.dry_run import Lines, format_text
 from minibroker.pipeline.cli.one_answer import VerbAnswer
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.object_stores import is_object_store, store_of
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
-from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.tables import TABLE_FORMATS
 from minibroker.pipeline.tables.archived_files import format_of
 from minibroker.pipeline.tables.choice import check_place, open_archive, place_of

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Final, NamedTuple
 
-from minibroker.pipeline.options.declaration import Option, Verb
-from minibroker.pipeline.options.kinds import DIRECTORY, DURATION
+from minibroker.cli.declaration import Option
+from minibroker.cli.kinds import DURATION
+from minibroker.pipeline.options.declaration import PipelineVerb
+from minibroker.pipeline.options.kinds import DIRECTORY
 from minibroker.pipeline.options.shared import (
     CATALOG,
     DEFAULT_TARGET_BYTES,
@@ -47,7 +49,7 @@ class MaintainPlan(NamedTuple):
     ] = {}
 
 
-VERB: Final = Verb(
+VERB: Final = PipelineVerb(
     name="maintain",
     does="merge small files of an archive, drop old versions and left-overs",
     usage="--to DIR",

@@ -16,6 +16,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from minibroker.cli.quantities import counted
 from minibroker.pipeline import offsets
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.checkpoints.checkpoint_files import start_query, timed
@@ -34,7 +35,6 @@ from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka.sink.begun_batches import check_not_older
 from minibroker.pipeline.kafka.source.frames import RATED_BATCH_S
 from minibroker.pipeline.operations.frames import check_condition
-from minibroker.pipeline.quantities import counted
 from minibroker.pipeline.spark import dead_letters
 from minibroker.pipeline.spark.job_operations import (
     CheckedPlaces,

@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
+from minibroker.cli.declaration import Names, Option
+from minibroker.cli.kinds import SWITCH, TOPIC, TOPICS, Kind, is_path
+from minibroker.cli.quantities import counted
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.options import row_options
-from minibroker.pipeline.options.declaration import Names, Option, Verb
-from minibroker.pipeline.options.kinds import (
-    DIRECTORY,
-    SWITCH,
-    TOPIC,
-    TOPICS,
-    Kind,
-    is_path,
-    speed_of,
-)
+from minibroker.pipeline.options.declaration import PipelineVerb
+from minibroker.pipeline.options.kinds import DIRECTORY, speed_of
 from minibroker.pipeline.options.row_options import ROW_OPTIONS
 from minibroker.pipeline.options.shared import (
     BATCH_BYTES,
@@ -31,7 +26,6 @@ from minibroker.pipeline.options.shared import (
     PACE,
     Engine,
 )
-from minibroker.pipeline.quantities import counted
 
 REPLAY_BATCH_ROWS: Final = 500_000
 """Rows of a replay's batch and of its transactions, which must end before the broker aborts them.
@@ -127,7 +121,7 @@ def check(plan: ReplayPlan, names: Names) -> None:
     row_options.check(plan.operations, names)
 
 
-VERB: Final = Verb(
+VERB: Final = PipelineVerb(
     name="replay",
     does="copy archived records into a topic, each exactly once",
     usage="--from DIR --to-topic T",

@@ -30,6 +30,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql import functions as f
 
+from minibroker.cli.kinds import is_path
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.checkpoints.query_identity import query_of
 from minibroker.pipeline.errors import PipelineError
@@ -39,7 +40,6 @@ from minibroker.pipeline.kafka.python_rows import listed
 from minibroker.pipeline.kafka.sink.writers import BATCH_PROPERTY
 from minibroker.pipeline.operations import json_columns as json_values
 from minibroker.pipeline.operations.dead_letter_rows import REASON
-from minibroker.pipeline.options.kinds import is_path
 from minibroker.pipeline.spark import dead_letters
 from minibroker.pipeline.tables.data_files import DEAD_LETTER, FileWriter, Layout
 from minibroker.pipeline.tables.table import BatchId

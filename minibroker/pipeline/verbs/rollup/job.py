@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
 from pyspark.sql.types import TimestampType
 
+from minibroker.cli.quantities import duration
 from minibroker.pipeline.checkpoints import job_directory
 from minibroker.pipeline.cli.dry_run import (
     Lines,
@@ -36,7 +37,6 @@ from minibroker.pipeline.operations.rows import source_options
 from minibroker.pipeline.operations.value_schema import check as check_schema
 from minibroker.pipeline.operations.value_schema import schema_of
 from minibroker.pipeline.options.shared import pause_option
-from minibroker.pipeline.quantities import duration
 from minibroker.pipeline.spark import source_topics
 from minibroker.pipeline.spark.job_operations import (
     CheckedPlaces,

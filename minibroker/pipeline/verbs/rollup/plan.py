@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Final, NamedTuple
 
+from minibroker.cli.declaration import Names, Option
+from minibroker.cli.kinds import DURATION, FILE, TOPIC, is_path
+from minibroker.cli.quantities import counted, duration
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.options import row_options
-from minibroker.pipeline.options.declaration import Names, Option, Verb
-from minibroker.pipeline.options.kinds import (
-    DIRECTORY_OR_TOPIC,
-    DURATION,
-    EXPRESSION,
-    EXPRESSIONS,
-    FILE,
-    TOPIC,
-    is_path,
-)
+from minibroker.pipeline.options.declaration import PipelineVerb
+from minibroker.pipeline.options.kinds import DIRECTORY_OR_TOPIC, EXPRESSION, EXPRESSIONS
 from minibroker.pipeline.options.row_options import ROW_OPTIONS
 from minibroker.pipeline.options.shared import (
     BATCH_ROWS,
@@ -38,7 +33,6 @@ from minibroker.pipeline.options.shared import (
     check_every,
     trigger_of,
 )
-from minibroker.pipeline.quantities import counted, duration
 from minibroker.pipeline.spark.progress import Note, Outcome
 
 WATERMARK_MS: Final = 600_000
@@ -242,7 +236,7 @@ def _windows(number: int) -> str:
     return f"{number:,} {'window' if number == 1 else 'windows'}"
 
 
-VERB: Final = Verb(
+VERB: Final = PipelineVerb(
     name="rollup",
     does="aggregate a topic of JSON values over windows of time",
     usage="--topic T --window 1m --agg EXPR... (--schema FILE | --example FILE) --to TOPIC|DIR",

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.config.control import TOKEN_FILE_BYTES_MAX, ControlOptions
-from minibroker.cli import build, parse_serve
 from minibroker.kafka.errors import ConfigError
+from minibroker.verbs.serve.plan import parse_serve
+from minibroker.verbs.serve.settings import build
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker import cli
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.describe import documentation_of
 from minibroker.broker.config.dynamic import DynamicConfig
@@ -19,6 +18,8 @@ from minibroker.broker.config.keys import BROKER_KEYS
 from minibroker.broker.config.unserved import WITHOUT_EFFECT, strays
 from minibroker.kafka.config_keys import default_value, parse_value
 from minibroker.kafka.errors import ConfigError
+from minibroker.verbs.serve.plan import parse_serve
+from minibroker.verbs.serve.settings import build
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -218,9 +219,9 @@ def test_settings_that_change_nothing_here_are_named_in_one_warning(
         "kafka.metrics.reporters=a.B\nmetric.reporters=a.B\noffsets.load.buffer.size=5242880\n"
         "offsets.commit.required.acks=1\noffsets.commit.timeout.ms=10000\n"
     )
-    arguments = cli.parse_serve(["--config", str(file)])
+    arguments = parse_serve(["--config", str(file)])
     with caplog.at_level(logging.WARNING):
-        cli.build(arguments, {})
+        build(arguments, {})
     assert caplog.messages == [
         "these settings have no effect: kafka.metrics.reporters, metric.reporters,"
         " offsets.commit.required.acks"
@@ -326,7 +327,7 @@ def test_a_compose_file_with_one_underscore_too_few_starts_as_with_kafka(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        config, _ = cli.build(cli.parse_serve([]), COMPOSE)
+        config, _ = build(parse_serve([]), COMPOSE)
     assert config.of_listener("HOST_SASL").words("sasl.enabled.mechanisms") == ["GSSAPI"]
     (line,) = caplog.messages
     assert line.startswith("these settings have no effect: listener.name.host.sasl.plain.sasl.jaas")

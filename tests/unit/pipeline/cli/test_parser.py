@@ -4,34 +4,37 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.pipeline.cli import parser
-from minibroker.pipeline.cli.parser import Arguments, help_of, overview
-from minibroker.pipeline.errors import JobUsageError
+from minibroker.cli import parser
+from minibroker.cli.declaration import help_text, option_of, options_of
+from minibroker.cli.errors import UsageError
+from minibroker.cli.help_page import help_of, overview
 from minibroker.pipeline.kafka.cluster import Kafka
-from minibroker.pipeline.options.declaration import help_text, option_of, options_of
+from minibroker.pipeline.options.declaration import Arguments
 from minibroker.pipeline.options.shared import Engine
 from minibroker.pipeline.verbs.archive.plan import ArchivePlan
 from minibroker.pipeline.verbs.inspect.plan import InspectPlan
 from minibroker.pipeline.verbs.replay.plan import ReplayPlan
 from minibroker.pipeline.verbs.rollup.plan import RollupPlan
-from minibroker.pipeline.verbs.table import VERBS
+from minibroker.pipeline.verbs.table import VERB, VERBS
+
+OVERVIEW = overview(VERB, VERBS)
 
 
 def parse(verb: str, words: list[str]) -> Arguments:
-    return parser.parse(VERBS[verb], words)
+    return VERBS[verb].arguments(parser.parse(VERBS[verb], words))
 
 
 def test_every_option_is_in_the_help_of_its_verb() -> None:
     for verb in VERBS.values():
         page = help_of(verb)
-        for field in [*options_of(verb.plan), *(options_of(verb.engine) if verb.engine else ())]:
+        for field in verb.fields():
             assert f"\n  {option_of(field).flag}" in page, (verb.name, field.name)
         assert page.startswith(f"minibroker pipeline {verb.name}: {verb.does}\n")
         assert "\n  --dry-run" in page
 
 
 def test_help_fits_a_terminal_of_a_hundred_columns() -> None:
-    for text in (overview(list(VERBS.values())), *map(help_of, VERBS.values())):
+    for text in (OVERVIEW, *map(help_of, VERBS.values())):
         assert max(len(line) for line in text.splitlines()) <= 100
 
 
@@ -80,10 +83,9 @@ def test_a_default_that_depends_on_another_option_is_said(
 
 
 def test_the_overview_names_every_verb() -> None:
-    page = overview(list(VERBS.values()))
     for verb in VERBS.values():
-        assert f"\n  {verb.name} " in page
-        assert f"\n  minibroker pipeline {verb.name} " in page
+        assert f"\n  {verb.name} " in OVERVIEW
+        assert f"\n  minibroker pipeline {verb.name} " in OVERVIEW
 
 
 def test_archive() -> None:
@@ -189,7 +191,7 @@ def test_rollup() -> None:
         ("archive", "--topic a/b --to d", "'a/b' cannot be a topic"),
         ("archive", "--topic a --to d --bootstrap here", "expected HOST:PORT"),
         ("archive", "--topic a --to d --bootstrap h:1,g", "expected HOST:PORT"),
-        ("archive", "--tpic a --to d", "unknown argument '--tpic' (do you mean --topic?)"),
+        ("archive", "--tpic a --to d", "unknown argument '--tpic' (did you mean --topic?)"),
         ("archive", "--topic a --to d --kafka k", "--kafka 'k': expected KEY=VALUE"),
         ("archive", "--topic a --to d --on-data-loss no", "expected fail or continue"),
         ("replay", "--to-topic t", "--from is missing"),
@@ -204,6 +206,6 @@ def test_rollup() -> None:
     ],
 )
 def test_wrong_usage(command: str, words: str, sentence: str) -> None:
-    with pytest.raises(JobUsageError) as caught:
+    with pytest.raises(UsageError) as caught:
         parse(command, words.split())
     assert sentence in str(caught.value)

@@ -10,9 +10,10 @@ import threading
 
 import pytest
 
+from minibroker.cli.parser import parse
 from minibroker.pipeline.cli.interrupting import ctrl_c_sets, when_set
-from minibroker.pipeline.cli.parser import Arguments, parse
 from minibroker.pipeline.cli.starting import announce
+from minibroker.pipeline.options.declaration import Arguments
 from minibroker.pipeline.verbs.table import VERBS
 
 
@@ -23,7 +24,7 @@ class Terminal(io.StringIO):
 
 def of(words: str) -> Arguments:
     name, *rest = words.split()
-    return parse(VERBS[name], rest)
+    return VERBS[name].arguments(parse(VERBS[name], rest))
 
 
 ARCHIVE = "archive --topic a --to x --bootstrap h:1 --kafka sasl.password=secret --catalog a=b"

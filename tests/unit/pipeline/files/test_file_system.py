@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.cli.kinds import is_path
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import LocalFiles, files_of, local
 from minibroker.pipeline.files.paths import absolute, is_remote, join
-from minibroker.pipeline.options.kinds import is_path
 from minibroker.pipeline.tables.archived_files import format_of
 
 if TYPE_CHECKING:

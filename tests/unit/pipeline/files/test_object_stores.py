@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.pipeline.errors import JobUsageError
+from minibroker.cli.errors import UsageError
 from minibroker.pipeline.files.object_stores import (
     ObjectStore,
     bucket_and_key,
@@ -140,7 +140,7 @@ def test_unsigned_requests() -> None:
 
 
 def test_a_name_that_nobody_has_is_refused() -> None:
-    with pytest.raises(JobUsageError, match=r"s3\.endpiont is no setting .*do you mean s3\.end"):
+    with pytest.raises(UsageError, match=r"s3\.endpiont is no setting .*did you mean s3\.end"):
         STORAGE.of_words(["s3.endpiont=x"])
     assert STORAGE.of_words(["spark.hadoop.fs.s3a.endpoint=x"]) == {"fs.s3a.endpoint": "x"}
 

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from minibroker.cli.declaration import InPython, built
 from minibroker.pipeline.errors import JobUsageError, PipelineError
 from minibroker.pipeline.operations.moments import Moment, moment_of
 from minibroker.pipeline.operations.rows import (
@@ -23,7 +24,6 @@ from minibroker.pipeline.operations.rows import (
     told,
 )
 from minibroker.pipeline.operations.time_range import stations_of
-from minibroker.pipeline.options.declaration import InPython, built
 from minibroker.pipeline.options.row_options import RowOptions
 
 NOW_MS = 1_795_500_000_000

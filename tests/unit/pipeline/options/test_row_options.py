@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from minibroker.pipeline.cli.parser import parse
-from minibroker.pipeline.errors import JobUsageError
+from minibroker.cli.declaration import InPython, plan_of
+from minibroker.cli.errors import UsageError
 from minibroker.pipeline.operations.rows import NONE
-from minibroker.pipeline.options.declaration import InPython, plan_of
 from minibroker.pipeline.verbs.archive import plan as archive
 from minibroker.pipeline.verbs.archive.plan import ArchivePlan
 from minibroker.pipeline.verbs.replay import plan as replay
+from tests.support.plans import plan_from
 
 WORDS = "--topic orders --to archive"
 SHARES = {
@@ -23,7 +23,7 @@ SHARES = {
 
 def in_words(words: str, **more: str) -> ArchivePlan:
     given = [f"--{name.replace('_', '-')}={value}" for name, value in more.items()]
-    plan = parse(archive.VERB, [*words.split(), *given]).plan
+    plan = plan_from(archive.VERB, [*words.split(), *given])
     assert isinstance(plan, ArchivePlan)
     return plan
 
@@ -89,10 +89,10 @@ def test_a_moment_before_now_stands_behind_its_flag() -> None:
     ],
 )
 def test_a_setting_without_effect_is_refused(given: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(JobUsageError, match=sentence):
+    with pytest.raises(UsageError, match=sentence):
         in_python(**given)
 
 
 def test_the_command_line_names_its_flags() -> None:
-    with pytest.raises(JobUsageError, match="--sample-by has no effect without --sample"):
+    with pytest.raises(UsageError, match="--sample-by has no effect without --sample"):
         in_words(WORDS, sample_by="key")

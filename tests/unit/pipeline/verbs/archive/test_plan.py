@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from minibroker.cli.declaration import InWords, options_of
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.kafka.cluster import Kafka
-from minibroker.pipeline.options.declaration import InWords, options_of
 from minibroker.pipeline.options.shared import trigger_of
 from minibroker.pipeline.verbs.archive.job import reader_options
 from minibroker.pipeline.verbs.archive.plan import VERB, ArchivePlan, check

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.pipeline.cli.parser import parse
-from minibroker.pipeline.errors import JobUsageError
+from minibroker.cli.errors import UsageError
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.verbs.compare.rules import CompareRules
 from minibroker.pipeline.verbs.compare.side import check_word, side_of
 from minibroker.pipeline.verbs.table import VERBS
+from tests.support.plans import plan_from
 
 if TYPE_CHECKING:
     from minibroker.pipeline.verbs.compare.plan import ComparePlan
 
 
 def plan(words: str) -> ComparePlan:
-    found: ComparePlan = parse(VERBS["compare"], words.split()).plan
+    found: ComparePlan = plan_from(VERBS["compare"], words.split())
     return found
 
 
@@ -58,7 +58,7 @@ def test_b_has_the_cluster_of_a_unless_something_is_said() -> None:
     ],
 )
 def test_wrong_usage(words: str, sentence: str) -> None:
-    with pytest.raises(JobUsageError) as caught:
+    with pytest.raises(UsageError) as caught:
         plan(words)
     assert sentence in str(caught.value)
 
@@ -85,5 +85,5 @@ def test_a_word_names_a_side(word: str, topic: str | None, archive: str | None, 
 
 @pytest.mark.parametrize("word", ["", "a b", "./lake#a b", "@host:9092", "a@", "a@host"])
 def test_other_words_are_refused(word: str) -> None:
-    with pytest.raises(JobUsageError, match=r"cannot be a topic|expected HOST:PORT"):
+    with pytest.raises(UsageError, match=r"cannot be a topic|expected HOST:PORT"):
         check_word(word)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.pipeline.cli.parser import parse
-from minibroker.pipeline.errors import JobUsageError
+from minibroker.cli.errors import UsageError
 from minibroker.pipeline.verbs.table import VERBS
+from tests.support.plans import plan_from
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def plan(words: str) -> CopyPlan:
-    found: CopyPlan = parse(VERBS["copy"], f"--checkpoint ./c {words}".split()).plan
+    found: CopyPlan = plan_from(VERBS["copy"], f"--checkpoint ./c {words}".split())
     return found
 
 
@@ -74,6 +74,6 @@ def test_a_file_of_settings_says_where_the_target_is(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_usage(words: str, sentence: str) -> None:
-    with pytest.raises(JobUsageError) as caught:
+    with pytest.raises(UsageError) as caught:
         plan(words)
     assert sentence in str(caught.value)

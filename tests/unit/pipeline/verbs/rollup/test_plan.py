@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from minibroker.cli.declaration import InWords, options_of
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.kafka.cluster import Kafka
-from minibroker.pipeline.options.declaration import InWords, options_of
 from minibroker.pipeline.spark.progress import Outcome
 from minibroker.pipeline.verbs.rollup.plan import VERB, RollupPlan, check, windows_note
 

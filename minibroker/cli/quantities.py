@@ -11,7 +11,7 @@ from typing import Final
 
 _BYTE_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 _KILO: Final = 1024
-_DURATION: Final = re.compile(r"(\d{1,15})\s*(ms|min|s|m|h|d)")
+_DURATION: Final = r"(\d{1,15})\s*(ms|min|s|m|h|d)"
 _UNIT_MS: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 """Units of a duration, the longest first; a minute is `min` in a text for persons."""
 
@@ -25,8 +25,8 @@ def milliseconds(text: str, *, without_unit: bool = False) -> int | None:
     """
     if without_unit and text.strip().isdecimal():
         return int(text)
-    parts = _DURATION.findall(text)
-    if not parts or _DURATION.sub("", text).strip():
+    parts = re.findall(_DURATION, text)
+    if not parts or re.sub(_DURATION, "", text).strip():
         return None
     return sum(int(count) * _UNIT_MS[unit.removesuffix("in")] for count, unit in parts)
 

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.options.kinds import (
+from minibroker.cli.errors import UsageError
+from minibroker.cli.kinds import (
     COUNT,
     DURATION,
-    EXPRESSIONS,
     PAIRS,
     RATE,
     SIZE,
@@ -25,9 +24,8 @@ from minibroker.pipeline.options.kinds import (
     choice,
     duration_ms,
     near,
-    speed_of,
-    topic_or_directory,
 )
+from minibroker.pipeline.options.kinds import EXPRESSIONS, speed_of, topic_or_directory
 
 
 @pytest.mark.parametrize(
@@ -40,7 +38,7 @@ def test_durations(text: str, wanted_ms: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "1", "m", "1x", "-1m", "0s", "1m later", "1 minute"])
 def test_no_durations(text: str) -> None:
-    with pytest.raises(JobUsageError, match="is no duration"):
+    with pytest.raises(UsageError, match="is no duration"):
         duration_ms(text)
 
 
@@ -53,20 +51,20 @@ def test_speeds() -> None:
         100.0,
     ]
     for text in ("", "fast", "0x", "-1x", "nanx", "infx"):
-        with pytest.raises(JobUsageError, match="expected 1x"):
+        with pytest.raises(UsageError, match="expected 1x"):
             speed_of(text)
 
 
 def test_names_of_topics() -> None:
     assert check_topic("a.B_c-9") == "a.B_c-9"
     for name in ("", ".", "..", "a/b", "a b", "a" * 250, "ä"):
-        with pytest.raises(JobUsageError, match="cannot be a topic"):
+        with pytest.raises(UsageError, match="cannot be a topic"):
             check_topic(name)
 
 
 def test_choices_name_what_is_allowed() -> None:
     assert check_choice("csv", ("json", "csv")) == "csv"
-    with pytest.raises(JobUsageError, match="'xml': expected json or csv"):
+    with pytest.raises(UsageError, match="'xml': expected json or csv"):
         check_choice("xml", ("json", "csv"))
 
 
@@ -78,7 +76,7 @@ def test_sizes() -> None:
         1 << 30,
     ]
     for text in ("", "0", "MB", "-1MB", "1TB", "1.5GB"):
-        with pytest.raises(JobUsageError, match="is no size: expected for instance 64MB"):
+        with pytest.raises(UsageError, match="is no size: expected for instance 64MB"):
             bytes_of(text)
 
 
@@ -113,7 +111,7 @@ def test_a_value_of_python_is_read_as_its_text_is() -> None:
 def test_both_ways_in_refuse_with_the_same_sentence(kind: Kind, words: str, value: object) -> None:
     said = []
     for read, given in ((kind.of_words, [words]), (kind.of_python, value)):
-        with pytest.raises(JobUsageError) as caught:
+        with pytest.raises(UsageError) as caught:
             read(given)  # type: ignore[operator]
         said.append(str(caught.value))
     assert said[0] == said[1]
@@ -126,7 +124,7 @@ def test_python_values_of_another_type_are_refused() -> None:
         (PAIRS, "a=b", "'a=b': expected a dict"),
         (COUNT, True, "True: expected text"),
     ):
-        with pytest.raises(JobUsageError, match=wanted):
+        with pytest.raises(UsageError, match=wanted):
             kind.of_python(value)
 
 
@@ -149,13 +147,13 @@ def test_a_value_is_shown_as_a_person_writes_it() -> None:
 
 
 def test_a_near_word_is_named() -> None:
-    assert near("--tpic", ["--topic", "--to"]) == " (do you mean --topic?)"
+    assert near("--tpic", ["--topic", "--to"]) == " (did you mean --topic?)"
     assert near("--nothing-like-it", ["--topic", "--to"]) == ""
 
 
 def test_a_topic_is_told_from_a_directory() -> None:
     assert [topic_or_directory(text) for text in ("./out", "totals")] == ["./out", "totals"]
-    with pytest.raises(JobUsageError, match="'a b' cannot be a topic"):
+    with pytest.raises(UsageError, match="'a b' cannot be a topic"):
         topic_or_directory("a b")
 
 
@@ -166,5 +164,5 @@ def test_a_rate_is_a_size_a_second() -> None:
         7,
     ]
     assert RATE.show(50 << 20) == "50MB/s"
-    with pytest.raises(JobUsageError, match="'fast' is no rate: expected for instance 50MB/s"):
+    with pytest.raises(UsageError, match="'fast' is no rate: expected for instance 50MB/s"):
         RATE.of_words(["fast"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.pipeline.quantities import (
+from minibroker.cli.quantities import (
     counted,
     duration,
     milliseconds,

@@ -6,8 +6,7 @@ from typing import Annotated, NamedTuple
 
 import pytest
 
-from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.options.declaration import (
+from minibroker.cli.declaration import (
     InPython,
     InWords,
     Option,
@@ -16,9 +15,9 @@ from minibroker.pipeline.options.declaration import (
     given_lines,
     options_of,
     plan_of,
-    unknown,
 )
-from minibroker.pipeline.options.kinds import COUNT, DURATION, SWITCH, TEXT, TOPICS
+from minibroker.cli.errors import UsageError
+from minibroker.cli.kinds import COUNT, DURATION, SWITCH, TEXT, TOPICS
 from minibroker.pipeline.verbs.table import VERBS
 
 
@@ -86,7 +85,7 @@ def test_both_ways_in_refuse_the_same(
         (InWords(words), {"name": "--name", "wheels": "--wheels", "brakes": "--brakes"}),
         (InPython(python), {"name": "name", "wheels": "wheels", "brakes": "brakes"}),
     ):
-        with pytest.raises(JobUsageError) as caught:
+        with pytest.raises(UsageError) as caught:
             built(Car, way)
         assert str(caught.value).startswith(sentence.format(**names))
 
@@ -97,14 +96,14 @@ def test_rules_for_two_options_are_the_same_for_both_ways() -> None:
     python = InPython({"to": "d", "topics": "t", "table": "a.b"})
     said = []
     for way in (words, python):
-        with pytest.raises(JobUsageError) as caught:
+        with pytest.raises(UsageError) as caught:
             plan_of(VERBS["archive"], way)
         said.append(str(caught.value))
     assert said[0].replace("--", "") == said[1]
 
 
 def test_a_flag_that_is_given_twice_is_refused() -> None:
-    with pytest.raises(JobUsageError, match="--name is given 2 times"):
+    with pytest.raises(UsageError, match="--name is given 2 times"):
         built(Car, InWords({"--name": ["a", "b"]}))
 
 
@@ -124,12 +123,6 @@ def test_the_options_that_have_not_their_default() -> None:
 def test_the_options_of_a_part_stand_in_its_place() -> None:
     names = [field.name for field in options_of(Car)]
     assert names == ["name", "number", "number", "brakes_after_ms", "is_open", "towns"]
-
-
-def test_an_unknown_word_names_a_near_flag() -> None:
-    assert str(unknown("--wheel=3", ["--wheels"])) == (
-        "unknown argument '--wheel=3' (do you mean --wheels?)"
-    )
 
 
 def test_no_two_options_of_a_verb_have_one_name() -> None:

@@ -13,7 +13,7 @@ import pytest
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.control import ControlOptions
 from minibroker.broker.config.options import ServeOptions
-from minibroker.process import run
+from minibroker.verbs.serve.process import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ def run_until_ready(config: BrokerConfig, options: ServeOptions) -> int:
             else:
                 loop_made[0].call_later(0.01, self)
 
-    from minibroker import process  # noqa: PLC0415  beside the only patch
+    from minibroker.verbs.serve import process  # noqa: PLC0415  beside the only patch
 
     original = process._serve
 

@@ -14,18 +14,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker import __version__
+from minibroker.broker.config.options import TopicToCreate, parse_topic
 from minibroker.broker.security.listener_tls import ListenerTls
-from minibroker.cli import (
-    EXIT_CANNOT_START,
-    EXIT_OK,
-    EXIT_USAGE,
-    TopicToCreate,
-    UsageError,
-    build,
-    main,
-    parse_serve,
-    parse_topic,
-)
+from minibroker.cli import main
+from minibroker.cli.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError
+from minibroker.verbs.serve.plan import parse_serve
+from minibroker.verbs.serve.settings import build
 from tests.support.certificates import shake_hands
 
 if TYPE_CHECKING:
@@ -80,7 +74,7 @@ def test_the_later_flag_wins_and_flags_win_over_variables_over_the_file(tmp_path
     ],
 )
 def test_listen(value: str, listener: str) -> None:
-    assert parse_serve(["--listen", value]).settings == [("listeners", listener)]
+    assert parse_serve(["--listen", value]).settings == (("listeners", listener),)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +114,7 @@ def test_topics(text: str, topic: TopicToCreate) -> None:
         (["--brokers", "0"], "--brokers 0: expected a number from 1 to 100"),
         (["--brokers", "x"], "--brokers x: expected a number from 1 to 100"),
         (["--loop", "trio"], "expected uvloop or asyncio"),
-        (["--log-level", "loud"], "expected one of debug, info"),
+        (["--log-level", "loud"], "expected debug, info, warning or error"),
         (["--memory", "--data-dir", "d"], "give one of them"),
     ],
 )
@@ -138,7 +132,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version"]) == EXIT_OK
     assert capsys.readouterr().out == f"minibroker {__version__}\n"
     assert main(["--help"]) == EXIT_OK
-    assert "minibroker serve" in capsys.readouterr().out
+    assert "\n  serve  " in capsys.readouterr().out
     assert main(["serve", "--help"]) == EXIT_OK
     help_text = capsys.readouterr().out
     for flag in ("--listen", "--data-dir", "--memory", "--topic", "--zookeeper", "--config"):
@@ -150,7 +144,7 @@ def test_no_command_and_an_unknown_one_are_wrong_usage(capsys: pytest.CaptureFix
     assert main(["swerve"]) == EXIT_USAGE
     output = capsys.readouterr()
     assert output.out == ""
-    assert "unknown command 'swerve'" in output.err
+    assert "unknown verb 'swerve' (did you mean serve?)" in output.err
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -161,7 +155,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_wrong_setting_is_one_sentence_and_exit_1() -> None:
     finished = run("serve", "--set", "num.partitions=many")
-    assert finished.returncode == EXIT_CANNOT_START
+    assert finished.returncode == EXIT_FAILED
     assert finished.stdout == ""
     assert finished.stderr == (
         "minibroker: Invalid value many for configuration num.partitions: "

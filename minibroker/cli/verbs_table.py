@@ -1,0 +1,34 @@
+"""The table of the program's verbs: name → the module that declares it, as `VERB`.
+
+A module is imported when its verb is asked for, so the table is all that a start pays for the
+others. The titles are those of `minibroker --help`, in their order.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from minibroker.cli.declaration import VerbGroup
+
+SECTIONS: Final = {
+    "A broker": {
+        "serve": "minibroker.verbs.serve.plan",
+    },
+    "Files": {
+        "dump-log": "minibroker.verbs.dump_log",
+        "check-log": "minibroker.verbs.check_log",
+    },
+    "More": {
+        "pipeline": "minibroker.pipeline.verbs.table",
+        "version": "minibroker.verbs.version",
+    },
+}
+
+PROGRAM: Final = VerbGroup(
+    command="minibroker",
+    does="a Kafka-compatible broker in one process",
+    sections=SECTIONS,
+    aliases={"--version": "version", "-V": "version"},
+    notes="`minibroker VERB --help` explains the options of a verb. `python -m minibroker` is the "
+    "same program.",
+)
