@@ -1,4 +1,4 @@
-"""Access to the control API: who may ask what. First station of a request behind `http`.
+"""Access to the control API: who may ask what. First station of a request behind `server`.
 
 | token | `/health` | GET | POST, DELETE |
 |---|---|---|---|
@@ -17,12 +17,12 @@ import hmac
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
-from minibroker.control.http import HttpError
+from minibroker.control.messages import HttpError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from minibroker.control.http import HttpRequest
+    from minibroker.control.messages import HttpRequest
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 _OPEN_TO_ALL: Final = "/health/"

@@ -1,7 +1,7 @@
 """The control API: the paths and their methods. `openapi.json` beside it describes them for
 programs.
 
-    http.HttpRequest ─► ControlApi.handle: Access.check, the route ─► a method ─► http.Response
+    HttpRequest ─► ControlApi.handle: Access.check, the route ─► a method ─► Response
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from minibroker.control import bodies, views
 from minibroker.control.access import Access
 from minibroker.control.families import ProcessMetrics, families
 from minibroker.control.health import reasons_not_ready
-from minibroker.control.http import JSON, HttpError, Response, json_response
+from minibroker.control.messages import JSON, HttpError, Response, json_response
 from minibroker.control.slices import Slices
 from minibroker.kafka.errors import MinibrokerError
 from minibroker.rig.nodes import Nodes
@@ -25,7 +25,7 @@ from minibroker.rig.nodes import Nodes
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
-    from minibroker.control.http import HttpRequest
+    from minibroker.control.messages import HttpRequest
     from minibroker.rig.faults import Fault
     from minibroker.rig.node import Node
 
@@ -80,9 +80,12 @@ class ControlApi:
     async def handle(self, request: HttpRequest) -> Response:
         """Return the response. Raises HttpError."""
         self._access.check(request)
-        if request.fault is not None:
-            raise HttpError(HTTPStatus.BAD_REQUEST, f"the target is no URL: {request.fault}")
         path = request.path
+        if not path.startswith("/"):
+            raise HttpError(
+                HTTPStatus.BAD_REQUEST,
+                f"the target is no path: {path:.100}; expected one from / on",
+            )
         if path.startswith("/faults/") and path.count("/") == 2:
             path = "/faults/{id}"
         methods = self._routes.get(path)

@@ -10,7 +10,7 @@ import math
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.control.http import HttpError
+from minibroker.control.messages import HttpError
 from minibroker.rig.faults import Fault
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.control.access import Access
 from minibroker.control.api import ControlApi
-from minibroker.control.http import HttpServer
+from minibroker.control.server import HttpServer
 from minibroker.kafka.errors import ConfigError
 from minibroker.rig.node import Node
 from minibroker.rig.nodes import Nodes

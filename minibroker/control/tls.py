@@ -3,7 +3,7 @@
     --control-tls SSL          the key store of the listener SSL
     --control-tls broker.pem   a private key and its certificates in one file
 
-`http.HttpServer` asks for a context for each connection. A store that was altered or replaced in
+`server.HttpServer` asks for a context for each connection. A store that was altered or replaced in
 place is read again then, so that a certificate can be renewed while the broker runs. Clients are
 known by their token; none is asked for a certificate.
 """

@@ -11,7 +11,7 @@ from json import dumps
 from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
-from minibroker.control.http import HttpError
+from minibroker.control.messages import HttpError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,20 +1,31 @@
-"""A broker with its control API, and a program that asks it."""
+"""A broker with its control API, and a program that asks it.
+
+Every asynchronous test of this folder runs on both loops: uvloop and asyncio's own.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import uvloop
 
 from minibroker.control.access import Access
 from minibroker.control.api import ControlApi
-from minibroker.control.http import HttpServer
+from minibroker.control.server import HttpServer
 from minibroker.testing import Broker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from email.message import Message
+
+
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Makes the loop of the test."""
+    return {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
 
 
 class Control:
@@ -27,14 +38,14 @@ class Control:
 
     def raw(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
-    ) -> tuple[int, dict[str, str], bytes]:
+    ) -> tuple[int, Message, bytes]:
         """Status, headers, body."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             text = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
             connection.request(method, path, text, headers or {})
             response = connection.getresponse()
-            return response.status, dict(response.getheaders()), response.read()
+            return response.status, response.headers, response.read()
         finally:
             connection.close()
 

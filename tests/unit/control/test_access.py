@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from minibroker.control.access import Access
-from minibroker.control.http import HttpError, HttpRequest
+from minibroker.control.messages import HttpError, HttpRequest
 
 
 def status_of(

@@ -23,7 +23,8 @@ from minibroker.control.bodies import (
     parse_object,
     show_fault,
 )
-from minibroker.control.http import HttpError, HttpServer
+from minibroker.control.messages import HttpError
+from minibroker.control.server import HttpServer
 from minibroker.testing import Cluster, Fault
 from tests.unit.control.conftest import Control, serve
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.config.broker import BrokerConfig
-from minibroker.control.http import HttpRequest, HttpServer, Response, json_response
+from minibroker.control.messages import HttpRequest, Response, json_response
+from minibroker.control.server import HttpServer
 from minibroker.control.tls import ControlTls
 from minibroker.kafka.errors import ConfigError
 from tests.support.certificates import (
@@ -163,21 +164,21 @@ async def test_handshakes_that_never_end_make_room(port: int) -> None:
         writer.transport.abort()
 
 
-# `TlsStream`: a handshake beside the loop, bytes, the end. Its peers are Python's TLS clients.
+# `TlsLayer`: a handshake beside the loop, bytes, the end. Its peers are Python's TLS clients.
 
 
 LARGE = b"x" * 300_000
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
 
-async def tls_stream_answer(request: HttpRequest) -> Response:
+async def layer_answer(request: HttpRequest) -> Response:
     return Response(200, LARGE) if request.path == "/large" else json_response(request.path)
 
 
 @asynccontextmanager
 async def serving(context: ssl.SSLContext) -> AsyncIterator[int]:
     """Serve the control API's HTTP with this context; give the port."""
-    server = HttpServer(tls_stream_answer, lambda: context)
+    server = HttpServer(layer_answer, lambda: context)
     try:
         yield await server.listen("127.0.0.1", 0)
     finally:
@@ -251,14 +252,14 @@ async def test_the_end_is_told(version: ssl.TLSVersion) -> None:
 
 
 async def test_a_client_that_leaves_in_the_handshake_ends_its_connection() -> None:
-    server = HttpServer(tls_stream_answer, context_of_broker)
+    server = HttpServer(layer_answer, context_of_broker)
     port = await server.listen("127.0.0.1", 0)
     try:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"\x16\x03\x01")  # a record begins
-        await eventually(lambda: len(server._tasks) == 1)
+        await eventually(lambda: len(server._guards) == 1)
         writer.close()
-        await eventually(lambda: not server._tasks)
+        await eventually(lambda: not server._guards)
     finally:
         await server.close()
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from minibroker.control import http, slices
+from minibroker.control import server as http_server
+from minibroker.control import slices
 from minibroker.control.families import families
-from minibroker.control.http import HttpRequest, HttpServer, Response, json_response
+from minibroker.control.messages import HttpRequest, Response, json_response
+from minibroker.control.server import HttpServer
 from minibroker.control.slices import Slices
 from minibroker.control.views import groups_of, requests_of, topics_of
 from minibroker.rig.request_log import SeenRequest
@@ -61,6 +63,7 @@ async def exchange(port: int, *sent: bytes, half_close: bool = False) -> bytes:
 
 
 CLOSE = b"Host: a\r\nConnection: close\r\n\r\n"
+CHUNKED = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + CLOSE
 
 
 async def test_a_request_in_pieces(port: int) -> None:
@@ -85,8 +88,7 @@ async def test_head_has_no_body_and_chunks_are_joined(port: int) -> None:
     answer = await exchange(port, b"HEAD / HTTP/1.1\r\n" + CLOSE)
     assert answer.startswith(b"HTTP/1.1 200")
     assert answer.endswith(b"\r\n\r\n")
-    chunked = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + CLOSE
-    answer = await exchange(port, chunked + b"2\r\nab\r\n1\r\nc\r\n0\r\n\r\n")
+    answer = await exchange(port, CHUNKED + b"2\r\nab\r\n1\r\nc\r\n0\r\n\r\n")
     assert b'"abc"' in answer
 
 
@@ -104,8 +106,10 @@ async def test_a_large_answer_goes_out_in_pieces(port: int) -> None:
     [
         (b"\x00\x00\x00\x10\x00\x12\x00\x03not http\r\n\r\n", b" 400 "),
         (b"GET / HTTP/1.1\r\n\r\n", b" 400 "),
-        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 40_000, b" 431 "),
-        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 90000\r\n\r\n" + b"x" * 90_000, b" 413 "),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 40_000, b" 400 "),
+        (b"POST / HTTP/1.1\r\nContent-Length: 90000\r\n" + CLOSE + b"x" * 90_000, b" 413 "),
+        (CHUNKED + b"11000\r\n" + b"x" * 0x11000 + b"\r\n0\r\n\r\n", b" 413 "),
+        (CHUNKED + b"2\r\nabc\r\n", b" 400 "),
         (b"GET /broken HTTP/1.1\r\n" + CLOSE, b" 500 "),
     ],
 )
@@ -120,13 +124,18 @@ async def test_wrong_requests_are_refused(
 
 
 async def test_a_slow_client_gets_an_error(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "REQUEST_TIMEOUT_S", 0.05)
-    answer = await exchange(port, b"GET / HTTP/1.1\r\nHo")
-    assert b" 408 " in answer.split(b"\r\n")[0]
+    monkeypatch.setattr(http_server, "REQUEST_TIMEOUT_S", 0.05)
+    for begun in (
+        b"GET / HTTP/1.1\r\nHo",
+        b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx",
+    ):
+        answer = await exchange(port, begun)
+        assert b" 408 " in answer.split(b"\r\n")[0]
+        assert b'{"error": "the request did not arrive' in answer
 
 
 async def test_a_silent_client_is_disconnected(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "IDLE_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(http_server, "IDLE_TIMEOUT_S", 0.05)
     assert await exchange(port) == b""
     assert await exchange(port, b"GET / HTTP/1.1\r\nHost", half_close=True) != b"x"
 
@@ -143,8 +152,16 @@ async def ends(streams: Streams) -> bool:
             return True
 
 
+async def connect_all(port: int) -> list[Streams]:
+    """Open as many connections as the server has room for."""
+    count = http_server.CONNECTIONS_MAX
+    return [await asyncio.open_connection("127.0.0.1", port) for _ in range(count)]
+
+
 async def test_idle_connections_do_not_keep_others_out(port: int) -> None:
-    idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(http.CONNECTIONS_MAX)]
+    idle = [
+        await asyncio.open_connection("127.0.0.1", port) for _ in range(http_server.CONNECTIONS_MAX)
+    ]
     for _ in range(3):
         assert b" 200 " in await exchange(port, b"GET / HTTP/1.1\r\n" + CLOSE)
     # The one that was silent longest made room, the latest one is still served.
@@ -156,11 +173,13 @@ async def test_idle_connections_do_not_keep_others_out(port: int) -> None:
 
 
 async def test_half_requests_and_untaken_answers_make_room(port: int) -> None:
-    held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(http.CONNECTIONS_MAX)]
+    held = [
+        await asyncio.open_connection("127.0.0.1", port) for _ in range(http_server.CONNECTIONS_MAX)
+    ]
     for number, (_, writer) in enumerate(held):
         large = b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n"
         writer.write(large if number % 2 else b"GET / HTTP/1.1\r\nHo")
-    for _ in range(http.CONNECTIONS_MAX + 1):
+    for _ in range(http_server.CONNECTIONS_MAX + 1):
         assert b" 200 " in await exchange(port, b"GET / HTTP/1.1\r\n" + CLOSE)
     for _, writer in held:
         writer.transport.abort()
@@ -169,7 +188,7 @@ async def test_half_requests_and_untaken_answers_make_room(port: int) -> None:
 async def test_a_request_in_work_is_not_ended_for_another_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(http, "CONNECTIONS_MAX", 1)
+    monkeypatch.setattr(http_server, "CONNECTIONS_MAX", 1)
     begun, go_on = asyncio.Event(), asyncio.Event()
 
     async def slow(request: HttpRequest) -> Response:
@@ -181,7 +200,7 @@ async def test_a_request_in_work_is_not_ended_for_another_one(
     port = await server.listen("127.0.0.1", 0)
     first = asyncio.create_task(exchange(port, b"GET /a HTTP/1.1\r\n" + CLOSE))
     await begun.wait()
-    assert b" 503 " in await exchange(port)
+    assert b" 503 " in await exchange(port, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
     go_on.set()
     assert b'"/a"' in await first
     await server.close()
@@ -198,8 +217,9 @@ async def test_every_address_of_a_name_is_served() -> None:
 
 
 async def test_one_connection_too_many(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "CONNECTIONS_MAX", 0)
-    assert b" 503 " in (await exchange(port)).split(b"\r\n")[0]
+    monkeypatch.setattr(http_server, "CONNECTIONS_MAX", 0)
+    answer = await exchange(port, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert b" 503 " in answer.split(b"\r\n")[0]
 
 
 async def test_close_ends_what_is_open() -> None:

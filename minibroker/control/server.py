@@ -1,0 +1,426 @@
+"""The HTTP server of the control API: uvicorn on the broker's loop, and limits around it.
+
+    socket ─► Guard ─► TlsLayer, if any ─► uvicorn's H11Protocol ─► HttpServer ─► handler
+              count, times                  bytes ◄─► a request      size, time
+
+uvicorn parses requests, writes answers and keeps connections open. Here stands what it leaves to a
+proxy in front of it: the number of connections, slow clients, the size of a body.
+
+There are at most `CONNECTIONS_MAX` connections, counted from the accept on. One more ends the one
+whose client has been silent longest: in a handshake, between two requests, or within one. So idle
+clients cannot keep others from `/health`. Only if a request of every connection is in work, the new
+one gets 503.
+
+`uvicorn.Server` is left out: it takes the signals of the process, and looks ten times a second
+whether it has to end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl
+
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from minibroker.control.messages import HttpError, HttpRequest, Response
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Awaitable, Callable
+
+    from minibroker.control.tls_layer import TlsLayer
+
+logger = logging.getLogger(__name__)
+
+HEADER_BYTES_MAX: Final = 16 << 10
+BODY_BYTES_MAX: Final = 64 << 10
+REQUEST_TIMEOUT_S: Final = 10.0
+"""Longest time from the first byte of a request to its last, for a TLS handshake, and for taking a
+piece of an answer.
+"""
+IDLE_TIMEOUT_S: Final = 60
+ACCEPT_RETRY_S: Final = 0.1
+"""Wait after a failed accept, when the system has no file handle left."""
+CONNECTIONS_MAX: Final = 64
+PIECE_BYTES: Final = 64 << 10
+"""Largest piece of an answer that is sent at once; the loop is free between two pieces."""
+
+
+class HttpServer:
+    """Serves HTTP: `listen`, then `close`. The loop owns it."""
+
+    def __init__(
+        self,
+        handle: Callable[[HttpRequest], Awaitable[Response]],
+        tls: Callable[[], ssl.SSLContext] | None = None,
+    ) -> None:
+        """`handle` may raise HttpError. `tls`: returns the context of the next connection; None:
+        without TLS.
+        """
+        self._handle = handle
+        self.tls = tls
+        """Constant."""
+        self.workers = ThreadPoolExecutor(1, "control-handshakes")
+        """Does the steps of TLS handshakes; its thread begins with the first."""
+        self.config = Config(
+            self._answer,
+            http=_Protocol,
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=IDLE_TIMEOUT_S,
+            h11_max_incomplete_event_size=HEADER_BYTES_MAX,
+        )
+        self.config.load()
+        self.state = ServerState()
+        """The connections and tasks of uvicorn."""
+        self._sockets: list[socket.socket] = []
+        self._connecting: set[asyncio.Task[None]] = set()
+        """One for each connection that was accepted just now."""
+        self._guards: set[Guard] = set()
+        """One for each connection."""
+        self._silent: dict[Guard, None] = {}
+        """Those that wait for their client; the one that has waited longest is first."""
+        self._is_closing = False
+        self._all_lost = asyncio.Event()
+        """Set while there is no connection."""
+        self._all_lost.set()
+
+    async def listen(self, host: str, port: int) -> int:
+        """Bind every address of the host and serve; return the port. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        addresses = await loop.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        try:
+            for family, _, _, _, address in dict.fromkeys(addresses):
+                free = self._sockets[0].getsockname()[1] if self._sockets else port
+                bound = socket.create_server(
+                    (address[0], free), family=family, backlog=CONNECTIONS_MAX
+                )
+                bound.setblocking(False)
+                self._sockets.append(bound)
+        except OSError:
+            self._unbind()
+            raise
+        for bound in self._sockets:
+            loop.add_reader(bound, self._accept, bound)
+        return int(self._sockets[0].getsockname()[1])
+
+    async def close(self) -> None:
+        """Stop to serve and close all connections."""
+        self._is_closing = True
+        self._unbind()
+        await asyncio.gather(*self._connecting)
+        tasks = list(self.state.tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for guard in self._guards:
+            guard.abort()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(REQUEST_TIMEOUT_S):
+                await self._all_lost.wait()
+        self.workers.shutdown(wait=False, cancel_futures=True)
+
+    def _unbind(self) -> None:
+        for bound in self._sockets:
+            asyncio.get_running_loop().remove_reader(bound)
+            bound.close()
+
+    def _accept(self, bound: socket.socket) -> None:
+        """Take a connection. `loop.create_server` and `loop.sock_accept` would lose one that comes
+        while the server closes.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            client, _ = bound.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            logger.warning("the control API cannot accept a connection: %s", error)
+            loop.remove_reader(bound)
+            loop.call_later(ACCEPT_RETRY_S, self._accept_again, bound)
+            return
+        client.setblocking(False)
+        connecting = loop.create_task(self._connect(client))
+        self._connecting.add(connecting)
+        connecting.add_done_callback(self._connecting.discard)
+
+    def _accept_again(self, bound: socket.socket) -> None:
+        if not self._is_closing:
+            asyncio.get_running_loop().add_reader(bound, self._accept, bound)
+
+    async def _connect(self, client: socket.socket) -> None:
+        guard = Guard(self)
+        self._guards.add(guard)
+        self._all_lost.clear()
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: guard, client)
+        except OSError as error:
+            logger.debug("a control connection ended at once: %s", error)
+            self.forget(guard)
+
+    # Guards call these.
+
+    def admit(self, guard: Guard) -> bool:
+        """Take a new connection; return whether there was room, or an older one made it."""
+        if self._is_closing:
+            guard.abort()  # it was accepted before the end
+            return False
+        is_full = len(self._guards) > CONNECTIONS_MAX
+        if is_full and self._silent:
+            longest = next(iter(self._silent))
+            del self._silent[longest]
+            longest.abort()
+            is_full = False
+        self.wait_for_client(guard)
+        return not is_full
+
+    def wait_for_client(self, guard: Guard) -> None:
+        """Note that from now on a connection waits for its client, to send or to take bytes."""
+        self._silent.pop(guard, None)
+        if not guard.is_ending:
+            self._silent[guard] = None
+
+    def forget(self, guard: Guard) -> None:
+        """Drop a connection that has ended."""
+        self._guards.discard(guard)
+        self._silent.pop(guard, None)
+        if not self._guards:
+            self._all_lost.set()
+
+    # uvicorn calls this.
+
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request, as an application of ASGI."""
+        guard: Guard = scope["state"]["guard"]
+        guard.begin_answer()
+        try:
+            response = await self._response(guard, scope, receive)
+            if response is not None:
+                await _send(response, send)
+        except TimeoutError:
+            guard.abort()  # the client does not take the answer
+        except asyncio.CancelledError:
+            if not self._is_closing:
+                raise
+        finally:
+            guard.end_answer()
+
+    async def _response(self, guard: Guard, scope: Any, receive: Any) -> Response | None:
+        """Return the answer, None if the client left."""
+        try:
+            if not guard.is_admitted:
+                raise HttpError(
+                    HTTPStatus.SERVICE_UNAVAILABLE,
+                    "too many connections: try again",
+                    (("Connection", "close"),),
+                )
+            body = await _read_body(scope, receive)
+            if body is None:
+                return None
+            self._silent.pop(guard, None)
+            return await self._handle(_request_of(scope, body))
+        except HttpError as error:
+            return error.response()
+        except Exception:  # a bug of minibroker; the broker and this connection continue
+            logger.exception("the control API failed")
+            return HttpError(
+                HTTPStatus.INTERNAL_SERVER_ERROR, "minibroker failed: its log says how"
+            ).response()
+        finally:
+            self.wait_for_client(guard)
+
+
+class Guard(asyncio.Protocol):
+    """Counts a connection and ends a slow one. Belongs to the loop."""
+
+    def __init__(self, server: HttpServer) -> None:
+        self._server = server
+        """Constant."""
+        self._transport: asyncio.Transport | None = None
+        """Constant from `connection_made` on."""
+        self._http = _Protocol(server.config, server.state, {"guard": self})
+        """Constant."""
+        self._above: _Protocol | TlsLayer = self._http
+        """Constant from `connection_made` on. It gets the bytes of the socket."""
+        self.is_admitted = True
+        """Constant from `connection_made` on. False: there are too many connections."""
+        self._is_secured = server.tls is None
+        """False in a TLS handshake."""
+        self._has_begun = False
+        """True while the head of a request is not whole."""
+        self._is_answering = False
+        """True from the head of a request to the end of its answer; both have time-outs."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+        # So an answer that is sent is an answer that the client's machine has taken.
+        transport.set_write_buffer_limits(high=0)
+        self.is_admitted = self._server.admit(self)
+        if self._server.tls is not None:
+            from minibroker.control.tls_layer import TlsLayer  # noqa: PLC0415  only with TLS
+
+            context, workers = self._server.tls(), self._server.workers
+            self._above = TlsLayer(self._http, context, workers, self._secured)
+        self._expect_within(IDLE_TIMEOUT_S if self._is_secured else REQUEST_TIMEOUT_S)
+        self._above.connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        self._server.forget(self)
+        self._above.connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_secured and not (self._has_begun or self._is_answering):
+            self._has_begun = True
+            self._server.wait_for_client(self)
+            self._expect_within(REQUEST_TIMEOUT_S)
+        self._above.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self._above.eof_received()
+
+    def pause_writing(self) -> None:
+        self._http.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._http.resume_writing()
+
+    @property
+    def is_ending(self) -> bool:
+        """Return whether the connection is closed, or about to be."""
+        return self._transport is None or self._transport.is_closing()
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def begin_answer(self) -> None:
+        """Note that the head of a request is here."""
+        self._has_begun = False
+        self._is_answering = True
+        self._stop_timer()
+
+    def end_answer(self) -> None:
+        """Note that the answer is sent; uvicorn ends the connection if no request follows."""
+        self._is_answering = False
+
+    def _expect_within(self, seconds: float) -> None:
+        self._stop_timer()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._timed_out)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _secured(self) -> None:
+        self._is_secured = True
+        self._expect_within(IDLE_TIMEOUT_S)
+
+    def _timed_out(self) -> None:
+        if self._has_begun:
+            self._http.refuse(HTTPStatus.REQUEST_TIMEOUT, _TOO_SLOW)
+        else:
+            self.abort()
+
+
+class _Protocol(H11Protocol):
+    """uvicorn's protocol, with refusals in JSON."""
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse bytes that are not HTTP."""
+        self.refuse(
+            HTTPStatus.BAD_REQUEST,
+            f"this is not HTTP, or its head is larger than {HEADER_BYTES_MAX} bytes",
+        )
+
+    def refuse(self, status: int, sentence: str) -> None:
+        """Answer with an error where the application has not begun to, and close."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            error = HttpError(status, sentence, (("Connection", "close"),)).response()
+            head = h11.Response(status_code=status, headers=_headers(error))
+            for event in (head, h11.Data(bytes(error.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+
+_TOO_SLOW: Final = f"the request did not arrive within {REQUEST_TIMEOUT_S:g} s"
+
+
+async def _read_body(scope: Any, receive: Any) -> bytes | None:
+    """Return the body of a request, None if the client left. Raises HttpError."""
+    too_large = HttpError(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {BODY_BYTES_MAX} bytes"
+    )
+    length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+    if int(length) > BODY_BYTES_MAX:
+        raise too_large
+    body = bytearray()
+    try:
+        async with asyncio.timeout(REQUEST_TIMEOUT_S):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                body += message["body"]
+                if len(body) > BODY_BYTES_MAX:
+                    raise too_large
+                if not message["more_body"]:
+                    return bytes(body)
+    except TimeoutError:
+        close = (("Connection", "close"),)
+        raise HttpError(HTTPStatus.REQUEST_TIMEOUT, _TOO_SLOW, close) from None
+
+
+def _request_of(scope: Any, body: bytes) -> HttpRequest:
+    method = scope["method"]
+    query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    return HttpRequest(
+        "GET" if method == "HEAD" else method,
+        scope["path"],
+        dict(query),
+        {name.decode("ascii"): value.decode("latin-1") for name, value in scope["headers"]},
+        body,
+    )
+
+
+def _headers(response: Response) -> list[tuple[bytes, bytes]]:
+    lines = (
+        ("Content-Type", response.content_type),
+        ("Content-Length", str(len(response.body))),
+        *response.headers,
+    )
+    return [(name.lower().encode(), value.encode("latin-1")) for name, value in lines]
+
+
+async def _send(response: Response, send: Any) -> None:
+    """Send an answer in pieces. Raises TimeoutError where the client does not take a piece."""
+    start = {"type": "http.response.start", "status": response.status}
+    await send({**start, "headers": _headers(response)})
+    for begin in range(0, len(response.body), PIECE_BYTES):
+        piece = bytes(response.body[begin : begin + PIECE_BYTES])
+        async with asyncio.timeout(REQUEST_TIMEOUT_S):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await asyncio.sleep(0)
+    async with asyncio.timeout(REQUEST_TIMEOUT_S):  # the last piece is taken before this one
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
