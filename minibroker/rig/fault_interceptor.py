@@ -26,6 +26,7 @@ from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.protocol.api_keys import FETCH, METADATA
 from minibroker.kafka.protocol.primitives import Reader, Writer
 from minibroker.rig.faults import Facts, Fault, FaultSet
+from minibroker.rig.fetching import Fetching
 from minibroker.rig.message_places import (
     give_error,
     has_places,
@@ -103,7 +104,7 @@ class _Altered(Answer):
 class FaultInterceptor:
     """The interceptor of one broker under test, on the broker's loop."""
 
-    __slots__ = ("_held", "_services", "_stale", "faults", "seen")
+    __slots__ = ("_held", "_services", "_stale", "faults", "fetching", "seen")
 
     def __init__(
         self,
@@ -111,11 +112,15 @@ class FaultInterceptor:
         *,
         faults: FaultSet | None = None,
         seen: RequestLog | None = None,
+        fetching: Fetching | None = None,
     ) -> None:
-        """Take `faults` and `seen` of a broker that ran here before, None for new ones."""
+        """Take `faults`, `seen` and `fetching` of a broker that ran here before, None for new
+        ones.
+        """
         self._services = services
         self.faults = FaultSet() if faults is None else faults
         self.seen = RequestLog() if seen is None else seen
+        self.fetching = Fetching() if fetching is None else fetching
         self._held: dict[Fault, set[asyncio.Future[None]]] = {}
         """Rule → the requests that it holds now."""
         self._stale: dict[Fault, StaleServices] = {}
@@ -137,6 +142,12 @@ class FaultInterceptor:
 
     def handle(self, call: Call) -> AnyAnswer | WaitingRequest | None:
         """Handle a request with the faults that meet it. Raises ProtocolError."""
+        outcome = self._handle(call)
+        if outcome is not None:
+            self.fetching.note(call, outcome)
+        return outcome
+
+    def _handle(self, call: Call) -> AnyAnswer | WaitingRequest | None:
         if not len(self.faults):
             return handle_call(call)
         request = read_call(call)
@@ -162,6 +173,11 @@ class FaultInterceptor:
         """Note the request with the first error of its answer."""
         says = answer.response if isinstance(answer, Answer) else answer  # a short way's own
         self.seen.note_call(call, first_error(says))
+        self.fetching.note_answer(call, answer)
+
+    def on_close(self, context: RequestContext) -> None:
+        """Forget what the client of a closed connection read."""
+        self.fetching.note_closed(context)
 
     # Facts.
 

@@ -23,10 +23,12 @@ from minibroker.rig.clock import MovableClock
 from minibroker.rig.fault_interceptor import FaultInterceptor
 from minibroker.rig.faults import Fault, FaultSet
 from minibroker.rig.faulty_disk import FaultyDisk
+from minibroker.rig.fetching import Fetching
 from minibroker.rig.inspector import Inspector
 from minibroker.rig.login_faults import LoginFaults
 from minibroker.rig.peer_faults import PeerFaults
 from minibroker.rig.request_log import RequestLog
+from minibroker.rig.waits import Waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -59,6 +61,9 @@ class Node:
         """Every rule, also those for the whole broker."""
         self.seen = RequestLog()
         """The last requests."""
+        self.fetching = Fetching()
+        """The places from which clients read."""
+        self.waits = Waits(lambda: [self] if self.is_running else [])
         self.failure: asyncio.Future[str]
         """Done when the broker fails; see `app.Broker.failure`."""
         self.app: AppBroker
@@ -99,7 +104,10 @@ class Node:
         self.on_start(self)
         self.inspector = Inspector(self.app)
         await self.app.start(topics)
-        self.interceptor = FaultInterceptor(self.app.services, faults=self.faults, seen=self.seen)
+        self.fetching.forget()
+        self.interceptor = FaultInterceptor(
+            self.app.services, faults=self.faults, seen=self.seen, fetching=self.fetching
+        )
         self.app.intercept(self.interceptor)
         self.login_faults = LoginFaults(self.faults, self.app.timers)
         self.app.intercept_logins(self.login_faults)

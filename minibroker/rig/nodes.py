@@ -14,6 +14,7 @@ from minibroker.broker.cluster.image import NO_CONTROLLER, NO_LEADER
 from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
+from minibroker.rig.waits import Waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,6 +37,8 @@ class Nodes:
     def __init__(self) -> None:
         self.all: list[Node] = []
         """Filled with `add`, before the start."""
+        self.waits = Waits(lambda: self.active)
+        """Waits for the consumers of the cluster."""
         self._changes = _Changes()
 
     def add(self, node: Node) -> None:

@@ -93,7 +93,7 @@ def decoded(partition: Partition, offset: int, level: int) -> Iterator[TopicReco
         for position, header in iterate_headers(read.records):
             next_offset = header.last_offset + 1
             if header.is_control:
-                _end_transaction(aborted.get(header.producer_id))
+                _end_transaction(aborted.get(header.producer_id), header)
                 continue
             if header.is_transactional and _is_aborted(aborted.get(header.producer_id), header):
                 continue
@@ -120,6 +120,10 @@ def _is_aborted(first_offsets: list[int] | None, header: object) -> bool:
     return bool(first_offsets) and first_offsets[0] <= header.base_offset  # type: ignore[attr-defined, index]
 
 
-def _end_transaction(first_offsets: list[int] | None) -> None:
-    if first_offsets:
-        first_offsets.pop(0)
+def _end_transaction(first_offsets: list[int] | None, marker: object) -> None:
+    """Forget an aborted transaction at its marker.
+
+    A marker before it is that of a committed one.
+    """
+    if _is_aborted(first_offsets, marker):
+        first_offsets.pop(0)  # type: ignore[union-attr]

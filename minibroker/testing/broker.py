@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.app import Broker as AppBroker
     from minibroker.broker.security.acls import Acl
+    from minibroker.rig.waits import Waits
     from minibroker.testing.acls import AclRule
 
 TEST_DEFAULTS: Final = {
@@ -109,6 +110,10 @@ class Broker(InProcess, BrokerCalls):
     def _app_brokers(self) -> Sequence[AppBroker]:
         self._look  # noqa: B018  refuses a killed broker with a sentence
         return [self._node.app]
+
+    @property
+    def _waits(self) -> Waits:
+        return self._running.waits
 
     def _on_nodes(
         self,

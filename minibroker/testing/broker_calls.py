@@ -7,11 +7,12 @@ that runs in a loop of its own; in such a loop the sync form raises.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from minibroker.broker.config.options import parse_topic
 from minibroker.rig.faults import api_named, error_named, refuse_in_loop
+from minibroker.testing.consumer_waits import ConsumerWaits
 from minibroker.testing.in_process import WAIT_TIMEOUT_S
 from minibroker.testing.report import group_lines, record_lines, request_lines
 from minibroker.testing.values import setting_text, to_bytes, to_headers, to_timestamp
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     Isolation = Literal["read_uncommitted", "read_committed"]
 
 
-class BrokerCalls(ABC):
+class BrokerCalls(ConsumerWaits):
     """One broker, for the thread of the test."""
 
     faults: Faults
@@ -47,14 +48,6 @@ class BrokerCalls(ABC):
     @abstractmethod
     def call(self, function: Callable[[], Any]) -> Any:
         """Run a function on the broker's loop and return its result."""
-
-    @abstractmethod
-    def _await(self, coroutine: Coroutine[Any, Any, Any], timeout_s: float = WAIT_TIMEOUT_S) -> Any:
-        """Run a coroutine on the broker's loop and return its result."""
-
-    @abstractmethod
-    async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine on the broker's loop, and await it in the caller's loop."""
 
     def await_node(self, call: Callable[[Node], Coroutine[Any, Any, Any]]) -> Any:
         """Run a coroutine of the broker's node on its loop and return its result."""

@@ -23,6 +23,7 @@ from minibroker.testing.acls import BrokerAcls
 from minibroker.testing.broker import TEST_DEFAULTS
 from minibroker.testing.broker_calls import BrokerCalls
 from minibroker.testing.broker_faults import Faults
+from minibroker.testing.consumer_waits import ConsumerWaits
 from minibroker.testing.in_process import WAIT_TIMEOUT_S, InProcess
 from minibroker.testing.values import setting_text
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.app import Broker as AppBroker
     from minibroker.broker.security.acls import Acl
+    from minibroker.rig.waits import Waits
     from minibroker.testing.acls import AclRule
 
 CLUSTER_DEFAULTS: Final = {
@@ -53,7 +55,7 @@ CLUSTER_DEFAULTS: Final = {
 }
 
 
-class Cluster(InProcess):
+class Cluster(InProcess, ConsumerWaits):
     """Brokers 0 to `brokers` - 1, between `start` and `stop`, or in a `with` block.
 
     Args:
@@ -378,6 +380,11 @@ class Cluster(InProcess):
             raise RuntimeError("all brokers of the cluster are killed or paused: restart one")
         return active
 
+    @property
+    def _waits(self) -> Waits:
+        self._check_running()
+        return self._nodes.waits
+
     # Calls onto the loop.
 
     def node(self, broker_id: int) -> Node:
@@ -407,6 +414,10 @@ class ClusterBroker(BrokerCalls):
     @property
     def _running(self) -> Node:
         return self._cluster.node(self.broker_id)
+
+    @property
+    def _waits(self) -> Waits:
+        return self._cluster._waits  # noqa: SLF001  a group's partitions are led by several brokers
 
     def call(self, function: Callable[[], Any]) -> Any:
         """Run a function on the loop of the brokers and return its result."""

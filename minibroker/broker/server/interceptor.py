@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.security.sasl.exchange import Exchange
     from minibroker.broker.server.answers import AnyAnswer, WaitingRequest
     from minibroker.broker.server.call import Call
@@ -35,6 +36,9 @@ class Interceptor(Protocol):
 
         None: the request waited, and its client has left.
         """
+
+    def on_close(self, context: RequestContext) -> None:
+        """Take note of a connection that is closed, by either side."""
 
 
 class LoginStage(StrEnum):

@@ -156,6 +156,8 @@ class ClientTransport(asyncio.BufferedProtocol):
             self._task.cancel()
         self.connection.receive_buffer.abandon()
         self._connections.remove(self)
+        if self._dispatcher.interceptor is not None:
+            self._dispatcher.interceptor.on_close(self._context)
 
     def eof_received(self) -> bool:
         """Close at once, although answers are owed, as Kafka does: the peer sends no more."""

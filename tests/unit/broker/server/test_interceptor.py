@@ -31,8 +31,10 @@ class Looking:
     def __init__(self, running: InProcessBroker, *, lost: str = "") -> None:
         self.asked: list[str] = []
         self.told: list[tuple[str, Any]] = []
+        self.closed: list[str] = []
         self._lost = lost
         self.is_told = asyncio.Event()
+        self.has_closed = asyncio.Event()
         running.broker.intercept(self)
 
     def handle(self, call: Call) -> Any:
@@ -42,6 +44,10 @@ class Looking:
     def on_end(self, call: Call, answer: Any) -> None:
         self.told.append((call.handler.name, answer))
         self.is_told.set()
+
+    def on_close(self, context: Any) -> None:
+        self.closed.append(context.client_address)
+        self.has_closed.set()
 
 
 async def test_it_is_told_of_each_answer_in_order_and_the_clients_get_them(serve: Serve) -> None:
@@ -118,3 +124,12 @@ async def test_it_is_told_of_a_wait_that_its_client_has_left(serve: Serve) -> No
             looking.is_told.clear()
         await looking.is_told.wait()
     assert looking.told[-1] == ("Fetch", None)
+
+
+async def test_it_is_told_of_connections_that_close(serve: Serve) -> None:
+    running = await serve()
+    looking = Looking(running)
+    async with await running.connect() as client:
+        host, port = client.writer.get_extra_info("sockname")
+    await asyncio.wait_for(looking.has_closed.wait(), TIMEOUT_S)
+    assert looking.closed == [f"{host}:{port}"]

@@ -1,0 +1,297 @@
+"""`Fetching`: the facts that a broker sees of its readers, for the waits of a test (`waits`).
+
+    Fetch          ─► the places from which a connection reads, in each partition
+    SyncGroup, ConsumerGroupHeartbeat ─► when a member got its share
+
+A Fetch names no group and no member, and most clients send it on another connection than JoinGroup.
+So a place is known by the client's id and its address. `FaultInterceptor` reports the requests of a
+broker under test; other brokers have no such object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from minibroker.broker.handlers.common.group_members import client_host
+from minibroker.broker.handlers.reads.fetch_pass import follower_of
+from minibroker.broker.partitions.fetch_session import FINAL_EPOCH, INITIAL_EPOCH
+from minibroker.broker.partitions.partition import LOG_END
+from minibroker.broker.server.answers import Answer
+from minibroker.broker.server.handling import read_call
+from minibroker.kafka.protocol.api_keys import CONSUMER_GROUP_HEARTBEAT, FETCH, SYNC_GROUP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from minibroker.broker.handlers.common.context import RequestContext
+    from minibroker.broker.server.answers import AnyAnswer, WaitingRequest
+    from minibroker.broker.server.call import Call
+    from minibroker.kafka.protocol.messages.fetch import FetchRequest
+
+    TopicAndIndex = tuple[bytes, int]
+    """Topic id and partition."""
+
+SHARES_MAX: Final = 10_000
+"""Most members whose shares are remembered; of older ones nothing is known."""
+STARTS_MAX: Final = 32
+"""Most beginnings of reading that are remembered of one place."""
+_FIRST_VERSION_WITH_SESSIONS: Final = 7
+_FIRST_VERSION_WITH_IDS: Final = 13
+
+
+class ClientName(NamedTuple):
+    """The name by which a reader and a member are known to be the same client."""
+
+    client_id: str
+    host: str
+    """The client's address as groups have it: `/127.0.0.1`."""
+
+
+class ReadPlace:
+    """The place where one connection reads in one partition."""
+
+    __slots__ = ("at_ns", "offset", "starts")
+
+    def __init__(self) -> None:
+        self.offset = -1
+        """Offset of the last Fetch: the client has all records before it."""
+        self.at_ns = 0
+        """When that came, on the clock of `perf_counter_ns`."""
+        self.starts: list[tuple[int, int]] = []
+        """(ns, offset) of the first Fetch after each share that somebody got, oldest first."""
+
+    def note(self, now_ns: int, offset: int, share_ns: int) -> None:
+        """Note a Fetch. `share_ns`: when somebody last got a share."""
+        if not self.starts or self.starts[-1][0] < share_ns:
+            self.starts.append((now_ns, offset))
+            del self.starts[:-STARTS_MAX]
+        self.at_ns, self.offset = now_ns, offset
+
+    def start_after(self, share_ns: int) -> int:
+        """Return the offset of the first Fetch after a moment; the place was fetched since."""
+        return next(offset for at_ns, offset in self.starts if at_ns > share_ns)
+
+
+class FetchingConnection:
+    """The partitions that one connection fetches."""
+
+    __slots__ = ("client", "fetched_ns", "in_session", "places")
+
+    def __init__(self, client: ClientName) -> None:
+        self.client = client
+        self.places: dict[TopicAndIndex, ReadPlace] = {}
+        self.in_session: set[TopicAndIndex] = set()
+        """Partitions of its fetch session: each Fetch reads them, though it does not name them."""
+        self.fetched_ns = 0
+        """When the last Fetch came."""
+
+    def renew(self, now_ns: int, share_ns: int) -> None:
+        """Note a Fetch for the partitions of the session; nothing depends on it before the next
+        share.
+        """
+        if self.fetched_ns < share_ns:
+            for key in self.in_session:
+                place = self.places[key]
+                place.note(now_ns, place.offset, share_ns)
+
+    def forget(self, key: TopicAndIndex) -> None:
+        """Note that a partition is read no more, or that its Fetch was refused."""
+        self.places.pop(key, None)
+        self.in_session.discard(key)
+
+
+class Fetching:
+    """The readers of one broker. Belongs to the loop; a `Waiter` of partitions."""
+
+    def __init__(self) -> None:
+        self._connections: dict[RequestContext, FetchingConnection] = {}
+        """Open connections that fetched."""
+        self._synced: OrderedDict[tuple[str, str], tuple[int, int]] = OrderedDict()
+        """(group, member) of the classic protocol → generation and ns of its last SyncGroup."""
+        self._given: OrderedDict[str, dict[TopicAndIndex, int]] = OrderedDict()
+        """Member id of the consumer protocol → partition → ns of the answer that gave it."""
+        self._share_ns = 0
+        """When somebody last got a share, or asked for it."""
+        self._waiting: set[asyncio.Event] = set()
+
+    # Who waits.
+
+    def watch(self, event: asyncio.Event) -> None:
+        """Set this event with every change that a wait may be for, until `unwatch`."""
+        self._waiting.add(event)
+
+    def unwatch(self, event: asyncio.Event) -> None:
+        """Set it no more."""
+        self._waiting.discard(event)
+
+    def on_progress(self) -> None:
+        """Wake those who wait; also a partition calls it that has more to read."""
+        for event in self._waiting:
+            event.set()
+
+    complete = on_progress
+
+    # Requests.
+
+    def note(self, call: Call, outcome: AnyAnswer | WaitingRequest) -> None:
+        """Note a request that was handled, answered or not."""
+        api_key = call.handler.api_key
+        if api_key == FETCH:
+            self._note_fetch(call, outcome)
+        elif api_key == SYNC_GROUP:
+            request = read_call(call)
+            self._share_ns = call.started_ns
+            self._synced[request.group_id, request.member_id] = (
+                request.generation_id,
+                call.started_ns,
+            )
+            self._synced.move_to_end((request.group_id, request.member_id))
+            _shorten(self._synced)
+
+    def note_answer(self, call: Call, answer: AnyAnswer | None) -> None:
+        """Note an answer as the client gets it."""
+        api_key = call.handler.api_key
+        if api_key == FETCH:
+            return  # its request woke those who wait
+        if api_key == CONSUMER_GROUP_HEARTBEAT and isinstance(answer, Answer):
+            response: Any = answer.response
+            if response.assignment is not None and response.member_id:
+                self._note_given(response)
+        self.on_progress()
+
+    def _note_given(self, response: Any) -> None:
+        now_ns = self._share_ns = perf_counter_ns()
+        before = self._given.get(response.member_id, {})
+        self._given[response.member_id] = {
+            (topic.topic_id, index): before.get((topic.topic_id, index), now_ns)
+            for topic in response.assignment.topic_partitions
+            for index in topic.partitions
+        }
+        self._given.move_to_end(response.member_id)
+        _shorten(self._given)
+
+    def _note_fetch(self, call: Call, outcome: AnyAnswer | WaitingRequest) -> None:
+        request: FetchRequest = read_call(call)
+        if follower_of(request) is not None:
+            return
+        connection = self._connections.get(call.context)
+        client = ClientName(call.client_id or "", client_host(call.context))
+        if connection is None or connection.client != client:
+            connection = self._connections[call.context] = FetchingConnection(client)
+        has_session = call.version >= _FIRST_VERSION_WITH_SESSIONS
+        is_whole = not has_session or request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH)
+        if is_whole:
+            connection.in_session.clear()
+        self._note_places(call, request, connection)
+        if has_session:
+            for topic in request.forgotten_topics_data:
+                topic_id = _id_of(call, topic)
+                for index in topic.partitions:
+                    connection.forget((topic_id, index))
+        for key in _refused(call, outcome):
+            connection.forget(key)
+        connection.fetched_ns = call.started_ns
+        self.on_progress()
+
+    def _note_places(
+        self, call: Call, request: FetchRequest, connection: FetchingConnection
+    ) -> None:
+        """Note the places that a Fetch names, and those of its session."""
+        uses_session = call.version >= _FIRST_VERSION_WITH_SESSIONS and (
+            request.session_epoch != FINAL_EPOCH
+        )
+        connection.renew(call.started_ns, self._share_ns)
+        for topic in request.topics:
+            topic_id = _id_of(call, topic)
+            for asked in topic.partitions:
+                key = (topic_id, asked.partition)
+                if not _is_in_log(call, topic_id, asked.partition, asked.fetch_offset):
+                    connection.forget(key)
+                    continue
+                place = connection.places.setdefault(key, ReadPlace())
+                place.note(call.started_ns, asked.fetch_offset, self._share_ns)
+                if uses_session:
+                    connection.in_session.add(key)
+
+    def note_closed(self, context: RequestContext) -> None:
+        """Forget the places of a connection that is closed."""
+        if self._connections.pop(context, None) is not None:
+            self.on_progress()
+
+    def forget(self) -> None:
+        """Forget everything: the broker starts again."""
+        self._connections.clear()
+        self._synced.clear()
+        self._given.clear()
+
+    # Questions.
+
+    def synced_ns(self, group_id: str, member_id: str, generation_id: int) -> int:
+        """Return when a member of the classic protocol asked for its share of a generation; 0: that
+        was at another broker, or before the start of this one.
+        """
+        generation, at_ns = self._synced.get((group_id, member_id), (-1, 0))
+        return at_ns if generation == generation_id else 0
+
+    def given_ns(self, member_id: str, key: TopicAndIndex) -> int | None:
+        """Return when a member of the consumer protocol was given a partition; None: not yet. 0:
+        by another broker, or before the start of this one.
+        """
+        given = self._given.get(member_id)
+        return 0 if given is None else given.get(key)
+
+    def places(self, client: ClientName, key: TopicAndIndex, since_ns: int) -> list[ReadPlace]:
+        """Return where the connections of a client read a partition, as far as they fetched it
+        after a moment.
+        """
+        return [
+            place
+            for connection in self._connections.values()
+            if connection.client == client
+            and (place := connection.places.get(key)) is not None
+            and place.at_ns > since_ns
+        ]
+
+    def readers(self, key: TopicAndIndex) -> list[tuple[ClientName, ReadPlace]]:
+        """Return who reads a partition, and where."""
+        return [
+            (connection.client, place)
+            for connection in self._connections.values()
+            if (place := connection.places.get(key)) is not None
+        ]
+
+
+def _id_of(call: Call, topic: Any) -> bytes:
+    """Return the id of a topic of a Fetch; an unknown name has none (empty)."""
+    if call.version >= _FIRST_VERSION_WITH_IDS:
+        topic_id: bytes = topic.topic_id
+        return topic_id
+    image = call.context.services.cluster.image.topics.get(topic.topic)
+    return image.topic_id if image is not None else b""
+
+
+def _is_in_log(call: Call, topic_id: bytes, index: int, offset: int) -> bool:
+    """Return whether a partition is here and has this offset, or ends there."""
+    services = call.context.services
+    topic = services.cluster.image.topic_by_id.get(topic_id)
+    partition = services.partitions.replica(topic.name, index) if topic is not None else None
+    if partition is None or not partition.has_log:
+        return False
+    return partition.log_start_offset <= offset <= partition.end_offset_for(LOG_END)
+
+
+def _refused(call: Call, outcome: AnyAnswer | WaitingRequest) -> Iterable[TopicAndIndex]:
+    """Yield the partitions that an answer has an error for."""
+    if isinstance(outcome, Answer):
+        for topic in outcome.response.responses:
+            for partition in topic.partitions:
+                if partition.error_code:
+                    yield _id_of(call, topic), partition.partition_index
+
+
+def _shorten(remembered: OrderedDict[Any, Any]) -> None:
+    while len(remembered) > SHARES_MAX:
+        remembered.popitem(last=False)
