@@ -28,6 +28,9 @@ NODE_MODULES := build/node/.done
 SARAMA_MEMBER := build/sarama-member
 SECURED_CLIENT := build/secured-client
 NUMBERED_CLIENT := build/numbered-client
+# The frameworks of the examples in Python, in an environment of their own: some want older clients than the tests.
+EXAMPLES := build/examples-venv
+EXAMPLE_REQUIREMENTS := $(sort $(wildcard examples/*/requirements.txt))
 # What `docker compose` reads its files with.
 COMPOSE_READER := build/compose-go/cmd
 OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v go),sarama secured-client numbered-client compose-reader)
@@ -72,7 +75,7 @@ coverage: $(VENV)/.test ## the lines that quick tests run, as a table and in bui
 # Spark (tests/support/schedule.py). With ARGS nothing is fetched beforehand: a test that misses
 # something has it made (tests/support/made.py).
 KERBEROS := $(if $(shell command -v krb5-config),$(VENV)/.kerberos)
-TESTED_WITH := $(KERBEROS) $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)/.done $(IMAGE_WHEELS)/.done $(if $(KERBEROS),$(IMAGE_WHEELS)/.kerberos) java $(if $(MVN),$(SPARK_CLASSES) registry) $(OTHER_CLIENTS)
+TESTED_WITH := $(KERBEROS) $(KIO_OLD)/.done $(KIO_NEW)/.done $(KAFKA_PYTHON_OLD)/.done $(IMAGE_WHEELS)/.done $(if $(KERBEROS),$(IMAGE_WHEELS)/.kerberos) $(EXAMPLES)/.done java $(if $(MVN),$(SPARK_CLASSES) registry) $(OTHER_CLIENTS)
 THIS_MAKE := $(MAKE)
 test: $(VENV)/.test $(if $(strip $(ARGS)),,$(TESTED_WITH)) ## run every test (ARGS='tests/unit -k x': these)
 ifeq ($(strip $(ARGS)),)
@@ -207,6 +210,13 @@ $(IMAGE_WHEELS)/.done: $(VENV)/.test
 # The image has it always; the tests have it where libkrb5 can be built with (Debian: libkrb5-dev).
 $(IMAGE_WHEELS)/.kerberos: $(IMAGE_WHEELS)/.done
 	CFLAGS=-O0 $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(@D) 'gssapi>=1.9'
+	touch $@
+
+$(EXAMPLES)/.done: pyproject.toml $(EXAMPLE_REQUIREMENTS)
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[testing]' --editable '.[control]' pytest-timeout \
+	  $(EXAMPLE_REQUIREMENTS:%=--requirement %)
 	touch $@
 
 # Without Java or Go the brokers that need them are named in the table as not measured.

@@ -18,9 +18,10 @@ import pytest
 
 from tests.support.groups import NODE_MODULES, SARAMA_MEMBER
 from tests.support.java import JUNIT_5, KAFKA_44, class_path
-from tests.support.made import ROOT, required
+from tests.support.made import BUILD, ROOT, required
 
 EXAMPLES = ROOT / "examples"
+FRAMEWORKS = BUILD / "examples-venv"
 TIMEOUT_S = 560
 LOOP_SCOPE = "asyncio_default_fixture_loop_scope=function"
 IMPORT_WARNING = "ignore::DeprecationWarning"  # kafka-python's, while it is imported
@@ -59,6 +60,20 @@ def test_a_project_in_python(project: str, tmp_path: Path) -> None:
     output = run([sys.executable, "-m", "pytest", *options], directory)
     assert " passed" in output
     assert "skipped" not in output
+
+
+@pytest.mark.parametrize(
+    "project", ["faststream", "taskiq", "django_outbox", "opentelemetry", "two_plugins"]
+)
+def test_a_framework_in_python(project: str, tmp_path: Path) -> None:
+    """The last one has another plugin with fixtures of the same names; it skips its own test."""
+    required(FRAMEWORKS / ".done")
+    directory = copy_of(project, tmp_path)
+    other_plugin = [] if project == "two_plugins" else ["-p", "no:kafka_broker"]
+    options = ["-rs", "-o", LOOP_SCOPE, "--timeout", "500", *other_plugin]
+    output = run([str(FRAMEWORKS / "bin" / "python"), "-m", "pytest", *options], directory)
+    assert " passed" in output
+    assert output.count("SKIPPED") == output.count("Tests requiring a Kafka broker are not enabled")
 
 
 @pytest.mark.java
