@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Sequence
 
+    from minibroker.broker.app import Broker as AppBroker
     from minibroker.broker.cluster.shared import TreeSession
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.config.control import ControlOptions
@@ -57,6 +58,11 @@ class ControlledBroker:
     def address(self) -> tuple[str, int]:
         """Return the host and port that clients are told."""
         return self._node.address
+
+    @property
+    def app(self) -> AppBroker:
+        """Return the broker itself, after `start`."""
+        return self._node.app
 
     @property
     def control_url(self) -> str:

@@ -6,18 +6,20 @@
 The whole seed is checked before anything is made: a wrong line loads nothing. Batches come from the
 thread some at a time, so neither the loop nor the memory holds more. Records are appended as a
 client's with acks=all, and all of them can be read when `load` returns. A load adds to the records
-that a topic has; `serve --seed` asks before (`topics_with_records`).
+that a topic has; that of `serve --seed`, which comes again with each start, does not
+(`SeedLoad.reason_against`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import closing
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.broker.config.topic import validate_topic_config
 from minibroker.broker.groups.offsets import NO_EXPIRY, CommittedOffset
 from minibroker.broker.partitions.checking import ReceivedBatch
@@ -35,7 +37,7 @@ from minibroker.seeds.errors import SeedError
 from minibroker.seeds.staging import Cluster, StagedSeed, stage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 
     from minibroker.broker.app import Broker
     from minibroker.broker.groups.shard import GroupShard
@@ -77,21 +79,21 @@ async def load(
         SeedError: the seed is wrong, and nothing was loaded; or a broker refused a part of it.
         KafkaError, StorageError, CoordinationError: of the brokers.
     """
-    name = str(path) if name is None else name
-    seed = await asyncio.to_thread(stage, Path(path), name, facts_of(brokers))
-    with closing(seed):
-        return await _Load(seed, brokers).run()
+    async with staged_load(path, brokers, name=name) as loading:
+        return await loading.run()
 
 
-async def topics_with_records(path: str | Path, brokers: Sequence[Broker]) -> list[str]:
-    """Return the topics of a seed that have had records, sorted. Raises as `load`."""
-    seed = await asyncio.to_thread(stage, Path(path), str(path), facts_of(brokers))
+@asynccontextmanager
+async def staged_load(
+    path: str | Path, brokers: Sequence[Broker], *, name: str | None = None
+) -> AsyncIterator[SeedLoad]:
+    """Read and check a seed, for a load inside of the context; arguments and errors are those of
+    `load`.
+    """
+    seed_name = str(path) if name is None else name
+    seed = await asyncio.to_thread(stage, Path(path), seed_name, facts_of(brokers))
     with closing(seed):
-        return sorted(
-            topic
-            for topic in seed.records
-            if any(part.log_end_offset > 0 for part in _partitions_of(topic, brokers))
-        )
+        yield SeedLoad(seed, brokers)
 
 
 def facts_of(brokers: Sequence[Broker]) -> Cluster:
@@ -114,7 +116,7 @@ def _partitions_of(topic: str, brokers: Sequence[Broker]) -> Iterator[Partition]
                 yield partition
 
 
-class _Load:
+class SeedLoad:
     """One load. Owned by the loop."""
 
     def __init__(self, seed: StagedSeed, brokers: Sequence[Broker]) -> None:
@@ -126,6 +128,23 @@ class _Load:
         self._new_topics: list[str] = []
         self._answers: list[tuple[StagedBatch, PartitionProduceResponse]] = []
         """Answers to the batches that are staged and not committed yet."""
+
+    async def reason_against(self, besides: Collection[str] = ()) -> str | None:
+        """Return what says that the seed was loaded before, None if nothing does: records in a
+        topic, now or earlier, or offsets of a group. `besides`: topics and groups that may have
+        them. Raises KafkaError, SeedError.
+        """
+        for topic in sorted(self._seed.records.keys() - set(besides)):
+            if any(part.log_end_offset > 0 for part in _partitions_of(topic, self._brokers)):
+                return f"topic {topic} has records, or had some"
+        if OFFSETS_TOPIC in self._first.cluster.image.topics:
+            for group in sorted(
+                {offset.group for offset in self._seed.offsets}.difference(besides)
+            ):
+                _, shard = await self._coordinator(group)
+                if shard.offsets.of_group(group):
+                    return f"group {group} has offsets"
+        return None
 
     async def run(self) -> LoadedSeed:
         """Load the seed. Raises as `load`."""
@@ -274,8 +293,8 @@ class _Load:
             except KafkaError as error:
                 raise SeedError(f"{offsets[0].place}: group {group}: {error}") from None
 
-    async def _commit_group(self, group: str, offsets: Sequence[SeedOffset]) -> None:
-        """Raises KafkaError, SeedError."""
+    async def _coordinator(self, group: str) -> tuple[Broker, GroupShard]:
+        """Return the broker and the shard that keep a group. Raises KafkaError, SeedError."""
         shards: list[tuple[Broker, GroupShard]] = []
 
         def is_coordinated() -> bool:
@@ -288,7 +307,11 @@ class _Load:
             return bool(shards)
 
         await self._until(is_coordinated, f"a broker of this process coordinates group {group}")
-        broker, shard = shards[0]
+        return shards[0]
+
+    async def _commit_group(self, group: str, offsets: Sequence[SeedOffset]) -> None:
+        """Raises KafkaError, SeedError."""
+        broker, shard = await self._coordinator(group)
         now_ms = broker.clock.now_ms()
         commits = [
             (

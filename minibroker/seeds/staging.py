@@ -35,7 +35,7 @@ PENDING_BYTES: Final = 32 << 20
 """Bytes of the batches that are not full yet, of all partitions together."""
 MEMORY_BYTES: Final = 64 << 20
 """Bytes of whole batches in memory; more of them go to a temporary file."""
-_RECORD_BYTES_AROUND: Final = 100
+RECORD_BYTES_AROUND: Final = 100
 """Memory of a record beside its key and value, about."""
 
 
@@ -163,7 +163,7 @@ class StagedSeed:
         if partition is None:
             partition = partition_of(key, count)
         name = (topic, partition)
-        size_bytes = len(key or b"") + len(value or b"") + _RECORD_BYTES_AROUND
+        size_bytes = len(key or b"") + len(value or b"") + RECORD_BYTES_AROUND
         for header, content in headers:
             size_bytes += len(header) + len(content or b"")
         if self._pending_bytes.get(name, 0) + size_bytes > BATCH_BYTES:

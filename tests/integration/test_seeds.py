@@ -9,7 +9,8 @@ import pytest
 from minibroker.seeds.errors import SeedError
 from minibroker.testing import Broker
 from tests.support import readme
-from tests.support.shell import run_command
+from tests.support.clients import confluent_consume
+from tests.support.shell import run_command, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,3 +53,11 @@ def test_the_pages_lines(tmp_path: Path) -> None:
         assert broker.committed("billing") == {("orders", 0): 1}
         values = {record.value for record in broker.records("orders")}
         assert values == {b'{"id":1,"amount":12.5}', None, b"\x00\xff"}
+
+
+def test_the_pages_seed_at_the_start(tmp_path: Path) -> None:
+    seed = block("Lines of a seed", "json").replace('"value_base64": "AP8="', '"value": "text"')
+    (tmp_path / "orders.jsonl").write_text(seed)
+    serve = block("A seed at the start", readme.SHELL).strip()
+    with serving(f"{serve} --listen 127.0.0.1:0", tmp_path) as address:
+        assert len(confluent_consume(address, "orders", 3)) == 3

@@ -34,6 +34,7 @@ class ServeOptions:
         "loop",
         "ready_file",
         "ready_lines",
+        "seeds",
         "topics",
     )
 
@@ -48,8 +49,11 @@ class ServeOptions:
         control: ControlOptions | None = None,
         ready_lines: Sequence[str] = (),
         brokers: int = 1,
+        seeds: Sequence[str] = (),
     ) -> None:
         self.topics = tuple(topics)
+        self.seeds = tuple(seeds)
+        """Files and directories to load before the broker says that it is ready."""
         self.brokers = brokers
         """How many brokers this process runs."""
         self.ready_file = ready_file

@@ -43,6 +43,8 @@ def _no_constant(name: str) -> float:
 _DECODER: Final = json.JSONDecoder(
     parse_float=number_of, parse_int=number_of, parse_constant=_no_constant
 )
+_INT_DECODER: Final = json.JSONDecoder(parse_float=number_of, parse_constant=_no_constant)
+"""The same for a text without `-0`, the only whole number that Python writes in another way."""
 _ENCODER: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 _ASCII_ENCODER: Final = json.JSONEncoder(separators=(",", ":"))
 
@@ -177,7 +179,8 @@ def changed_json(value: bytes, tree: PlaceNode | None, kept: PlaceNode | None) -
 def _parsed(value: bytes) -> Any:
     """Return the fields of a JSON value. Raises PipelineError."""
     try:
-        plain = _DECODER.decode(value.decode())
+        text = value.decode()
+        plain = (_DECODER if "-0" in text else _INT_DECODER).decode(text)
     except UnicodeDecodeError:
         raise PipelineError(NO_TEXT) from None
     except ValueError:

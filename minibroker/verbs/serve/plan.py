@@ -164,6 +164,16 @@ class ServePlan(NamedTuple):
             "create this topic if it does not exist",
         ),
     ] = ()
+    seeds: Annotated[
+        tuple[str, ...],
+        Option(
+            "--seed",
+            Many("FILE|DIR", is_split=False, completes="file"),
+            "load topics, records and offsets of groups from this seed (.jsonl, .yaml, or a "
+            "directory of segment files) before the broker is ready, unless its topics have "
+            "records",
+        ),
+    ] = ()
     brokers: Annotated[
         int,
         Option(
@@ -357,6 +367,7 @@ a segment is full. --set minibroker.log.cleaner.idle.ms=0 waits like Kafka.
         "serve",
         "serve --memory --listen 127.0.0.1:0 --ready-file ready",
         "serve --brokers 3 --topic orders:6:3",
+        "serve --memory --seed orders.jsonl",
         "serve --topic orders:6 --topic users:3:cleanup.policy=compact:segment.ms=60000",
         "serve --listen 0.0.0.0:9092 --set advertised.listeners=PLAINTEXT://myhost:9092",
     ),

@@ -184,7 +184,21 @@ async def _start(
         config = await _with_id(config)
     broker = _make(config, options)
     await broker.start(options.topics)
+    if options.seeds:
+        from minibroker.verbs.serve.seeding import load_seeds  # noqa: PLC0415  for --seed only
+
+        try:
+            await load_seeds(options.seeds, _apps_of(broker), Path(config.log_dirs[0]))
+        except BaseException:
+            await broker.stop()
+            raise
     return broker
+
+
+def _apps_of(broker: Any) -> list[Broker]:
+    """Return the brokers that run, without what is around them."""
+    members = getattr(broker, "members", [broker])
+    return [member if isinstance(member, Broker) else member.app for member in members]
 
 
 async def _serve(config: BrokerConfig, options: ServeOptions) -> int:

@@ -36,6 +36,7 @@ def build(plan: ServePlan, environment: Mapping[str, str]) -> tuple[BrokerConfig
         logger.warning("these settings have no effect: %s", ", ".join(config.without_effect))
     options = ServeOptions(
         topics=plan.topics,
+        seeds=plan.seeds,
         ready_file=plan.ready_file,
         in_memory=plan.in_memory,
         loop=plan.loop,
