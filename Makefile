@@ -30,6 +30,8 @@ SECURED_CLIENT := build/secured-client
 NUMBERED_CLIENT := build/numbered-client
 # The frameworks of the examples in Python, in an environment of their own: some want older clients than the tests.
 EXAMPLES := build/examples-venv
+# The examples that Maven tests, with what it needs for that in its own store; then it works without the network.
+EXAMPLES_OF_MAVEN := spring
 EXAMPLE_REQUIREMENTS := $(sort $(wildcard examples/*/requirements.txt))
 # What `docker compose` reads its files with.
 COMPOSE_READER := build/compose-go/cmd
@@ -239,7 +241,7 @@ ifeq ($(MVN),)
 java:
 	@echo "make java: no Maven here, so the tests marked java will fail; install Java 17 and Maven (Debian: apt install openjdk-17-jdk-headless maven)" >&2
 else
-java: $(JAR_SETS:%=$(JARS)/%/.done) ## fetch the jars of Apache Kafka that the tests run
+java: $(JAR_SETS:%=$(JARS)/%/.done) $(EXAMPLES_OF_MAVEN:%=build/maven/%/.done) ## fetch the jars of Apache Kafka that the tests run
 endif
 
 # Fetched beside and moved when whole: an interrupted fetch leaves no half directory.
@@ -248,6 +250,14 @@ $(JARS)/%/.done: tests/support/java/%/pom.xml
 	$(MVN) --quiet --batch-mode --file $< org.apache.maven.plugins:maven-dependency-plugin:2.8:copy-dependencies \
 	  -DoutputDirectory=$(abspath $(@D)).part
 	mv $(@D).part $(@D)
+	touch $@
+
+# No test has this name: Maven compiles the example and fetches what runs its tests.
+build/maven/%/.done: examples/%/pom.xml
+	rm -rf $(@D)
+	mkdir -p $(dir $(@D))
+	cp -R examples/$* $(@D)
+	$(MVN) --quiet --batch-mode --file $(@D)/pom.xml test -Dtest=None -Dsurefire.failIfNoSpecifiedTests=false
 	touch $@
 
 registry: $(APICURIO) ## fetch the schema registry that the tests run

@@ -22,6 +22,7 @@ from tests.support.made import BUILD, ROOT, required
 
 EXAMPLES = ROOT / "examples"
 FRAMEWORKS = BUILD / "examples-venv"
+QUICK_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 TIMEOUT_S = 560
 LOOP_SCOPE = "asyncio_default_fixture_loop_scope=function"
 IMPORT_WARNING = "ignore::DeprecationWarning"  # kafka-python's, while it is imported
@@ -83,9 +84,17 @@ def test_the_protocol_in_java(tmp_path: Path) -> None:
     source = str(EXAMPLES / "java" / "OrdersTest.java")
     run(["javac", "-cp", path, "-d", str(tmp_path), source], tmp_path)
     junit = ["org.junit.platform.console.ConsoleLauncher", "execute", "--select-class"]
-    options = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    output = run(["java", *options, "-cp", path, *junit, "OrdersTest"], tmp_path)
+    output = run(["java", *QUICK_JAVA.split(), "-cp", path, *junit, "OrdersTest"], tmp_path)
     assert "1 tests successful" in output
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("project", ["spring"])
+def test_a_project_of_maven(project: str, tmp_path: Path) -> None:
+    required(BUILD / "maven" / project / ".done")
+    directory = copy_of(project, tmp_path)
+    output = run(["mvn", "--offline", "--batch-mode", "test"], directory, MAVEN_OPTS=QUICK_JAVA)
+    assert "Failures: 0, Errors: 0, Skipped: 0" in output
 
 
 def test_the_protocol_in_go(tmp_path: Path) -> None:
