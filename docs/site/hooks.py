@@ -1,4 +1,4 @@
-"""Pages that MkDocs makes out of the code: what is served, known differences, the command line.
+"""Pages that MkDocs makes out of the code: what is served, known differences, permissions.
 
 The root of the repository is on the path (`python -m mkdocs` from there).
 """
@@ -6,8 +6,6 @@ The root of the repository is on the path (`python -m mkdocs` from there).
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,29 +36,6 @@ def on_files(files: Files, config: Any) -> Files:
     ):
         files.append(File.generated(config, path, content=content))
     return files
-
-
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Put texts that stand elsewhere where a page wants them."""
-    texts = {
-        "reference/command-line.md": ("minibroker serve --help", lambda: _help("serve")),
-    }
-    wanted = texts.get(page.file.src_uri)
-    if wanted is None:
-        return markdown
-    name, text = wanted
-    return markdown.replace(f"<!-- {name} -->", text())
-
-
-def _help(verb: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "minibroker", verb, "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-    )
-    return done.stdout.strip()
 
 
 def _permissions_page() -> str:

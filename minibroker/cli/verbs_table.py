@@ -20,6 +20,7 @@ SECTIONS: Final = {
     },
     "More": {
         "pipeline": "minibroker.pipeline.verbs.table",
+        "completion": "minibroker.verbs.completion",
         "version": "minibroker.verbs.version",
     },
 }

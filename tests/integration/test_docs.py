@@ -52,7 +52,6 @@ def test_generated_pages_are_complete(site: Path) -> None:
     assert "Known differences" in table
     fixture = (site / "reference" / "fixture" / "index.html").read_text()
     assert 'id="minibroker.testing.broker.Broker.produce"' in fixture
-    assert "--data-dir DIR" in (site / "reference" / "command-line" / "index.html").read_text()
     assert "Read it in this order" in (site / "architecture" / "index.html").read_text()
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.cli.reference import page
 from protocol_specs.codegen.__main__ import PACKAGE, ROOT, current_digests, frozen_digests, generate
 from protocol_specs.codegen.layouts import differences
 from tests.support.reference_codec import MessageSpec, load_specs
@@ -23,6 +24,12 @@ SPEC_FILES = [*sorted(SPECS.glob("*/*.json")), SPECS / "errors.json", SPECS / "l
 def test_generated_is_fresh() -> None:
     stale = [path.name for path, text in generate().items() if path.read_text() != text]
     assert not stale, f"run `python -m protocol_specs.codegen`: {stale}"
+
+
+def test_the_reference_of_the_command_line_is_fresh() -> None:
+    """A verb or an option that is declared is on the page."""
+    path = ROOT / "docs" / "reference" / "command-line.md"
+    assert path.read_text() == page(), "run `make generate`"
 
 
 def test_nothing_lies_beside_the_generated_modules() -> None:
