@@ -1,12 +1,12 @@
 """The end of the container's start scripts: reads variables, serves a broker, prints log lines.
 
 The container gets the variables of Kafka's images. Most are settings, which are read like those of
-`minibroker serve` (`config.sources`). This module adds the rest: defaults of data and listeners,
-`CLUSTER_ID`, `KAFKA_CREATE_TOPICS`, the properties file that users of apache/kafka mount, stores
-and passwords under /etc/kafka/secrets, users of `kafka-storage`, a ZooKeeper that a start script
-runs inside the container, and the log lines for which Testcontainers waits.
+`minibroker serve` (`config.sources`); `variables` has translated those of other images. This
+module adds the rest: defaults of data and listeners, `CLUSTER_ID`, `KAFKA_CREATE_TOPICS`, the
+properties file that users mount, users of `kafka-storage`, a ZooKeeper that a start script runs
+inside the container, and the log lines for which Testcontainers waits.
 
-    /etc/kafka/docker/run, /etc/confluent/docker/launch ─► main ─► arrange ─► verbs.serve
+    start scripts ─► main ─► translate ─► arrange ─► verbs.serve
 
 Source: docker/ in Apache Kafka (the image), the Kafka modules of Testcontainers for Java, Python,
 Go and Node.
@@ -20,27 +20,35 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from minibroker.broker.config.broker import GENERATED_ID
 from minibroker.broker.config.secured import SCRAM_CREDENTIALS
-from minibroker.broker.config.sources import from_environment
+from minibroker.broker.config.sources import JAVA_PROPERTIES, from_environment
 from minibroker.cli.errors import EXIT_FAILED, UsageError
 from minibroker.container.health import LISTENER_FILE, TEMPORARY
 from minibroker.container.scram_users import given_users
-from minibroker.container.secrets import put_secrets
 from minibroker.container.topics import parse_topics
+from minibroker.container.variables import Translated, translate
+from minibroker.container.without_effect import options_without_effect
 from minibroker.kafka.errors import ConfigError
 from minibroker.kafka.java_formats.properties import read_properties
 from minibroker.verbs.serve.plan import parse_serve
 from minibroker.verbs.serve.settings import build, configure_logging
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.verbs.serve.plan import ServePlan
 
-DATA_DIR: Final = "/var/lib/kafka/data"
-SHARED_PROPERTIES: Final = "/mnt/shared/config/server.properties"
-"""Path at which users of apache/kafka mount their own file."""
+PROPERTIES_FILES: Final = (
+    "/mnt/shared/config/server.properties",
+    "/bitnami/kafka/config/server.properties",
+    "/opt/bitnami/kafka/config/server.properties",
+    "/opt/kafka/config/server.properties",
+)
+"""Paths at which users of Kafka's images mount their own file."""
+_CONFIG_DIRS: Final = ("/opt/kafka/config/", "/opt/bitnami/kafka/config/", "/etc/kafka/")
+"""Directories that hold Kafka's sample files in its own images; this image has no samples."""
 
 # From the host: localhost:9092. From other containers: the container's name, port 19092.
 _LISTENERS: Final = "{0}://:9092,DOCKER://:19092"
@@ -74,11 +82,15 @@ _READY_LINES: Final = (
 )
 
 
-def main() -> int:
-    """Serve until SIGTERM; return the exit code of the container."""
+def main(words: Sequence[str] = ()) -> int:
+    """Serve until SIGTERM; return the exit code of the container.
+
+    `words` are those of `kafka-server-start`: FILE, and --override KEY=VALUE.
+    """
     try:
-        configure_logging(parse_serve(_flags(os.environ)).log_level)
-        plan, settings = arrange(os.environ)
+        translated = translate(os.environ)
+        configure_logging(parse_serve(_flags(translated.variables)).log_level)
+        plan, settings = arrange(translated, words)
         config, options = build(plan, settings)
         Path(LISTENER_FILE).write_text(listener_to_ask(config), encoding="utf-8")
     except (ConfigError, UsageError) as error:
@@ -87,7 +99,7 @@ def main() -> int:
     except OSError as error:
         sys.stderr.write(f"minibroker: {error.filename}: {error.strerror}\n")
         return EXIT_FAILED
-    _name_what_has_no_effect(config)
+    _name_what_has_no_effect(config, translated)
     options.ready_lines = ready_lines(config.broker_id)
 
     from minibroker.verbs.serve import process  # noqa: PLC0415  a wrong variable is reported before the imports
@@ -95,27 +107,29 @@ def main() -> int:
     return process.run(config, options)
 
 
-def arrange(environment: Mapping[str, str]) -> tuple[ServePlan, dict[str, str]]:
-    """Return the plan of `serve`, and the variables that stay settings.
-    An empty variable counts as missing, as in compose files with `${X:-}`. Raises ConfigError and
+def arrange(translated: Translated, words: Sequence[str] = ()) -> tuple[ServePlan, dict[str, str]]:
+    """Return the plan of `serve`, and the variables that stay settings. Raises ConfigError and
     UsageError.
     """
-    settings = {name: value for name, value in environment.items() if value}
-    put_secrets(settings)
+    settings = dict(translated.variables)
     plan = parse_serve(_flags(settings))
     # The image has listeners of its own, and variables may give others.
     own = [pair for pair in plan.settings if pair[0] != "listeners"]
     if users := given_users():
-        own.append((SCRAM_CREDENTIALS, users))
+        more = from_environment(settings).get(SCRAM_CREDENTIALS, "")
+        own.append((SCRAM_CREDENTIALS, f"{more} {users}".strip()))
     topics = parse_topics(
         settings.pop("KAFKA_CREATE_TOPICS", ""),
         settings.pop("KAFKA_CREATE_TOPICS_SEPARATOR", ","),
     )
-    config_file = SHARED_PROPERTIES if Path(SHARED_PROPERTIES).is_file() else None
+    config_file, overrides = _words_of_start(words)
+    if config_file is None:
+        config_file = next((path for path in PROPERTIES_FILES if Path(path).is_file()), None)
     if _has_zookeeper_inside(settings.get("KAFKA_ZOOKEEPER_CONNECT", "")):
         del settings["KAFKA_ZOOKEEPER_CONNECT"]
     file_settings = read_properties(config_file) if config_file else {}
     file_settings.update(from_environment(settings))
+    file_settings.update(overrides)
     roles = [role.strip() for role in file_settings.get("process.roles", "broker").split(",")]
     if "broker" not in roles:
         raise ConfigError(
@@ -123,11 +137,31 @@ def arrange(environment: Mapping[str, str]) -> tuple[ServePlan, dict[str, str]]:
             "every minibroker has its own; leave this container out"
         )
     host = socket.gethostname()
-    own += _defaults(file_settings, settings.get("CLUSTER_ID", ""), plan, host)
+    own += _defaults(file_settings, translated, plan, host)
+    own += overrides
     whole = plan._replace(
         settings=tuple(own), topics=tuple(topics), config_file=config_file, host=host
     )
     return whole, settings
+
+
+def _words_of_start(words: Sequence[str]) -> tuple[str | None, list[tuple[str, str]]]:
+    """Return the file and the pairs of `kafka-server-start FILE --override KEY=VALUE`; None for a
+    sample file of Kafka. Raises UsageError.
+    """
+    file, overrides = None, []
+    remaining = iter(words)
+    for word in remaining:
+        if word == "-daemon":
+            raise UsageError("kafka-server-start -daemon: a container ends with its first program")
+        if word == "--override":
+            key, equals, value = next(remaining, "").partition("=")
+            if not equals:
+                raise UsageError("kafka-server-start --override: expected KEY=VALUE")
+            overrides.append((key, value))
+        elif Path(word).is_file() or not Path(Path.cwd(), word).as_posix().startswith(_CONFIG_DIRS):
+            file = word
+    return file, overrides
 
 
 def ready_lines(broker_id: int) -> tuple[str, ...]:
@@ -150,20 +184,26 @@ def _flags(environment: Mapping[str, str]) -> list[str]:
 
 
 def _defaults(
-    given: Mapping[str, str], cluster_id: str, plan: ServePlan, host: str
+    given: Mapping[str, str], translated: Translated, plan: ServePlan, host: str
 ) -> list[tuple[str, str]]:
     """Return the settings that the image has where the user sets none."""
     settings = []
+    cluster_id = translated.variables.get("CLUSTER_ID", "")
     if cluster_id and "minibroker.cluster.id" not in given:
         settings.append(("minibroker.cluster.id", cluster_id))
     if not {"log.dirs", "log.dir"} & given.keys():
-        settings.append(("log.dirs", DATA_DIR))
-    if not {"listeners", "advertised.listeners"} & given.keys():
-        default = "SASL_PLAINTEXT" if plan.users else "PLAINTEXT"
-        protocol = (plan.security or default).upper()
-        settings.append(("listeners", _LISTENERS.format(protocol)))
-        settings.append(("advertised.listeners", _ADVERTISED.format(protocol, host)))
-        settings.append(("listener.security.protocol.map", _PROTOCOLS.format(protocol)))
+        settings.append(("log.dirs", translated.data_dir))
+    if "zookeeper.connect" in given and not {"broker.id", "node.id"} & given.keys():
+        settings.append(("broker.id", str(GENERATED_ID)))
+    if {"listeners", "advertised.listeners"} & given.keys():
+        return settings
+    if translated.listeners and not plan.users and plan.security is None:
+        return [*settings, *translated.listeners.items()]
+    default = "SASL_PLAINTEXT" if plan.users else "PLAINTEXT"
+    protocol = (plan.security or default).upper()
+    settings.append(("listeners", _LISTENERS.format(protocol)))
+    settings.append(("advertised.listeners", _ADVERTISED.format(protocol, host)))
+    settings.append(("listener.security.protocol.map", _PROTOCOLS.format(protocol)))
     return settings
 
 
@@ -182,15 +222,19 @@ def _has_zookeeper_inside(connect: str) -> bool:
     )
 
 
-def _name_what_has_no_effect(config: BrokerConfig) -> None:
+def _name_what_has_no_effect(config: BrokerConfig, translated: Translated) -> None:
+    import logging  # noqa: PLC0415  configured by now
+
+    logger = logging.getLogger("minibroker.container")
+    for note in translated.notes:
+        logger.warning("%s", note)
+    options = options_without_effect(translated.variables.get("KAFKA_OPTS", ""), JAVA_PROPERTIES)
+    if options:
+        logger.warning("these options of KAFKA_OPTS have no effect: %s", ", ".join(options))
     quorum_keys = sorted(key for key in config.originals if key.startswith(_QUORUM_KEYS))
     if quorum_keys:
-        import logging  # noqa: PLC0415  configured by now
-
-        logging.getLogger("minibroker.container").info(
-            "no effect, minibroker is its own controller: %s", ", ".join(quorum_keys)
-        )
+        logger.info("no effect, minibroker is its own controller: %s", ", ".join(quorum_keys))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

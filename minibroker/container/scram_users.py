@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 USERS_FILE: Final = f"{TEMPORARY}/minibroker.scram"
 """A line per user: mechanism:name="credential", as in the setting."""
+_SPECIFICATION_END: Final = re.compile(r"(?<=\]),")
 _FLAGS: Final = ("--add-scram", "-S")
 _OPTION: Final = re.compile(r'(\w+)=(?:"([^"]*)"|([^,]*))(?:,|$)')
 
@@ -62,14 +63,19 @@ def main(words: Sequence[str], users_file: str = USERS_FILE) -> int:
     except ConfigError as error:
         sys.stderr.write(f"kafka-storage: {error}\n")
         return 1
-    with os.fdopen(os.open(users_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a") as file:
-        for user in users:
-            file.write(users_text({f"{user.mechanism}:{user.name}": user.stored}) + "\n")
+    keep(users, users_file)
     sys.stdout.write(
         "minibroker: nothing to format, the first start makes the data directory, with "
         f"{len(users)} SCRAM users\n"
     )
     return 0
+
+
+def keep(users: Sequence[ScramUser], users_file: str = USERS_FILE) -> None:
+    """Keep the credentials until the broker starts."""
+    with os.fdopen(os.open(users_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a") as file:
+        for user in users:
+            file.write(users_text({f"{user.mechanism}:{user.name}": user.stored}) + "\n")
 
 
 def given_users(users_file: str = USERS_FILE) -> str:
@@ -90,6 +96,11 @@ def _all(words: Sequence[str]) -> list[ScramUser]:
         if flag in _FLAGS:
             users.append(parse_specification(value if equals else next(remaining, "")))
     return users
+
+
+def parse_specifications(text: str, name: str = "") -> list[ScramUser]:
+    """Return a user for each of `SCRAM-SHA-256=[…],SCRAM-SHA-512=[…]`. Raises ConfigError."""
+    return [parse_specification(part, name) for part in _SPECIFICATION_END.split(text)]
 
 
 def parse_specification(text: str, name: str = "") -> ScramUser:

@@ -30,6 +30,8 @@ _PASSWORDS: Final = {
     "KAFKA_SSL_TRUSTSTORE_CREDENTIALS": "KAFKA_SSL_TRUSTSTORE_PASSWORD",
 }
 _PASSWORD_BYTES_MAX: Final = 4096
+PEM_BYTES_MAX: Final = 1 << 20
+"""Largest file with certificates: the CAs of a browser are a quarter of it."""
 
 
 def put_secrets(variables: MutableMapping[str, str], directory: str = SECRETS) -> None:
@@ -39,7 +41,8 @@ def put_secrets(variables: MutableMapping[str, str], directory: str = SECRETS) -
             variables[setting] = str(_file(name, variables.pop(name), directory))
     for name, setting in _PASSWORDS.items():
         if name in variables:
-            variables[setting] = _password(name, variables.pop(name), directory)
+            path = _file(name, variables.pop(name), directory)
+            variables[setting] = read_secret(name, str(path))
 
 
 def _file(variable: str, name: str, directory: str) -> Path:
@@ -53,17 +56,15 @@ def _file(variable: str, name: str, directory: str) -> Path:
     return path
 
 
-def _password(variable: str, name: str, directory: str) -> str:
-    """Return the content of a file with a password. Raises ConfigError."""
-    path = _file(variable, name, directory)
+def read_secret(variable: str, path: str, bytes_max: int = _PASSWORD_BYTES_MAX) -> str:
+    """Return the content of the file that a variable names, without the ends of its last line.
+    Raises ConfigError.
+    """
     try:
-        with path.open("rb") as file:
-            data = file.read(_PASSWORD_BYTES_MAX + 1)
+        with open(path, "rb") as file:  # noqa: PTH123  pathlib costs 3 ms
+            data = file.read(bytes_max + 1)
     except OSError as error:
-        raise ConfigError(f"{variable}={name}: {path} cannot be read: {error.strerror}") from None
-    if len(data) > _PASSWORD_BYTES_MAX:
-        raise ConfigError(
-            f"{variable}={name}: {path} has more than {_PASSWORD_BYTES_MAX} bytes, expected a "
-            "password"
-        )
+        raise ConfigError(f"{variable}: {path} cannot be read: {error.strerror}") from None
+    if len(data) > bytes_max:
+        raise ConfigError(f"{variable}: {path} has more than {bytes_max} bytes, expected less")
     return data.decode("utf-8", "replace").rstrip("\r\n")

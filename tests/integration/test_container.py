@@ -21,21 +21,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import (
-    BestAvailableEncryption,
-    load_pem_private_key,
-    pkcs12,
-)
 
 from minibroker.cli.errors import UsageError
 from minibroker.container.launch import arrange
+from minibroker.container.variables import translate
 from minibroker.verbs.serve.settings import build
 from tests.support import kerberos
-from tests.support.certificates import authority_pem, broker_certificate
+from tests.support.certificates import authority_pem, broker_certificate, pkcs12_of
 from tests.support.clients import confluent_consume, confluent_produce, expected
 from tests.support.container import ROOT, WHEELS, Container, build_layer, missing
 from tests.support.made import BUILD, required
+from tests.support.memory import directory_in_memory
 from tests.support.processes import free_port
 
 if TYPE_CHECKING:
@@ -176,10 +172,11 @@ needs_namespaces = pytest.mark.skipif(missing() is not None, reason=f"no contain
 
 
 @pytest.fixture(scope="module")
-def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def layer() -> Iterator[Path]:
     if kerberos.missing() is None:
         required(WHEELS / ".kerberos")
-    return build_layer(tmp_path_factory.mktemp("image"))
+    with directory_in_memory() as directory:
+        yield build_layer(directory)
 
 
 @pytest.fixture
@@ -334,11 +331,11 @@ def test_the_secured_broker_of_the_compose_file(
     service = services_of(compose, "secured")["minibroker-secured"]
     variables = {key: str(value) for key, value in service["environment"].items()}
     monkeypatch.chdir(tmp_path)  # the certificate is made beside the data
-    monkeypatch.setattr("minibroker.container.launch.DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setattr("minibroker.container.variables.DATA_DIR", str(tmp_path / "data"))
     with pytest.raises(UsageError, match="user 'alice': the password is empty"):
-        arrange(variables)
+        arrange(translate(variables))
     variables["MINIBROKER_USERS"] += "from-outside"
-    config = build(*arrange(variables))[0]
+    config = build(*arrange(translate(variables)))[0]
     assert {listener.security_protocol for listener in config.listeners} == {"SASL_SSL"}
     assert [listener.port for listener in config.listeners] == [9097, 19097]
     assert config.originals["minibroker.users"] == '"alice"="from-outside"'
@@ -359,7 +356,7 @@ def test_the_brokers_of_the_compose_file_reach_each_other_and_replicate(
     configs = {}
     for name, service in services.items():
         variables = {key: str(value) for key, value in service["environment"].items()}
-        configs[name] = build(*arrange(variables))[0]
+        configs[name] = build(*arrange(translate(variables)))[0]
     assert sorted(config.broker_id for config in configs.values()) == [1, 2, 3]
     assert {config.zookeeper_connect for config in configs.values()} == {"zookeeper:2181/cluster"}
     assert len({service["volumes"][0]["source"] for service in services.values()}) == 3
@@ -480,14 +477,6 @@ def test_java_starts_it_with_scram(start: Start) -> None:
     container.wait_for_line(RUNNING)
     assert logged_in(port, "SCRAM-SHA-256", "admin", "admin").brokers
     assert "password=admin" not in container.log.read_text()
-
-
-def pkcs12_of(certificate: Any, passphrase: str) -> bytes:
-    """Return a store as openssl makes it, with key and certificates."""
-    key = load_pem_private_key(certificate.private_key_pem.bytes(), None)
-    chain = [x509.load_pem_x509_certificate(pem.bytes()) for pem in certificate.cert_chain_pems]
-    lock = BestAvailableEncryption(passphrase.encode())
-    return pkcs12.serialize_key_and_certificates(b"broker", key, chain[0], chain[1:], lock)  # type: ignore[arg-type]
 
 
 @needs_namespaces

@@ -7,11 +7,14 @@ from functools import cache
 from pathlib import Path
 
 import trustme
+from cryptography import x509
 from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
     Encoding,
     NoEncryption,
     PrivateFormat,
     load_pem_private_key,
+    pkcs12,
 )
 
 from minibroker.broker.config.listeners import Listener, SecurityProtocol
@@ -148,3 +151,19 @@ def shake_hands(
                 waiting.discard(side)
     assert not waiting
     return sides[1]
+
+
+def pkcs12_of(certificate: trustme.LeafCert, passphrase: str) -> bytes:
+    """Return a store as openssl makes it, with key and certificates."""
+    key = load_pem_private_key(certificate.private_key_pem.bytes(), None)
+    chain = [x509.load_pem_x509_certificate(pem.bytes()) for pem in certificate.cert_chain_pems]
+    lock = BestAvailableEncryption(passphrase.encode())
+    return pkcs12.serialize_key_and_certificates(b"broker", key, chain[0], chain[1:], lock)  # type: ignore[arg-type]
+
+
+def trusted_pkcs12(passphrase: str, number: int = 0) -> bytes:
+    """Return a store that trusts a CA, without a key."""
+    trusted = x509.load_pem_x509_certificate(authority(number).cert_pem.bytes())
+    lock = BestAvailableEncryption(passphrase.encode())
+    certificate = pkcs12.PKCS12Certificate(trusted, b"ca")
+    return pkcs12.serialize_java_truststore([certificate], lock)

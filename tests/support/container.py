@@ -23,26 +23,47 @@ from tests.support.processes import ManagedProcess
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tests.support.compose_network import Place
+
 ROOT: Final = Path(__file__).parents[2]
 WHEELS: Final = BUILD / "image-wheels"
 IMAGE: Final = ROOT / "minibroker" / "container" / "image"
 USER: Final = 1000
 START_SECONDS: Final = 240.0
+OWNED: Final = (
+    "home/minibroker",
+    "var/lib/kafka",
+    "etc/kafka",
+    "etc/confluent",
+    "opt/kafka/config",
+    "opt/bitnami/kafka/config",
+    "bitnami",
+    "kafka",
+)
+"""Directories of the image's user."""
 
-# The layer goes into memory, the system below it is never written to. `$1` is the layer, `$2` the
-# Python of the base image, `$3` a directory for the mounts; the rest is the container's command.
+# What is written goes into memory, the layer and the system below it are never written to. Two
+# directories of one file system cannot lie over each other: then the layer is copied. `$1` is
+# the layer, `$2` the Python of the base image, `$3` a directory for the mounts (beside it, `-files`
+# are those that the user mounts); the rest is the container's command.
 _ENTER: Final = """
 layer=$1 python=$2 mounts=$3; shift 3
 mount -t tmpfs tmpfs "$mounts"
-mkdir "$mounts/work" "$mounts/root"
-cp -a "$layer" "$mounts/upper"
-mount -t overlay -o "lowerdir=/,upperdir=$mounts/upper,workdir=$mounts/work" overlay "$mounts/root"
+mkdir "$mounts/work" "$mounts/root" "$mounts/upper"
+lower=$layer:/
+if [ "$(stat -c %d "$layer")" = "$(stat -c %d /)" ]; then
+  cp -a "$layer/." "$mounts/upper"; lower=/
+fi
+cp -a "$mounts-files/." "$mounts/upper"
+mount -t overlay -o "lowerdir=$lower,upperdir=$mounts/upper,workdir=$mounts/work" overlay \
+  "$mounts/root"
 mount --bind "$python" "$mounts/root/opt/python"
 mount --rbind /dev "$mounts/root/dev"
 mount -t tmpfs tmpfs "$mounts/root/tmp"
 chmod 1777 "$mounts/root/tmp"
 exec chroot "$mounts/root" "$@"
 """
+_NAMED: Final = 'hostname "$1"; shift; exec "$@"'
 _ENVIRONMENT: Final = (
     "env",
     "-i",
@@ -75,9 +96,9 @@ def build_layer(directory: Path) -> Path:
     subprocess.run([*pip, "--wheel-dir", str(wheels), str(ROOT)], check=True)
     install = ["sh", str(IMAGE / "install.sh"), str(layer), str(wheels), sys.executable]
     subprocess.run(install, check=True)
-    for name in ("home/minibroker", "var/lib/kafka", "etc/kafka", "etc/confluent"):
+    for name in OWNED:
         for path in (layer / name, *(layer / name).rglob("*")):
-            os.chown(path, USER, USER)
+            os.chown(path, USER, USER, follow_symlinks=False)
     (layer / "opt" / "python").mkdir()
     return layer
 
@@ -92,10 +113,25 @@ class Container:
         command: Sequence[str] = ("/etc/kafka/docker/run",),
         *,
         variables: Mapping[str, str] | None = None,
+        place: Place | None = None,
+        hostname: str | None = None,
+        files: Mapping[str, str | bytes] | None = None,
     ) -> None:
-        """Take this run's own `directory`, for the log and the mounts."""
+        """Take this run's own `directory`, for the log and the mounts.
+
+        `place`: the network, None for this machine's. `files`: path → content, which the user
+        mounts.
+        """
         self._mounts = directory / "mounts"
         self._mounts.mkdir(parents=True)
+        mounted = directory / "mounts-files"
+        mounted.mkdir()
+        for path, content in (files or {}).items():
+            target = mounted / path.lstrip("/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content if isinstance(content, bytes) else content.encode())
+            target.chmod(0o755)
+        self._network = [] if place is None else ["nsenter", f"--net={place.path}"]
         self.log = directory / "container.log"
         environment = [f"{key}={value}" for key, value in (variables or {}).items()]
         inside = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", *command]
@@ -103,8 +139,11 @@ class Container:
         arguments = [str(layer), sys.base_prefix, str(self._mounts)]
         # `chroot` starts in the root; the image's working directory is its user's home.
         home = ["sh", "-c", f"cd /home/minibroker; exec {shlex.join(inside)}"]
+        named = [] if hostname is None else ["unshare", "--uts", "sh", "-c", _NAMED, "sh", hostname]
         self.process = ManagedProcess(
             [
+                *self._network,
+                *named,
                 "unshare",
                 "--mount",
                 "sh",
@@ -134,7 +173,8 @@ class Container:
 
     def execute(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a command like `docker exec`."""
-        enter = ["nsenter", f"--mount=/proc/{self.process.popen.pid}/ns/mnt"]
+        inner = f"/proc/{self.process.popen.pid}/ns"
+        enter = ["nsenter", f"--mount={inner}/mnt", f"--uts={inner}/uts", f"--net={inner}/net"]
         user = [f"--userspec={USER}:{USER}", str(self._mounts / "root")]
         return subprocess.run(
             [*enter, "chroot", *user, *_ENVIRONMENT, *command],

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
+OLD_ACL_AUTHORIZER: Final = "kafka.security.auth.SimpleAclAuthorizer"
+"""The name of `ACL_AUTHORIZER` before Kafka 2.4; Kafka 2.8 took it, too."""
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 SUPER_USERS: Final = "super.users"
 ALLOWS_UNLISTED: Final = "allow.everyone.if.no.acl.found"
@@ -41,7 +43,7 @@ def parse_authorizer(class_name: str, settings: Mapping[str, str]) -> Authorizer
         raise ConfigError(f"{ALLOWS_UNLISTED}={allows}: expected true or false")
     if not class_name:
         return None
-    if class_name not in (ACL_AUTHORIZER, STANDARD_AUTHORIZER):
+    if class_name not in (ACL_AUTHORIZER, OLD_ACL_AUTHORIZER, STANDARD_AUTHORIZER):
         raise ConfigError(
             f"authorizer.class.name={class_name}: no Java class is loaded. minibroker has the rules"
             f" of {ACL_AUTHORIZER} and {STANDARD_AUTHORIZER}; name one of them, or none"

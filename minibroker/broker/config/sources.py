@@ -35,7 +35,7 @@ _NOT_CONFIGURATION: Final = frozenset(
     }
 )
 _JAVA_OPTIONS: Final = "KAFKA_OPTS"
-_JAVA_PROPERTIES: Final = (
+JAVA_PROPERTIES: Final = (
     "java.security.auth.login.config",
     "java.security.krb5.conf",
     "org.apache.kafka.sasl.oauthbearer.allowed.urls",
@@ -69,11 +69,11 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _java_properties(options: str) -> dict[str, str]:
-    """Return the properties of `_JAVA_PROPERTIES` in Java's options: `-Dname=value`."""
+    """Return the properties of `JAVA_PROPERTIES` in Java's options: `-Dname=value`."""
     properties: dict[str, str] = {}
     for option in options.split():
         name, _, value = option.removeprefix("-D").partition("=")
-        if option.startswith("-D") and name in _JAVA_PROPERTIES:
+        if option.startswith("-D") and name in JAVA_PROPERTIES:
             properties[name] = value.strip("\"'")
     return properties
 

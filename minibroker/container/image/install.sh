@@ -28,11 +28,23 @@ fi
 "$python" -m compileall -q --invalidation-mode unchecked-hash -s "$root" "$lib"
 
 cp -R "$source/." "$root/"
-mkdir -p "$root/var/lib/kafka/data" "$root/var/lib/kafka/data-tls" "$root/etc/kafka/secrets" "$root/mnt/shared/config" \
-  "$root/home/minibroker"
+mkdir -p "$root/var/lib/kafka/data" "$root/var/lib/kafka/data-tls" "$root/etc/kafka/secrets" \
+  "$root/mnt/shared/config" "$root/home/minibroker" "$root/bitnami/kafka/data" \
+  "$root/bitnami/kafka/config" "$root/opt/bitnami/kafka/config/certs" "$root/opt/kafka/config" \
+  "$root/kafka" "$root/docker-entrypoint-initdb.d"
 chmod 0755 "$root"/etc/kafka/docker/* "$root"/etc/confluent/docker/* "$root"/opt/minibroker/bin/* \
-  "$root"/usr/local/bin/minibroker "$root"/usr/local/bin/kafka-storage \
-  "$root"/usr/local/bin/kafka-configs \
-  "$root"/usr/local/bin/zookeeper-server-start
+  "$root"/opt/bitnami/scripts/kafka/* "$root"/usr/bin/start-kafka.sh "$root"/usr/local/bin/*
+# Kafka's scripts stand where each of its images has them, with and without .sh.
+mkdir -p "$root/opt/kafka/bin"
+for script in "$root"/usr/local/bin/kafka-* "$root"/usr/local/bin/zookeeper-server-start; do
+  name=${script##*/}
+  ln -s "$name" "$script.sh"
+  ln -s "/usr/local/bin/$name" "$root/opt/kafka/bin/$name.sh"
+  ln -s "/usr/local/bin/$name" "$root/usr/bin/$name"
+done
+ln -s /opt/kafka/bin "$root/opt/bitnami/kafka/bin"
+# Old names of bitnami's start scripts.
+ln -s /opt/bitnami/scripts/kafka/entrypoint.sh "$root/entrypoint.sh"
+ln -s /opt/bitnami/scripts/kafka/run.sh "$root/run.sh"
 # Names of variables may have dashes (KAFKA_..._SCRAM-SHA-512_...), which dash drops and bash keeps.
 ln -s /bin/bash "$root/usr/local/bin/sh"

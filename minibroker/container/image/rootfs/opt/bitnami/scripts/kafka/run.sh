@@ -1,0 +1,3 @@
+#!/bin/bash
+# Where bitnami/kafka starts Kafka.
+exec /opt/minibroker/bin/launch

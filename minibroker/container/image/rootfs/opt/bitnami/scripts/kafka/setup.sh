@@ -1,0 +1,2 @@
+#!/bin/bash
+# Nothing to set up: the start reads the variables.

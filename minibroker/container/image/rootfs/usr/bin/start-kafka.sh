@@ -1,0 +1,3 @@
+#!/bin/bash
+# Where wurstmeister/kafka starts Kafka.
+exec /opt/minibroker/bin/launch
