@@ -47,9 +47,10 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /layer /
 RUN useradd --no-create-home --home-dir /home/minibroker --uid 1000 minibroker \
-    && owned="/home/minibroker /var/lib/kafka /etc/kafka /etc/confluent /opt/kafka/config \
-       /opt/bitnami/kafka/config /bitnami /kafka" \
-    && chown -R minibroker:root $owned && chmod -R g=u $owned \
+    && for owned in /home/minibroker /var/lib/kafka /etc/kafka /etc/confluent /opt/kafka/config \
+       /opt/bitnami/kafka/config /bitnami /kafka; do \
+         chown -R minibroker:root "$owned" && chmod -R g=u "$owned" || exit 1; \
+       done \
     && find /usr/local/lib -depth -type d \( -name ensurepip -o -name idlelib -o -name turtledemo \
        -o -name tkinter -o -name lib2to3 -o -name pydoc_data -o -name 'config-3*' \
        -o -name site-packages \) -exec rm -rf {} + \
