@@ -30,7 +30,7 @@ _BITNAMI: Final = (
 """Variables that only bitnami's image has: one of them is enough to know it."""
 _BITNAMI_VOLUMES: Final = ("/bitnami", "/bitnami/kafka")
 _OLD_VOLUME: Final = "/kafka"
-"""Where users of wurstmeister's image mount a volume."""
+"""Directory at which users of wurstmeister's image mount a volume."""
 _LOG_LEVEL: Final = "KAFKA_LOG4J_ROOT_LOGLEVEL"
 _LOG_LEVELS: Final = {
     "ALL": "debug",

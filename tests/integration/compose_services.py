@@ -66,7 +66,7 @@ LOGGERS: Final = (
 
 WURSTMEISTER: Final = (
     Service(
-        "segmentio/kafka-go docker-compose.yml",
+        "segmentio/kafka-go/docker-compose.yml",
         "wurstmeister/kafka",
         """
         KAFKA_VERSION=0.10.1.0
@@ -81,7 +81,7 @@ WURSTMEISTER: Final = (
         topics={"test-writer-0": 3, "test-writer-1": 3},
     ),
     Service(
-        "karafka/karafka docker-compose.yml",
+        "karafka/karafka/docker-compose.yml",
         "wurstmeister/kafka",
         """
         KAFKA_ADVERTISED_HOST_NAME=localhost
@@ -95,7 +95,7 @@ WURSTMEISTER: Final = (
         topics={"integrations_00_02": 2, "integrations_00_03": 3, "benchmarks_00_10": 10},
     ),
     Service(
-        "wurstmeister/kafka-docker docker-compose-single-broker.yml",
+        "wurstmeister/kafka-docker/docker-compose-single-broker.yml",
         "wurstmeister/kafka",
         """
         KAFKA_ADVERTISED_HOST_NAME=192.168.99.100
@@ -108,7 +108,7 @@ WURSTMEISTER: Final = (
         topics={"test": 1},
     ),
     Service(
-        "wurstmeister/kafka-docker test/docker-compose.yml",
+        "wurstmeister/kafka-docker/test/docker-compose.yml",
         "wurstmeister/kafka",
         """
         HOSTNAME_COMMAND=echo $(hostname)
@@ -123,7 +123,7 @@ WURSTMEISTER: Final = (
         command=("start-kafka.sh",),
     ),
     Service(
-        "dapr/components-contrib .github/infrastructure/docker-compose-kafka.yml",
+        "dapr/components-contrib/.github/infrastructure/docker-compose-kafka.yml",
         "wurstmeister/kafka",
         """
         KAFKA_ADVERTISED_HOST_NAME=127.0.0.1
@@ -135,7 +135,7 @@ WURSTMEISTER: Final = (
         topics={"binding-topic": 1},
     ),
     Service(
-        "zendesk/ruby-kafka .circleci/config.yml (kafka-0.11)",
+        "zendesk/ruby-kafka/.circleci/config.yml (kafka-0.11)",
         "wurstmeister/kafka",
         """
         KAFKA_ADVERTISED_HOST_NAME=localhost
@@ -148,7 +148,7 @@ WURSTMEISTER: Final = (
         zookeeper="localhost:2181",
     ),
     Service(
-        "OpenVisualCloud/Ad-Insertion-Sample deployment/docker-swarm/kafka.m4",
+        "OpenVisualCloud/Ad-Insertion-Sample/deployment/docker-swarm/kafka.m4",
         "wurstmeister/kafka",
         """
         KAFKA_BROKER_ID=1
@@ -173,7 +173,7 @@ WURSTMEISTER: Final = (
 
 CONFLUENT: Final = (
     Service(
-        "ThreeDotsLabs/watermill docker-compose.yml",
+        "ThreeDotsLabs/watermill/docker-compose.yml",
         "confluentinc/cp-kafka:5.0.1",
         """
         KAFKA_BROKER_ID=1
@@ -187,7 +187,7 @@ CONFLUENT: Final = (
         zookeeper=ZOOKEEPER,
     ),
     Service(
-        "tulios/kafkajs docker-compose.2_4.yml",
+        "tulios/kafkajs/docker-compose.2_4.yml",
         "confluentinc/cp-kafka:5.4.2",
         f"""
         KAFKA_BROKER_ID=0
@@ -232,7 +232,7 @@ CONFLUENT: Final = (
         },
     ),
     Service(
-        "nestjs/nest integration/docker-compose.yml",
+        "nestjs/nest/integration/docker-compose.yml",
         "confluentinc/cp-kafka:7.9.1",
         """
         KAFKA_BROKER_ID=1
@@ -248,7 +248,7 @@ CONFLUENT: Final = (
         zookeeper=ZOOKEEPER,
     ),
     Service(
-        "tchiotludo/akhq docker-compose.yml",
+        "tchiotludo/akhq/docker-compose.yml",
         "confluentinc/cp-kafka",
         """
         KAFKA_BROKER_ID=0
@@ -267,7 +267,7 @@ CONFLUENT: Final = (
         zookeeper=ZOOKEEPER,
     ),
     Service(
-        "provectus/kafka-ui documentation/compose/kafka-ui.yaml (kafka0)",
+        "provectus/kafka-ui/documentation/compose/kafka-ui.yaml (kafka0)",
         "confluentinc/cp-kafka:5.3.1",
         f"""
         KAFKA_BROKER_ID=1
@@ -296,7 +296,7 @@ CONFLUENT: Final = (
         ),
     ),
     Service(
-        "ag2ai/faststream docker-compose.yaml",
+        "ag2ai/faststream/docker-compose.yaml",
         "confluentinc/cp-kafka:8.0.0",
         """
         KAFKA_NODE_ID=1
@@ -314,7 +314,7 @@ CONFLUENT: Final = (
         outside="127.0.0.1:9092",
     ),
     Service(
-        "conduktor/kafka-stack-docker-compose zk-single-kafka-single.yml",
+        "conduktor/kafka-stack-docker-compose/zk-single-kafka-single.yml",
         "confluentinc/cp-kafka:4.1.0",
         f"""
         KAFKA_ADVERTISED_LISTENERS=LISTENER_DOCKER_INTERNAL://kafka1:19092,LISTENER_DOCKER_EXTERNAL://127.0.0.1:9092
@@ -331,7 +331,7 @@ CONFLUENT: Final = (
         zookeeper="zoo1:2181",
     ),
     Service(
-        "karafka/rdkafka-ruby docker-compose.yml",
+        "karafka/rdkafka-ruby/docker-compose.yml",
         "confluentinc/cp-kafka:8.2.1",
         """
         CLUSTER_ID=kafka-docker-cluster-1
@@ -354,7 +354,7 @@ CONFLUENT: Final = (
         outside="127.0.0.1:9092",
     ),
     Service(
-        "Blizzard/node-rdkafka docker-compose.yml",
+        "Blizzard/node-rdkafka/docker-compose.yml",
         "confluentinc/cp-kafka",
         """
         KAFKA_BROKER_ID=1
@@ -370,7 +370,7 @@ CONFLUENT: Final = (
         zookeeper=ZOOKEEPER,
     ),
     Service(
-        "vectordotdev/vector scripts/integration/kafka/compose.yaml",
+        "vectordotdev/vector/scripts/integration/kafka/compose.yaml",
         "confluentinc/cp-kafka:7.6.1",
         """
         KAFKA_BROKER_ID=1
@@ -409,7 +409,7 @@ CONFLUENT: Final = (
         },
     ),
     Service(
-        "ClickHouse/ClickHouse tests/integration/compose/docker_compose_kafka.yml",
+        "ClickHouse/ClickHouse/tests/integration/compose/docker_compose_kafka.yml",
         "confluentinc/cp-kafka:5.2.0",
         f"""
         KAFKA_ADVERTISED_LISTENERS=INSIDE://localhost:9092,OUTSIDE://kafka1:19092
@@ -427,7 +427,7 @@ CONFLUENT: Final = (
         zookeeper="kafka_zookeeper:2181",
     ),
     Service(
-        "getsentry/self-hosted docker-compose.yml",
+        "getsentry/self-hosted/docker-compose.yml",
         "confluentinc/cp-kafka:7.6.1",
         """
         KAFKA_ZOOKEEPER_CONNECT=zookeeper:2181
@@ -447,7 +447,7 @@ CONFLUENT: Final = (
         health=("sh", "-c", "nc -z localhost 9092"),
     ),
     Service(
-        "confluentinc/kafka-images examples/confluent-local/docker-compose.yml",
+        "confluentinc/kafka-images/examples/confluent-local/docker-compose.yml",
         "confluentinc/confluent-local",
         """
         KAFKA_NODE_ID=1
@@ -473,7 +473,7 @@ CONFLUENT: Final = (
         hostname="broker",
     ),
     Service(
-        "confluentinc/kafka-images kafka/test/fixtures/cluster-bridged-plain.yml (kafka-1)",
+        "confluentinc/kafka-images/kafka/test/fixtures/cluster-bridged-plain.yml (kafka-1)",
         "confluentinc/cp-kafka",
         """
         KAFKA_BROKER_ID=1
@@ -486,7 +486,7 @@ CONFLUENT: Final = (
         command=("/etc/confluent/docker/run",),
     ),
     Service(
-        "confluentinc/kafka-images examples/confluent-kafka/docker-compose.yml (kafka-1)",
+        "confluentinc/kafka-images/examples/confluent-kafka/docker-compose.yml (kafka-1)",
         "confluentinc/cp-kafka",
         """
         KAFKA_NODE_ID=2
@@ -503,7 +503,7 @@ CONFLUENT: Final = (
         inside="localhost:19092",
     ),
     Service(
-        "hpcsc/kafka-compose docker-compose.yml (broker-1)",
+        "hpcsc/kafka-compose/docker-compose.yml (broker-1)",
         "confluentinc/cp-kafka",
         """
         KAFKA_BROKER_ID=1
@@ -519,7 +519,7 @@ CONFLUENT: Final = (
         zookeeper=ZOOKEEPER,
     ),
     Service(
-        "ksindi/kafka-compose docker-compose.yml",
+        "ksindi/kafka-compose/docker-compose.yml",
         "confluentinc/cp-kafka",
         f"""
         KAFKA_BROKER_ID=1
@@ -539,7 +539,7 @@ CONFLUENT: Final = (
         ),
     ),
     Service(
-        "yan-khonski-it/kafka-compose docker-compose.yml",
+        "yan-khonski-it/kafka-compose/docker-compose.yml",
         "confluentinc/cp-kafka",
         """
         KAFKA_ZOOKEEPER_CONNECT=zookeeper:32181
@@ -553,7 +553,7 @@ CONFLUENT: Final = (
         zookeeper="zookeeper:32181",
     ),
     Service(
-        "confluentinc/cp-all-in-one cp-all-in-one/docker-compose.yml (7.0)",
+        "confluentinc/cp-all-in-one/cp-all-in-one/docker-compose.yml (7.0)",
         "confluentinc/cp-server",
         """
         KAFKA_BROKER_ID=1
@@ -582,7 +582,7 @@ CONFLUENT: Final = (
         prepare=("cub kafka-ready -b broker:29092 1 40",),
     ),
     Service(
-        "sci-ndp/kafka-kraft docker-compose.yml",
+        "sci-ndp/kafka-kraft/docker-compose.yml",
         "confluentinc/cp-kafka:7.6.1",
         """
         KAFKA_PROCESS_ROLES=broker,controller
@@ -631,7 +631,7 @@ CONFLUENT: Final = (
     ),
 )
 
-APACHE_EXAMPLES: Final = "apache/kafka docker/examples/docker-compose-files/single-node"
+APACHE_EXAMPLES: Final = "apache/kafka/docker/examples/docker-compose-files/single-node"
 APACHE: Final = (
     Service(
         f"{APACHE_EXAMPLES}/plaintext",
@@ -730,7 +730,7 @@ APACHE: Final = (
         },
     ),
     Service(
-        "Cooltk63/TK README.md",
+        "Cooltk63/TK/README.md",
         "apache/kafka:3.7.0",
         """
         KAFKA_PROCESS_ROLES=broker,controller
@@ -745,7 +745,7 @@ APACHE: Final = (
         outside="localhost:9092",
     ),
     Service(
-        "mmaracic/kafka-kraft-demo docker-compose.yml",
+        "mmaracic/kafka-kraft-demo/docker-compose.yml",
         "apache/kafka:4.1.1",
         """
         KAFKA_BROKER_ID=1
@@ -769,7 +769,7 @@ APACHE: Final = (
         hostname="broker",
     ),
     Service(
-        "DataDog/dd-trace-py docker-compose.yml",
+        "DataDog/dd-trace-py/docker-compose.yml",
         "apache/kafka:3.8.0",
         """
         ALLOW_PLAINTEXT_LISTENER=yes
@@ -788,7 +788,7 @@ APACHE: Final = (
         inside="kafka:9092",
     ),
     Service(
-        "open-telemetry/opentelemetry-python-contrib tests/opentelemetry-docker-tests/tests/docker-compose.yml",
+        "open-telemetry/opentelemetry-python-contrib/tests/opentelemetry-docker-tests/tests/docker-compose.yml",
         "apache/kafka:3.9.1",
         """
         KAFKA_NODE_ID=1
@@ -836,7 +836,7 @@ KAFKA_GO_COMMAND: Final = (
 )
 BITNAMI: Final = (
     Service(
-        "segmentio/kafka-go .circleci/config.yml (kafka-370)",
+        "segmentio/kafka-go/.circleci/config.yml (kafka-370)",
         "bitnamilegacy/kafka:3.7.0",
         KAFKA_GO.format("kafka.security.authorizer.AclAuthorizer"),
         inside="localhost:9093",
@@ -850,7 +850,7 @@ BITNAMI: Final = (
         command=KAFKA_GO_COMMAND,
     ),
     Service(
-        "segmentio/kafka-go .circleci/config.yml (kafka-270)",
+        "segmentio/kafka-go/.circleci/config.yml (kafka-270)",
         "bitnamilegacy/kafka:2.7.0",
         KAFKA_GO.format("kafka.security.auth.SimpleAclAuthorizer"),
         inside="localhost:9093",
@@ -863,7 +863,7 @@ BITNAMI: Final = (
         command=KAFKA_GO_COMMAND,
     ),
     Service(
-        "airtai/faststream docker-compose.yaml",
+        "airtai/faststream/docker-compose.yaml",
         "bitnami/kafka:3.5.0",
         """
         KAFKA_ENABLE_KRAFT=true
@@ -880,7 +880,7 @@ BITNAMI: Final = (
         outside="127.0.0.1:9092",
     ),
     Service(
-        "jaegertracing/jaeger docker-compose/kafka/docker-compose.yml",
+        "jaegertracing/jaeger/docker-compose/kafka/docker-compose.yml",
         "bitnami/kafka",
         """
         KAFKA_BROKER_ID=1
@@ -897,7 +897,7 @@ BITNAMI: Final = (
         health=("sh", "-c", "kafka-topics.sh --list --bootstrap-server 127.0.0.1:9092"),
     ),
     Service(
-        "segmentio/topicctl docker-compose.yml (kafka1)",
+        "segmentio/topicctl/docker-compose.yml (kafka1)",
         "bitnami/kafka:2.5.0",
         """
         KAFKA_CFG_BROKER_ID=1
@@ -912,7 +912,7 @@ BITNAMI: Final = (
         zookeeper=ZOOKEEPER,
     ),
     Service(
-        "PostHog/posthog docker-compose.base.yml",
+        "PostHog/posthog/docker-compose.base.yml",
         "posthog/kafka-container:v2.8.2 (bitnami)",
         """
         KAFKA_BROKER_ID=1001
@@ -931,7 +931,7 @@ BITNAMI: Final = (
         ),
     ),
     Service(
-        "netsampler/goflow2 compose/kcg/docker-compose.yml",
+        "netsampler/goflow2/compose/kcg/docker-compose.yml",
         "bitnami/kafka:3.9.0",
         """
         KAFKA_DELETE_TOPIC_ENABLE=true
@@ -952,7 +952,7 @@ BITNAMI: Final = (
         inside="kafka:9093",
     ),
     Service(
-        "bitnami/bitnami-docker-kafka docker-compose.yml",
+        "bitnami/bitnami-docker-kafka/docker-compose.yml",
         "bitnami/kafka:2",
         """
         KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181
@@ -962,7 +962,7 @@ BITNAMI: Final = (
         zookeeper=ZOOKEEPER,
     ),
     Service(
-        "bitnami/bitnami-docker-kafka docker-compose-cluster.yml (kafka-0)",
+        "bitnami/bitnami-docker-kafka/docker-compose-cluster.yml (kafka-0)",
         "bitnami/kafka:2",
         """
         KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181
@@ -975,7 +975,7 @@ BITNAMI: Final = (
         command=("/opt/bitnami/scripts/kafka/entrypoint.sh", "/opt/bitnami/scripts/kafka/run.sh"),
     ),
     Service(
-        "bitnami/containers bitnami/kafka/README.md (internal and external clients)",
+        "bitnami/containers/bitnami/kafka/README.md (internal and external clients)",
         "bitnami/kafka",
         """
         KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181
@@ -996,7 +996,7 @@ BITNAMI: Final = (
         topics={"test": 1},
     ),
     Service(
-        "torrejonv/teranode deploy/dev/kafka.sh",
+        "torrejonv/teranode/deploy/dev/kafka.sh",
         "bitnami/kafka",
         """
         ALLOW_PLAINTEXT_LISTENER=yes
@@ -1011,7 +1011,7 @@ BITNAMI: Final = (
         hostname="localhost",
     ),
     Service(
-        "kylin-hunter/k-plat plat-server-devops/doc/middleware/kafka/standalone/docker/kafka.sh",
+        "kylin-hunter/k-plat/plat-server-devops/doc/middleware/kafka/standalone/docker/kafka.sh",
         "bitnami/kafka:3.3.2",
         """
         KAFKA_CFG_NODE_ID=0
@@ -1025,7 +1025,7 @@ BITNAMI: Final = (
         hostname="kafka-server",
     ),
     Service(
-        "filipstojakovic/kafka-kraft-demo docker-compose.yml",
+        "filipstojakovic/kafka-kraft-demo/docker-compose.yml",
         "bitnami/kafka",
         """
         KAFKA_ENABLE_KRAFT=yes
@@ -1043,7 +1043,7 @@ BITNAMI: Final = (
         outside="127.0.0.1:9092",
     ),
     Service(
-        "q1xuanx/kafka-compose-with-ui docker-compose.yml",
+        "q1xuanx/kafka-compose-with-ui/docker-compose.yml",
         "bitnami/kafka:3.5.1",
         """
         KAFKA_BROKER_ID=1
@@ -1057,7 +1057,7 @@ BITNAMI: Final = (
         zookeeper=ZOOKEEPER,
     ),
     Service(
-        "akvorado/akvorado docker/docker-compose.yml",
+        "akvorado/akvorado/docker/docker-compose.yml",
         "bitnami/kafka:3.5",
         """
         KAFKA_ZOOKEEPER_PROTOCOL=PLAINTEXT
@@ -1073,7 +1073,7 @@ BITNAMI: Final = (
         health=("kafka-topics.sh", "--list", "--bootstrap-server", "kafka:9092"),
     ),
     Service(
-        "zendesk/ruby-kafka .circleci/config.yml (kafka-2.7)",
+        "zendesk/ruby-kafka/.circleci/config.yml (kafka-2.7)",
         "bitnami/kafka:2.7.0",
         """
         ALLOW_PLAINTEXT_LISTENER=yes
@@ -1086,7 +1086,7 @@ BITNAMI: Final = (
         zookeeper="localhost:2181",
     ),
     Service(
-        "elastic/apm-agent-python tests/docker-compose.yml",
+        "elastic/apm-agent-python/tests/docker-compose.yml",
         "bitnami/kafka:3.1",
         """
         KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181
@@ -1136,7 +1136,7 @@ class Refused(NamedTuple):
 VOTERS: Final = "1@kafka1:29093,2@kafka2:29093,3@kafka3:29093"
 REFUSED: Final = (
     Refused(
-        "WhiteStart/bitnami-kafka-cluster docker-compose.yml",
+        "WhiteStart/bitnami-kafka-cluster/docker-compose.yml",
         """
         KAFKA_ENABLE_KRAFT=no
         KAFKA_CFG_ZOOKEEPER_CONNECT=zookeeper:2181
@@ -1151,7 +1151,7 @@ REFUSED: Final = (
         "KAFKA_ZOOKEEPER_PROTOCOL=SASL: minibroker does not log in at ZooKeeper",
     ),
     Refused(
-        "daalvand/kafka-kraft docker-compose.yml (kafka1 of three)",
+        "daalvand/kafka-kraft/docker-compose.yml (kafka1 of three)",
         f"""
         KAFKA_NODE_ID=1
         KAFKA_CONTROLLER_LISTENER_NAMES=CONTROLLER
@@ -1165,7 +1165,7 @@ REFUSED: Final = (
         f"controller.quorum.voters={VOTERS}: expected one controller",
     ),
     Refused(
-        "confluentinc/kafka-images examples/confluent-kafka/docker-compose.yml (controller-1)",
+        "confluentinc/kafka-images/examples/confluent-kafka/docker-compose.yml (controller-1)",
         """
         KAFKA_NODE_ID=1
         KAFKA_PROCESS_ROLES=controller
@@ -1176,7 +1176,7 @@ REFUSED: Final = (
         "process.roles=controller: there is no controller to run apart",
     ),
     Refused(
-        "wurstmeister/kafka-docker docker-compose-swarm.yml",
+        "wurstmeister/kafka-docker/docker-compose-swarm.yml",
         """
         HOSTNAME_COMMAND=docker info | grep ^Name: | cut -d' ' -f 2
         KAFKA_ZOOKEEPER_CONNECT=zookeeper:2181

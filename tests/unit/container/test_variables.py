@@ -192,12 +192,14 @@ def test_stores_of_bitnami(tmp_path: Path) -> None:
         ({"KAFKA_LOG4J_ROOT_LOGLEVEL": "LOUD"}, "KAFKA_LOG4J_ROOT_LOGLEVEL=LOUD: expected one"),
     ],
 )
-def test_what_cannot_be_honoured_is_refused(given: dict[str, str], sentence: str) -> None:
+def test_a_variable_that_cannot_be_honoured_is_refused(
+    given: dict[str, str], sentence: str
+) -> None:
     with pytest.raises(ConfigError, match=sentence):
         translate({"KAFKA_ENABLE_KRAFT": "no", **given})
 
 
-def test_what_has_no_effect_is_named_with_its_reason() -> None:
+def test_variables_without_effect_are_named_with_their_reason() -> None:
     given = {
         "KAFKA_HEAP_OPTS": "-Xmx1g",
         "KAFKA_JMX_PORT": "9101",
