@@ -161,8 +161,9 @@ def real_kafka(config: pytest.Config) -> Any:
 def skip_on_real_kafka(request: pytest.FixtureRequest) -> None:
     """Skip the test if the run has `--kafka`: this fixture is a minibroker in any case."""
     if request.config.getoption(OPTION) is not None:
+        prefixed = str(request.fixturename).removeprefix("_")
         names = {TWINS[short]: short for short in TWINS if short in request.fixturenames}
-        name = names.get(str(request.fixturename), request.fixturename)
+        name = names.get(prefixed, prefixed)
         pytest.skip(f"{name} is a minibroker of the test's own; this run has --kafka")
 
 

@@ -133,18 +133,21 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     ]
 
 
+# The brokers. Their names are private: a project may have a fixture `minibroker` of its own, and
+# `kafka` is a broker all the same.
+
+
 @pytest.fixture(scope="session")
 def _minibroker_of_the_run(request: pytest.FixtureRequest) -> Iterator[Broker]:
     yield from serving(request, request.config.getini("minibroker_topics"))
 
 
 @pytest.fixture
-def minibroker(request: pytest.FixtureRequest) -> Iterator[Broker]:
-    """Yield the run's broker, without records, groups and settings of other tests."""
-    wishes = {} if "minibroker_broker" in request.fixturenames else wishes_of(request.node)
+def _minibroker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+    wishes = {} if "_minibroker_broker" in request.fixturenames else wishes_of(request.node)
     if (
         wishes.keys() & {"config", "security", "users", "acls"}
-        and "minibroker_module" not in request.fixturenames
+        and "_minibroker_module" not in request.fixturenames
     ):
         name = "kafka" if has_short_names(request.config) else "minibroker"
         raise pytest.UsageError(
@@ -166,21 +169,13 @@ def minibroker(request: pytest.FixtureRequest) -> Iterator[Broker]:
 
 
 @pytest.fixture
-def minibroker_topic(minibroker: Broker, request: pytest.FixtureRequest) -> str:
-    """Make a topic with one partition on `minibroker`, named after the test; return its name."""
-    return new_topic(minibroker, request)
-
-
-@pytest.fixture
-def minibroker_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
-    """Yield a broker for this test alone."""
+def _minibroker_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     skip_on_real_kafka(request)
     yield from serving(request, **wishes_of(request.node))
 
 
 @pytest.fixture
-def minibroker_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """Yield three brokers for this test alone, which replicate."""
+def _minibroker_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     skip_on_real_kafka(request)
     from minibroker.testing.cluster import Cluster  # noqa: PLC0415  only who uses it pays
 
@@ -192,16 +187,53 @@ def minibroker_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def minibroker_module(request: pytest.FixtureRequest) -> Iterator[Broker]:
-    """Yield a broker for the tests of one module; it keeps what they write."""
+def _minibroker_module(request: pytest.FixtureRequest) -> Iterator[Broker]:
     wishes = wishes_of(request.node)
     yield from lasting(request, wishes.pop("topics", ()), **wishes)
 
 
 @pytest.fixture(scope="session")
-def minibroker_session(request: pytest.FixtureRequest) -> Iterator[Broker]:
-    """Yield a broker for the whole run; it keeps what the tests write."""
+def _minibroker_session(request: pytest.FixtureRequest) -> Iterator[Broker]:
     yield from lasting(request)
+
+
+# The same under prefixed names.
+
+
+@pytest.fixture
+def minibroker(_minibroker: Broker) -> Broker:
+    """Return the run's broker, without records, groups and settings of other tests."""
+    return _minibroker
+
+
+@pytest.fixture
+def minibroker_topic(minibroker: Broker, request: pytest.FixtureRequest) -> str:
+    """Make a topic with one partition on `minibroker`, named after the test; return its name."""
+    return new_topic(minibroker, request)
+
+
+@pytest.fixture
+def minibroker_broker(_minibroker_broker: Broker) -> Broker:
+    """Return a broker for this test alone."""
+    return _minibroker_broker
+
+
+@pytest.fixture
+def minibroker_cluster(_minibroker_cluster: Cluster) -> Cluster:
+    """Return three brokers for this test alone, which replicate."""
+    return _minibroker_cluster
+
+
+@pytest.fixture(scope="module")
+def minibroker_module(_minibroker_module: Broker) -> Broker:
+    """Return a broker for the tests of one module; it keeps what they write."""
+    return _minibroker_module
+
+
+@pytest.fixture(scope="session")
+def minibroker_session(_minibroker_session: Broker) -> Broker:
+    """Return a broker for the whole run; it keeps what the tests write."""
+    return _minibroker_session
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""The fixtures under short names: the same brokers as those of `plugin` under prefixed names.
+"""The fixtures under short names, for the same brokers as those of `plugin` under prefixed names.
 
 `plugin` registers this module as a plugin of its own. The ini option `minibroker_fixtures =
 prefixed` leaves it out, so that other plugins may have these names.
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def kafka(minibroker: Broker) -> Broker:
+def kafka(_minibroker: Broker) -> Broker:
     """Return the run's broker, without records, groups and settings of other tests."""
-    return minibroker
+    return _minibroker
 
 
 @pytest.fixture
@@ -30,24 +30,24 @@ def kafka_topic(kafka: Broker, request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def kafka_broker(minibroker_broker: Broker) -> Broker:
+def kafka_broker(_minibroker_broker: Broker) -> Broker:
     """Return a broker for this test alone."""
-    return minibroker_broker
+    return _minibroker_broker
 
 
 @pytest.fixture
-def kafka_cluster(minibroker_cluster: Cluster) -> Cluster:
+def kafka_cluster(_minibroker_cluster: Cluster) -> Cluster:
     """Return three brokers for this test alone, which replicate."""
-    return minibroker_cluster
+    return _minibroker_cluster
 
 
 @pytest.fixture(scope="module")
-def kafka_module(minibroker_module: Broker) -> Broker:
+def kafka_module(_minibroker_module: Broker) -> Broker:
     """Return a broker for the tests of one module; it keeps what they write."""
-    return minibroker_module
+    return _minibroker_module
 
 
 @pytest.fixture(scope="session")
-def kafka_session(minibroker_session: Broker) -> Broker:
+def kafka_session(_minibroker_session: Broker) -> Broker:
     """Return a broker for the whole run; it keeps what the tests write."""
-    return minibroker_session
+    return _minibroker_session

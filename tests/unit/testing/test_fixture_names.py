@@ -56,6 +56,26 @@ def test_both_names_are_one_broker(pytester: pytest.Pytester) -> None:
     pytester.runpytest_subprocess(*OPTIONS, "-W", "error").assert_outcomes(passed=2)
 
 
+def test_a_fixture_of_the_project_that_is_named_minibroker_changes_no_other(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def minibroker():
+            return "of the project"
+
+        def test_all(minibroker, kafka, kafka_topic, kafka_broker):
+            assert minibroker == "of the project"
+            assert kafka.topics == {kafka_topic: 1}
+            assert kafka_broker.topics == {}
+        """
+    )
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
+
+
 def test_a_run_with_prefixed_names_has_no_short_ones(pytester: pytest.Pytester) -> None:
     pytester.makeini(PREFIXED)
     pytester.makepyfile(
