@@ -172,9 +172,10 @@ format: $(VENV)/.test ## rewrite the sources in the house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-generate: $(VENV)/.test ## protocol_specs/ → minibroker/kafka/protocol/; verbs → docs/reference/command-line.md
+generate: $(VENV)/.test ## protocol_specs/ → minibroker/kafka/protocol/; verbs and control API → docs/reference
 	$(BIN)/python -m protocol_specs.codegen
 	$(BIN)/python -m minibroker.cli.reference docs/reference/command-line.md
+	$(BIN)/python -m minibroker.control.description
 
 $(VENV)/.runtime: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

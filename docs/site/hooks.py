@@ -5,7 +5,6 @@ The root of the repository is on the path (`python -m mkdocs` from there).
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +30,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the generated pages."""
     for path, content in (
         ("reference/compatibility.md", _compatibility_page()),
-        ("reference/control-api.md", _control_page()),
+        ("reference/metrics.md", _metrics_page()),
         ("reference/permissions.md", _permissions_page()),
     ):
         files.append(File.generated(config, path, content=content))
@@ -60,25 +59,16 @@ def _permissions_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _control_page() -> str:
-    """Return the tables of the control API's paths and of the metrics."""
-    paths = json.loads((ROOT / "minibroker" / "control" / "openapi.json").read_text())["paths"]
+def _metrics_page() -> str:
+    """Return the table of the metrics."""
     lines = [
-        "# Control API and metrics",
+        "# Metrics",
         "",
-        "`minibroker serve --control HOST:PORT` serves these paths.",
-        "[From any language](../how-to/any-language.md) shows how to use them;",
-        "`/openapi.json` has all fields.",
+        "Families of `/metrics` of the [control API](control-api.md), in Prometheus' text format.",
         "",
-        "| path | method | meaning |",
+        "| metric | kind | meaning |",
         "|---|---|---|",
     ]
-    for path, methods in paths.items():
-        for method, operation in methods.items():
-            if isinstance(operation, dict):
-                lines.append(f"| `{path}` | {method.upper()} | {operation['summary']} |")
-    lines += ["", "## Metrics", "", "Families of `/metrics`, in Prometheus' text format.", ""]
-    lines += ["| metric | kind | meaning |", "|---|---|---|"]
     lines += [f"| `{name}` | {kind} | {text} |" for name, kind, text in sorted(_metrics())]
     return "\n".join(lines) + "\n"
 

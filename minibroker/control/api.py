@@ -1,11 +1,14 @@
-"""The control API: the paths and their methods. `openapi.json` beside it describes them for
-programs.
+"""The control API: its operations, and the work of each one.
 
-    HttpRequest ─► ControlApi.handle: Access.check, the route ─► a method ─► Response
+    HttpRequest ─► ControlApi.begin: Access.check, the operation, its query
+                ─► Work: the body ─► a method ─► Response
+
+`openapi.json` beside it describes the operations for programs; `description` makes it.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
 from itertools import chain, count
@@ -13,17 +16,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from minibroker.control import bodies, views
+from minibroker.control import bodies, shapes, views
 from minibroker.control.access import Access
+from minibroker.control.bodies import answer
 from minibroker.control.families import ProcessMetrics, families
 from minibroker.control.health import reasons_not_ready
-from minibroker.control.messages import JSON, HttpError, Response, json_response
+from minibroker.control.messages import JSON, HttpError, Response, Work
+from minibroker.control.operations import ControlCall, ControlOperation, Routes, list_of
+from minibroker.control.overview import overview_of
 from minibroker.control.slices import Slices
 from minibroker.kafka.errors import MinibrokerError
 from minibroker.rig.nodes import Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Coroutine
 
     from minibroker.control.messages import HttpRequest
     from minibroker.rig.faults import Fault
@@ -51,57 +57,20 @@ class ControlApi:
         self._numbers = count(1)
         self._process = ProcessMetrics()
         self._slices = Slices()
-        self._routes: dict[str, dict[str, Callable[[HttpRequest], Awaitable[Response]]]] = {
-            "/health/live": {"GET": self._live},
-            "/health/ready": {"GET": self._ready},
-            "/metrics": {"GET": self._metrics},
-            "/topics": {"GET": self._topics},
-            "/groups": {"GET": self._groups},
-            "/requests": {"GET": self._requests},
-            "/faults": {
-                "GET": self._list_faults,
-                "POST": self._add_fault,
-                "DELETE": self._clear_faults,
-            },
-            "/faults/{id}": {"GET": self._show_fault, "DELETE": self._remove_fault},
-            "/clock": {"GET": self._clock, "POST": self._advance},
-            "/reset": {"POST": self._reset},
-            "/cluster": {"GET": self._cluster},
-            "/cluster/controller": {"POST": self._become_controller},
-            "/cluster/leader": {"POST": self._make_leader},
-            "/openapi.json": {"GET": self._openapi},
-        }
 
-    @property
-    def paths(self) -> dict[str, tuple[str, ...]]:
-        """Return path → methods."""
-        return {path: tuple(methods) for path, methods in self._routes.items()}
-
-    async def handle(self, request: HttpRequest) -> Response:
-        """Return the response. Raises HttpError."""
+    def begin(self, request: HttpRequest) -> Work:
+        """Return the work for a request whose body is not read yet. Raises HttpError."""
         self._access.check(request)
-        path = request.path
-        if not path.startswith("/"):
-            raise HttpError(
-                HTTPStatus.BAD_REQUEST,
-                f"the target is no path: {path:.100}; expected one from / on",
-            )
-        if path.startswith("/faults/") and path.count("/") == 2:
-            path = "/faults/{id}"
-        methods = self._routes.get(path)
-        if methods is None:
-            raise HttpError(
-                HTTPStatus.NOT_FOUND, f"there is no {request.path:.100}; see /openapi.json"
-            )
-        method = methods.get(request.method)
-        if method is None:
-            allowed = ", ".join(methods)
-            raise HttpError(
-                HTTPStatus.METHOD_NOT_ALLOWED,
-                f"{request.method} {path}: expected {allowed}",
-                (("Allow", allowed),),
-            )
-        return await method(request)
+        operation, part = _ROUTES.find(request)
+        query = bodies.parse_query(request.query, operation.query)
+        return Work(operation.body_bytes_max, partial(self._run, operation, request, part, query))
+
+    async def _run(
+        self, operation: ControlOperation, request: HttpRequest, part: str, query: Any, body: bytes
+    ) -> Response:
+        shape = operation.body
+        checked = None if shape is None else bodies.parse_body(body, shape)
+        return await operation.run(self, ControlCall(request, part, query, checked))
 
     def _check_running(self) -> None:
         if not self._node.is_running:
@@ -110,44 +79,57 @@ class ControlApi:
 
     # Health and views.
 
-    async def _live(self, _: HttpRequest) -> Response:
-        return json_response({"live": True})
+    async def overview(self, call: ControlCall) -> Response:
+        """List the operations."""
+        return overview_of(OPERATIONS, call.request.headers.get("accept", ""))
 
-    async def _ready(self, _: HttpRequest) -> Response:
+    async def live(self, _: ControlCall) -> Response:
+        """Say that the process answers."""
+        return answer(shapes.Live(live=True))
+
+    async def ready(self, _: ControlCall) -> Response:
+        """Say whether a client would succeed."""
         reasons = reasons_not_ready(self._node)
         status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
-        return json_response({"ready": not reasons, "reasons": reasons}, status)
+        return answer(shapes.Ready(ready=not reasons, reasons=reasons), status)
 
-    async def _metrics(self, _: HttpRequest) -> Response:
+    async def metrics(self, _: ControlCall) -> Response:
+        """Return the families of Prometheus."""
         running = self._node.app if self._node.is_running else None
         pieces = chain([await self._process.text()], families(running))
         return Response(HTTPStatus.OK, await self._slices.join(pieces), CONTENT_TYPE_LATEST)
 
-    async def _topics(self, _: HttpRequest) -> Response:
+    async def topics(self, _: ControlCall) -> Response:
+        """Return the topics."""
         self._check_running()
         return Response(HTTPStatus.OK, await self._slices.join(views.topics_of(self._node.app)))
 
-    async def _groups(self, _: HttpRequest) -> Response:
+    async def groups(self, _: ControlCall) -> Response:
+        """Return the groups."""
         self._check_running()
         return Response(HTTPStatus.OK, await self._slices.join(views.groups_of(self._node.app)))
 
-    async def _requests(self, request: HttpRequest) -> Response:
-        lines = await self._slices.join(views.requests_of(self._node, request.query))
+    async def requests(self, call: ControlCall) -> Response:
+        """Return the last requests."""
+        lines = await self._slices.join(views.requests_of(self._node, call.query))
         return Response(HTTPStatus.OK, lines, JSON_LINES)
 
-    async def _openapi(self, _: HttpRequest) -> Response:
+    async def openapi(self, _: ControlCall) -> Response:
+        """Return the description for programs."""
         text = files("minibroker.control").joinpath("openapi.json").read_bytes()
         return Response(HTTPStatus.OK, text, JSON)
 
     # Faults.
 
-    async def _list_faults(self, _: HttpRequest) -> Response:
+    async def list_faults(self, _: ControlCall) -> Response:
+        """Return the faults of this API."""
         # A reset of the cluster ends them behind this API.
         self._faults = {n: fault for n, fault in self._faults.items() if not fault.is_removed}
-        return json_response([bodies.show_fault(*fault) for fault in self._faults.items()])
+        return answer([bodies.fault_view(*fault) for fault in self._faults.items()])
 
-    async def _add_fault(self, request: HttpRequest) -> Response:
-        fault = bodies.parse_fault(request.body)
+    async def add_fault(self, call: ControlCall) -> Response:
+        """Add a fault."""
+        fault = bodies.fault_of(call.body)
         self._check_running()
         try:
             await self._node.add(fault)
@@ -156,59 +138,69 @@ class ControlApi:
         number = next(self._numbers)
         if not fault.is_removed:
             self._faults[number] = fault
-        response = json_response(bodies.show_fault(number, fault), HTTPStatus.CREATED)
+        response = answer(bodies.fault_view(number, fault), HTTPStatus.CREATED)
         return response._replace(headers=(("Location", f"/faults/{number}"),))
 
-    def _find(self, request: HttpRequest) -> int:
-        text = request.path.removeprefix("/faults/")
+    def _find(self, text: str) -> int:
         if not (text.isdecimal() and len(text) < 19 and int(text) in self._faults):
             raise HttpError(HTTPStatus.NOT_FOUND, f"there is no fault {text:.100}; see GET /faults")
         return int(text)
 
-    async def _show_fault(self, request: HttpRequest) -> Response:
-        number = self._find(request)
-        return json_response(bodies.show_fault(number, self._faults[number]))
+    async def show_fault(self, call: ControlCall) -> Response:
+        """Return a fault."""
+        number = self._find(call.part)
+        return answer(bodies.fault_view(number, self._faults[number]))
 
-    async def _remove_fault(self, request: HttpRequest) -> Response:
-        number = self._find(request)
+    async def remove_fault(self, call: ControlCall) -> Response:
+        """Remove a fault."""
+        number = self._find(call.part)
         fault = self._faults.pop(number)
         await self._node.remove(fault)
-        return json_response(bodies.show_fault(number, fault))
+        return answer(bodies.fault_view(number, fault))
 
-    async def _clear_faults(self, _: HttpRequest) -> Response:
+    async def clear_faults(self, _: ControlCall) -> Response:
+        """Remove all faults."""
         self._faults.clear()
         await self._node.clear()
-        return json_response([])
+        return answer([])
 
     # The clock, and the reset.
 
-    async def _clock(self, _: HttpRequest) -> Response:
-        return json_response({"now_ms": self._node.clock.now_ms()})
+    async def clock(self, _: ControlCall) -> Response:
+        """Return the broker's time."""
+        return answer(shapes.ClockView(now_ms=self._node.clock.now_ms()))
 
-    async def _advance(self, request: HttpRequest) -> Response:
-        self._node.clock.move(bodies.parse_advance_ms(request.body))
-        return json_response({"now_ms": self._node.clock.now_ms()})
+    async def advance(self, call: ControlCall) -> Response:
+        """Move the clock on."""
+        self._node.clock.move(bodies.advance_ms(call.body))
+        return await self.clock(call)
 
-    async def _reset(self, _: HttpRequest) -> Response:
+    async def reset(self, call: ControlCall) -> Response:
+        """Return to the state after the start."""
         self._faults.clear()
         await (self._nodes.reset() if len(self._nodes.all) > 1 else self._node.reset())
-        return json_response({"now_ms": self._node.clock.now_ms()})
+        return await self.clock(call)
 
     # The cluster.
 
-    async def _cluster(self, _: HttpRequest) -> Response:
+    async def cluster(self, _: ControlCall) -> Response:
+        """Return the cluster."""
         self._check_running()
-        return json_response(views.cluster_of(self._node.app))
+        return answer(views.cluster_of(self._node.app))
 
-    async def _become_controller(self, request: HttpRequest) -> Response:
-        bodies.parse_object(request.body, {})
+    async def become_controller(self, call: ControlCall) -> Response:
+        """Make this broker the controller."""
         await self._change_cluster(self._nodes.make_controller(self._node.broker_id))
-        return await self._cluster(request)
+        return await self.cluster(call)
 
-    async def _make_leader(self, request: HttpRequest) -> Response:
-        topic, partition, broker_id = bodies.parse_leader(request.body, self._node.broker_id)
-        await self._change_cluster(self._nodes.make_leader(topic, partition, broker_id))
-        return await self._cluster(request)
+    async def make_leader(self, call: ControlCall) -> Response:
+        """Make a broker the leader of a partition."""
+        leader: shapes.LeaderChoice = call.body
+        broker_id = self._node.broker_id if leader.broker is None else leader.broker
+        await self._change_cluster(
+            self._nodes.make_leader(leader.topic, leader.partition, broker_id)
+        )
+        return await self.cluster(call)
 
     async def _change_cluster(self, change: Coroutine[Any, Any, None]) -> None:
         """Do a change of the cluster. Raises HttpError(409) with the reason why it cannot be."""
@@ -216,3 +208,171 @@ class ControlApi:
             await change
         except (MinibrokerError, ValueError, TimeoutError, RuntimeError) as error:
             raise HttpError(HTTPStatus.CONFLICT, str(error)) from None
+
+
+_NOT_RUNNING: Final = (HTTPStatus.SERVICE_UNAVAILABLE,)
+OPERATIONS: Final = (
+    ControlOperation(
+        "overview",
+        "GET",
+        "/",
+        "What there is; HTML for a browser",
+        ControlApi.overview,
+        shapes.Overview,
+    ),
+    ControlOperation(
+        "live",
+        "GET",
+        "/health/live",
+        "The process answers",
+        ControlApi.live,
+        shapes.Live,
+        is_open=True,
+    ),
+    ControlOperation(
+        "ready",
+        "GET",
+        "/health/ready",
+        "Whether a client would succeed now",
+        ControlApi.ready,
+        shapes.Ready,
+        failures=_NOT_RUNNING,
+        is_open=True,
+    ),
+    ControlOperation(
+        "metrics",
+        "GET",
+        "/metrics",
+        "Prometheus' text format",
+        ControlApi.metrics,
+        None,
+        media_type="text/plain",
+    ),
+    ControlOperation(
+        "topics",
+        "GET",
+        "/topics",
+        "Topics with their partitions and offsets",
+        ControlApi.topics,
+        list_of(shapes.TopicView),
+        failures=_NOT_RUNNING,
+    ),
+    ControlOperation(
+        "groups",
+        "GET",
+        "/groups",
+        "Groups of this coordinator, with their committed offsets",
+        ControlApi.groups,
+        list_of(shapes.GroupView),
+        failures=_NOT_RUNNING,
+    ),
+    ControlOperation(
+        "requests",
+        "GET",
+        "/requests",
+        "The last requests, a JSON object per line, oldest first",
+        ControlApi.requests,
+        shapes.RequestView,
+        query=shapes.RequestsQuery,
+        media_type=JSON_LINES,
+    ),
+    ControlOperation(
+        "list_faults",
+        "GET",
+        "/faults",
+        "The faults that were added here",
+        ControlApi.list_faults,
+        list_of(shapes.FaultView),
+    ),
+    ControlOperation(
+        "add_fault",
+        "POST",
+        "/faults",
+        "Add a fault",
+        ControlApi.add_fault,
+        shapes.FaultView,
+        body=shapes.FaultRule,
+        status=HTTPStatus.CREATED,
+        failures=(HTTPStatus.CONFLICT, *_NOT_RUNNING),
+    ),
+    ControlOperation(
+        "clear_faults",
+        "DELETE",
+        "/faults",
+        "Remove all faults",
+        ControlApi.clear_faults,
+        list_of(shapes.FaultView),
+    ),
+    ControlOperation(
+        "show_fault",
+        "GET",
+        "/faults/{id}",
+        "One fault, and how many requests it has met",
+        ControlApi.show_fault,
+        shapes.FaultView,
+        failures=(HTTPStatus.NOT_FOUND,),
+    ),
+    ControlOperation(
+        "remove_fault",
+        "DELETE",
+        "/faults/{id}",
+        "Remove a fault; what it held goes on",
+        ControlApi.remove_fault,
+        shapes.FaultView,
+        failures=(HTTPStatus.NOT_FOUND,),
+    ),
+    ControlOperation(
+        "clock", "GET", "/clock", "The broker's clock", ControlApi.clock, shapes.ClockView
+    ),
+    ControlOperation(
+        "advance_clock",
+        "POST",
+        "/clock",
+        "Move the clock on",
+        ControlApi.advance,
+        shapes.ClockView,
+        body=shapes.Advance,
+    ),
+    ControlOperation(
+        "reset",
+        "POST",
+        "/reset",
+        "Back to the state after the start: no faults, no data, the machine's time",
+        ControlApi.reset,
+        shapes.ClockView,
+    ),
+    ControlOperation(
+        "cluster",
+        "GET",
+        "/cluster",
+        "The cluster as this broker knows it, and the partitions that lack a replica",
+        ControlApi.cluster,
+        shapes.ClusterView,
+        failures=_NOT_RUNNING,
+    ),
+    ControlOperation(
+        "become_controller",
+        "POST",
+        "/cluster/controller",
+        "Make this broker the controller",
+        ControlApi.become_controller,
+        shapes.ClusterView,
+        body=shapes.Nothing,
+        failures=(HTTPStatus.CONFLICT, *_NOT_RUNNING),
+    ),
+    ControlOperation(
+        "make_leader",
+        "POST",
+        "/cluster/leader",
+        "Make a broker the leader of a partition",
+        ControlApi.make_leader,
+        shapes.ClusterView,
+        body=shapes.LeaderChoice,
+        failures=(HTTPStatus.CONFLICT, *_NOT_RUNNING),
+    ),
+    ControlOperation(
+        "openapi", "GET", "/openapi.json", "This API for programs", ControlApi.openapi, dict
+    ),
+)
+"""Every operation, in the order of the reference page."""
+_ROUTES: Final = Routes(OPERATIONS)

@@ -1,60 +1,29 @@
-"""JSON bodies of the control API: checks every field; an error names the field.
+"""Queries and bodies of the control API: JSON and texts into `shapes`, and answers into JSON.
 
-`FAULT_FIELDS` are the fields of `testing.faults.Fault`; that class checks their combinations.
+Every field is checked; an error names the field, its value, and what is expected.
 """
 
 from __future__ import annotations
 
-import json
-import math
+import re
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from minibroker.control.messages import HttpError
+import msgspec
+import msgspec.inspect
+
+from minibroker.control.messages import HttpError, Response
+from minibroker.control.shapes import FaultRule, FaultView
 from minibroker.rig.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TEXT: Final = "a text"
-SWITCH: Final = "true or false"
-COUNT: Final = "a whole number from 0 up"
-TIMES: Final = "a whole number from 1 up"
-NUMBER: Final = "a number from 0 up"
-INTEGER: Final = "a whole number"
-_INT64_MAX: Final = (1 << 63) - 1
+    from minibroker.control.shapes import Advance
 
-FAULT_FIELDS: Final[dict[str, str]] = {
-    "api": TEXT,
-    "error": TEXT,
-    "delay_ms": NUMBER,
-    "drop": TEXT,
-    "twice": SWITCH,
-    "truncate_bytes": COUNT,
-    "hold": SWITCH,
-    "applied": SWITCH,
-    "topic": TEXT,
-    "partition": COUNT,
-    "group": TEXT,
-    "client_id": TEXT,
-    "version": COUNT,
-    "skip": COUNT,
-    "times": TIMES,
-    "probability": NUMBER,
-    "seed": INTEGER,
-    "broker": TEXT,
-    "peer": COUNT,
-    "login": TEXT,
-    "user": TEXT,
-}
-LEADER_FIELDS: Final[dict[str, str]] = {"topic": TEXT, "partition": COUNT, "broker": COUNT}
-CLOCK_FIELDS: Final[dict[str, str]] = dict.fromkeys(
-    ("days", "hours", "minutes", "seconds", "milliseconds"), NUMBER
-)
+T = TypeVar("T", bound=msgspec.Struct)
 ADVANCE_MS_MAX: Final = 100 * 365 * 86_400_000
 """A hundred years, so that timestamps stay far below their largest value."""
-DELAY_MS_MAX: Final = 365 * 86_400_000
-_DEFAULTS: Final = {"delay_ms": 0, "skip": 0, "probability": 1.0}
 _FACTORS_MS: Final = {
     "days": 86_400_000,
     "hours": 3_600_000,
@@ -62,85 +31,138 @@ _FACTORS_MS: Final = {
     "seconds": 1000,
     "milliseconds": 1,
 }
+_WORDS: Final = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+"""msgspec's name of a type → ours."""
+_PLACE: Final = re.compile(r" - at `\$\.?(.*)`$")
 
 
-def parse_object(body: bytes, fields: Mapping[str, str]) -> dict[str, Any]:
-    """Return a body's fields; a null field counts as missing. Raises HttpError(400)."""
+def parse_body(body: bytes, shape: type[T]) -> T:
+    """Return a body; a null field of it counts as missing. Raises HttpError(400)."""
     try:
-        value = json.loads(body or b"{}")
-    except (ValueError, RecursionError) as error:
+        value = msgspec.json.decode(body or b"{}")
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise HttpError(HTTPStatus.BAD_REQUEST, f"the body is not JSON: {error}") from None
     if not isinstance(value, dict):
         raise HttpError(HTTPStatus.BAD_REQUEST, "the body has to be a JSON object")
-    for name, given in value.items():
-        kind = fields.get(name)
-        if kind is None:
-            raise HttpError(
-                HTTPStatus.BAD_REQUEST,
-                f"field {name!r} is not known; expected some of {', '.join(fields)}",
-            )
-        if given is not None and not _is_a(kind, given):
-            raise HttpError(
-                HTTPStatus.BAD_REQUEST, f"field {name!r} is {given!r:.100}, expected {kind}"
-            )
-    return {name: given for name, given in value.items() if given is not None}
+    return _convert(
+        {name: part for name, part in value.items() if part is not None}, shape, "field"
+    )
 
 
-def _is_a(kind: str, value: Any) -> bool:
-    if kind == TEXT:
-        return isinstance(value, str)
-    if kind == SWITCH:
-        return isinstance(value, bool)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    if kind == NUMBER:
-        return math.isfinite(value) and 0 <= value <= _INT64_MAX
-    lowest = {COUNT: 0, TIMES: 1, INTEGER: -_INT64_MAX}[kind]
-    return isinstance(value, int) and lowest <= value <= _INT64_MAX
+def parse_query(query: Mapping[str, str], shape: type[T]) -> T:
+    """Return a query. Raises HttpError(400)."""
+    return _convert(dict(query), shape, "query")
 
 
-def parse_fault(body: bytes) -> Fault:
-    """Return the fault of a body. Raises HttpError(400)."""
-    rule = parse_object(body, FAULT_FIELDS)
-    if rule.get("delay_ms", 0) > DELAY_MS_MAX:
-        raise HttpError(
-            HTTPStatus.BAD_REQUEST, f"field 'delay_ms' is more than {DELAY_MS_MAX}, a year"
-        )
+def _convert(value: dict[str, Any], shape: type[T], kind: str) -> T:
+    """`kind`: what a part of the value is called. Raises HttpError(400)."""
     try:
-        return Fault(**rule)
+        return msgspec.convert(value, shape, strict=kind == "field")
+    except msgspec.ValidationError as error:
+        sentence = _explain(str(error), value, shape, kind)
+        raise HttpError(HTTPStatus.BAD_REQUEST, sentence) from None
+
+
+def _explain(message: str, value: Any, shape: type[msgspec.Struct], kind: str) -> str:
+    """Return a message of msgspec with the field, its value, and what is expected."""
+    place = _PLACE.search(message)
+    path = place.group(1) if place is not None else ""
+    text = message[: place.start()] if place is not None else message
+    names = shape.__struct_fields__
+    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", text):
+        expected = f"some of {', '.join(names)}" if names and not path else "none"
+        return f"{kind} {unknown.group(1)!r:.100} is not known; expected {expected}"
+    if missing := re.fullmatch(r"Object missing required field `(.*)`", text):
+        return f"{kind} {missing.group(1)!r} is missing"
+    for name in re.findall(r"\w+", path):
+        try:
+            value = value[int(name) if isinstance(value, list) else name]
+        except (LookupError, TypeError, ValueError):
+            break
+    if text.startswith("Invalid enum value"):
+        expected = f"one of {', '.join(_choices(shape, path))}"
+    else:
+        expected = text.partition(", got ")[0].removeprefix("Expected ")
+        expected = re.sub(r"`([^`]*)`", lambda match: _worded(match.group(1)), expected)
+    return f"{kind} {path!r} is {value!r:.100}, expected {expected}"
+
+
+def _worded(types: str) -> str:
+    return " or ".join(_WORDS.get(name, name) for name in types.split(" | ") if name != "null")
+
+
+def _choices(shape: type[msgspec.Struct], name: str) -> list[str]:
+    """Return the texts that a field may be."""
+    info = msgspec.inspect.type_info(shape)
+    assert isinstance(info, msgspec.inspect.StructType)
+    kinds: list[Any] = [field.type for field in info.fields if field.name == name]
+    for kind in kinds:  # it grows
+        kinds += getattr(kind, "types", ())
+        if isinstance(kind, msgspec.inspect.Metadata):
+            kinds.append(kind.type)
+    return [
+        str(text)
+        for kind in kinds
+        if isinstance(kind, msgspec.inspect.LiteralType)
+        for text in kind.values
+    ]
+
+
+def answer(value: Any, status: int = HTTPStatus.OK) -> Response:
+    """Return a shape, or a list of shapes, as a line of JSON."""
+    return Response(status, msgspec.json.encode(value) + b"\n")
+
+
+def line_of(value: msgspec.Struct) -> str:
+    """Return a shape as JSON."""
+    return msgspec.json.encode(value).decode()
+
+
+def opening_of(value: msgspec.Struct) -> str:
+    """Return the JSON of a shape up to its last field, an empty list: its items follow."""
+    text = line_of(value)
+    assert text.endswith("[]}")
+    return text[:-2]
+
+
+# Faults, and the clock.
+
+
+def fault_of(rule: msgspec.Struct) -> Fault:
+    """Return the fault of a body. Raises HttpError(400) for fields that do not go together."""
+    try:
+        return Fault(**{name: getattr(rule, name) for name in rule.__struct_fields__})
     except ValueError as error:
         raise HttpError(HTTPStatus.BAD_REQUEST, str(error)) from None
 
 
-def parse_leader(body: bytes, own_id: int) -> tuple[str, int, int]:
-    """Return topic, partition (0 if it is missing) and broker (the own one) of a body. Raises
-    HttpError(400).
-    """
-    fields = parse_object(body, LEADER_FIELDS)
-    if "topic" not in fields:
-        raise HttpError(HTTPStatus.BAD_REQUEST, "field 'topic' is missing: expected a text")
-    return fields["topic"], fields.get("partition", 0), fields.get("broker", own_id)
-
-
-def show_fault(number: int, fault: Fault) -> dict[str, Any]:
-    """Return a fault as JSON: its id, its fields, and the number of its hits."""
-    fields: dict[str, Any] = {"id": number, "hits": fault.hits}
-    for name in FAULT_FIELDS:
+def fault_view(number: int, fault: Fault) -> msgspec.Struct:
+    """Return a fault as JSON has it: its id, its hits, and the fields that say something."""
+    fields = {}
+    for name in FaultRule.__struct_fields__:
         value = getattr(fault, name, None)
-        if value is not None and value is not False and value != _DEFAULTS.get(name):
+        if value is not None and value is not False:
             fields[name] = value.name if name == "error" else value
-    return fields
+    view: msgspec.Struct = FaultView(id=number, hits=fault.hits, **fields)
+    return view
 
 
-def parse_advance_ms(body: bytes) -> int:
+def advance_ms(advance: Advance) -> int:
     """Return how far to move the clock, in ms. Raises HttpError(400)."""
-    fields = parse_object(body, CLOCK_FIELDS)
-    if not fields:
+    moved_ms = sum(getattr(advance, name) * factor for name, factor in _FACTORS_MS.items())
+    if not moved_ms:
         raise HttpError(
-            HTTPStatus.BAD_REQUEST, f"say how far: {', '.join(CLOCK_FIELDS)} (some of them)"
+            HTTPStatus.BAD_REQUEST, f"say how far: {', '.join(_FACTORS_MS)} (some of them)"
         )
-    moved_ms = sum(value * _FACTORS_MS[name] for name, value in fields.items())
     if moved_ms > ADVANCE_MS_MAX:
-        names = ", ".join(fields)
-        raise HttpError(HTTPStatus.BAD_REQUEST, f"{names}: more than a hundred years")
+        raise HttpError(
+            HTTPStatus.BAD_REQUEST, f"{', '.join(_FACTORS_MS)}: more than a hundred years"
+        )
     return int(moved_ms)

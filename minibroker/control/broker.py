@@ -85,7 +85,7 @@ class ControlledBroker:
             is_secured=lambda: self._settings().is_secured,
         )
         self._server = HttpServer(
-            ControlApi(self._node, access, self._nodes).handle, self._context_source()
+            ControlApi(self._node, access, self._nodes).begin, self._context_source()
         )
         try:
             self._port = await self._server.listen(self._options.host, self._options.port)

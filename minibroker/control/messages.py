@@ -1,24 +1,43 @@
-"""A request of the control API and its answer, both whole; `server` reads and writes them."""
+"""A request of the control API, the work for it, and its answer; `server` reads and writes them."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 JSON: Final = "application/json"
 
 
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+
+async def _never() -> None:
+    await asyncio.get_running_loop().create_future()
+
+
 class HttpRequest(NamedTuple):
-    """A request, read whole."""
+    """A request without its body."""
 
     method: str
     """`GET` for `HEAD`, too."""
     path: str
+    """As it was sent: parts of it may be percent-encoded."""
     query: dict[str, str]
     headers: dict[str, str]
     """Names in lower case."""
-    body: bytes
+    until_gone: Callable[[], Awaitable[None]] = _never
+    """Returns when the client has left; for work that waits, behind the body."""
+
+
+class Work(NamedTuple):
+    """The work for a request."""
+
+    body_bytes_max: int
+    run: Callable[[bytes], Awaitable[Response]]
+    """Returns the answer to a body. Raises HttpError."""
 
 
 class Response(NamedTuple):

@@ -1,6 +1,6 @@
 """The HTTP server of the control API: uvicorn on the broker's loop, and limits around it.
 
-    socket ─► Guard ─► TlsLayer, if any ─► uvicorn's H11Protocol ─► HttpServer ─► handler
+    socket ─► Guard ─► TlsLayer, if any ─► uvicorn's H11Protocol ─► HttpServer ─► api
               count, times                  bytes ◄─► a request      size, time
 
 uvicorn parses requests, writes answers and keeps connections open. Here stands what it leaves to a
@@ -35,14 +35,14 @@ from minibroker.control.messages import HttpError, HttpRequest, Response
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
+    from minibroker.control.messages import Work
     from minibroker.control.tls_layer import TlsLayer
 
 logger = logging.getLogger(__name__)
 
 HEADER_BYTES_MAX: Final = 16 << 10
-BODY_BYTES_MAX: Final = 64 << 10
 REQUEST_TIMEOUT_S: Final = 10.0
 """Longest time from the first byte of a request to its last, for a TLS handshake, and for taking a
 piece of an answer.
@@ -60,13 +60,13 @@ class HttpServer:
 
     def __init__(
         self,
-        handle: Callable[[HttpRequest], Awaitable[Response]],
+        begin: Callable[[HttpRequest], Work],
         tls: Callable[[], ssl.SSLContext] | None = None,
     ) -> None:
-        """`handle` may raise HttpError. `tls`: returns the context of the next connection; None:
-        without TLS.
+        """`begin` returns the work for a request whose body is not read yet; it may raise
+        HttpError. `tls`: returns the context of the next connection; None: without TLS.
         """
-        self._handle = handle
+        self._begin = begin
         self.tls = tls
         """Constant."""
         self.workers = ThreadPoolExecutor(1, "control-handshakes")
@@ -232,11 +232,12 @@ class HttpServer:
                     "too many connections: try again",
                     (("Connection", "close"),),
                 )
-            body = await _read_body(scope, receive)
+            work = self._begin(_request_of(scope, receive))
+            body = await _read_body(scope, receive, work.body_bytes_max)
             if body is None:
                 return None
             self._silent.pop(guard, None)
-            return await self._handle(_request_of(scope, body))
+            return await work.run(body)
         except HttpError as error:
             return error.response()
         except Exception:  # a bug of minibroker; the broker and this connection continue
@@ -367,13 +368,13 @@ class _Protocol(H11Protocol):
 _TOO_SLOW: Final = f"the request did not arrive within {REQUEST_TIMEOUT_S:g} s"
 
 
-async def _read_body(scope: Any, receive: Any) -> bytes | None:
+async def _read_body(scope: Any, receive: Any, bytes_max: int) -> bytes | None:
     """Return the body of a request, None if the client left. Raises HttpError."""
     too_large = HttpError(
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {BODY_BYTES_MAX} bytes"
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {bytes_max} bytes"
     )
     length = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-    if int(length) > BODY_BYTES_MAX:
+    if int(length) > bytes_max:
         raise too_large
     body = bytearray()
     try:
@@ -383,7 +384,7 @@ async def _read_body(scope: Any, receive: Any) -> bytes | None:
                 if message["type"] == "http.disconnect":
                     return None
                 body += message["body"]
-                if len(body) > BODY_BYTES_MAX:
+                if len(body) > bytes_max:
                     raise too_large
                 if not message["more_body"]:
                     return bytes(body)
@@ -392,15 +393,19 @@ async def _read_body(scope: Any, receive: Any) -> bytes | None:
         raise HttpError(HTTPStatus.REQUEST_TIMEOUT, _TOO_SLOW, close) from None
 
 
-def _request_of(scope: Any, body: bytes) -> HttpRequest:
+def _request_of(scope: Any, receive: Any) -> HttpRequest:
+    async def until_gone() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
     method = scope["method"]
     query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
     return HttpRequest(
         "GET" if method == "HEAD" else method,
-        scope["path"],
+        scope["raw_path"].decode("ascii"),
         dict(query),
         {name.decode("ascii"): value.decode("latin-1") for name, value in scope["headers"]},
-        body,
+        until_gone,
     )
 
 

@@ -5,13 +5,21 @@ Lists of partitions and commits may be long; `slices` lets the broker serve betw
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from itertools import islice
-from json import dumps
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
-from minibroker.control.messages import HttpError
+from minibroker.control.bodies import line_of, opening_of
+from minibroker.control.shapes import (
+    BrokerView,
+    ClusterView,
+    CommittedView,
+    GroupView,
+    NotInSync,
+    PartitionView,
+    RequestView,
+    TopicView,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,9 +27,9 @@ if TYPE_CHECKING:
     from minibroker.broker.app import Broker
     from minibroker.broker.cluster.image import TopicImage
     from minibroker.broker.groups.shard import GroupShard
+    from minibroker.control.shapes import RequestsQuery
     from minibroker.rig.node import Node
 
-REQUESTS_SHOWN: Final = 100
 _NO_PARTITION: Final = {"log_start_offset": -1, "high_watermark": -1, "size_bytes": 0}
 
 
@@ -34,9 +42,9 @@ def topics_of(broker: Broker) -> Iterator[str]:
 
 
 def _topic(broker: Broker, topic: TopicImage) -> Iterator[str]:
-    yield f'{{"name": {dumps(topic.name)}, "internal": {dumps(topic.is_internal)}, "partitions": '
-    yield from _array([_partition(broker, topic, index)] for index in range(len(topic.partitions)))
-    yield "}"
+    yield opening_of(TopicView(name=topic.name, internal=topic.is_internal, partitions=[]))
+    yield from _items([_partition(broker, topic, index)] for index in range(len(topic.partitions)))
+    yield "]}"
 
 
 def _partition(broker: Broker, topic: TopicImage, index: int) -> str:
@@ -48,29 +56,30 @@ def _partition(broker: Broker, topic: TopicImage, index: int) -> str:
             "high_watermark": partition.high_watermark,
             "size_bytes": partition.log.size_bytes,
         }
-    return dumps({"partition": index, "leader": topic.partitions[index].leader, **offsets})
+    leader = topic.partitions[index].leader
+    return line_of(PartitionView(partition=index, leader=leader, **offsets))
 
 
-def cluster_of(broker: Broker) -> dict[str, Any]:
+def cluster_of(broker: Broker) -> ClusterView:
     """Return the cluster as this broker knows it, and the partitions that lack a replica."""
     image = broker.cluster.image
-    return {
-        "broker": broker.config.broker_id,
-        "controller": image.controller_id,
-        "controller_epoch": image.controller_epoch,
-        "metadata_age_ms": broker.cluster.requests.metadata_age_ms(),
-        "brokers": [
-            {"id": info.id, "address": "{}:{}".format(*info.endpoints[0][1:3])}
+    return ClusterView(
+        broker=broker.config.broker_id,
+        controller=image.controller_id,
+        controller_epoch=image.controller_epoch,
+        metadata_age_ms=broker.cluster.requests.metadata_age_ms(),
+        brokers=[
+            BrokerView(id=info.id, address="{}:{}".format(*info.endpoints[0][1:3]))
             for _, info in sorted(image.brokers.items())
             if info.endpoints
         ],
-        "not_in_sync": [
-            {"topic": name, "partition": index, "in_sync": sorted(partition.isr)}
+        not_in_sync=[
+            NotInSync(topic=name, partition=index, in_sync=sorted(partition.isr))
             for name, topic in sorted(image.topics.items())
             for index, partition in enumerate(topic.partitions)
             if set(partition.isr) != set(partition.replicas)
         ],
-    }
+    )
 
 
 def groups_of(broker: Broker) -> Iterator[str]:
@@ -89,46 +98,35 @@ def _group(shard: GroupShard, group_id: str) -> Iterator[str]:
     group = shard.groups.get(group_id)
     state = group.state_name if group is not None else "Empty"
     members = group.member_count if group is not None else 0
-    yield f'{{"group": {dumps(group_id)}, "state": {dumps(state)}, "members": {members}, '
-    yield '"committed": '
-    yield from _array(
-        [dumps({"topic": topic, "partition": partition, "offset": committed.offset})]
+    yield opening_of(GroupView(group=group_id, state=state, members=members, committed=[]))
+    yield from _items(
+        [line_of(CommittedView(topic=topic, partition=partition, offset=committed.offset))]
         for topic, partitions in sorted(shard.offsets.of_group(group_id).items())
         for partition, committed in sorted(partitions.items())
     )
-    yield "}"
+    yield "]}"
 
 
 def _array(items: Iterable[Iterable[str]]) -> Iterator[str]:
     """Yield a JSON array of items that come in pieces themselves."""
     yield "["
+    yield from _items(items)
+    yield "]"
+
+
+def _items(items: Iterable[Iterable[str]]) -> Iterator[str]:
     for number, item in enumerate(items):
         if number:
             yield ", "
         yield from item
-    yield "]"
 
 
-def requests_of(node: Node, query: dict[str, str]) -> Iterator[str]:
-    """Yield the last requests, oldest first, as a JSON object per line. Raises HttpError(400).
-    `limit` is the most that are shown; `api` and `client_id` select requests.
-    """
-    unknown = sorted(set(query) - {"limit", "api", "client_id"})
-    if unknown:
-        raise HttpError(
-            HTTPStatus.BAD_REQUEST,
-            f"query {unknown[0]!r} is not known; expected limit, api or client_id",
-        )
-    limit = query.get("limit", str(REQUESTS_SHOWN))
-    if not (limit.isdecimal() and len(limit) < 10):
-        raise HttpError(
-            HTTPStatus.BAD_REQUEST, f"query 'limit' is {limit!r}, expected a number from 0 up"
-        )
+def requests_of(node: Node, query: RequestsQuery) -> Iterator[str]:
+    """Yield the last requests, oldest first, as a JSON object per line."""
     fitting = (
         request
         for request in reversed(node.seen)
-        if query.get("api") in (None, request.api)
-        and query.get("client_id") in (None, request.client_id)
+        if query.api in (None, request.api) and query.client_id in (None, request.client_id)
     )
-    last = list(islice(fitting, int(limit)))[::-1]
-    return (dumps(request._asdict()) + "\n" for request in last)
+    last = list(islice(fitting, query.limit))[::-1]
+    return (line_of(RequestView(**request._asdict())) + "\n" for request in last)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, get_args
 
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.api_keys import (
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
     from minibroker.kafka.protocol.api_keys import Api
+    from minibroker.rig.names import ApiName, ErrorName
 
-DROPS: Final = ("before", "after")
-BROKER_FAULTS: Final = (
+Drop = Literal["before", "after"]
+BrokerFault = Literal[
     "disk_full",
     "slow_sync",
     "paused",
@@ -43,15 +44,29 @@ BROKER_FAULTS: Final = (
     "cut_off",
     "slow_follower",
     "stale_metadata",
-)
-LOGIN_FAULTS: Final = (
+]
+LoginFault = Literal[
     "wrong_password",
     "expired_token",
     "sasl_cut",
     "sasl_slow",
     "tls_cut",
     "tls_slow",
-)
+]
+BROKER_FAULTS: Final = get_args(BrokerFault)
+LOGIN_FAULTS: Final = get_args(LoginFault)
+LEAST: Final = {
+    "delay_ms": 0,
+    "truncate_bytes": 0,
+    "partition": 0,
+    "version": 0,
+    "skip": 0,
+    "times": 1,
+    "peer": 0,
+}
+"""Argument → the least value that means something."""
+DELAY_MS_MAX: Final = 365 * 86_400_000
+"""A year."""
 STALE_APIS: Final = (METADATA, FIND_COORDINATOR, DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS)
 """Keys of the APIs that tell where to find something."""
 _COUNTING: Final = ("cut_off", "slow_follower", "stale_metadata")
@@ -134,15 +149,16 @@ class Fault:
             logins; a session that is renewed is one, too. Only clients that connect or renew
             their session after the rule was added meet it.
         user: with `wrong_password` and `expired_token`: the user that it must be.
+        may_miss: a test with the pytest fixtures does not fail if the rule never met a request.
     """
 
     def __init__(
         self,
-        api: str | None = None,
+        api: ApiName | None = None,
         *,
-        error: str | ErrorCode | None = None,
+        error: ErrorName | ErrorCode | None = None,
         delay_ms: float = 0,
-        drop: str | None = None,
+        drop: Drop | None = None,
         twice: bool = False,
         truncate_bytes: int | None = None,
         hold: bool = False,
@@ -156,16 +172,17 @@ class Fault:
         times: int | None = None,
         probability: float = 1.0,
         seed: int = 0,
-        broker: str | None = None,
+        broker: BrokerFault | None = None,
         peer: int | None = None,
-        login: str | None = None,
+        login: LoginFault | None = None,
         user: str | None = None,
+        may_miss: bool = False,
     ) -> None:
         self.api = api
         self._api_key = None if api is None else api_named(api).key
         self.error = None if error is None else error_named(error)
         self.delay_ms = delay_ms
-        self.drop = _one_of("drop", drop, DROPS)
+        self.drop = _one_of("drop", drop, get_args(Drop))
         self.twice = twice
         self.truncate_bytes = truncate_bytes
         self.hold = hold
@@ -189,6 +206,7 @@ class Fault:
         self.peer = peer
         self.login = _one_of("login", login, LOGIN_FAULTS)
         self.user = user
+        self.may_miss = may_miss
         self.links: Collection[tuple[int, int]] = ()
         """With `cut_off`: (sender, receiver) of what fails; empty: as `peer` says."""
         self._check()
@@ -200,6 +218,12 @@ class Fault:
         if self.peer is not None and self.broker not in _TO_OTHERS:
             others = " and broker=".join(_TO_OTHERS)
             raise ValueError(f"peer {self.peer}: only broker={others} have one")
+        for name, least in LEAST.items():
+            value = getattr(self, name)
+            if value is not None and not least <= value:
+                raise ValueError(f"{name} {value}, expected {least} or more")
+        if self.delay_ms > DELAY_MS_MAX:
+            raise ValueError(f"delay_ms {self.delay_ms}, expected at most {DELAY_MS_MAX}, a year")
         if not 0 <= self.probability <= 1:
             raise ValueError(f"probability {self.probability}, expected 0 to 1")
         if self.user is not None and self.login not in _OF_USERS:

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from minibroker.kafka.error_codes import ErrorCode
     from minibroker.rig.group_views import GroupMember
     from minibroker.rig.inspector import Inspector
+    from minibroker.rig.names import ApiName, ErrorName
     from minibroker.rig.node import Node
     from minibroker.rig.request_log import SeenRequest
     from minibroker.rig.topic_records import TopicRecord
     from minibroker.testing.broker_faults import Faults
-    from minibroker.testing.names import ApiName, ErrorName
     from minibroker.testing.values import Headers, Value
 
     Isolation = Literal["read_uncommitted", "read_committed"]

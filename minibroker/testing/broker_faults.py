@@ -5,30 +5,20 @@ The rules themselves are `faults.Fault`; the brokers' nodes apply them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+import inspect
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
 
 from minibroker.rig.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Iterator
 
-    from minibroker.kafka.error_codes import ErrorCode
     from minibroker.rig.node import Node
-    from minibroker.testing.names import ApiName, ErrorName
 
-    BrokerFault = Literal[
-        "disk_full",
-        "slow_sync",
-        "paused",
-        "killed",
-        "zookeeper_session_lost",
-        "cut_off",
-        "slow_follower",
-        "stale_metadata",
-    ]
-    LoginFault = Literal[
-        "wrong_password", "expired_token", "sasl_cut", "sasl_slow", "tls_cut", "tls_slow"
-    ]
+    Put = Callable[["Faults", Fault], Fault]
+
+P = ParamSpec("P")
 
 
 class OnNodes(Protocol):
@@ -42,6 +32,24 @@ class OnNodes(Protocol):
         """`broker_ids`: of the nodes, None for all."""
 
 
+def _with_arguments_of(
+    make: Callable[P, Fault],
+) -> Callable[[Put], Callable[Concatenate[Faults, P], Fault]]:
+    """Return a decorator: the method takes the arguments of a fault in place of the fault."""
+
+    def decorate(put: Put) -> Callable[Concatenate[Faults, P], Fault]:
+        @wraps(put)
+        def add(faults: Faults, /, *args: P.args, **fields: P.kwargs) -> Fault:
+            return put(faults, make(*args, **fields))
+
+        (own, *_), taken = inspect.signature(put).parameters.values(), inspect.signature(make)
+        signature = taken.replace(parameters=[own, *taken.parameters.values()])
+        vars(add).update(__signature__=signature)
+        return add
+
+    return decorate
+
+
 class Faults:
     """The rules of a running broker, or of all brokers of a cluster, for the thread of the test."""
 
@@ -51,61 +59,15 @@ class Faults:
         self._required: list[Fault] = [] if required is None else required
         """Rules of this test that have to meet a request."""
 
-    def add(
-        self,
-        api: ApiName | None = None,
-        *,
-        error: ErrorName | ErrorCode | None = None,
-        delay_ms: float = 0,
-        drop: Literal["before", "after"] | None = None,
-        twice: bool = False,
-        truncate_bytes: int | None = None,
-        hold: bool = False,
-        applied: bool | None = None,
-        topic: str | None = None,
-        partition: int | None = None,
-        group: str | None = None,
-        client_id: str | None = None,
-        version: int | None = None,
-        skip: int = 0,
-        times: int | None = None,
-        probability: float = 1.0,
-        seed: int = 0,
-        broker: BrokerFault | None = None,
-        peer: int | None = None,
-        login: LoginFault | None = None,
-        user: str | None = None,
-        may_miss: bool = False,
-    ) -> Fault:
-        """Add a rule, from now on until it is removed or its `with` block ends; see `Fault`.
+    @_with_arguments_of(Fault)
+    def add(self, fault: Fault) -> Fault:
+        """Add a rule, from now on until it is removed or its `with` block ends. The arguments are
+        those of `Fault`.
 
         A test with the pytest fixtures fails if the rule never met a request, unless `may_miss` is
         set. Raises ValueError; ConfigError for a fault that cannot happen to this broker.
         """
-        fault = Fault(
-            api,
-            error=error,
-            delay_ms=delay_ms,
-            drop=drop,
-            twice=twice,
-            truncate_bytes=truncate_bytes,
-            hold=hold,
-            applied=applied,
-            topic=topic,
-            partition=partition,
-            group=group,
-            client_id=client_id,
-            version=version,
-            skip=skip,
-            times=times,
-            probability=probability,
-            seed=seed,
-            broker=broker,
-            peer=peer,
-            login=login,
-            user=user,
-        )
-        return self.put(fault, may_miss=may_miss or not fault.counts)
+        return self.put(fault, may_miss=fault.may_miss or not fault.counts)
 
     def of(self, broker_id: int) -> Faults:
         """Return the rules of one of the brokers."""

@@ -49,7 +49,7 @@ def generate() -> dict[Path, str]:
     files = {
         PACKAGE / "kafka" / "error_codes.py": error_codes_source(errors),
         protocol / "api_keys.py": api_keys_source(apis),
-        PACKAGE / "testing" / "names.py": names_source(apis, errors),
+        PACKAGE / "rig" / "names.py": names_source(apis, errors),
         protocol / "releases.py": releases_source(releases),
     }
     files |= {protocol / "messages" / f"{api.name}.py": api_source(api) for api in apis}

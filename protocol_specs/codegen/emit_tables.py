@@ -62,7 +62,7 @@ def api_keys_source(apis: list[ApiSpec]) -> str:
 
 
 def names_source(apis: list[ApiSpec], table: dict[str, Any]) -> str:
-    """Return `minibroker/testing/names.py`: names of APIs and errors as types, which editors
+    """Return `minibroker/rig/names.py`: names of APIs and errors as types, which editors
     complete.
     """
     lines = banner(

@@ -23,7 +23,7 @@ GENERATED = (
     "minibroker/kafka/protocol/stored/",
     "minibroker/kafka/protocol/api_keys.py",
     "minibroker/kafka/error_codes.py",
-    "minibroker/testing/names.py",
+    "minibroker/rig/names.py",
 )
 
 

@@ -60,7 +60,7 @@ class Control:
 def serve(broker: Broker, access: Access | None = None) -> tuple[Control, HttpServer]:
     """The API of a broker that runs in this process."""
     api = ControlApi(broker._node, access)
-    server = HttpServer(api.handle)
+    server = HttpServer(api.begin)
     port = broker.await_node(lambda _: server.listen("127.0.0.1", 0))
     return Control(broker, api, port), server
 

@@ -13,7 +13,7 @@ def status_of(
 ) -> tuple[int, str]:
     """Return the status of a request and the sentence of a refusal."""
     try:
-        access.check(HttpRequest(method, path, {}, headers, b""))
+        access.check(HttpRequest(method, path, {}, headers))
     except HttpError as error:
         return error.status, str(error)
     return 200, ""

@@ -8,23 +8,20 @@ import logging
 import socket
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from aiokafka import AIOKafkaProducer
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from minibroker.control import views
+from minibroker.control import description, views
 from minibroker.control.access import Access
-from minibroker.control.api import ControlApi
-from minibroker.control.bodies import (
-    FAULT_FIELDS,
-    parse_advance_ms,
-    parse_fault,
-    parse_object,
-    show_fault,
-)
+from minibroker.control.api import OPERATIONS, ControlApi
+from minibroker.control.bodies import advance_ms, fault_of, fault_view, parse_body
 from minibroker.control.messages import HttpError
 from minibroker.control.server import HttpServer
+from minibroker.control.shapes import Advance, FaultRule, RequestsQuery
+from minibroker.rig.faults import BROKER_FAULTS, LOGIN_FAULTS
 from minibroker.testing import Cluster, Fault
 from tests.unit.control.conftest import Control, serve
 
@@ -129,7 +126,7 @@ def test_logins_that_are_refused_over_http(control: Control) -> None:
     assert "no listener of this broker has TLS" in sentence["error"]
     status, sentence = control.ask("POST", "/faults", {"login": "slow"})
     assert status == 400
-    assert "expected one of wrong_password" in sentence["error"]
+    assert "expected one of expired_token" in sentence["error"]
 
 
 def test_faults_that_cannot_happen_to_this_broker(control: Control) -> None:
@@ -206,27 +203,40 @@ def test_a_target_that_is_no_url_is_refused_behind_the_token(
     kafka_broker.await_node(lambda _: server.close())
 
 
-def test_the_description_has_every_path_and_field(control: Control) -> None:
-    from minibroker.control.bodies import CLOCK_FIELDS, FAULT_FIELDS  # noqa: PLC0415
-    from minibroker.rig.faults import BROKER_FAULTS, LOGIN_FAULTS  # noqa: PLC0415
+def test_the_description_is_fresh(control: Control) -> None:
+    """`make generate` writes both files."""
+    assert (
+        description.OPENAPI.read_text()
+        == json.dumps(description.openapi(), indent=2, ensure_ascii=False) + "\n"
+    )
+    assert description.PAGE.read_text() == description.page()
+    assert control.ask("GET", "/openapi.json") == (200, description.openapi())
 
-    status, document = control.ask("GET", "/openapi.json")
-    assert status == 200
+
+def test_the_description_has_every_operation_and_its_tokens() -> None:
+    paths = description.openapi()["paths"]
     described = {
-        path: tuple(method.upper() for method in methods)
-        for path, methods in document["paths"].items()
+        (method.upper(), path): {name for needed in operation["security"] for name in needed}
+        for path, methods in paths.items()
+        for method, operation in methods.items()
     }
-    assert described == control.api.paths
-    for methods in document["paths"].values():
-        for method, described_method in methods.items():
-            tokens = {name for needed in described_method["security"] for name in needed}
-            health = described_method["security"] == []
-            assert health or tokens == ({"token", "readToken"} if method == "get" else {"token"})
-    schemas = document["components"]["schemas"]
-    assert list(schemas["Rule"]["properties"]) == list(FAULT_FIELDS)
-    assert schemas["Rule"]["properties"]["broker"]["enum"] == list(BROKER_FAULTS)
-    assert schemas["Rule"]["properties"]["login"]["enum"] == list(LOGIN_FAULTS)
-    assert list(schemas["Advance"]["properties"]) == list(CLOCK_FIELDS)
+    for operation in OPERATIONS:
+        tokens = described.pop((operation.method, operation.path))
+        reading = {"token", "readToken"} if operation.method == "GET" else {"token"}
+        assert tokens == (set() if operation.is_open else reading)
+        assert operation.is_open == operation.path.startswith("/health/")
+    assert described == {}
+
+
+def test_the_root_lists_what_there_is(control: Control) -> None:
+    status, listed = control.ask("GET", "/")
+    assert status == 200
+    assert {(row["method"], row["path"]) for row in listed["paths"]} == {
+        (operation.method, operation.path) for operation in OPERATIONS
+    }
+    _, headers, page = control.raw("GET", "/", None, {"Accept": "text/html,*/*;q=0.8"})
+    assert headers["Content-Type"] == "text/html; charset=utf-8"
+    assert b'<a href="/topics">/topics</a>' in page
 
 
 def test_a_broker_alone_is_a_cluster(control: Control) -> None:
@@ -246,13 +256,17 @@ def test_a_broker_alone_is_a_cluster(control: Control) -> None:
         status, told = control.ask("POST", "/cluster/leader", body)
         assert status == wanted
         assert sentence in told["error"]
-    assert control.ask("POST", "/cluster/controller", {"broker": 1})[0] == 400
+    status, sentence = control.ask("POST", "/cluster/controller", {"broker": 1})
+    assert (status, sentence["error"]) == (
+        400,
+        "field 'broker' is not known; expected none",
+    )
 
 
 def test_apis_of_one_process_reach_the_cluster() -> None:
     with Cluster(3, topics=["t:3"]) as cluster:
         apis = [ControlApi(cluster.node(n), None, cluster._nodes) for n in range(3)]
-        served = [HttpServer(api.handle) for api in apis]
+        served = [HttpServer(api.begin) for api in apis]
 
         async def listen() -> list[int]:
             return [await server.listen("127.0.0.1", 0) for server in served]
@@ -283,7 +297,12 @@ def test_apis_of_one_process_reach_the_cluster() -> None:
 
 
 def test_every_argument_of_a_fault_is_a_field() -> None:
-    assert set(FAULT_FIELDS) == set(inspect.signature(Fault).parameters)
+    fields = set(inspect.signature(Fault).parameters) - {"may_miss"}
+    assert set(FaultRule.__struct_fields__) == fields
+    rule = description.openapi()["components"]["schemas"]["FaultRule"]["properties"]
+    assert set(rule["broker"]["enum"]) == set(BROKER_FAULTS)
+    assert set(rule["login"]["enum"]) == set(LOGIN_FAULTS)
+    assert all(field["description"] for field in rule.values())
 
 
 @pytest.mark.parametrize(
@@ -303,29 +322,29 @@ def test_every_argument_of_a_fault_is_a_field() -> None:
 )
 def test_a_value_of_another_kind_is_refused_by_name(field: str, value: object) -> None:
     with pytest.raises(HttpError, match=field) as caught:
-        parse_fault(json.dumps({field: value}).encode())
+        parse_body(json.dumps({field: value}).encode(), FaultRule)
     assert caught.value.status == 400
 
 
 def test_numbers_that_are_none() -> None:
     for text in (b'{"delay_ms": NaN}', b'{"delay_ms": Infinity}', b'{"delay_ms": 1e999}'):
-        with pytest.raises(HttpError, match="delay_ms"):
-            parse_fault(text)
+        with pytest.raises(HttpError, match="the body is not JSON"):
+            parse_body(text, FaultRule)
 
 
 def test_null_is_as_if_it_were_not_there() -> None:
-    assert parse_object(b'{"topic": null, "group": "g"}', FAULT_FIELDS) == {"group": "g"}
-    assert parse_object(b"", FAULT_FIELDS) == {}
+    assert parse_body(b'{"topic": null, "group": "g"}', FaultRule) == FaultRule(group="g")
+    assert parse_body(b"", FaultRule) == FaultRule()
 
 
 def test_a_fault_comes_back_as_it_was_given() -> None:
     rule = {"error": "UNKNOWN_SERVER_ERROR", "partition": 0, "probability": 0.5, "times": 3}
-    shown = show_fault(7, parse_fault(json.dumps(rule).encode()))
-    assert shown == {"id": 7, "hits": 0, **rule}
+    fault = fault_of(parse_body(json.dumps(rule).encode(), FaultRule))
+    assert msgspec.to_builtins(fault_view(7, fault)) == {"id": 7, "hits": 0, **rule}
 
 
 def test_times_add_up() -> None:
-    assert parse_advance_ms(b'{"hours": 0.5, "seconds": 2, "milliseconds": 3}') == 1_802_003
+    assert advance_ms(Advance(hours=0.5, seconds=2, milliseconds=3)) == 1_802_003
 
 
 # Lists of topics and groups, as JSON.
@@ -375,7 +394,9 @@ def test_groups_by_name_with_what_they_committed(kafka_broker: Broker) -> None:
 
 def test_the_last_requests_oldest_first(kafka_broker: Broker) -> None:
     AdminClient({"bootstrap.servers": kafka_broker.bootstrap, "log_level": 0}).list_topics()
-    seen = lines_of(kafka_broker, lambda node: views.requests_of(node, {}))
+    seen = lines_of(kafka_broker, lambda node: views.requests_of(node, RequestsQuery()))
     assert len(seen) >= 2
     assert seen[0]["api"] == "ApiVersions"
-    assert lines_of(kafka_broker, lambda node: views.requests_of(node, {"limit": "0"})) == []
+    assert (
+        lines_of(kafka_broker, lambda node: views.requests_of(node, RequestsQuery(limit=0))) == []
+    )

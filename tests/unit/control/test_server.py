@@ -13,8 +13,9 @@ from confluent_kafka import Consumer, TopicPartition
 from minibroker.control import server as http_server
 from minibroker.control import slices
 from minibroker.control.families import families
-from minibroker.control.messages import HttpRequest, Response, json_response
+from minibroker.control.messages import HttpRequest, Response, Work, json_response
 from minibroker.control.server import HttpServer
+from minibroker.control.shapes import RequestsQuery
 from minibroker.control.slices import Slices
 from minibroker.control.views import groups_of, requests_of, topics_of
 from minibroker.rig.request_log import SeenRequest
@@ -31,13 +32,17 @@ LARGE = bytes(range(256)) * (40 << 10)
 """More than the sockets between hold."""
 
 
-async def echo(request: HttpRequest) -> Response:
+def echo(request: HttpRequest) -> Work:
     """Return the parsed request."""
-    if request.path == "/broken":
-        raise RuntimeError("a bug")
-    if request.path == "/large":
-        return Response(200, LARGE)
-    return json_response([request.method, request.path, request.query, request.body.decode()])
+
+    async def run(body: bytes) -> Response:
+        if request.path == "/broken":
+            raise RuntimeError("a bug")
+        if request.path == "/large":
+            return Response(200, LARGE)
+        return json_response([request.method, request.path, request.query, body.decode()])
+
+    return Work(64 << 10, run)
 
 
 @pytest.fixture
@@ -74,7 +79,7 @@ async def test_a_request_in_pieces(port: int) -> None:
         b"dy",
     )
     assert answer.startswith(b"HTTP/1.1 200")
-    assert answer.endswith(b'["POST", "/a b", {"x": "1", "y": ""}, "body"]\n')
+    assert answer.endswith(b'["POST", "/a%20b", {"x": "1", "y": ""}, "body"]\n')
 
 
 async def test_two_requests_in_one_write(port: int) -> None:
@@ -191,18 +196,18 @@ async def test_a_request_in_work_is_not_ended_for_another_one(
     monkeypatch.setattr(http_server, "CONNECTIONS_MAX", 1)
     begun, go_on = asyncio.Event(), asyncio.Event()
 
-    async def slow(request: HttpRequest) -> Response:
+    async def slow(_: bytes) -> Response:
         begun.set()
         await go_on.wait()
-        return json_response(request.path)
+        return json_response("slow")
 
-    server = HttpServer(slow)
+    server = HttpServer(lambda _: Work(0, slow))
     port = await server.listen("127.0.0.1", 0)
     first = asyncio.create_task(exchange(port, b"GET /a HTTP/1.1\r\n" + CLOSE))
     await begun.wait()
     assert b" 503 " in await exchange(port, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
     go_on.set()
-    assert b'"/a"' in await first
+    assert b'"slow"' in await first
     await server.close()
 
 
@@ -245,7 +250,7 @@ LISTS: dict[str, tuple[Callable[[Node], Iterable[str]], int]] = {
     "metrics": (lambda node: families(node.app), 5 * PARTITIONS),
     "topics": (lambda node: topics_of(node.app), PARTITIONS),
     "groups": (lambda node: groups_of(node.app), PARTITIONS),
-    "requests": (lambda node: requests_of(node, {}), PARTITIONS),
+    "requests": (lambda node: requests_of(node, RequestsQuery()), PARTITIONS),
 }
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.config.broker import BrokerConfig
-from minibroker.control.messages import HttpRequest, Response, json_response
+from minibroker.control.messages import HttpRequest, Response, Work, json_response
 from minibroker.control.server import HttpServer
 from minibroker.control.tls import ControlTls
 from minibroker.kafka.errors import ConfigError
@@ -114,8 +114,11 @@ def test_no_client_is_asked_for_a_certificate() -> None:
     assert shake_hands(server, client_tls()).getpeercert() is None
 
 
-async def answer(request: HttpRequest) -> Response:
-    return json_response(request.path)
+def answer(request: HttpRequest) -> Work:
+    async def run(_: bytes) -> Response:
+        return json_response(request.path)
+
+    return Work(0, run)
 
 
 @pytest.fixture
@@ -171,8 +174,11 @@ LARGE = b"x" * 300_000
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
 
-async def layer_answer(request: HttpRequest) -> Response:
-    return Response(200, LARGE) if request.path == "/large" else json_response(request.path)
+def layer_answer(request: HttpRequest) -> Work:
+    async def run(_: bytes) -> Response:
+        return Response(200, LARGE) if request.path == "/large" else json_response(request.path)
+
+    return Work(0, run)
 
 
 @asynccontextmanager

@@ -1,0 +1,233 @@
+"""The shapes of the control API: each field of a query, a body and an answer stands here, once.
+
+    shapes ─┬─► bodies: checks of queries and bodies, and the JSON of answers
+            └─► description: `openapi.json`, and from it the reference page and typed clients
+
+A fault's fields are the arguments of `rig.faults.Fault`, with their types and sentences.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Annotated, Any, Final, get_type_hints
+
+from msgspec import Meta, Struct, defstruct
+
+from minibroker.rig import faults, names
+from minibroker.rig.faults import DELAY_MS_MAX, LEAST, Fault
+from minibroker.rig.request_log import SeenRequest
+
+INT64_MAX: Final = (1 << 63) - 1
+Count = Annotated[int, Meta(ge=0, le=INT64_MAX)]
+Amount = Annotated[float, Meta(ge=0, le=float(INT64_MAX))]
+
+
+class QueryShape(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The fields of a query, or of a body; a field that is null counts as missing."""
+
+
+class AnswerShape(Struct, kw_only=True):
+    """An answer."""
+
+
+class Nothing(QueryShape):
+    """No field."""
+
+
+class Error(AnswerShape):
+    """The answer of each 4xx and 5xx."""
+
+    error: Annotated[str, Meta(description="A sentence that says what to do.")]
+
+
+# Health and views.
+
+
+class Overview(AnswerShape):
+    """The paths that there are."""
+
+    version: Annotated[str, Meta(description="The version of minibroker.")]
+    paths: list[PathView]
+
+
+class PathView(AnswerShape):
+    """A path and one of its methods."""
+
+    method: str
+    path: str
+    summary: str
+
+
+class Live(AnswerShape):
+    """The process answers."""
+
+    live: bool
+
+
+class Ready(AnswerShape):
+    """The health: whether a client would succeed now."""
+
+    ready: bool
+    reasons: Annotated[list[str], Meta(description="A sentence for each reason why not.")]
+
+
+class PartitionView(AnswerShape):
+    """A partition; offsets are -1 where another broker leads it."""
+
+    partition: int
+    leader: Annotated[int, Meta(description="The id of the leader, -1 where there is none.")]
+    log_start_offset: int
+    high_watermark: int
+    size_bytes: int
+
+
+class TopicView(AnswerShape):
+    """A topic with its partitions."""
+
+    name: str
+    internal: bool
+    partitions: list[PartitionView]
+
+
+class CommittedView(AnswerShape):
+    """A committed offset."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class GroupView(AnswerShape):
+    """A consumer group of this coordinator, with its committed offsets."""
+
+    group: str
+    state: Annotated[str, Meta(description="Kafka's name of the state: `Stable`, `Empty`, …")]
+    members: Annotated[int, Meta(description="The number of members.")]
+    committed: list[CommittedView]
+
+
+class RequestsQuery(QueryShape):
+    """A choice of the last requests."""
+
+    limit: Annotated[Count, Meta(description="The most that are shown.")] = 100
+    api: Annotated[str, Meta(description="Kafka's name of the request.")] | None = None
+    client_id: str | None = None
+
+
+RequestView: Any = defstruct(
+    "RequestView",
+    list(get_type_hints(SeenRequest).items()),
+    bases=(AnswerShape,),
+    namespace={"__doc__": "A request that was handled."},
+    kw_only=True,
+)
+
+
+# Faults.
+
+
+def _sentences(documented: Any) -> dict[str, str]:
+    """Return argument → its sentence in the docstring."""
+    text = (inspect.getdoc(documented) or "").partition("Args:\n")[2]
+    found = re.findall(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", text, re.MULTILINE)
+    return {name: re.sub(r"\s+", " ", sentence) for name, sentence in found}
+
+
+def _fields_of_a_fault() -> list[tuple[str, Any, Any]]:
+    """Return name, type and default of each argument of a fault that HTTP takes."""
+    scope = vars(faults) | vars(names)
+    hints = get_type_hints(Fault.__init__, scope) | {"api": str | None, "error": str | None}
+    sentences = _sentences(Fault)
+    fields = []
+    for name, parameter in inspect.signature(Fault).parameters.items():
+        if name == "may_miss":
+            continue
+        limits: dict[str, Any] = {"description": sentences[name]}
+        if name in LEAST:
+            limits |= {"ge": LEAST[name], "le": DELAY_MS_MAX if name == "delay_ms" else INT64_MAX}
+        kind = hints[name]
+        if limits.keys() & {"ge"} and type(None) in getattr(kind, "__args__", ()):
+            kind = Annotated[int, Meta(**limits)] | None
+        else:
+            kind = Annotated[kind, Meta(**limits)]
+        fields.append((name, kind, parameter.default))
+    return fields
+
+
+_FAULT_FIELDS: Final = _fields_of_a_fault()
+FaultRule: Any = defstruct(
+    "FaultRule",
+    _FAULT_FIELDS,
+    bases=(QueryShape,),
+    namespace={"__doc__": "A rule: which requests it meets, how often, and what it does."},
+    forbid_unknown_fields=True,
+    kw_only=True,
+)
+FaultView: Any = defstruct(
+    "FaultView",
+    [
+        ("id", int),
+        ("hits", Annotated[int, Meta(description="The number of requests that it met.")]),
+        *_FAULT_FIELDS,
+    ],
+    bases=(AnswerShape,),
+    namespace={"__doc__": "A rule that is in force; fields that say nothing are left out."},
+    omit_defaults=True,
+    kw_only=True,
+)
+
+
+# The clock, and the cluster.
+
+
+class ClockView(AnswerShape):
+    """The broker's clock."""
+
+    now_ms: Annotated[int, Meta(description="Milliseconds since the epoch.")]
+
+
+class Advance(QueryShape):
+    """How far to move the clock: the sum of the fields."""
+
+    days: Amount = 0
+    hours: Amount = 0
+    minutes: Amount = 0
+    seconds: Amount = 0
+    milliseconds: Amount = 0
+
+
+class BrokerView(AnswerShape):
+    """A broker of the cluster."""
+
+    id: int
+    address: str
+
+
+class NotInSync(AnswerShape):
+    """A partition that lacks a replica."""
+
+    topic: str
+    partition: int
+    in_sync: list[int]
+
+
+class ClusterView(AnswerShape):
+    """The cluster as this broker knows it."""
+
+    broker: Annotated[int, Meta(description="The id of this broker.")]
+    controller: int
+    controller_epoch: int
+    metadata_age_ms: Annotated[
+        int | None, Meta(description="Null where no other broker tells this one.")
+    ]
+    brokers: list[BrokerView]
+    not_in_sync: list[NotInSync]
+
+
+class LeaderChoice(QueryShape):
+    """A partition, and who is to lead it."""
+
+    topic: str
+    partition: Count = 0
+    broker: Annotated[Count, Meta(description="An id; missing: this broker.")] | None = None
