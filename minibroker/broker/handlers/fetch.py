@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 
     from minibroker.broker.handlers.common.context import RequestContext
+    from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.slices import Steps
 
     Places = OrderedDict[PartitionKey, FetchPartition]
@@ -169,7 +170,10 @@ def _answer_read(fetch: FetchPass) -> FetchResponse | Awaitable[FetchResponse]:
     bytes_min = _bytes_to_wait_for(fetch)
     if bytes_min is None:
         return _respond(fetch)
-    positions = list(_positions(fetch))
+    positions = [
+        _position_in(fetch, place, place.read_to_end_of)
+        for _, place, _ in fetch.results[: fetch.readable_count]
+    ]
     if has_enough(positions, bytes_min):
         return _respond(fetch)
 
@@ -200,8 +204,12 @@ def _positions(fetch: FetchPass) -> Iterator[FetchPosition]:
         yield _position_in(fetch, place)
 
 
-def _position_in(fetch: FetchPass, place: FetchPartition) -> FetchPosition:
-    partition = replica_for(fetch, place)
+def _position_in(
+    fetch: FetchPass, place: FetchPartition, partition: Partition | None = None
+) -> FetchPosition:
+    """Return the place in a partition; None: the one that is hosted now. Raises KafkaError."""
+    if partition is None:
+        partition = replica_for(fetch, place)
     return FetchPosition(
         partition,
         place.fetch_offset,

@@ -8,7 +8,7 @@ synced one where `flush.messages` ask for it, and it survives a change of role.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 from minibroker.broker.partitions.replica_progress import isr_size_min_of
 from minibroker.broker.partitions.replicas import Replicas
@@ -67,6 +67,21 @@ class Waiter(Protocol):
 
     def complete(self) -> None:
         """Hear that the partition goes away, has a new leader epoch, or that the broker stops."""
+
+
+class ReadBounds(NamedTuple):
+    """The offsets where a partition begins and ends for readers, at one moment."""
+
+    log_start_offset: int
+    last_stable_offset: int
+    high_watermark: int
+    log_end_offset: int
+
+    def end_for(self, isolation_level: int) -> int:
+        """Return the end of reading: high watermark, or last stable offset for read_committed."""
+        if isolation_level == READ_COMMITTED:
+            return self.last_stable_offset
+        return self.log_end_offset if isolation_level == LOG_END else self.high_watermark
 
 
 class Appends(Protocol):
@@ -357,6 +372,21 @@ class Partition:
             return self.last_stable_offset
         return self.log_end_offset if isolation_level == LOG_END else self.high_watermark
 
+    def bounds(self) -> ReadBounds:
+        """Return where the partition begins and ends for readers now. Raises
+        KafkaError(KAFKA_STORAGE_ERROR).
+        """
+        self.flush_staged()
+        log = self.log
+        high_watermark = log.high_watermark
+        try:
+            last_stable_offset = min(log.last_stable_offset, high_watermark)
+        except StorageError as error:
+            raise self._failed(error) from error
+        return ReadBounds(
+            log.log_start_offset, last_stable_offset, high_watermark, log.log_end_offset
+        )
+
     def read(
         self,
         offset: int,
@@ -366,19 +396,37 @@ class Partition:
         min_one_batch: bool,
         resident_only: bool = False,
     ) -> LogRead:
+        """Return what `read_below` gives below the end of reading of `isolation_level`."""
+        self.flush_staged()
+        return self.read_below(
+            offset,
+            max_bytes,
+            end_offset=self.end_offset_for(isolation_level),
+            min_one_batch=min_one_batch,
+            resident_only=resident_only,
+        )
+
+    def read_below(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        end_offset: int,
+        min_one_batch: bool,
+        resident_only: bool = False,
+    ) -> LogRead:
         """Return whole and partial batches from `offset` on, at most `max_bytes` (a memoryview of a
-        map).
+        map), nothing from `end_offset` on. Nothing is staged (`bounds`).
 
         Raises KafkaError(OFFSET_OUT_OF_RANGE) outside [log start offset, log end offset]; with
         `resident_only`, ColdError where it would wait for the disk.
         """
-        self.flush_staged()
         try:
             return log_reads.read(
                 self.log,
                 offset,
                 max_bytes,
-                end_offset=self.end_offset_for(isolation_level),
+                end_offset=end_offset,
                 min_one_batch=min_one_batch,
                 resident_only=resident_only,
             )

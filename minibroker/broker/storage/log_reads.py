@@ -13,7 +13,7 @@ legacyFetchOffsetsBefore, LogSegment; KIP-79, KIP-734.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -186,13 +186,20 @@ def position_of(log: PartitionLog, offset: int) -> LogPosition:
 
 def aborted_in(log: PartitionLog, offset: int, found: LogRead) -> list[AbortedTransaction]:
     """Return the aborted transactions with data from `offset` to the end of `found`, and perhaps
-    some behind it. Raises StorageError.
+    some behind it. On the loop. Raises StorageError.
     """
+    segments = [segment for segment in log.segments.since(offset) if not segment.lacks_txn_index]
+    if not segments:
+        return []
     try:
         end = _end_of(log, found)
     except (OSError, CorruptionError) as error:
         raise log.place.failed("read the index of", error) from error
-    return aborted_transactions(log, offset, end)
+    return _aborted(log, segments, offset, end, on_absent=_note_absent)
+
+
+def _note_absent(segment: Segment) -> None:
+    segment.lacks_txn_index = True
 
 
 def _end_of(log: PartitionLog, found: LogRead) -> int:
@@ -208,11 +215,28 @@ def _end_of(log: PartitionLog, found: LogRead) -> int:
 
 
 def aborted_transactions(log: PartitionLog, start: int, end: int) -> list[AbortedTransaction]:
-    """Return aborted transactions with data in `start` ≤ offset < `end`. Raises StorageError."""
+    """Return aborted transactions with data in `start` ≤ offset < `end`. On any thread. Raises
+    StorageError.
+    """
+    return _aborted(log, log.segments.since(start), start, end, on_absent=lambda _segment: None)
+
+
+def _aborted(
+    log: PartitionLog,
+    segments: Iterable[Segment],
+    start: int,
+    end: int,
+    *,
+    on_absent: Callable[[Segment], None],
+) -> list[AbortedTransaction]:
     found: list[AbortedTransaction] = []
     try:
-        for segment in log.segments.since(start):
-            entries, is_complete = segment.txn_index.overlapping(start, end)
+        for segment in segments:
+            overlap = segment.txn_index.overlapping(start, end)
+            if overlap is None:
+                on_absent(segment)
+                continue
+            entries, is_complete = overlap
             found += entries
             if is_complete:
                 break

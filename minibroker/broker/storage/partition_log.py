@@ -493,7 +493,7 @@ class PartitionLog:
             # committed one, so nothing is read before a start has made the index again.
             with self.place.whole_change("write the transaction index of"):
                 self.place.note_names_changed()  # the index may be a new file
-                self.active_segment.txn_index.append(aborted_transaction(completed))
+                self.active_segment.append_aborted(aborted_transaction(completed))
 
     def append_as_follower(self, records: memoryview, leader_epoch: int) -> AppendInfo | None:
         """Append what the leader's log has, as it is: offsets and leader epochs stay. It is written

@@ -198,9 +198,10 @@ class RecoveryWalk:
 
     def _write_aborted(self, segment: Segment) -> None:
         """Make the transaction index say what the markers say."""
-        index, limit = segment.txn_index, min(self._producers_from, self.next_offset)
-        synced = index.read() if limit > segment.base_offset else []
-        index.replace([*(entry for entry in synced if entry.last_offset < limit), *self._aborted])
+        limit = min(self._producers_from, self.next_offset)
+        synced = segment.txn_index.read() if limit > segment.base_offset else []
+        kept = [entry for entry in synced if entry.last_offset < limit]
+        segment.replace_aborted([*kept, *self._aborted])
 
     def producers_at(self, end_offset: int) -> ProducerState | None:
         """Return the producers as they are at the log's end; None where the log ends before the

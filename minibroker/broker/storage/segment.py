@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
@@ -35,7 +35,7 @@ from minibroker.broker.storage.indexes import (
     SegmentIndexes,
     TimeIndex,
 )
-from minibroker.broker.storage.txn_index import TxnIndex
+from minibroker.broker.storage.txn_index import AbortedTransaction, TxnIndex
 from minibroker.kafka.errors import CorruptionError, HalfChangedError
 from minibroker.kafka.records.batch import LENGTH_FIELD_END, BatchHeader
 
@@ -92,6 +92,7 @@ class Segment:
         "directory",
         "index_rule",
         "is_preallocated",
+        "lacks_txn_index",
         "log_path",
         "roll_jitter_ms",
         "tail_offset",
@@ -131,6 +132,9 @@ class Segment:
         """Its largest timestamp is UNKNOWN until `max_timestamp` was asked for."""
         self._indexes: SegmentIndexes | None = None
         # None until somebody asked.
+        self.lacks_txn_index = False
+        """Is it known that there is no transaction index, so that nobody looks for its file again?
+        The loop sets it."""
         self._is_gone = False
         # Set by the loop before names change, under `Disk.names_lock` where a worker may be in
         # `create_files`, which reads it.
@@ -258,6 +262,16 @@ class Segment:
     @property
     def txn_index(self) -> TxnIndex:
         return TxnIndex(self._disk, self.path(names.TXN_INDEX))
+
+    def append_aborted(self, aborted: AbortedTransaction) -> None:
+        """Write an entry of the transaction index. On the loop. Raises OSError."""
+        self.lacks_txn_index = False
+        self.txn_index.append(aborted)
+
+    def replace_aborted(self, entries: Sequence[AbortedTransaction]) -> None:
+        """Make `entries` all that is in the transaction index. Raises OSError."""
+        self.lacks_txn_index = False
+        self.txn_index.replace(entries)
 
     def _open_indexes(self) -> SegmentIndexes:
         indexes = self._unchecked_indexes()

@@ -108,9 +108,9 @@ class TxnIndex:
         if content:
             files.write_all(handle, [content], 0)
 
-    def overlapping(self, start: int, end: int) -> tuple[list[AbortedTransaction], bool]:
+    def overlapping(self, start: int, end: int) -> tuple[list[AbortedTransaction], bool] | None:
         """Return those with data in `start` ≤ offset < `end`, and whether later segments need no
-        look.
+        look; None where there is no file.
 
         Kafka's rule: a transaction matters when its marker is at or beyond `start` and it began
         below `end`; an entry whose last stable offset reached `end` proves that all of them were
@@ -121,7 +121,7 @@ class TxnIndex:
         try:
             handle = files.open_to_read(self.path)
         except FileNotFoundError:
-            return [], False
+            return None
         try:
             for aborted in self._from_marker(handle, start):
                 if aborted.first_offset < end:

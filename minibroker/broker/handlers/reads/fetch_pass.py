@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         FetchPartition,
         PartitionKey,
     )
-    from minibroker.broker.partitions.partition import Partition
+    from minibroker.broker.partitions.partition import Partition, ReadBounds
     from minibroker.broker.quotas.replication_quota import ReplicationQuota
     from minibroker.kafka.protocol.messages.fetch import FetchRequest
 
@@ -216,36 +216,38 @@ def _read(
             context, partition, fetch.rack, place.fetch_offset
         )
         if data.preferred_read_replica != NO_REPLICA:
-            _note_ends(partition, data)
+            _note_bounds(partition.bounds(), data)
             fetch.failed = True  # like an error, it is told at once
             return 0
     if place.last_fetched_epoch >= 0 and _diverges(partition, place, data):
         fetch.failed = True  # like an error, it is told at once
         return 0
-    isolation_level = fetch.isolation_level
-    read = partition.read(
+    bounds = partition.bounds()
+    end_offset = bounds.end_for(fetch.isolation_level)
+    read = partition.read_below(
         place.fetch_offset,
         min(place.max_bytes, left_bytes),
-        isolation_level=isolation_level,
+        end_offset=end_offset,
         min_one_batch=min_one_batch,
         resident_only=resident_only,
     )
-    if place.fetch_offset == partition.end_offset_for(isolation_level) and _may_watch(
-        fetch, partition
-    ):
+    if place.fetch_offset == end_offset and _may_watch(fetch, partition):
         place.read_to_end_of = partition
     if fetch.follower is not None and fetch.is_new:
         context.services.partitions.follower_fetched(
             partition, fetch.follower, place.fetch_offset, place.follower_start_offset
         )
-    _note_ends(partition, data)
-    if isolation_level == READ_COMMITTED:
-        data.aborted_transactions = [
-            AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
-            for producer_id, first_offset, _, _ in partition.aborted_transactions(
-                place.fetch_offset, read
-            )
-        ]
+        bounds = partition.bounds()  # the follower's offset may have moved the high watermark
+    _note_bounds(bounds, data)
+    if fetch.isolation_level == READ_COMMITTED:
+        data.aborted_transactions = []
+        if place.fetch_offset < end_offset:
+            data.aborted_transactions += [
+                AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
+                for producer_id, first_offset, _, _ in partition.aborted_transactions(
+                    place.fetch_offset, read
+                )
+            ]
     if (read.is_first_batch_cut and context.version >= 3) or fetch.is_held(partition):
         return 0
     data.records = read.records
@@ -288,11 +290,11 @@ def _may_watch(fetch: FetchPass, partition: Partition) -> bool:
     return replicas is not None and fetch.follower.broker_id in replicas.isr
 
 
-def _note_ends(partition: Partition, data: PartitionData) -> None:
+def _note_bounds(bounds: ReadBounds, data: PartitionData) -> None:
     """Note where the partition begins and ends for readers."""
-    data.high_watermark = partition.high_watermark
-    data.last_stable_offset = partition.last_stable_offset
-    data.log_start_offset = partition.log_start_offset
+    data.high_watermark = bounds.high_watermark
+    data.last_stable_offset = bounds.last_stable_offset
+    data.log_start_offset = bounds.log_start_offset
     data.aborted_transactions = None
 
 
@@ -328,7 +330,7 @@ def _diverges(partition: Partition, place: FetchPartition, data: PartitionData) 
     if epoch >= place.last_fetched_epoch and end_offset >= place.fetch_offset:
         return False
     data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
-    _note_ends(partition, data)
+    _note_bounds(partition.bounds(), data)
     return True
 
 

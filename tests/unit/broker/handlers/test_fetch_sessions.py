@@ -90,13 +90,13 @@ async def test_a_partition_without_news_is_not_read(
     await settle(consumer, part(0), part(1))
     reads: list[int] = []
     partition_type = type(running.partitions.get("t", 0))
-    read = partition_type.read
+    read = partition_type.read_below
 
     def counted(partition: Partition, *arguments: Any, **named: Any) -> Any:
         reads.append(partition.index)
         return read(partition, *arguments, **named)
 
-    monkeypatch.setattr(partition_type, "read", counted)
+    monkeypatch.setattr(partition_type, "read_below", counted)
     assert told(await consumer.fetch()) == {}
     assert reads == []
     async with await running.connect() as producer:
