@@ -6,8 +6,7 @@ for all. Used by the loop's thread only; `worker` runs the tasks that may run on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Final
@@ -52,6 +51,21 @@ class _Settings:
         self.on_producers_loaded: Callable[[], None] = _nothing
 
 
+class _ResidentOnly:
+    """Lets reads in its block raise ColdError instead of waiting for the disk. On the loop."""
+
+    __slots__ = ("_settings",)
+
+    def __init__(self, settings: _Settings) -> None:
+        self._settings = settings
+
+    def __enter__(self) -> None:
+        self._settings.is_resident_only = True
+
+    def __exit__(self, *_error: object) -> None:
+        self._settings.is_resident_only = False
+
+
 class Disk:
     """The files of one log directory (`of`), with what all of them share: handles and windows.
 
@@ -70,6 +84,7 @@ class Disk:
         "handles",
         "metadata",
         "names_lock",
+        "resident_only",
         "run_after",
         "windows",
         "worker",
@@ -111,6 +126,8 @@ class Disk:
             self.handles = parent.handles
             self.windows = parent.windows
             self._warmed = parent._warmed  # noqa: SLF001  (its own class)
+        self.resident_only = _ResidentOnly(self._settings)
+        """Reads in a block `with disk.resident_only` raise ColdError instead of waiting."""
         self.metadata = MetadataWriter(files)
         """Used by tasks of the worker only."""
         self.names_lock = Lock()
@@ -145,15 +162,6 @@ class Disk:
     @on_producers_loaded.setter
     def on_producers_loaded(self, listener: Callable[[], None]) -> None:
         self._settings.on_producers_loaded = listener
-
-    @contextmanager
-    def resident_only(self) -> Iterator[None]:
-        """Let reads in this block raise ColdError instead of waiting for the disk. On the loop."""
-        self._settings.is_resident_only = True
-        try:
-            yield
-        finally:
-            self._settings.is_resident_only = False
 
     def pread(self, path: str, size: int, position: int) -> bytes | bytearray:
         """`size` bytes of a file, less only at its end. Raises OSError, ColdError."""

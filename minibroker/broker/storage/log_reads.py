@@ -131,9 +131,12 @@ def read(
             f"offset {offset} of {log.name} is not in {log.log_start_offset} … {log_end}",
         )
     try:
+        if offset >= end_offset or offset == log_end:
+            segment = log.segments.last
+            return LogRead(_NOTHING, segment.base_offset, segment.size_bytes, False)
         if not resident_only:
             return _read(log, offset, max_bytes, end_offset, min_one_batch)
-        with log.disk.resident_only():
+        with log.disk.resident_only:
             return _read(log, offset, max_bytes, end_offset, min_one_batch)
     except (OSError, CorruptionError) as error:
         raise log.place.failed("read", error) from error
@@ -142,11 +145,11 @@ def read(
 def _read(
     log: PartitionLog, offset: int, max_bytes: int, end_offset: int, min_one_batch: bool
 ) -> LogRead:
-    """Read from `offset`, which is in the log or at its end. Raises OSError, CorruptionError."""
+    """Read from `offset`, which is in the log and before `end_offset`. Raises OSError,
+    CorruptionError.
+    """
     segments, log_end_offset = log.segments, log.log_end_offset
     segment = segments.last
-    if offset >= end_offset or offset == log_end_offset:
-        return LogRead(_NOTHING, segment.base_offset, segment.size_bytes, False)
     if offset == segment.tail_offset and end_offset >= log_end_offset:
         position = segment.tail_position
         size = segment.size_bytes - position
@@ -297,7 +300,7 @@ def _look_up(
         if unknown:
             task = SurveyTask(log.files, unknown, timestamp)
             raise log.disk.cold(f"timestamps of {log.name}", task)
-        with log.disk.resident_only():
+        with log.disk.resident_only:
             return find()
     except (OSError, CorruptionError) as error:
         raise log.place.failed("look up a time in", error) from error

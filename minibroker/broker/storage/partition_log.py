@@ -309,7 +309,8 @@ class PartitionLog:
 
         Raises StorageError.
         """
-        first_unstable = self.producers.loaded().first_unstable_offset
+        producers = self.producers.state or self.producers.loaded()
+        first_unstable = producers.first_unstable_offset
         if first_unstable is None or first_unstable > self.log_end_offset:
             return self.log_end_offset
         return max(first_unstable, self.log_start_offset)

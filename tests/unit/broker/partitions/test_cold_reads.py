@@ -23,7 +23,7 @@ async def test_a_reader_waits_for_every_range(tmp_path: Path) -> None:
     disk = Disk(workers=Workers.by(runner))
     cold = []
     for position, size in ((0, 4), (4, 3)):
-        with disk.resident_only(), pytest.raises(ColdError) as caught:
+        with disk.resident_only, pytest.raises(ColdError) as caught:
             disk.pread(str(path), size, position)
         cold.append(caught.value)
     waiting = asyncio.create_task(warm(cold))

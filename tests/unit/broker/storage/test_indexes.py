@@ -335,7 +335,7 @@ def segment(new_log: NewLog) -> Segment:
 def cold_task(segment: Segment) -> ColdTask:
     disk = segment._disk
     disk.handles.get(segment.log_path)
-    with disk.resident_only(), pytest.raises(ColdError) as caught:
+    with disk.resident_only, pytest.raises(ColdError) as caught:
         segment.find_batch(20)
     return caught.value.task
 

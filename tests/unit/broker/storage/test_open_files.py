@@ -164,7 +164,7 @@ def path(tmp_path: Path) -> str:
 
 def test_a_file_that_is_not_open_is_cold(path: str) -> None:
     disk = Disk()
-    with disk.resident_only(), pytest.raises(ColdError) as caught:
+    with disk.resident_only, pytest.raises(ColdError) as caught:
         disk.pread(path, 10, 5)
     task = caught.value.task
     assert isinstance(task, WarmTask)
@@ -176,7 +176,7 @@ def test_a_file_that_is_not_open_is_cold(path: str) -> None:
 def test_pages_in_memory_are_read_and_mapped(path: str) -> None:
     disk = Disk()
     disk.handles.get(path)
-    with disk.resident_only():
+    with disk.resident_only:
         assert disk.pread(path, 10, 5) == CONTENT[5:15]
         assert disk.pread(path, 10, len(CONTENT) - 3) == CONTENT[-3:]
         assert bytes(disk.slice(path, 1, len(CONTENT) - 1, len(CONTENT))) == CONTENT[1:]
@@ -188,7 +188,7 @@ def test_pages_not_in_memory_are_neither_read_nor_mapped(path: str) -> None:
     disk = Disk(files)
     disk.handles.get(path)
     files.drop(path)
-    with disk.resident_only():
+    with disk.resident_only:
         with pytest.raises(ColdError):
             disk.pread(path, 10, 5)
         with pytest.raises(ColdError):
@@ -204,7 +204,7 @@ def test_a_map_with_a_hole_is_cold(path: str) -> None:
     files.drop(path)
     files.pread(handle, PROBE_BYTES, 0)
     files.pread(handle, PROBE_BYTES, len(CONTENT) - PROBE_BYTES)
-    with disk.resident_only(), pytest.raises(ColdError):
+    with disk.resident_only, pytest.raises(ColdError):
         disk.slice(path, 0, len(CONTENT), len(CONTENT))
     disk.close()
 
@@ -252,7 +252,7 @@ def test_a_worker_reads_the_range_and_leaves_the_file_open(path: str) -> None:
     task()
     assert files.read_bytes == len(CONTENT) - 5  # more than was asked for, up to the file's end
     task.apply()
-    with disk.resident_only():
+    with disk.resident_only:
         assert disk.pread(path, 10, 5) == CONTENT[5:15]
     disk.close()
 
@@ -296,7 +296,7 @@ def test_a_reader_goes_to_the_worker_again_where_the_worker_stopped(
 ) -> None:
     monkeypatch.setattr(open_files, "WARM_BYTES_MIN", 1000)
     disk = Disk()
-    with disk.resident_only():
+    with disk.resident_only:
         with pytest.raises(ColdError) as caught:
             disk.slice(path, 0, 400, len(CONTENT))
         caught.value.load(lambda: None)
@@ -312,7 +312,7 @@ def test_a_reader_goes_to_the_worker_again_where_the_worker_stopped(
 
 def test_a_reader_at_the_end_of_a_file_is_not_sent_to_the_worker(path: str) -> None:
     disk = Disk()
-    with disk.resident_only():
+    with disk.resident_only:
         with pytest.raises(ColdError) as caught:
             disk.slice(path, 0, len(CONTENT), len(CONTENT))
         caught.value.load(lambda: None)
