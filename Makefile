@@ -32,7 +32,9 @@ NUMBERED_CLIENT := build/numbered-client
 EXAMPLES := build/examples-venv
 # The examples that Maven tests, with what it needs for that in its own store; then it works without the network.
 EXAMPLES_OF_MAVEN := spring
-EXAMPLE_REQUIREMENTS := $(sort $(wildcard examples/*/requirements.txt))
+EXAMPLE_REQUIREMENTS := $(filter-out examples/airflow/%,$(sort $(wildcard examples/*/requirements.txt examples/*/*/requirements.txt)))
+# Airflow takes 300 MB and versions of its own.
+AIRFLOW := build/examples-airflow
 # What `docker compose` reads its files with.
 COMPOSE_READER := build/compose-go/cmd
 OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v go),sarama secured-client numbered-client compose-reader)
@@ -40,7 +42,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v g
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage nightly dist docs test fuzz crash simulation fire pipeline-fire standalone situations move secure-move client-suites lint format bench bench-diff smoke java registry kerberos kafkajs sarama secured-client numbered-client compose-reader generate clean
+.PHONY: help run quick matrix coverage examples nightly dist docs test fuzz crash simulation fire pipeline-fire standalone situations move secure-move client-suites lint format bench bench-diff smoke java registry kerberos kafkajs sarama secured-client numbered-client compose-reader generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -216,12 +218,22 @@ $(IMAGE_WHEELS)/.kerberos: $(IMAGE_WHEELS)/.done
 	CFLAGS=-O0 $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(@D) 'gssapi>=1.9'
 	touch $@
 
+EXAMPLES_INSTALL = -m pip install --quiet --disable-pip-version-check --editable '.[testing]' --editable '.[control]' pytest-timeout
+
 $(EXAMPLES)/.done: pyproject.toml $(EXAMPLE_REQUIREMENTS)
 	rm -rf $(@D)
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[testing]' --editable '.[control]' pytest-timeout \
-	  $(EXAMPLE_REQUIREMENTS:%=--requirement %)
+	$(@D)/bin/python $(EXAMPLES_INSTALL) $(EXAMPLE_REQUIREMENTS:%=--requirement %)
 	touch $@
+
+$(AIRFLOW)/.done: pyproject.toml examples/airflow/requirements.txt
+	rm -rf $(@D)
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python $(EXAMPLES_INSTALL) --requirement examples/airflow/requirements.txt
+	touch $@
+
+examples: $(VENV)/.test $(EXAMPLES)/.done $(AIRFLOW)/.done java $(OTHER_CLIENTS) ## every project of examples/, with Airflow, 5 minutes
+	MINIBROKER_EXAMPLES=1 $(BIN)/python -m pytest tests/integration/test_examples.py $(ARGS)
 
 # Without Java or Go the brokers that need them are named in the table as not measured.
 bench: $(VENV)/.test ## side by side with Apache Kafka and kfake, 15 minutes (ARGS=--quick: less)

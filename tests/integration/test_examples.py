@@ -21,7 +21,12 @@ from tests.support.java import JUNIT_5, KAFKA_44, class_path
 from tests.support.made import BUILD, ROOT, required
 
 EXAMPLES = ROOT / "examples"
-FRAMEWORKS = BUILD / "examples-venv"
+FRAMEWORKS = dict.fromkeys(
+    ("faststream", "taskiq", "django_outbox", "opentelemetry", "two_plugins"), "examples-venv"
+)
+"""Project → the environment below build/ with its framework."""
+if os.environ.get("MINIBROKER_EXAMPLES") == "1":  # make examples
+    FRAMEWORKS["airflow"] = "examples-airflow"
 QUICK_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 TIMEOUT_S = 560
 LOOP_SCOPE = "asyncio_default_fixture_loop_scope=function"
@@ -63,16 +68,15 @@ def test_a_project_in_python(project: str, tmp_path: Path) -> None:
     assert "skipped" not in output
 
 
-@pytest.mark.parametrize(
-    "project", ["faststream", "taskiq", "django_outbox", "opentelemetry", "two_plugins"]
-)
+@pytest.mark.parametrize("project", FRAMEWORKS)
 def test_a_framework_in_python(project: str, tmp_path: Path) -> None:
-    """The last one has another plugin with fixtures of the same names; it skips its own test."""
-    required(FRAMEWORKS / ".done")
+    """One has another plugin with fixtures of the same names, which skips its own test."""
+    environment = BUILD / FRAMEWORKS[project]
+    required(environment / ".done")
     directory = copy_of(project, tmp_path)
     other_plugin = [] if project == "two_plugins" else ["-p", "no:kafka_broker"]
     options = ["-rs", "-o", LOOP_SCOPE, "--timeout", "500", *other_plugin]
-    output = run([str(FRAMEWORKS / "bin" / "python"), "-m", "pytest", *options], directory)
+    output = run([str(environment / "bin" / "python"), "-m", "pytest", *options], directory)
     assert " passed" in output
     assert output.count("SKIPPED") == output.count("Tests requiring a Kafka broker are not enabled")
 

@@ -1,0 +1,92 @@
+"""The example of a step for GitHub Actions, as far as it runs without GitHub: its script."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from confluent_kafka.admin import AdminClient
+
+from tests.support.clients import confluent_consume
+from tests.support.made import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    Start = Callable[..., tuple[int, str]]
+
+ACTION = ROOT / "examples" / "github_action"
+START_S = 300
+SEED = '{"topic": "invoices", "value": "first"}\n{"topic": "invoices", "value": "second"}\n'
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Yield a function that runs the script with inputs; the brokers end with the test."""
+    environment = {
+        **os.environ,
+        "RUNNER_TEMP": str(tmp_path),
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+        "MINIBROKER": str(Path(sys.executable).parent / "minibroker"),
+    }
+    inputs_by_default = {"TOPICS": "", "SEED": "", "PORT": "0"}
+    groups: list[int] = []
+
+    def start(**inputs: str) -> tuple[int, str]:
+        script = subprocess.Popen(
+            ["bash", ACTION / "start.sh"],
+            env={**environment, **inputs_by_default, **inputs},
+            start_new_session=True,  # the broker is in its group, and outlives it
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        groups.append(script.pid)
+        printed, _ = script.communicate(timeout=START_S)
+        return script.returncode, printed
+
+    yield start
+    for group in groups:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGTERM)
+
+
+def outputs(directory: Path) -> dict[str, str]:
+    lines = (directory / "output").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines)
+
+
+def test_a_broker_has_the_topics_and_records_of_the_inputs(start: Start, tmp_path: Path) -> None:
+    seed = tmp_path / "seed.jsonl"
+    seed.write_text(SEED)
+    code, printed = start(TOPICS="orders:3\n\n", SEED=str(seed))
+    assert code == 0, printed
+    bootstrap = outputs(tmp_path)["bootstrap"]
+    assert confluent_consume(bootstrap, "invoices", 2) == ["first", "second"]
+    topics = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=60).topics
+    assert len(topics["orders"].partitions) == 3
+    assert outputs(tmp_path)["control"].startswith("http://127.0.0.1:")
+
+
+def test_a_broker_that_cannot_start_fails_the_step(start: Start, tmp_path: Path) -> None:
+    code, printed = start(TOPICS="orders:many")
+    assert code == 1
+    assert "::error::minibroker did not start: " in printed
+    assert "orders:many" in printed
+    assert not (tmp_path / "output").exists()
+
+
+def test_each_input_and_output_of_the_action_is_used() -> None:
+    action = yaml.safe_load((ACTION / "action.yml").read_text())
+    text, script = (ACTION / "action.yml").read_text(), (ACTION / "start.sh").read_text()
+    assert [name for name in action["inputs"] if f"inputs.{name} }}}}" not in text] == []
+    assert [name for name in action["outputs"] if f'echo "{name}=' not in script] == []
+    *_, step = action["runs"]["steps"]
+    assert [name for name in step["env"] if f"${name}" not in script] == []
