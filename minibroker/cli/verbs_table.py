@@ -13,6 +13,10 @@ from minibroker.cli.declaration import VerbGroup
 SECTIONS: Final = {
     "A broker": {
         "serve": "minibroker.verbs.serve.plan",
+        "up": "minibroker.verbs.up",
+        "status": "minibroker.verbs.status",
+        "stop": "minibroker.verbs.stop",
+        "reset": "minibroker.verbs.reset",
     },
     "Files": {
         "dump-log": "minibroker.verbs.dump_log",

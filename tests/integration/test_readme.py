@@ -84,7 +84,7 @@ def run_all(
 
 def test_every_section_has_a_test_or_a_reason() -> None:
     tested = {readme.TOP, "A broker", "Starting it", *TESTS_IN_PYTHON, "From any language"}
-    tested |= {"Looking inside", "Command line", SERVICE_UNDER_TEST, "With one command"}
+    tested |= {"Looking inside", "In the background", SERVICE_UNDER_TEST, "With one command"}
     tested |= {"With one flag", "Access"}
     tested |= {"Seeds", "Lines of a seed", "A seed at the start"}  # test_seeds.py
     without = {
@@ -156,6 +156,24 @@ def test_the_first_commands_and_a_look_at_what_they_left(tmp_path: Path) -> None
             "minibroker check-log": lambda printed: printed.endswith("sound\n"),
         },
     )
+
+
+def test_a_broker_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    up, *others = commands("In the background")
+    listening = "minibroker listening on 127.0.0.1:"
+    assert run_command(f"{up} --listen 127.0.0.1:0", tmp_path).startswith(listening)
+    run_all(
+        others,
+        tmp_path,
+        "",
+        {
+            "minibroker status": lambda printed: "topics   1\n" in printed,
+            "minibroker reset": lambda printed: printed.startswith(listening),
+            "minibroker stop": lambda printed: printed == "minibroker stopped\n",
+        },
+    )
+    assert (tmp_path / "minibroker" / "broker.log").exists()
 
 
 GROUP_IN_PARTITION_7 = "group-9"

@@ -23,6 +23,8 @@ PAGES: Final = (
     ),
 )
 """The pages for users; those about the code have no commands to type."""
+MADE: Final = ROOT / "docs" / "reference" / "command-line.md"
+"""A page that is made; tests/unit/cli/test_program.py tries its commands."""
 SHELL: Final = "shell"
 TOP: Final = "Start it"
 """The section of README.md with the first commands."""
@@ -62,7 +64,8 @@ NOT_RUN: Final = {
     "kafka-": "Apache Kafka's scripts; tests/compat_cluster runs the classes behind them",
     "[pytest]": "a setting of pytest; tests/unit/testing/test_fixture_names.py has it",
     "the way of": "a drawing",
-    "<!-- minibroker serve --help -->": "what a command prints, put there by docs/site/hooks.py",
+    "source <(minibroker completion": "tests/unit/verbs/test_completion.py asks real shells",
+    "minibroker completion fish": "tests/unit/verbs/test_completion.py asks real shells",
     "log minibroker-data/": "a line of the log; tests/unit/broker/partitions has it",
     "minibroker pipeline archive --topic orders --to s3:": (
         "needs an object store; tests/pipeline/test_object_store.py has one"
@@ -92,8 +95,8 @@ class Block(NamedTuple):
 
 
 def blocks(pages: Iterable[Path] = PAGES) -> list[Block]:
-    """Return all of these pages, in their order."""
-    return [block for page in pages for block in blocks_of(page.read_text())]
+    """Return all of these pages that are written by hand, in their order."""
+    return [block for page in pages if page != MADE for block in blocks_of(page.read_text())]
 
 
 def blocks_of(text: str) -> list[Block]:

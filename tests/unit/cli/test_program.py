@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -18,7 +19,7 @@ from minibroker.kafka.errors import ConfigError
 from tests.support.plans import plan_from
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 class Plan(NamedTuple):
@@ -204,16 +205,33 @@ def test_help_imports_neither_the_broker_nor_the_client() -> None:
     assert not any(name.startswith("minibroker.client") for name in loaded)
 
 
-def test_every_verb_is_declared_under_its_name() -> None:
-    def check(group: VerbGroup) -> None:
-        for name in group.modules:
-            found = program.member(group, name)
-            if isinstance(found, VerbGroup):
-                assert found.command == f"{group.command} {name}"
-                check(found)
-            else:
-                assert (found.name, found.command) == (name, f"{group.command} {name}")
-                names = [words.split()[len(group.command.split()) - 1] for words in found.examples]
-                assert set(names) == {name}
+def verbs_of(group: VerbGroup) -> Iterator[tuple[str, Verb]]:
+    """Yield the words behind `minibroker` and the verb, of all verbs."""
+    for name in group.modules:
+        found = program.member(group, name)
+        if isinstance(found, VerbGroup):
+            yield from ((f"{name} {below}", verb) for below, verb in verbs_of(found))
+        else:
+            yield name, found
 
-    check(program.PROGRAM)
+
+VERBS = dict(verbs_of(program.PROGRAM))
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_an_example_is_a_command_of_its_verb(name: str) -> None:
+    """Its words make a plan; only files that it names may be missing."""
+    verb = VERBS[name]
+    assert verb.command == f"minibroker {name}"
+    assert verb.examples
+    for example in verb.examples:
+        assert example == name or example.startswith(f"{name} ")
+        words = shlex.split(example.removeprefix(name).partition("|")[0])
+        plan_from(verb, words)
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_help_page_fits_a_terminal(name: str) -> None:
+    page = help_of(VERBS[name])
+    assert max(map(len, page.splitlines())) <= 100
+    assert page.startswith(f"minibroker {name}: {VERBS[name].does}\n")
