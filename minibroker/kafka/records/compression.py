@@ -2,7 +2,8 @@
 
 A compressed batch is unfolded when it is appended: its header counts only once its records were
 read (`contents`). It is stored as it came. Bytes never unfold to more than the caller allows. The
-libraries are imported with the first use.
+libraries are imported with the first use. Where the package cramjam is missing, because a system
+has no wheel of it, everything but gzip is refused as UNSUPPORTED_COMPRESSION_TYPE.
 
 Framing on the wire, each as the Java client writes it and with what else is accepted:
 
@@ -21,9 +22,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from struct import Struct
-from typing import Final
+from typing import Any, Final
 
-from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import CorruptionError, KafkaError
 
 NONE: Final = 0
 GZIP: Final = 1
@@ -45,8 +47,17 @@ _GZIP_WINDOW_BITS: Final = 31  # 15 bits of window, +16: with the gzip header an
 _GZIP_PIECE_BYTES: Final = 8 << 10
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _ZSTD_LEVEL: Final = 3
-_ZSTD_FIRST_GUESS_BYTES: Final = 64 * 1024
-_LZ4_FIRST_GUESS_BYTES: Final = 256 * 1024
+_LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
+_LZ4_HEADER: Final = _LZ4_MAGIC + b"\x60\x40\x82"  # independent blocks of 64 KiB
+_LZ4_BLOCK_SIZE: Final = Struct("<I")
+_LZ4_PLAIN_BLOCK: Final = 1 << 31  # set in the size of a block that is stored as it is
+_LZ4_SUM_BYTES: Final = 4
+_LZ4_END: Final = bytes(4)
+_LZ4_FAST_LEVEL: Final = 1
+_LZ4_RATIO_MAX: Final = 256  # a byte of a block unfolds to at most 255
+_GROWTH: Final = 8
+_FIRST_GUESS_BYTES: Final = 4 * 1024
+"""The first buffer for a codec that does not tell the unfolded size has at least so much."""
 
 Data = bytes | bytearray | memoryview
 
@@ -58,7 +69,8 @@ class UnfoldsTooFarError(CorruptionError):
 def compress(codec: int, data: Data, level: int | None = None) -> bytes:
     """Return `data` in the framing of codec id 0-4; `level` is the codec's own, None its default.
 
-    Raises ValueError for any other id.
+    Raises ValueError for any other id; KafkaError UNSUPPORTED_COMPRESSION_TYPE where the package
+    for it is missing.
     """
     if codec == NONE:
         return bytes(data)
@@ -72,7 +84,8 @@ def decompress(codec: int, data: Data, size_bytes_max: int) -> bytes:
     """Return the bytes that `data` unfolds to, at most `size_bytes_max`.
 
     Raises CorruptionError where the codec does not write such data, where `data` ends early, or for
-    a codec id above 4; UnfoldsTooFarError where it unfolds to more.
+    a codec id above 4; UnfoldsTooFarError where it unfolds to more; KafkaError
+    UNSUPPORTED_COMPRESSION_TYPE where the package for it is missing.
     """
     if codec == NONE:
         if len(data) > size_bytes_max:
@@ -86,6 +99,42 @@ def decompress(codec: int, data: Data, size_bytes_max: int) -> bytes:
 
 def _too_large(codec: str, size_bytes_max: int) -> UnfoldsTooFarError:
     return UnfoldsTooFarError(f"{codec} data unfolds to more than {size_bytes_max} bytes")
+
+
+def _library(name: str) -> Any:
+    """Return cramjam's module of this name. Raises KafkaError UNSUPPORTED_COMPRESSION_TYPE."""
+    try:
+        import cramjam  # noqa: PLC0415
+    except ModuleNotFoundError:
+        raise KafkaError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+            f"{name} needs the package cramjam, which is not installed here: pip install cramjam",
+        ) from None
+    return getattr(cramjam, name)
+
+
+def _unfold_into(
+    name: str, function: Callable[[Data, bytearray], int], packed: Data, guess: int, limit: int
+) -> bytes:
+    """Return what `packed` unfolds to, in a buffer that begins with `guess` bytes and grows up to
+    `limit`. Raises CorruptionError, UnfoldsTooFarError.
+    """
+    from cramjam import DecompressionError  # noqa: PLC0415
+
+    while True:
+        capacity = min(guess, limit)
+        unpacked = bytearray(capacity)
+        try:
+            size_bytes = function(packed, unpacked)
+        except DecompressionError as error:
+            # The library has one exception for everything; this text is its "output is full".
+            if "failed to write whole buffer" not in str(error):
+                raise CorruptionError(f"{name} data is malformed: {error}") from error
+            if capacity == limit:
+                raise _too_large(name, limit) from error
+            guess = _GROWTH * max(capacity, _FIRST_GUESS_BYTES)
+        else:
+            return bytes(memoryview(unpacked)[:size_bytes])
 
 
 def _gzip_compress(data: Data, level: int | None) -> bytes:
@@ -123,8 +172,7 @@ def _gzip_decompress(data: Data, size_bytes_max: int) -> bytes:
 
 
 def _snappy_compress(data: Data, level: int | None) -> bytes:
-    from cramjam import snappy  # noqa: PLC0415
-
+    snappy = _library("snappy")
     view = memoryview(data)
     parts = [_XERIAL_HEADER]
     for start in range(0, len(view), _XERIAL_BLOCK_BYTES):
@@ -165,7 +213,8 @@ def _snappy_decompress(data: Data, size_bytes_max: int) -> bytes:
 def _snappy_block(block: memoryview, size_bytes_max: int, size_bytes_before: int) -> bytes:
     """Return what one raw snappy block of a stream unfolds to. Its first bytes tell the unfolded
     size; the blocks before it unfolded to `size_bytes_before`."""
-    from cramjam import DecompressionError, snappy  # noqa: PLC0415
+    snappy = _library("snappy")
+    from cramjam import DecompressionError  # noqa: PLC0415
 
     try:
         if size_bytes_before + snappy.decompress_raw_len(block) > size_bytes_max:
@@ -176,76 +225,77 @@ def _snappy_block(block: memoryview, size_bytes_max: int, size_bytes_before: int
 
 
 def _lz4_compress(data: Data, level: int | None) -> bytes:
-    from lz4 import frame  # noqa: PLC0415
-
-    packed: bytes = frame.compress(
-        bytes(data),
-        compression_level=0 if level is None else level,
-        block_size=frame.BLOCKSIZE_MAX64KB,
+    """Return a frame as Kafka's Lz4BlockOutputStream writes it. The library adds a checksum to each
+    block; it is left out here.
+    """
+    packer = _library("lz4").Compressor(
+        level=_LZ4_FAST_LEVEL if level is None else level,
+        content_checksum=False,
         block_linked=False,
-        store_size=False,
     )
-    return packed
+    packer.compress(bytes(data))
+    packed = bytes(packer.finish())
+    parts = [_LZ4_HEADER]
+    position = len(_LZ4_HEADER)
+    while word := _LZ4_BLOCK_SIZE.unpack_from(packed, position)[0]:
+        end = position + _LZ4_BLOCK_SIZE.size + (word & ~_LZ4_PLAIN_BLOCK)
+        parts.append(packed[position:end])
+        position = end + _LZ4_SUM_BYTES
+    parts.append(_LZ4_END)
+    return b"".join(parts)
 
 
 def _lz4_decompress(data: Data, size_bytes_max: int) -> bytes:
-    """Unfold part by part: the library takes memory for all that a part may have, before it knows
-    what there is."""
-    from lz4 import frame  # noqa: PLC0415
+    """Unfold the first frame, as Kafka does; the library would read on behind it."""
+    packed = bytes(data)
+    end, unfolded_bytes_max = _lz4_sizes(packed)
+    guess = min(unfolded_bytes_max, max(_FIRST_GUESS_BYTES, _GROWTH * end))
+    function = _library("lz4").decompress_into
+    return _unfold_into("lz4", function, packed[:end], guess, size_bytes_max)
 
-    unpacker = frame.LZ4FrameDecompressor()
-    parts: list[bytes] = []
-    rest = bytes(data)
-    room, left = max(_LZ4_FIRST_GUESS_BYTES, 8 * len(rest)), size_bytes_max + 1
-    while True:
-        try:
-            part: bytes = unpacker.decompress(rest, min(room, left))
-        except RuntimeError as error:
-            raise CorruptionError(f"lz4 data is malformed: {error}") from error
-        parts.append(part)
-        left -= len(part)
-        if unpacker.eof or unpacker.needs_input or left <= 0:
-            break
-        rest = b""  # the library keeps what it has not read
-        room *= 8
-    if left <= 0:
-        raise _too_large("lz4", size_bytes_max)
-    if not unpacker.eof:
-        unpacked_bytes = size_bytes_max + 1 - left
-        raise CorruptionError(f"lz4 data ends early, after {unpacked_bytes} unfolded bytes")
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+def _lz4_sizes(packed: bytes) -> tuple[int, int]:
+    """Return the size of the frame at the begin, and the most bytes that its blocks can unfold to.
+
+    Raises CorruptionError where there is no frame, or a part of one.
+    """
+    if packed[:4] != _LZ4_MAGIC or len(packed) < len(_LZ4_HEADER):
+        raise CorruptionError(f"lz4 data is malformed: no frame begins with {packed[:7].hex()}")
+    flags, block_size_code = packed[4], packed[5] >> 4 & 7
+    block_bytes_max = 1 << 8 + 2 * block_size_code
+    sum_bytes = _LZ4_SUM_BYTES if flags & 0x10 else 0
+    position = len(_LZ4_HEADER) + (8 if flags & 0x08 else 0) + (4 if flags & 0x01 else 0)
+    unfolded_bytes_max = 0
+    while position + _LZ4_BLOCK_SIZE.size <= len(packed):
+        word: int = _LZ4_BLOCK_SIZE.unpack_from(packed, position)[0]
+        size_bytes = word & ~_LZ4_PLAIN_BLOCK
+        position += _LZ4_BLOCK_SIZE.size
+        if word == 0:  # the mark of the end
+            position += _LZ4_SUM_BYTES if flags & 0x04 else 0
+            if position > len(packed):
+                break
+            return position, unfolded_bytes_max
+        position += size_bytes + sum_bytes
+        is_plain = word & _LZ4_PLAIN_BLOCK
+        unfolded_bytes_max += (
+            size_bytes if is_plain else min(_LZ4_RATIO_MAX * size_bytes, block_bytes_max)
+        )
+    raise CorruptionError(f"lz4 data ends early, at byte {len(packed)} of a frame")
 
 
 def _zstd_compress(data: Data, level: int | None) -> bytes:
-    from cramjam import zstd  # noqa: PLC0415
-
-    return bytes(zstd.compress(data, _ZSTD_LEVEL if level is None else level))
+    return bytes(_library("zstd").compress(data, _ZSTD_LEVEL if level is None else level))
 
 
 def _zstd_decompress(data: Data, size_bytes_max: int) -> bytes:
     """Unfold into a buffer of the size that the frame declares. The buffer grows where the frame
     declares no size, or a wrong one."""
-    from cramjam import DecompressionError, zstd  # noqa: PLC0415
-
     packed = bytes(data)
     if not packed:
         return b""  # no frame at all, which the library takes for a cut one
-    guess = _zstd_content_size(packed) or max(_ZSTD_FIRST_GUESS_BYTES, 8 * len(packed))
-    while True:
-        capacity = min(guess, size_bytes_max)
-        unpacked = bytearray(capacity)
-        try:
-            size_bytes: int = zstd.decompress_into(packed, unpacked)
-        except DecompressionError as error:
-            # The library has one exception for everything; this text is its "output is full".
-            if "failed to write whole buffer" not in str(error):
-                raise CorruptionError(f"zstd data is malformed: {error}") from error
-            if capacity == size_bytes_max:
-                raise _too_large("zstd", size_bytes_max) from error
-            guess = 4 * max(capacity, _ZSTD_FIRST_GUESS_BYTES)
-        else:
-            del unpacked[size_bytes:]
-            return bytes(unpacked)
+    guess = _zstd_content_size(packed) or max(_FIRST_GUESS_BYTES, _GROWTH * len(packed))
+    function = _library("zstd").decompress_into
+    return _unfold_into("zstd", function, packed, guess, size_bytes_max)
 
 
 def _zstd_content_size(packed: bytes) -> int:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["writer_settings"]
 
 _PACKAGES: Final = ("crc32c", "cramjam")
-"""Packages that the client cannot do without on a worker; lz4 is needed where batches have it."""
+"""Packages that the client cannot do without on a worker."""
 
 
 def for_reader(settings: Mapping[str, str]) -> dict[str, str]:

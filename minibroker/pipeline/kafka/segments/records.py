@@ -20,7 +20,7 @@ and sizes (`layout`), the rest is found in the tasks (`parts`).
 Records below the log start offset and control batches are left out. A tail that a crash tore is
 no error: records up to it are read, the rest is logged as a warning, and `minibroker-batches` has
 a row for it. On a cluster every worker must see the directory under the same path, and have the
-packages crc32c, lz4 and cramjam. A broker may be running: what it had written when the read was
+packages crc32c and cramjam. A broker may be running: what it had written when the read was
 planned is read, replicated to others or not. If it compacts or truncates a segment of which several
 tasks read a part, the read fails and says so. A batch with a wrong CRC inside such a segment is an
 error as in older segments, since the parts behind it are read.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from minibroker.client.produce import IN_FLIGHT_MAX, ProduceLimits
 from minibroker.kafka.records.compression import CODEC_IDS, SNAPPY
 from minibroker.pipeline.errors import PipelineError
-from minibroker.pipeline.kafka.client_settings import check_installed, connection_settings
+from minibroker.pipeline.kafka.client_settings import connection_settings
 from minibroker.pipeline.kafka.sink.encoding import RECORDS_MAX
 from minibroker.pipeline.kafka.sink.options import RECORD_BYTES_MAX
 
@@ -79,8 +79,6 @@ def producer_settings(settings: Mapping[str, Any]) -> ProducerSettings:
         raise PipelineError(
             f"compression.type={codec_name}: expected one of {', '.join(CODEC_IDS)}"
         )
-    if codec_name == "lz4":
-        check_installed("lz4")
     return ProducerSettings(
         connection=connection_settings(left),
         limits=ProduceLimits(

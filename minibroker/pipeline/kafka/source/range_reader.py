@@ -31,7 +31,6 @@ from minibroker.kafka.protocol.messages.fetch import (
 )
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka import schemas
-from minibroker.pipeline.kafka.client_settings import check_installed
 from minibroker.pipeline.kafka.segments.record_columns import Chunk, LegacyChunk, rows_within
 from minibroker.pipeline.kafka.source import range_losses
 from minibroker.pipeline.kafka.source.first_answers import (
@@ -177,9 +176,6 @@ class _SpanReader:
             chunk.add(batch)
         except CorruptionError as error:
             raise self._damaged(error) from error
-        except ModuleNotFoundError as error:
-            check_installed(str(error.name).partition(".")[0])
-            raise
 
     def _rows(self, chunk: Chunk | LegacyChunk) -> pa.RecordBatch:
         include_headers = self._options.include_headers

@@ -5,15 +5,18 @@ from __future__ import annotations
 import gzip
 import random
 import struct
+import sys
 import tracemalloc
 import zlib
+from itertools import product
 from typing import Any
 
 import cramjam
 import pytest
 from lz4 import frame
 
-from minibroker.kafka.errors import CorruptionError
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import CorruptionError, KafkaError
 from minibroker.kafka.records import compression
 from minibroker.kafka.records.compression import (
     CODEC_IDS,
@@ -153,6 +156,83 @@ def test_lz4_that_unfolds_to_far_more_than_the_first_guess() -> None:
         decompress(LZ4, packed, len(data) - 1)
     with pytest.raises(CorruptionError, match="ends early"):
         decompress(LZ4, packed[:-4], len(data))
+
+
+@pytest.mark.parametrize("level", [None, 1, 3, 9, 17])
+@pytest.mark.parametrize("data", [b"", b"x", TEXT, NOISE, TEXT + NOISE])
+def test_lz4_frames_are_those_of_the_reference_library(data: bytes, level: int | None) -> None:
+    expected = frame.compress(
+        data,
+        compression_level=level or 0,
+        block_size=frame.BLOCKSIZE_MAX64KB,
+        block_linked=False,
+        store_size=False,
+    )
+    assert compress(LZ4, data, level) == expected
+
+
+def test_lz4_is_one_frame_and_the_rest_is_passed_by() -> None:
+    """As Kafka: its input stream ends with the frame."""
+    packed = compress(LZ4, TEXT)
+    assert decompress(LZ4, packed + compress(LZ4, b"another"), LIMIT) == TEXT
+    assert decompress(LZ4, packed + b"no frame", LIMIT) == TEXT
+
+
+def test_lz4_that_is_damaged_is_refused_where_the_reference_library_refuses_it() -> None:
+    """Frames of every kind with bits turned, bytes cut off or added."""
+    chance = random.Random(3)
+    frames = [
+        frame.compress(
+            data,
+            block_size=size,
+            block_linked=is_linked,
+            store_size=has_size,
+            content_checksum=has_sum,
+            block_checksum=has_sums,
+        )
+        for data in (b"", TEXT[:3000], NOISE[:3000], TEXT)
+        for size in (frame.BLOCKSIZE_MAX64KB, frame.BLOCKSIZE_MAX4MB)
+        for is_linked, has_size, has_sum, has_sums in product((True, False), repeat=4)
+    ]
+    for _ in range(5_000):
+        packed = bytearray(chance.choice(frames))
+        kind = chance.randrange(3)
+        if kind == 0:
+            packed[chance.randrange(min(len(packed), 40))] ^= 1 << chance.randrange(8)
+        elif kind == 1:
+            del packed[chance.randrange(len(packed)) :]
+        else:
+            packed += b"more"
+        assert _outcome(bytes(packed)) == _reference_outcome(bytes(packed)), packed.hex()
+
+
+def _outcome(packed: bytes) -> bytes | None:
+    try:
+        return decompress(LZ4, packed, LIMIT)
+    except CorruptionError:
+        return None
+
+
+def _reference_outcome(packed: bytes) -> bytes | None:
+    unpacker = frame.LZ4FrameDecompressor()
+    try:
+        unpacked: bytes = unpacker.decompress(packed)
+    except RuntimeError:
+        return None
+    return unpacked if unpacker.eof else None
+
+
+@pytest.mark.parametrize("codec", [SNAPPY, LZ4, ZSTD])
+def test_without_the_library_a_codec_is_refused_by_its_name(
+    codec: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = compress(codec, TEXT)
+    monkeypatch.setitem(sys.modules, "cramjam", None)
+    sentence = f"{CODEC_NAMES[codec]} needs the package cramjam, which is not installed here"
+    for call in (lambda: compress(codec, TEXT), lambda: decompress(codec, packed, LIMIT)):
+        with pytest.raises(KafkaError, match=sentence) as raised:
+            call()
+        assert raised.value.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
 
 def test_zstd_without_content_size_grows_its_buffer() -> None:
