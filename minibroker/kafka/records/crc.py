@@ -5,7 +5,8 @@ every produced batch, before its bytes may reach the log.
 
 The package's `__init__` asks `importlib.metadata` for its own version, which takes 40 ms and more:
 a third of the time the broker has to start. So the extension module inside the package is loaded by
-itself; a package that is laid out in another way is imported as usual.
+itself; a package that is laid out in another way is imported as usual. Where there is none, Python
+computes the checksum, slowly.
 """
 
 from __future__ import annotations
@@ -34,10 +35,16 @@ def _load_extension() -> Crc32c | None:
 
 
 def _import_package() -> Crc32c:
-    from crc32c import crc32c as function  # noqa: PLC0415  the slow way, only when needed
+    try:
+        from crc32c import crc32c as function  # noqa: PLC0415  the slow way, only when needed
+    except ModuleNotFoundError:
+        from minibroker.kafka.records import crc_table  # noqa: PLC0415
 
+        return crc_table.crc32c
     return cast("Crc32c", function)
 
 
 crc32c: Final[Crc32c] = _load_extension() or _import_package()
 """CRC-32C of a contiguous buffer, 0 to 2**32 - 1; a second argument: that of what comes before."""
+IS_SLOW: Final = getattr(crc32c, "__module__", "") == "minibroker.kafka.records.crc_table"
+"""Whether the package is missing."""

@@ -10,7 +10,7 @@ import crc32c as package
 import pytest
 
 from minibroker.kafka.errors import CorruptionError
-from minibroker.kafka.records import crc
+from minibroker.kafka.records import crc, crc_table
 from minibroker.kafka.records.batch import (
     APPEND_TIME_FLAG,
     HEADER_BYTES,
@@ -297,6 +297,15 @@ def test_every_kind_of_buffer(data: bytes) -> None:
     assert crc.crc32c(data) == expected
     assert crc.crc32c(bytearray(data)) == expected
     assert crc.crc32c(memoryview(data)) == expected
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"123456789", bytes(range(256)) * 3])
+def test_python_computes_the_same_where_the_package_is_missing(data: bytes) -> None:
+    expected = package.crc32c(data)
+    assert crc_table.crc32c(data) == expected
+    assert crc_table.crc32c(memoryview(bytearray(data))) == expected
+    assert crc_table.crc32c(data[5:], crc_table.crc32c(data[:5])) == expected
+    assert not crc.IS_SLOW
 
 
 def test_the_package_itself_is_not_imported() -> None:

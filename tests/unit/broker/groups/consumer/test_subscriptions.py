@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from minibroker.broker.cluster.image import BrokerInfo, MetadataImage
@@ -91,6 +93,17 @@ def test_new_topics_make_older_patterns_stale_even_within_a_millisecond() -> Non
     topics.note_changed()
     assert topics.version == version + 1
     assert topics.new_topics_version == 1003
+
+
+def test_without_its_library_the_hash_is_another_one_that_tells_layouts_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "xxhash", None)
+    value = topics_of(image_with(topic())).hash_of(["t"])
+    assert value not in (NO_HASH, 9071989324415409264)
+    assert -(1 << 63) <= value < 1 << 63
+    assert topics_of(image_with(topic())).hash_of(["t"]) == value
+    assert topics_of(image_with(topic(3))).hash_of(["t"]) != value
 
 
 # Patterns: what is one, and that none takes long. When they are looked up: tests/scenario.
