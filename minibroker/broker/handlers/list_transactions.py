@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from minibroker.broker.handlers.common.permissions import Allowed
+from minibroker.broker.patterns import PatternError, PatternsMissingError, compile_pattern
 from minibroker.broker.security.acls import Operation, ResourceType
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -75,13 +76,13 @@ def _compiled(pattern: str | None) -> Any:
     """
     if not pattern:
         return None
-    import re2  # noqa: PLC0415  hardly anybody asks by pattern
-
-    options = re2.Options()
-    options.log_errors = False
     try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
+        return compile_pattern(pattern)
+    except PatternsMissingError as error:
+        raise KafkaError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION, f"transactional id pattern {pattern!r}: {error}"
+        ) from None
+    except PatternError as error:
         raise KafkaError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
             f"transactional id pattern {pattern!r} is no regular expression: {error}",

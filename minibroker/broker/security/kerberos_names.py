@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minibroker.broker.security.principal_mapping import parse_replacement
+from minibroker.broker.security.principal_mapping import compile_rule, parse_replacement
 from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -157,13 +157,13 @@ def _parse_rule(text: str) -> _Rule:
     pattern = match["pattern"]
     replacement = None
     if pattern is not None:
-        expression = _compile(pattern)
+        expression = compile_rule(KEY, pattern)
         parts = tuple(parse_replacement(KEY, match["replacement"], expression.groups))
         replacement = _Replacement(expression, parts, match["everywhere"] is not None)
     return _Rule(
         components,
         tuple(_parse_format(text, match["format"], components)),
-        None if match["regexp"] is None else _compile(match["regexp"]),
+        None if match["regexp"] is None else compile_rule(KEY, match["regexp"]),
         replacement,
         match["case"],
     )
@@ -182,17 +182,3 @@ def _parse_format(rule: str, text: str, components: int) -> Iterator[str | int]:
         yield int(match[1])
         end = match.end()
     yield text[end:]
-
-
-def _compile(pattern: str) -> Any:
-    import re2  # noqa: PLC0415  most rules are DEFAULT
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        raise ConfigError(
-            f"{KEY} has the pattern {pattern}: {error} (RE2 knows no look-around and no reference"
-            " back)"
-        ) from None

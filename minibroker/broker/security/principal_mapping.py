@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from minibroker.broker.patterns import PatternError, PatternsMissingError, compile_pattern
 from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,17 +36,7 @@ class PrincipalRule:
 
     def __init__(self, pattern: str, replacement: str, case: str) -> None:
         """`case`: L, U, or nothing. Raises ConfigError for a wrong pattern or replacement."""
-        import re2  # noqa: PLC0415  most rules are DEFAULT
-
-        options = re2.Options()
-        options.log_errors = False
-        try:
-            self._pattern: Any = re2.compile(pattern, options)
-        except re2.error as error:
-            raise ConfigError(
-                f"{KEY} has the pattern {pattern}: {error} (RE2 knows no look-around and no"
-                " reference back)"
-            ) from None
+        self._pattern = compile_rule(KEY, pattern)
         self._replacement = list(parse_replacement(KEY, replacement, self._pattern.groups))
         self._case = case
 
@@ -125,6 +116,19 @@ def _wrong(text: str, position: int) -> ConfigError:
     return ConfigError(
         f"Invalid value {text} for configuration {KEY}: {text[position:]!r}: {_EXPECTED}"
     )
+
+
+def compile_rule(key: str, pattern: str) -> Any:
+    """Return the compiled pattern of a rule. `key`: the setting, for errors. Raises ConfigError."""
+    try:
+        return compile_pattern(pattern)
+    except PatternsMissingError as error:
+        raise ConfigError(f"{key} has the pattern {pattern}: {error}") from None
+    except PatternError as error:
+        raise ConfigError(
+            f"{key} has the pattern {pattern}: {error} (RE2 knows no look-around and no reference"
+            " back)"
+        ) from None
 
 
 def parse_replacement(key: str, text: str, groups: int) -> Iterator[str | int]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from minibroker.broker.groups.consumer.records import epoch_record, regex_record, regex_tombstone
 from minibroker.broker.groups.consumer.subscriptions import ResolvedRegex, discount
+from minibroker.broker.patterns import PatternError, PatternsMissingError, compile_pattern
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 
@@ -58,16 +59,14 @@ class RegexChange(Enum):
 
 def compile_regex(regex: str) -> Any:
     """Return the compiled pattern. Raises KafkaError INVALID_REGULAR_EXPRESSION."""
-    import re2  # noqa: PLC0415  most groups have no pattern
-
-    options = re2.Options()
-    options.log_errors = False
     try:
-        return re2.compile(regex, options)
-    except re2.error as error:
-        raw = error.args[0] if error.args else b""
-        text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
-        kind = text.partition(":")[0]
+        return compile_pattern(regex)
+    except PatternsMissingError as error:
+        raise KafkaError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION, f"SubscribedTopicRegex `{regex}`: {error}"
+        ) from None
+    except PatternError as error:
+        kind = str(error).partition(":")[0]
         raise KafkaError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
             f"SubscribedTopicRegex `{regex}` is not a valid regular expression:"
