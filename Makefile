@@ -42,7 +42,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v g
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage examples nightly dist docs test fuzz crash simulation fire pipeline-fire standalone situations move secure-move client-suites lint format bench bench-diff smoke java registry kerberos kafkajs sarama secured-client numbered-client compose-reader generate clean
+.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move secure-move client-suites lint format bench bench-diff smoke java registry kerberos kafkajs sarama secured-client numbered-client compose-reader generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -164,6 +164,9 @@ dist: $(VENV)/.test ## source archive and wheel in dist/; the wheel tried in an 
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python -m tests.support.installed dist/*.whl
 
+wheels: $(VENV)/.test ## which dependencies have a wheel for each system and Python, asked of the package index, 5 minutes
+	$(BIN)/python -m tests.support.wheels
+
 lint: $(VENV)/.test ## format check, lint, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -181,7 +184,7 @@ generate: $(VENV)/.test ## protocol_specs/ → minibroker/kafka/protocol/; verbs
 
 $(VENV)/.runtime: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[uvloop,regex]'
 	touch $@
 
 $(VENV)/.test: pyproject.toml
@@ -209,7 +212,7 @@ build/kafka-python-%/.done: $(VENV)/.test
 
 $(IMAGE_WHEELS)/.done: $(VENV)/.test
 	rm -rf $(@D)
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(@D) '.[control,security]' 'hatchling>=1.25'
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --wheel-dir $(@D) '.[uvloop,regex,control,security]' 'hatchling>=1.25'
 	rm -f $(@D)/minibroker-*
 	touch $@
 

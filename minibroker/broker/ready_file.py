@@ -13,6 +13,8 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from minibroker.broker import system
+
 _MODE: Final = 0o644
 """Other users may wait for the broker, too; the umask still holds."""
 
@@ -28,7 +30,7 @@ def write_ready_file(path: str, lines: str) -> None:
         _write_stream(file, lines)
         return
     part = file.with_name(f"{file.name}.{os.urandom(8).hex()}.part")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.OPEN_NO_LINK | system.OPEN_FLAGS
     try:
         with os.fdopen(os.open(part, flags, _MODE), "w", encoding="utf-8") as opened:
             opened.write(lines)
@@ -40,9 +42,9 @@ def write_ready_file(path: str, lines: str) -> None:
 
 def _write_stream(file: Path, lines: str) -> None:
     """Write to what is there, unless it became a file meanwhile. Raises OSError."""
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CLOEXEC), "w", encoding="utf-8") as stream:
+    with os.fdopen(os.open(file, os.O_WRONLY | system.OPEN_FLAGS), "w", encoding="utf-8") as stream:
         status = os.fstat(stream.fileno())
-        is_ours = status.st_uid in (0, os.geteuid())
+        is_ours = not system.HAS_MODES or status.st_uid in (0, os.geteuid())
         if not is_ours or stat.S_ISREG(status.st_mode):
             raise OSError(errno.EPERM, "it is no pipe of this user")
         stream.write(lines)

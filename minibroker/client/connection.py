@@ -106,9 +106,11 @@ class BlockingConnection:
         if self.is_waiting or self.is_retired:
             return False
         # Not select(): a process with more than 1,024 open files has larger descriptors.
-        look = select.poll()
-        look.register(self._stream, select.POLLIN)
-        return not look.poll(0)
+        if hasattr(select, "poll"):
+            look = select.poll()
+            look.register(self._stream, select.POLLIN)
+            return not look.poll(0)
+        return not select.select([self._stream], [], [], 0)[0]  # Windows: any descriptor
 
     @property
     def is_closed(self) -> bool:

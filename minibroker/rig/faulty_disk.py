@@ -12,6 +12,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any
 
+from minibroker.broker import system
 from minibroker.broker.storage.files import Files
 
 if TYPE_CHECKING:
@@ -38,10 +39,10 @@ class FaultyDisk(Files):
         if self.is_full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def pwritev(self, fd: int, buffers: Sequence[Buffer], position: int) -> int:  # type: ignore[override]
+    def pwritev(self, fd: int, buffers: Sequence[Buffer], position: int) -> int:
         """Write like the system's `pwritev`. Raises OSError(ENOSPC) if the disk is full."""
         self._need_room()
-        return os.pwritev(fd, buffers, position)
+        return system.pwritev(fd, buffers, position)
 
     def open(self, path: str, *, create: bool = False) -> int:
         """Open like `Files.open`; a new file needs room."""

@@ -71,10 +71,10 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
     def _main(self, started: concurrent.futures.Future[None]) -> None:
-        import uvloop  # noqa: PLC0415  as late as everything of a start
+        from minibroker.broker.event_loop import new_loop  # noqa: PLC0415  late, as all of a start
 
         try:
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            with asyncio.Runner(loop_factory=lambda: new_loop("auto")) as runner:
                 runner.run(self._serve(started))
         except BaseException as error:
             if started.done():

@@ -33,6 +33,7 @@ PRINTS = (
     "protocol_specs/codegen/",
     "tests/support/installed.py",
     "tests/support/smoke.py",
+    "tests/support/wheels.py",
     "tests/golden/record_",
     "benchmarks/",
 )

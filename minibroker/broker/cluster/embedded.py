@@ -18,12 +18,12 @@ usual 4 KiB it wrote twice as much log and took a quarter longer.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
 import sqlite3
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.broker import system
 from minibroker.broker.cluster.tree import (
     ANY_VERSION,
     BadVersion,
@@ -148,14 +148,15 @@ class EmbeddedTree:
     async def open(self) -> None:
         """Open or create the file. Raises CoordinationError: in use, unreadable, not our file."""
         try:
-            self._lock_fd = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT, 0o644)
-            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._take_from_others()
-        except BlockingIOError:
-            self._close_files()
-            raise CoordinationError(
-                f"the metadata file {self._path} is in use by another process"
-            ) from None
+            flags = os.O_RDWR | os.O_CREAT | system.OPEN_FLAGS
+            self._lock_fd = os.open(f"{self._path}.lock", flags, 0o644)
+            if not system.take_lock(self._lock_fd):
+                self._close_files()
+                raise CoordinationError(
+                    f"the metadata file {self._path} is in use by another process"
+                )
+            if system.HAS_MODES:
+                self._take_from_others()
         except OSError as error:
             self._close_files()
             raise CoordinationError(
@@ -174,7 +175,7 @@ class EmbeddedTree:
         passwords, SCRAM credentials and delegation tokens. SQLite makes its other files with the
         mode of this one. Raises OSError.
         """
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE))
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | system.OPEN_FLAGS, _PRIVATE))
         is_changed = False
         for suffix in ("", "-wal", "-shm"):
             path = self._path.with_name(f"{self._path.name}{suffix}")
@@ -219,7 +220,7 @@ class EmbeddedTree:
         (self._zxid,) = db.execute("SELECT zxid_limit FROM counter").fetchone()
         self._zxid_limit = self._zxid
         db.execute("COMMIT")
-        self._wal_fd = os.open(f"{self._path}-wal", os.O_RDONLY)
+        self._wal_fd = os.open(f"{self._path}-wal", os.O_RDWR | system.OPEN_FLAGS)
 
     async def close(self) -> None:
         """Remove ephemeral nodes, bring the file up to date and free it. Never raises for the file:

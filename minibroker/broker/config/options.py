@@ -44,7 +44,7 @@ class ServeOptions:
         topics: Sequence[TopicToCreate] = (),
         ready_file: str | None = None,
         in_memory: bool = False,
-        loop: str = "uvloop",
+        loop: str = "auto",
         log_level: str = "info",
         control: ControlOptions | None = None,
         ready_lines: Sequence[str] = (),
@@ -62,6 +62,7 @@ class ServeOptions:
         self.in_memory = in_memory
         """Data live in a temporary directory, which `app` makes and removes."""
         self.loop = loop
+        """`uvloop`, `asyncio`, or `auto`: uvloop where it is installed."""
         self.log_level = log_level
         self.control = control
         """The control API, None: there is none."""

@@ -108,7 +108,10 @@ class ListeningSocket:
         family, _, _, _, address = addresses[0]
         bound = socket.socket(family, socket.SOCK_STREAM)
         try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # A port that waits for its last packets may be taken. On Windows this would let two
+            # processes have one port.
+            option = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
+            bound.setsockopt(socket.SOL_SOCKET, option, 1)
             self._set_buffer(bound, "socket.receive.buffer.bytes", socket.SO_RCVBUF)
             bound.bind(address)
             bound.listen(self._connections.services.config.socket_listen_backlog_size)

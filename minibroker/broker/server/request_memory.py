@@ -15,8 +15,8 @@ Source: Kafka SimpleMemoryPool (not strict), Selector.
 
 from __future__ import annotations
 
-from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
-from typing import TYPE_CHECKING, Final
+import mmap
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +28,10 @@ SPARE_BYTES_MAX: Final = 8 * 1024 * 1024
 SIZE_BYTES: Final = 4
 """The size in front of each request: all that is read where memory is used up."""
 _NO_LIMIT: Final = 1 << 62
+_PRIVATE_MAP: Final[dict[str, Any]] = (
+    {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_ANONYMOUS") else {}
+)
+"""No memory of a child of this process, where the system has such."""
 
 
 class RequestMemory:
@@ -146,4 +150,4 @@ def _new_buffer(size_bytes: int) -> memoryview:
     """Return a buffer; a large one is a map of its own, so the system gets it back when it goes."""
     if size_bytes <= BUFFER_BYTES:
         return memoryview(bytearray(size_bytes))
-    return memoryview(mmap(-1, size_bytes, MAP_PRIVATE | MAP_ANONYMOUS))
+    return memoryview(mmap.mmap(-1, size_bytes, **_PRIVATE_MAP))

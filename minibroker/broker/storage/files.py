@@ -14,13 +14,12 @@ from __future__ import annotations
 
 # ruff: noqa: PTH102, PTH103, PTH105, PTH106, PTH108, PTH116, PTH208
 import errno
-import fcntl
 import mmap
 import os
-import resource
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Final
+
+from minibroker.broker import system
 
 Buffer = bytes | bytearray | memoryview
 Map = mmap.mmap
@@ -33,7 +32,7 @@ BUFFERS_MAX: Final = 1024
 """Linux takes at most this many buffers in one vectored write (IOV_MAX)."""
 
 PROBE_BYTES: Final = 64 << 10
-_NOWAIT: Final = getattr(os, "RWF_NOWAIT", 0)
+_NOWAIT: Final = getattr(os, "RWF_NOWAIT", 0) if hasattr(os, "preadv") else 0
 """Linux alone tells whether a read would wait."""
 
 _FILE_MODE: Final = 0o644
@@ -55,9 +54,12 @@ class Files:
     __slots__ = ()
 
     close = staticmethod(os.close)
-    pread = staticmethod(os.pread)
+    can_map = hasattr(mmap, "MAP_SHARED")
+    """True where files are mapped; else answers are bytes that `pread` returned. Windows neither
+    cuts nor removes a file that is mapped."""
+    pread = staticmethod(system.pread)
     """`pread(fd, size, position)` → bytes, shorter only at the end of the file."""
-    pwritev = staticmethod(os.pwritev)
+    pwritev = staticmethod(system.pwritev)
     """`pwritev(fd, buffers, position)` → bytes written; may be short."""
     truncate = staticmethod(os.ftruncate)
     """`truncate(fd, size)`: cuts, or grows with zeros that take no room."""
@@ -65,11 +67,11 @@ class Files:
 
     def open(self, path: str, *, create: bool = False) -> int:
         """Open for reading and writing; `create` makes an absent file (an existing one stays)."""
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        flags = os.O_RDWR | system.OPEN_FLAGS | (os.O_CREAT if create else 0)
         return os.open(path, flags, _FILE_MODE)
 
     def open_to_read(self, path: str) -> int:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return os.open(path, os.O_RDONLY | system.OPEN_FLAGS)
 
     def size_of(self, fd: int) -> int:
         return os.fstat(fd).st_size
@@ -203,8 +205,9 @@ class Files:
         self.sync_directory(path.rpartition("/")[0] or ".")
 
     def sync_path(self, path: str) -> None:
-        """fsync by name: the bytes are the file's, whichever handle wrote them."""
-        fd = self.open_to_read(path)
+        """fsync by name: the bytes are the file's, whichever handle wrote them. Opened to write,
+        because Windows syncs no other handle."""
+        fd = self.open(path)
         try:
             self.sync(fd)
         finally:
@@ -212,11 +215,7 @@ class Files:
 
     def sync_directory(self, path: str) -> None:
         """Make created, renamed and removed names in this directory durable."""
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        system.sync_directory(path)
 
     def replace(self, old: str, new: str) -> None:
         os.replace(old, new)
@@ -259,13 +258,11 @@ class Files:
 
     def open_files_max(self) -> int:
         """Return how many files and sockets this process may hold open (the soft limit)."""
-        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        return sys.maxsize if limit == resource.RLIM_INFINITY else limit
+        return system.open_files_max()
 
     def room_bytes(self, path: str) -> tuple[int, int]:
         """(total, usable) bytes of the volume that holds `path`."""
-        volume = os.statvfs(path)
-        return volume.f_blocks * volume.f_frsize, volume.f_bavail * volume.f_frsize
+        return system.room_bytes(path)
 
     def lock(self, path: str) -> int | None:
         """Take the lock file for this process; its handle, or None where another process holds it.
@@ -275,15 +272,10 @@ class Files:
         closed in this process, which is why nothing else opens it.
         """
         fd = self.open(path, create=True)
-        try:
-            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self.close(fd)
-            return None
-        except PermissionError:
-            self.close(fd)
-            return None
-        return fd
+        if system.take_lock(fd, is_for_java=True):
+            return fd
+        self.close(fd)
+        return None
 
 
 REAL_FILES: Final = Files()

@@ -167,6 +167,8 @@ class Windows:
 
         Raises OSError where the system cannot map.
         """
+        if not self._files.can_map:
+            return memoryview(self._files.pread(handle, size, position))
         place = position // WINDOW_STRIDE
         start = place * WINDOW_STRIDE
         end = position + size

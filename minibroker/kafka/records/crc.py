@@ -47,4 +47,4 @@ def _import_package() -> Crc32c:
 crc32c: Final[Crc32c] = _load_extension() or _import_package()
 """CRC-32C of a contiguous buffer, 0 to 2**32 - 1; a second argument: that of what comes before."""
 IS_SLOW: Final = getattr(crc32c, "__module__", "") == "minibroker.kafka.records.crc_table"
-"""Whether the package is missing."""
+"""True where the package is missing."""

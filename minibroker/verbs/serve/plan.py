@@ -21,7 +21,7 @@ from minibroker.cli.parser import parse
 from minibroker.kafka.errors import ConfigError
 
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
-LOOPS: Final = ("uvloop", "asyncio")
+LOOPS: Final = ("auto", "uvloop", "asyncio")
 BROKERS_MAX: Final = 100
 """They share one loop, so a hundred idle ones are as many as make sense."""
 
@@ -275,7 +275,15 @@ class ServePlan(NamedTuple):
             PROCESS,
         ),
     ] = None
-    loop: Annotated[str, Option("--loop", choice(*LOOPS), "the event loop", PROCESS)] = "uvloop"
+    loop: Annotated[
+        str,
+        Option(
+            "--loop",
+            choice(*LOOPS),
+            "the event loop; auto: uvloop where it is installed, else asyncio's own",
+            PROCESS,
+        ),
+    ] = "auto"
     log_level: Annotated[
         str,
         Option(

@@ -8,7 +8,7 @@ from minibroker.broker.config.options import ServeOptions, TopicToCreate
 def test_nothing_asked_for_is_a_plain_broker() -> None:
     options = ServeOptions()
     assert (options.topics, options.ready_file, options.in_memory) == ((), None, False)
-    assert (options.loop, options.log_level) == ("uvloop", "info")
+    assert (options.loop, options.log_level) == ("auto", "info")
 
 
 def test_topics_cannot_be_changed_behind_its_back() -> None:

@@ -106,6 +106,20 @@ def test_slices_show_the_right_bytes_wherever_they_lie(large: tuple[str, int, in
             assert view.readonly
 
 
+def test_without_maps_a_slice_is_what_was_read(
+    large: tuple[str, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, handle, size = large
+    monkeypatch.setattr(Files, "can_map", False)
+    monkeypatch.delattr(Files, "map")
+    windows = Windows(Files(), Caller())
+    for position, length in ((0, 10), (WINDOW_STRIDE - 1, 2), (size - 5, 5)):
+        expected = os.pread(handle, length, position)
+        assert windows.slice(path, handle, position, length, size) == expected
+    assert windows.mapped_bytes == 0
+    windows.close()
+
+
 def test_mapped_bytes_stay_bounded(large: tuple[str, int, int]) -> None:
     path, handle, size = large
     windows = Windows(REAL_FILES, Caller(), WINDOW_BYTES)

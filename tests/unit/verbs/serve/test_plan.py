@@ -31,7 +31,7 @@ def test_without_arguments_it_is_kafkas_defaults_in_the_working_directory() -> N
     assert str(config.listeners[0]) == "PLAINTEXT://127.0.0.1:9092"
     assert config.log_dirs == ("minibroker-data",)
     assert (options.topics, options.ready_file, options.in_memory) == ((), None, False)
-    assert (options.loop, options.log_level) == ("uvloop", "info")
+    assert (options.loop, options.log_level) == ("auto", "info")
 
 
 def test_flags_are_short_names_of_keys() -> None:
@@ -113,7 +113,7 @@ def test_topics(text: str, topic: TopicToCreate) -> None:
         (["--topic", "a:1:1:x"], "'x' is not KEY=VALUE"),
         (["--brokers", "0"], "--brokers 0: expected a number from 1 to 100"),
         (["--brokers", "x"], "--brokers x: expected a number from 1 to 100"),
-        (["--loop", "trio"], "expected uvloop or asyncio"),
+        (["--loop", "trio"], "expected auto, uvloop or asyncio"),
         (["--log-level", "loud"], "expected debug, info, warning or error"),
         (["--memory", "--data-dir", "d"], "give one of them"),
     ],
