@@ -8,7 +8,8 @@
 
 Where no token is set, only programs on this machine are served. A page in a browser can reach
 loopback too; it sends `Origin` or a foreign `Host`, and is refused. If the broker asks its clients
-who they are, these programs may only read: a reset, a fault or a later clock may destroy data.
+who they are, these programs may only look, and read no records: a reset, a fault or a later clock
+may destroy data, and records are what a login is for.
 """
 
 from __future__ import annotations
@@ -81,6 +82,16 @@ class Access:
                 HTTPStatus.FORBIDDEN,
                 f"this token only reads (GET): {request.method} needs the token of --control-token"
                 f"{missing}",
+            )
+
+    def check_data(self, request: HttpRequest) -> None:
+        """Raise HttpError(403) where records of a secured broker would be read without a token."""
+        if self._full is None and self._reading is None and self._is_secured():
+            raise HttpError(
+                HTTPStatus.FORBIDDEN,
+                f"{request.method} {request.path:.100} needs a token, because the broker has"
+                " listeners or an authorizer that ask who a client is: set one with"
+                " --control-read-token @FILE",
             )
 
 

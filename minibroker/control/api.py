@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
@@ -24,8 +25,17 @@ from minibroker.control.health import reasons_not_ready
 from minibroker.control.messages import JSON, HttpError, Response, Work
 from minibroker.control.operations import ControlCall, ControlOperation, Routes, list_of
 from minibroker.control.overview import overview_of
+from minibroker.control.records import (
+    TopicReading,
+    TopicWriting,
+    as_http,
+    records_lines,
+    records_text,
+)
+from minibroker.control.seeding import JSON_LINES, load_body
 from minibroker.control.slices import Slices
-from minibroker.kafka.errors import MinibrokerError
+from minibroker.control.waiting import WaitingRequests
+from minibroker.kafka.errors import KafkaError, MinibrokerError
 from minibroker.rig.nodes import Nodes
 
 if TYPE_CHECKING:
@@ -35,7 +45,8 @@ if TYPE_CHECKING:
     from minibroker.rig.faults import Fault
     from minibroker.rig.node import Node
 
-JSON_LINES: Final = "application/x-ndjson"
+RECORDS_BYTES_MAX: Final = 1 << 20
+SEED_BYTES_MAX: Final = 16 << 20
 
 
 class ControlApi:
@@ -57,20 +68,34 @@ class ControlApi:
         self._numbers = count(1)
         self._process = ProcessMetrics()
         self._slices = Slices()
+        self._waiting = WaitingRequests()
 
     def begin(self, request: HttpRequest) -> Work:
         """Return the work for a request whose body is not read yet. Raises HttpError."""
         self._access.check(request)
         operation, part = _ROUTES.find(request)
+        if operation.has_data:
+            self._access.check_data(request)
         query = bodies.parse_query(request.query, operation.query)
         return Work(operation.body_bytes_max, partial(self._run, operation, request, part, query))
 
     async def _run(
-        self, operation: ControlOperation, request: HttpRequest, part: str, query: Any, body: bytes
+        self,
+        operation: ControlOperation,
+        request: HttpRequest,
+        part: str,
+        query: Any,
+        body: bytearray,
     ) -> Response:
-        shape = operation.body
-        checked = None if shape is None else bodies.parse_body(body, shape)
-        return await operation.run(self, ControlCall(request, part, query, checked))
+        checked: Any = body
+        if operation.raw_body is not None:
+            checked = bodies.parse_raw_body(body, operation.raw_body)
+        elif operation.body not in (None, str):
+            checked = bodies.parse_body(body, operation.body)
+        try:
+            return await operation.run(self, ControlCall(request, part, query, checked))
+        except KafkaError as error:
+            raise as_http(error) from None
 
     def _check_running(self) -> None:
         if not self._node.is_running:
@@ -118,6 +143,73 @@ class ControlApi:
         """Return the description for programs."""
         text = files("minibroker.control").joinpath("openapi.json").read_bytes()
         return Response(HTTPStatus.OK, text, JSON)
+
+    # Records, waits and seeds.
+
+    async def read_records(self, call: ControlCall) -> Response:
+        """Return records of a topic."""
+        self._check_running()
+        reading = TopicReading(self._nodes, call.part, call.query)
+        if call.query.wait_ms:
+            records, positions = await self._waiting.run(call.request, reading.run())
+        else:
+            records, positions = await reading.run()
+        if JSON_LINES in call.request.headers.get("accept", ""):
+            lines = await asyncio.to_thread(records_lines, records)
+            return Response(HTTPStatus.OK, lines, JSON_LINES)
+        text = await asyncio.to_thread(records_text, records, positions)
+        return Response(HTTPStatus.OK, text)
+
+    async def write_records(self, call: ControlCall) -> Response:
+        """Write records of a topic."""
+        self._check_running()
+        return answer(await TopicWriting(self._nodes, call.part).run(call.body))
+
+    async def wait_until_ready(self, call: ControlCall) -> Response:
+        """Wait until a group is ready."""
+        query: shapes.ReadyQuery = call.query
+        waits = self._nodes.waits.for_group(call.part, query.members, query.timeout_ms / 1000)
+        members = await self._wait(call, waits)
+        return answer([views.member_of(member) for member in members])
+
+    async def wait_until_read(self, call: ControlCall) -> Response:
+        """Wait until a group has read everything."""
+        query: shapes.ReadQuery = call.query
+        waits = self._nodes.waits.until_read(
+            call.part, fetched=query.fetched, timeout_s=query.timeout_ms / 1000
+        )
+        return answer(views.offsets_of(await self._wait(call, waits)))
+
+    async def wait_for_consumer(self, call: ControlCall) -> Response:
+        """Wait until consumers fetch from a topic."""
+        query: shapes.ConsumerQuery = call.query
+        waits = self._nodes.waits.for_consumer(
+            call.part,
+            partitions=None if query.partition is None else [query.partition],
+            client_id=query.client_id,
+            timeout_s=query.timeout_ms / 1000,
+        )
+        return answer(views.offsets_of(await self._wait(call, waits)))
+
+    async def _wait(self, call: ControlCall, wait: Coroutine[Any, Any, Any]) -> Any:
+        """Return the result of a wait. Raises HttpError."""
+        try:
+            return await self._waiting.run(call.request, wait)
+        except TimeoutError as error:
+            raise HttpError(HTTPStatus.GATEWAY_TIMEOUT, str(error)) from None
+        except ValueError as error:
+            raise HttpError(HTTPStatus.BAD_REQUEST, str(error)) from None
+
+    async def load_seed(self, call: ControlCall) -> Response:
+        """Load a seed."""
+        self._check_running()
+        kind = call.request.headers.get("content-type", JSON_LINES).partition(";")[0].strip()
+        loaded = await load_body(call.body, kind, [node.app for node in self._nodes.active])
+        return answer(
+            shapes.LoadedView(
+                topics=list(loaded.topics), records=loaded.records, groups=list(loaded.groups)
+            )
+        )
 
     # Faults.
 
@@ -211,6 +303,7 @@ class ControlApi:
 
 
 _NOT_RUNNING: Final = (HTTPStatus.SERVICE_UNAVAILABLE,)
+_OF_WAITS: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.GATEWAY_TIMEOUT)
 OPERATIONS: Final = (
     ControlOperation(
         "overview",
@@ -256,6 +349,86 @@ OPERATIONS: Final = (
         ControlApi.topics,
         list_of(shapes.TopicView),
         failures=_NOT_RUNNING,
+    ),
+    ControlOperation(
+        "read_records",
+        "GET",
+        "/topics/{topic}/records",
+        "Records of a topic, from an offset or a time on, or the last ones",
+        ControlApi.read_records,
+        shapes.RecordsView,
+        query=shapes.RecordsQuery,
+        failures=(
+            HTTPStatus.NOT_FOUND,
+            HTTPStatus.CONFLICT,
+            HTTPStatus.TOO_MANY_REQUESTS,
+            *_NOT_RUNNING,
+        ),
+        has_data=True,
+    ),
+    ControlOperation(
+        "write_records",
+        "POST",
+        "/topics/{topic}/records",
+        "Write records, each as a client with acks=all",
+        ControlApi.write_records,
+        shapes.WrittenRecords,
+        body=shapes.NewRecords,
+        raw_body=shapes.RawRecords,
+        failures=(
+            HTTPStatus.NOT_FOUND,
+            HTTPStatus.CONFLICT,
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            *_NOT_RUNNING,
+            HTTPStatus.GATEWAY_TIMEOUT,
+        ),
+        body_bytes_max=RECORDS_BYTES_MAX,
+    ),
+    ControlOperation(
+        "wait_for_consumer",
+        "GET",
+        "/topics/{topic}/consumer",
+        "Wait until consumers fetch from a topic's partitions, with a group or without",
+        ControlApi.wait_for_consumer,
+        list_of(shapes.CommittedView),
+        query=shapes.ConsumerQuery,
+        failures=_OF_WAITS,
+    ),
+    ControlOperation(
+        "wait_until_ready",
+        "GET",
+        "/groups/{group}/ready",
+        "Wait until a group is stable, each member has its partitions and has fetched from them",
+        ControlApi.wait_until_ready,
+        list_of(shapes.MemberView),
+        query=shapes.ReadyQuery,
+        failures=_OF_WAITS,
+    ),
+    ControlOperation(
+        "wait_until_read",
+        "GET",
+        "/groups/{group}/read",
+        "Wait until a group has read every record of its topics",
+        ControlApi.wait_until_read,
+        list_of(shapes.CommittedView),
+        query=shapes.ReadQuery,
+        failures=_OF_WAITS,
+    ),
+    ControlOperation(
+        "load_seed",
+        "POST",
+        "/seeds",
+        "Load a seed: topics, records and offsets, in JSON lines or YAML",
+        ControlApi.load_seed,
+        shapes.LoadedView,
+        body=str,
+        body_type=JSON_LINES,
+        failures=(
+            HTTPStatus.CONFLICT,
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            *_NOT_RUNNING,
+        ),
+        body_bytes_max=SEED_BYTES_MAX,
     ),
     ControlOperation(
         "groups",

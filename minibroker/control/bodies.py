@@ -43,7 +43,7 @@ _WORDS: Final = {
 _PLACE: Final = re.compile(r" - at `\$\.?(.*)`$")
 
 
-def parse_body(body: bytes, shape: type[T]) -> T:
+def parse_body(body: bytes | bytearray, shape: type[T]) -> T:
     """Return a body; a null field of it counts as missing. Raises HttpError(400)."""
     try:
         value = msgspec.json.decode(body or b"{}")
@@ -54,6 +54,17 @@ def parse_body(body: bytes, shape: type[T]) -> T:
     return _convert(
         {name: part for name, part in value.items() if part is not None}, shape, "field"
     )
+
+
+def parse_raw_body(body: bytes | bytearray, shape: type[T]) -> T:
+    """Return a body whose parts are `msgspec.Raw`: they are not decoded. Raises HttpError(400)."""
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except msgspec.ValidationError as error:
+        sentence = _explain(str(error), msgspec.json.decode(body), shape, "field")
+        raise HttpError(HTTPStatus.BAD_REQUEST, sentence) from None
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise HttpError(HTTPStatus.BAD_REQUEST, f"the body is not JSON: {error}") from None
 
 
 def parse_query(query: Mapping[str, str], shape: type[T]) -> T:

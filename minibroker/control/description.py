@@ -31,7 +31,8 @@ _DESCRIPTIONS: Final[dict[int, str]] = {
     HTTPStatus.UNAUTHORIZED: "there is no token, or a wrong one",
     HTTPStatus.FORBIDDEN: "this token only reads, or a caller without a token may not ask this",
     HTTPStatus.NOT_FOUND: "there is no such thing",
-    HTTPStatus.REQUEST_TIMEOUT: "it did not come about in time",
+    HTTPStatus.TOO_MANY_REQUESTS: "too many requests wait already",
+    HTTPStatus.GATEWAY_TIMEOUT: "it did not come about in time",
     HTTPStatus.CONFLICT: "the broker cannot do this now",
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "the body is too large",
     HTTPStatus.SERVICE_UNAVAILABLE: "the broker does not serve now",
@@ -142,6 +143,8 @@ def _as_3_0(schema: Any) -> Any:
         del shown["default"]
     if "$ref" in shown and len(shown) > 1:
         shown = {"allOf": [{"$ref": shown.pop("$ref")}], **shown}
+    if shown.get("type") == "array":
+        shown.setdefault("items", {})
     if "enum" in shown:
         shown.setdefault("type", "string")
     if not shown.get("required", True):

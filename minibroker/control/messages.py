@@ -36,7 +36,7 @@ class Work(NamedTuple):
     """The work for a request."""
 
     body_bytes_max: int
-    run: Callable[[bytes], Awaitable[Response]]
+    run: Callable[[bytearray], Awaitable[Response]]
     """Returns the answer to a body. Raises HttpError."""
 
 

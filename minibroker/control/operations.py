@@ -55,7 +55,9 @@ class ControlOperation(NamedTuple):
     """A shape, a list of one, or None: text."""
     query: type[Any] = Nothing
     body: type[Any] | None = None
-    """None: any body is ignored."""
+    """None: any body is ignored; `str`: it is taken as it is."""
+    raw_body: type[Any] | None = None
+    """A shape that is decoded in place of `body`, where the rest is decoded in slices."""
     status: int = HTTPStatus.OK
     media_type: str = JSON
     failures: tuple[int, ...] = ()
@@ -64,6 +66,8 @@ class ControlOperation(NamedTuple):
     body_bytes_max: int = BODY_BYTES_MAX
     is_open: bool = False
     """Nobody needs a token."""
+    has_data: bool = False
+    """It answers records: on a secured broker nobody reads them without a token."""
 
     @property
     def part_name(self) -> str:

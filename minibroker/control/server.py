@@ -368,7 +368,7 @@ class _Protocol(H11Protocol):
 _TOO_SLOW: Final = f"the request did not arrive within {REQUEST_TIMEOUT_S:g} s"
 
 
-async def _read_body(scope: Any, receive: Any, bytes_max: int) -> bytes | None:
+async def _read_body(scope: Any, receive: Any, bytes_max: int) -> bytearray | None:
     """Return the body of a request, None if the client left. Raises HttpError."""
     too_large = HttpError(
         HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body is larger than {bytes_max} bytes"
@@ -387,7 +387,7 @@ async def _read_body(scope: Any, receive: Any, bytes_max: int) -> bytes | None:
                 if len(body) > bytes_max:
                     raise too_large
                 if not message["more_body"]:
-                    return bytes(body)
+                    return body
     except TimeoutError:
         close = (("Connection", "close"),)
         raise HttpError(HTTPStatus.REQUEST_TIMEOUT, _TOO_SLOW, close) from None

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Annotated, Any, Final, get_type_hints
+from typing import Annotated, Any, Final, Literal, get_type_hints
 
-from msgspec import Meta, Struct, defstruct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, defstruct
 
 from minibroker.rig import faults, names
 from minibroker.rig.faults import DELAY_MS_MAX, LEAST, Fault
@@ -231,3 +231,203 @@ class LeaderChoice(QueryShape):
     topic: str
     partition: Count = 0
     broker: Annotated[Count, Meta(description="An id; missing: this broker.")] | None = None
+
+
+# Records. The fields of a record are those of a seed's record line (`seeds.items`).
+
+
+class RecordsQuery(QueryShape):
+    """A choice of records: from a place on, at most so many."""
+
+    partition: Annotated[Count, Meta(description="Missing: all of them, in order.")] | None = None
+    offset: (
+        Annotated[
+            Count, Meta(description="The first offset; needs `partition`, if there are more.")
+        ]
+        | None
+    ) = None
+    since: (
+        Annotated[
+            str,
+            Meta(
+                description="Records from this time on: milliseconds since the epoch, a text such"
+                " as 2026-11-24T17:30Z, or one relative to the broker's clock, such as -1h."
+            ),
+        ]
+        | None
+    ) = None
+    tail: Annotated[Count, Meta(description="The last offsets of each partition.")] | None = None
+    limit: Annotated[int, Meta(ge=1, le=1000, description="The most records.")] = 100
+    max_bytes: Annotated[
+        int,
+        Meta(ge=1, le=4 << 20, description="Keys and values end behind so many bytes."),
+    ] = 1 << 20
+    format: Annotated[
+        Literal["text", "json", "base64"],
+        Meta(
+            description="How a value is shown. text: in `value`. json: decoded, in `value`. base64:"
+            " in `value_base64`; so are, with text and json, bytes that are neither."
+        ),
+    ] = "text"
+    isolation: Annotated[
+        Literal["read_committed", "read_uncommitted"],
+        Meta(description="Whether records of open and aborted transactions are left out."),
+    ] = "read_committed"
+    wait_ms: Annotated[
+        int, Meta(ge=0, le=30_000, description="The longest wait for `at_least` records.")
+    ] = 0
+    at_least: Annotated[int, Meta(ge=1, le=1000, description="See `wait_ms`.")] = 1
+
+
+class RecordView(AnswerShape):
+    """A record, in the form of a seed's line."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: Annotated[
+        int, Meta(description="Milliseconds since the epoch, -1 for a record without one.")
+    ]
+    key: str | UnsetType | None = UNSET
+    key_base64: str | UnsetType = UNSET
+    value: Annotated[Any, Meta(description="Null: a tombstone.")] | UnsetType = UNSET
+    value_base64: str | UnsetType = UNSET
+    headers: (
+        Annotated[
+            list[list[Any]],
+            Meta(description='Pairs of a name and a text, null, or {"base64": …}, in their order.'),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class PositionView(AnswerShape):
+    """The end of the records that were read of a partition."""
+
+    partition: int
+    next_offset: Annotated[int, Meta(description="The offset to go on with.")]
+    end_offset: Annotated[int, Meta(description="The end of the partition for this reader.")]
+
+
+class RecordsView(AnswerShape):
+    """Records, and where to go on; as `application/x-ndjson` only a line for each record."""
+
+    records: list[RecordView]
+    positions: list[PositionView]
+
+
+class NewRecord(QueryShape):
+    """A record to write: `value` or `value_base64` is needed, null is a tombstone. A record that
+    was read can be written as it is.
+    """
+
+    topic: Annotated[str, Meta(description="It says nothing here.")] | None = None
+    offset: Annotated[Count, Meta(description="It says nothing here.")] | None = None
+
+    partition: (
+        Annotated[Count, Meta(description="Missing: as Java's producer chooses it by the key.")]
+        | None
+    ) = None
+    timestamp: (
+        Annotated[
+            int | str,
+            Meta(description="Milliseconds, a text as of `since`; missing: the broker's time."),
+        ]
+        | None
+    ) = None
+    key: Annotated[Any, Meta(description="A text, other JSON, or null.")] = None
+    key_base64: str | None = None
+    value: Annotated[Any, Meta(description="A text, other JSON, or null.")] = None
+    value_base64: str | None = None
+    headers: (
+        Annotated[
+            list[list[Any]],
+            Meta(description='Pairs of a name and a text, null, or {"base64": …}.'),
+        ]
+        | None
+    ) = None
+
+
+class NewRecords(QueryShape):
+    """Records to write, in their order."""
+
+    records: list[NewRecord]
+
+
+class RawRecords(QueryShape):
+    """The same, with records that are not decoded yet."""
+
+    records: list[Raw]
+
+
+class WrittenView(AnswerShape):
+    """The place of a record that was written."""
+
+    partition: int
+    offset: int
+
+
+class WrittenRecords(AnswerShape):
+    """The places of the records, in the order of the request."""
+
+    records: list[WrittenView]
+
+
+# Waits.
+
+
+class WaitQuery(QueryShape):
+    """A wait."""
+
+    timeout_ms: Annotated[int, Meta(ge=0, le=60_000, description="The longest wait.")] = 10_000
+
+
+class ReadyQuery(WaitQuery):
+    """A wait for a group that is ready."""
+
+    members: (
+        Annotated[int, Meta(ge=1, le=INT64_MAX, description="Exactly so many; missing: any.")]
+        | None
+    ) = None
+
+
+class ReadQuery(WaitQuery):
+    """A wait for a group that has read everything."""
+
+    fetched: Annotated[
+        bool, Meta(description="A record that a member fetched counts as read, committed or not.")
+    ] = False
+
+
+class ConsumerQuery(WaitQuery):
+    """A wait for a consumer, also for one without a group."""
+
+    partition: Annotated[Count, Meta(description="Missing: all.")] | None = None
+    client_id: str | None = None
+
+
+class PlaceView(AnswerShape):
+    """A partition of a topic."""
+
+    topic: str
+    partition: int
+
+
+class MemberView(AnswerShape):
+    """A member of a group, with the partitions that it has."""
+
+    member_id: str
+    client_id: str
+    instance_id: str | None
+    partitions: list[PlaceView]
+
+
+# Seeds.
+
+
+class LoadedView(AnswerShape):
+    """The result of a seed."""
+
+    topics: Annotated[list[str], Meta(description="The topics that were made.")]
+    records: Annotated[dict[str, int], Meta(description="Topic and records that were written.")]
+    groups: Annotated[list[str], Meta(description="The groups with an offset.")]

@@ -15,19 +15,22 @@ from minibroker.control.shapes import (
     ClusterView,
     CommittedView,
     GroupView,
+    MemberView,
     NotInSync,
     PartitionView,
+    PlaceView,
     RequestView,
     TopicView,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from minibroker.broker.app import Broker
     from minibroker.broker.cluster.image import TopicImage
     from minibroker.broker.groups.shard import GroupShard
     from minibroker.control.shapes import RequestsQuery
+    from minibroker.rig.group_views import GroupMember
     from minibroker.rig.node import Node
 
 _NO_PARTITION: Final = {"log_start_offset": -1, "high_watermark": -1, "size_bytes": 0}
@@ -130,3 +133,22 @@ def requests_of(node: Node, query: RequestsQuery) -> Iterator[str]:
     )
     last = list(islice(fitting, query.limit))[::-1]
     return (line_of(RequestView(**request._asdict())) + "\n" for request in last)
+
+
+def member_of(member: GroupMember) -> MemberView:
+    """Return a member of a group with its partitions."""
+    places = [PlaceView(topic=topic, partition=partition) for topic, partition in member.partitions]
+    return MemberView(
+        member_id=member.member_id,
+        client_id=member.client_id,
+        instance_id=member.instance_id,
+        partitions=places,
+    )
+
+
+def offsets_of(offsets: Mapping[tuple[str, int], int]) -> list[CommittedView]:
+    """Return (topic, partition) → offset as a list."""
+    return [
+        CommittedView(topic=topic, partition=partition, offset=offset)
+        for (topic, partition), offset in sorted(offsets.items())
+    ]

@@ -57,7 +57,7 @@ class _Claim:
         self.log_start_offset = -1
 
 
-class _Progress(ClusterListener):
+class TopicProgress(ClusterListener):
     """Wakes a wait when partitions grow or topics appear; a `Waiter` and a listener."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Inspector:
         self._broker = broker
         self._cluster = broker.cluster
         self._partitions = broker.partitions
-        self._progress = _Progress()
+        self._progress = TopicProgress()
         self._cluster.subscribe(self._progress)
 
     @property
@@ -148,10 +148,8 @@ class Inspector:
         timestamp: int | None,
     ) -> list[TopicRecord]:
         """Append a record of each value, as a client with acks=all. Raises KafkaError."""
+        await self.ensure_topic(topic)
         image = self._cluster.image.topics.get(topic)
-        if image is None and self._broker.config.auto_create_topics_enable:
-            await self.create_topic(topic, self._broker.config.num_partitions, {})
-            image = self._cluster.image.topics.get(topic)
         if index is None:
             index = partition_of(key, len(image.partitions)) if image is not None else 0
         when = self._broker.clock.now_ms() if timestamp is None else timestamp
@@ -164,8 +162,24 @@ class Inspector:
                 await turn.pause()
         return written
 
+    async def ensure_topic(self, topic: str) -> None:
+        """Make a topic that does not exist, where the broker makes topics by itself."""
+        if (
+            topic not in self._cluster.image.topics
+            and self._broker.config.auto_create_topics_enable
+        ):
+            await self.create_topic(topic, self._broker.config.num_partitions, {})
+
     async def _append(self, partition: Partition, records: list[Record]) -> list[TopicRecord]:
         """Write one batch, and return its records as the log has them."""
+        first_offset = await self.append(partition, records)
+        return list(islice(decoded(partition, first_offset, LOG_END), len(records)))
+
+    async def append(self, partition: Partition, records: list[Record]) -> int:
+        """Write one batch, as a client with acks=all; return the offset of its first record.
+
+        Raises KafkaError.
+        """
         claim = _Claim()
         appended = partition.append(
             memoryview(build_batch(records)), ACKS_ALL, self._broker.clock.now_ms(), claim
@@ -176,7 +190,7 @@ class Inspector:
         await synced
         if claim.error_code:
             raise KafkaError(ErrorCode(claim.error_code), f"{partition} was not written")
-        return list(islice(decoded(partition, appended.first_offset, LOG_END), len(records)))
+        return appended.first_offset
 
     async def wait_for(self, topic: str, count: int, timeout_s: float) -> list[TopicRecord]:
         """Return all records once there are `count`.

@@ -15,7 +15,7 @@ from minibroker.kafka.records.batch import iterate_headers
 from minibroker.kafka.records.conversion import read_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from minibroker.broker.partitions.partition import Partition
     from minibroker.kafka.records.record import Header
@@ -84,13 +84,29 @@ def decoded(partition: Partition, offset: int, level: int) -> Iterator[TopicReco
     Raises KafkaError.
     """
     while True:
-        read = partition.read(offset, READ_BYTES, isolation_level=level, min_one_batch=True)
-        aborted: dict[int, list[int]] = {}
-        if level == READ_COMMITTED:
-            for transaction in partition.aborted_transactions(offset, read):
-                aborted.setdefault(transaction.producer_id, []).append(transaction.first_offset)
-        next_offset = offset
-        for position, header in iterate_headers(read.records):
+        batches = read_batches(partition, offset, level)
+        next_offset = yield from batches.records()
+        if next_offset == offset:
+            return
+        offset = next_offset
+
+
+class ReadBatches(NamedTuple):
+    """Batches of a partition as they stand in its log. Constant: another thread may decode them."""
+
+    topic: str
+    partition: int
+    offset: int
+    """The first offset that was asked for; the first batch may begin before it."""
+    data: memoryview
+    aborted: dict[int, list[int]]
+    """Producer id → first offsets of its aborted transactions, for read_committed."""
+
+    def records(self) -> Generator[TopicRecord, None, int]:
+        """Yield the records, and return the offset behind them."""
+        aborted = {producer: list(offsets) for producer, offsets in self.aborted.items()}
+        next_offset = self.offset
+        for position, header in iterate_headers(self.data):
             next_offset = header.last_offset + 1
             if header.is_control:
                 _end_transaction(aborted.get(header.producer_id), header)
@@ -98,11 +114,11 @@ def decoded(partition: Partition, offset: int, level: int) -> Iterator[TopicReco
             if header.is_transactional and _is_aborted(aborted.get(header.producer_id), header):
                 continue
             kind = LOG_APPEND_TIME if header.is_append_time else CREATE_TIME
-            for record in read_records(read.records, position, header):
-                if record.offset >= offset:
+            for record in read_records(self.data, position, header):
+                if record.offset >= self.offset:
                     yield TopicRecord(
-                        partition.topic,
-                        partition.index,
+                        self.topic,
+                        self.partition,
                         record.offset,
                         record.timestamp,
                         kind,
@@ -110,9 +126,28 @@ def decoded(partition: Partition, offset: int, level: int) -> Iterator[TopicReco
                         record.value,
                         record.headers,
                     )
-        if next_offset == offset:
-            return
-        offset = next_offset
+        return next_offset
+
+
+def read_batches(
+    partition: Partition,
+    offset: int,
+    level: int,
+    bytes_max: int = READ_BYTES,
+    *,
+    resident_only: bool = False,
+) -> ReadBatches:
+    """Return the batches from `offset` on, at most `bytes_max`, or one. Raises KafkaError; with
+    `resident_only`, ColdError where it would wait for the disk.
+    """
+    read = partition.read(
+        offset, bytes_max, isolation_level=level, min_one_batch=True, resident_only=resident_only
+    )
+    aborted: dict[int, list[int]] = {}
+    if level == READ_COMMITTED:
+        for transaction in partition.aborted_transactions(offset, read):
+            aborted.setdefault(transaction.producer_id, []).append(transaction.first_offset)
+    return ReadBatches(partition.topic, partition.index, offset, read.records, aborted)
 
 
 def _is_aborted(first_offsets: list[int] | None, header: object) -> bool:

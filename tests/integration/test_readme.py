@@ -310,6 +310,39 @@ def test_the_control_api_by_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_records_over_http_by_hand(tmp_path: Path) -> None:
+    serve, *_ = commands("From any language")
+    control = f"127.0.0.1:{free_port()}"
+    with serving(serve.replace("127.0.0.1:9093", control), tmp_path) as address:
+        wait_until((tmp_path / "ready").exists, "the ready file is there")
+        calls = [
+            call.replace("curl", "curl -sS", 1)
+            .replace("127.0.0.1:9093", control)
+            .replace("timeout_ms=10000", "timeout_ms=0")
+            for call in commands("Records, seeds and waits")
+        ]
+        written = {"partition": 0, "offset": 0}
+        run_all(
+            calls,
+            tmp_path,
+            address,
+            {
+                f"curl -sS {control}/topics/orders/records -d": lambda text: (
+                    json.loads(text) == {"records": [written]}
+                ),
+                f"curl -sS '{control}/topics/orders/records?format": lambda text: (
+                    [record["value"] for record in json.loads(text)["records"]] == [{"amount": 12}]
+                ),
+                "curl -sS -H": lambda _: (tmp_path / "orders.jsonl").read_text().count("\n") == 1,
+                f"curl -sS {control}/seeds": lambda text: (
+                    json.loads(text)["records"] == {"orders": 1}
+                ),
+                f"curl -sS '{control}/groups": lambda text: "no such group" in text,
+            },
+        )
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_tokens_and_tls_of_the_control_api(tmp_path: Path) -> None:
     make, *calls = commands("Access")
     run_command(make, tmp_path)

@@ -1,0 +1,417 @@
+"""Records of topics over HTTP: read them, and write them.
+
+    RecordsQuery ─► places (the loop) ─► batches of the log (the loop) ─► JSON (a thread)
+    body ─► records, one by one (the loop, in slices) ─► batches, appended by their leaders
+
+Each node of this process may be asked: records are read and written where their partition is led.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from http import HTTPStatus
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from minibroker.broker.partitions.cold_reads import ROUNDS_MAX, ColdError, warm
+from minibroker.broker.slices import TimeSlice
+from minibroker.broker.storage.tasks import quick_switches
+from minibroker.control.bodies import line_of
+from minibroker.control.messages import HttpError
+from minibroker.control.shapes import (
+    PositionView,
+    RecordsView,
+    RecordView,
+    WrittenRecords,
+    WrittenView,
+)
+from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.errors import CorruptionError, KafkaError
+from minibroker.kafka.records.partitioner import partition_of
+from minibroker.kafka.records.record import Record
+from minibroker.pipeline.errors import JobUsageError
+from minibroker.pipeline.operations.moments import moment_of
+from minibroker.rig.inspector import TopicProgress
+from minibroker.rig.topic_records import check_isolation, read_batches
+from minibroker.seeds.errors import LinePlace, SeedError
+from minibroker.seeds.items import record_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from minibroker.broker.partitions.partition import Partition
+    from minibroker.control.shapes import RawRecords, RecordsQuery
+    from minibroker.rig.node import Node
+    from minibroker.rig.nodes import Nodes
+    from minibroker.rig.topic_records import ReadBatches, TopicRecord
+
+T = TypeVar("T")
+READ_BYTES: Final = 256 << 10
+"""Bytes of batches that are decoded at once."""
+BATCH_BYTES: Final = 64 << 10
+"""Bytes of keys and values of one batch that is written; a larger record is alone."""
+REPLICATED_S: Final = 10.0
+"""Longest wait until replicas have records that were written."""
+_RECORD_BYTES_AROUND: Final = 32
+"""Bytes that a record counts besides its key and value."""
+_STATUSES: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: HTTPStatus.NOT_FOUND,
+    ErrorCode.OFFSET_OUT_OF_RANGE: HTTPStatus.BAD_REQUEST,
+    ErrorCode.INVALID_TOPIC_EXCEPTION: HTTPStatus.BAD_REQUEST,
+    ErrorCode.INVALID_GROUP_ID: HTTPStatus.BAD_REQUEST,
+    ErrorCode.INVALID_RECORD: HTTPStatus.BAD_REQUEST,
+    ErrorCode.INVALID_TIMESTAMP: HTTPStatus.BAD_REQUEST,
+    ErrorCode.MESSAGE_TOO_LARGE: HTTPStatus.BAD_REQUEST,
+    ErrorCode.RECORD_LIST_TOO_LARGE: HTTPStatus.BAD_REQUEST,
+}
+
+
+def as_http(error: KafkaError) -> HttpError:
+    """Return an error of Kafka as an answer; those that may pass by themselves are 409."""
+    return HttpError(_STATUSES.get(error.code, HTTPStatus.CONFLICT), str(error))
+
+
+class Text(NamedTuple):
+    """Records as JSON, and the place behind them."""
+
+    records: list[str]
+    size_bytes: int
+    """The size of keys and values."""
+    next_offset: int
+
+
+class _Place:
+    """A partition that is read. Owned by the loop."""
+
+    def __init__(self, partition: Partition, next_offset: int) -> None:
+        self.partition = partition
+        self.next_offset = next_offset
+
+
+class TopicReading:
+    """One request for records of a topic. Owned by the loop."""
+
+    def __init__(self, nodes: Nodes, topic: str, query: RecordsQuery) -> None:
+        self._nodes = nodes
+        self._topic = topic
+        self._query = query
+        self._level = check_isolation(query.isolation)
+        self._records: list[str] = []
+        self._bytes_left = query.max_bytes
+
+    async def run(self) -> tuple[list[str], list[PositionView]]:
+        """Return the records as JSON, and the places behind them. Raises HttpError, KafkaError."""
+        query = self._query
+        partitions = partitions_of(self._nodes, self._topic, query.partition)
+        places = await self._places(partitions)
+        wanted = min(query.at_least, query.limit)
+        until_s = monotonic() + query.wait_ms / 1000
+        progress = TopicProgress()
+        try:
+            while True:
+                progress.event.clear()
+                self._watch(places, progress)
+                for place in places:
+                    await self._read(place)
+                left_s = until_s - monotonic()
+                if len(self._records) >= wanted or self._bytes_left <= 0 or left_s <= 0:
+                    return self._records, [self._position(place) for place in places]
+                try:
+                    await asyncio.wait_for(progress.event.wait(), left_s)
+                except TimeoutError:
+                    until_s = 0.0  # a last look
+        finally:
+            for place in places:
+                if place.partition.waiters is not None:
+                    place.partition.waiters.pop(progress, None)
+
+    def _watch(self, places: Sequence[_Place], progress: TopicProgress) -> None:
+        for place in places:
+            if place.partition.waiters is None:
+                place.partition.waiters = {}
+            place.partition.waiters[progress] = None
+
+    async def _places(self, partitions: Sequence[Partition]) -> list[_Place]:
+        """Return where to begin. Raises HttpError."""
+        query = self._query
+        starts = [name for name in ("offset", "since", "tail") if getattr(query, name) is not None]
+        if len(starts) > 1:
+            raise _wrong(f"{' and '.join(starts)} are given: expected one of offset, since, tail")
+        if query.offset is not None and len(partitions) > 1:
+            raise _wrong(
+                f"query 'offset' needs 'partition': topic {self._topic} has {len(partitions)}"
+            )
+        return [_Place(partition, await self._start(partition)) for partition in partitions]
+
+    async def _start(self, partition: Partition) -> int:
+        query = self._query
+        end = partition.end_offset_for(self._level)
+        if query.offset is not None:
+            if not partition.log_start_offset <= query.offset <= partition.log_end_offset:
+                raise _wrong(
+                    f"query 'offset' is {query.offset}, and {partition} has"
+                    f" {partition.log_start_offset} to {partition.log_end_offset}"
+                )
+            return query.offset
+        if query.tail is not None:
+            return max(partition.log_start_offset, end - query.tail)
+        if query.since is not None:
+            ms = self._since_ms(query.since)
+            hit = await _resident(
+                lambda resident: partition.offset_for_timestamp(ms, resident_only=resident)
+            )
+            return end if hit is None else max(hit.offset, partition.log_start_offset)
+        return partition.log_start_offset
+
+    def _since_ms(self, text: str) -> int:
+        try:
+            return moment_of(text, self._nodes.all[0].clock.now_ms()).ms
+        except JobUsageError as error:
+            raise _wrong(f"query 'since': {error}") from None
+
+    async def _read(self, place: _Place) -> None:
+        """Read a partition as far as the limits reach. Raises HttpError, KafkaError."""
+        partition = place.partition
+        while len(self._records) < self._query.limit and self._bytes_left > 0:
+            if place.next_offset >= partition.end_offset_for(self._level):
+                return
+            offset = place.next_offset
+            batches = await _resident(
+                lambda resident, offset=offset: read_batches(  # type: ignore[misc]
+                    partition, offset, self._level, READ_BYTES, resident_only=resident
+                )
+            )
+            limit = self._query.limit - len(self._records)
+            try:
+                text = await asyncio.to_thread(
+                    text_of, batches, limit, self._bytes_left, self._query.format
+                )
+            except CorruptionError as error:
+                raise HttpError(HTTPStatus.CONFLICT, f"{partition}: {error}") from None
+            if text.next_offset == offset:
+                return
+            self._records += text.records
+            self._bytes_left -= text.size_bytes
+            place.next_offset = text.next_offset
+
+    def _position(self, place: _Place) -> PositionView:
+        return PositionView(
+            partition=place.partition.index,
+            next_offset=place.next_offset,
+            end_offset=place.partition.end_offset_for(self._level),
+        )
+
+
+def partitions_of(nodes: Nodes, topic: str, index: int | None) -> list[Partition]:
+    """Return a topic's partitions where they are led. Raises HttpError."""
+    image = nodes.metadata.image.topics.get(topic)
+    if image is None:
+        raise HttpError(HTTPStatus.NOT_FOUND, f"there is no topic {topic!r:.300}")
+    count = len(image.partitions)
+    if index is not None and index >= count:
+        raise HttpError(
+            HTTPStatus.NOT_FOUND, f"topic {topic} has {count} partitions, there is no {index}"
+        )
+    indexes = range(count) if index is None else (index,)
+    return [_led(nodes, topic, index)[1] for index in indexes]
+
+
+def _led(nodes: Nodes, topic: str, index: int) -> tuple[Node, Partition]:
+    """Return the leader of a partition. Raises HttpError."""
+    for node in nodes.active:
+        partition = node.app.partitions.find(topic, index)
+        if partition is not None:
+            return node, partition
+    leader = nodes.partition(topic, index).leader
+    raise HttpError(
+        HTTPStatus.CONFLICT,
+        f"broker {leader} leads {topic}-{index}: ask its control API"
+        if leader >= 0
+        else f"{topic}-{index} has no leader now: try again",
+    )
+
+
+async def _resident(read: Callable[[bool], T]) -> T:
+    """Return what `read` returns, once what it needs of the files is in memory."""
+    for _ in range(ROUNDS_MAX):
+        try:
+            return read(True)
+        except ColdError as cold:
+            await warm([cold])
+    return read(False)
+
+
+def text_of(batches: ReadBatches, limit: int, bytes_max: int, form: str) -> Text:
+    """Return the first records of batches as JSON: at most `limit`, and so many that the last one
+    reaches `bytes_max`. It runs in a thread. Raises CorruptionError.
+    """
+    lines: list[str] = []
+    size_bytes = 0
+    with quick_switches():
+        records = batches.records()
+        while True:
+            try:
+                record = next(records)
+            except StopIteration as end:
+                return Text(lines, size_bytes, end.value)
+            lines.append(line_of(record_view(record, form)))
+            size_bytes += len(record.key or b"") + len(record.value or b"") + _RECORD_BYTES_AROUND
+            if len(lines) >= limit or size_bytes >= bytes_max:
+                return Text(lines, size_bytes, record.offset + 1)
+
+
+def record_view(record: TopicRecord, form: str) -> RecordView:
+    """Return a record as JSON has it; `form`: text, json or base64."""
+    fields: dict[str, Any] = {}
+    if record.key is None or (key := _text(record.key, form)) is not None:
+        fields["key"] = None if record.key is None else key
+    else:
+        fields["key_base64"] = base64.b64encode(record.key).decode()
+    value = None if record.value is None else _value(record.value, form)
+    if record.value is None or value is not None:
+        fields["value"] = value
+    else:
+        fields["value_base64"] = base64.b64encode(record.value).decode()
+    if record.headers:
+        fields["headers"] = [[name, _header(content)] for name, content in record.headers]
+    return RecordView(
+        topic=record.topic,
+        partition=record.partition,
+        offset=record.offset,
+        timestamp=record.timestamp,
+        **fields,
+    )
+
+
+def _text(data: bytes, form: str) -> str | None:
+    """Return bytes as text, None if they are none, or are to be base64."""
+    try:
+        return None if form == "base64" else data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _value(data: bytes, form: str) -> Any:
+    """Return a value as text or decoded JSON, None if it is to be base64."""
+    if form != "json":
+        return _text(data, form)
+    try:
+        return msgspec.json.decode(data)  # null is None: as base64 it differs from a tombstone
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+
+
+def _header(content: bytes | None) -> Any:
+    text = None if content is None else _text(content, "text")
+    if content is None or text is not None:
+        return text
+    return {"base64": base64.b64encode(content).decode()}
+
+
+def records_text(records: Sequence[str], positions: list[PositionView]) -> bytes:
+    """Return a RecordsView as JSON. It runs in a thread."""
+    head, _, end = line_of(RecordsView(records=[], positions=positions)).partition("[]")
+    return "".join((head, "[", ", ".join(records), "]", end, "\n")).encode()
+
+
+def records_lines(records: Sequence[str]) -> bytes:
+    """Return a line of JSON for each record: a seed. It runs in a thread."""
+    return "".join(f"{record}\n" for record in records).encode()
+
+
+# Writing.
+
+
+class TopicWriting:
+    """One request to write records. Owned by the loop."""
+
+    def __init__(self, nodes: Nodes, topic: str) -> None:
+        self._nodes = nodes
+        self._topic = topic
+        self._batches: dict[int, list[tuple[int, Record]]] = {}
+        """Partition → number in the request and record, of the batch that is being filled."""
+        self._sizes: dict[int, int] = {}
+        self._written: list[WrittenView] = []
+
+    async def run(self, raw: RawRecords) -> WrittenRecords:
+        """Write the records. Raises HttpError, KafkaError."""
+        if not raw.records:
+            raise _wrong("field 'records' is an empty list, expected one record or more")
+        if not self._nodes.active:
+            raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, "no broker runs now: see /faults")
+        node = self._nodes.active[0]
+        checked = await self._checked(raw, node.clock.now_ms())
+        await node.inspector.ensure_topic(self._topic)
+        count = len(partitions_of(self._nodes, self._topic, None))
+        for number, (index, _) in enumerate(checked):
+            if index is not None and index >= count:
+                raise _wrong(
+                    f"records:{number}: partition: {index}: topic {self._topic} has {count}"
+                )
+        self._written = [WrittenView(partition=-1, offset=-1)] * len(checked)
+        turn = TimeSlice()
+        for number, (index, record) in enumerate(checked):
+            partition = partition_of(record.key, count) if index is None else index
+            await self._add(partition, number, record)
+            if turn.is_over:
+                await turn.pause()
+        for partition in list(self._batches):
+            await self._flush(partition)
+        return WrittenRecords(records=self._written)
+
+    async def _checked(self, raw: RawRecords, now_ms: int) -> list[tuple[int | None, Record]]:
+        """Return partition and record of each item. Raises HttpError."""
+        checked: list[tuple[int | None, Record]] = []
+        turn = TimeSlice()
+        for number, text in enumerate(raw.records):
+            fields = msgspec.json.decode(text)
+            if not isinstance(fields, dict):
+                raise _wrong(f"records:{number}: {fields!r:.100}, expected an object")
+            fields["topic"] = self._topic
+            try:
+                item = record_of(fields, LinePlace("records", number), now_ms)
+            except SeedError as error:
+                raise _wrong(str(error)) from None
+            when = now_ms if item.timestamp is None else item.timestamp
+            checked.append((item.partition, Record(0, when, item.key, item.value, item.headers)))
+            if turn.is_over:
+                await turn.pause()
+        return checked
+
+    async def _add(self, partition: int, number: int, record: Record) -> None:
+        size_bytes = len(record.key or b"") + len(record.value or b"") + _RECORD_BYTES_AROUND
+        if self._sizes.get(partition, 0) + size_bytes > BATCH_BYTES:
+            await self._flush(partition)
+        self._batches.setdefault(partition, []).append((number, record))
+        self._sizes[partition] = self._sizes.get(partition, 0) + size_bytes
+
+    async def _flush(self, index: int) -> None:
+        """Write the batch of a partition. Raises HttpError, KafkaError."""
+        self._sizes.pop(index, None)
+        batch = self._batches.pop(index, None)
+        if batch is None:
+            return
+        partitions_of(self._nodes, self._topic, index)
+        node, partition = _led(self._nodes, self._topic, index)
+        first_offset = await node.inspector.append(partition, [record for _, record in batch])
+        await self._until_replicated(partition, first_offset + len(batch))
+        for offset, (number, _) in enumerate(batch, first_offset):
+            self._written[number] = WrittenView(partition=index, offset=offset)
+
+    async def _until_replicated(self, partition: Partition, end_offset: int) -> None:
+        """Wait until all replicas in sync have the records, as with acks=all. Raises HttpError."""
+        try:
+            await self._nodes.until(
+                lambda: partition.high_watermark >= end_offset,
+                f"the replicas of {partition} have the records",
+                REPLICATED_S,
+            )
+        except TimeoutError as error:
+            raise HttpError(HTTPStatus.GATEWAY_TIMEOUT, f"{error}; they are written") from None
+
+
+def _wrong(sentence: str) -> HttpError:
+    return HttpError(HTTPStatus.BAD_REQUEST, sentence)
