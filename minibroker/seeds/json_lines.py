@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from minibroker.seeds.items import Item
 
-LINE_BYTES_MAX: Final = 64 << 20
-"""Bytes of a line: a record of that size is larger than any broker takes by default."""
+LINE_BYTES_MAX: Final = 32 << 20
+"""Bytes of a line: brokers take records of 1 MB by default, and JSON may take forty times the
+memory of its text."""
 
 
 def read_items(file: IO[bytes], name: str, now_ms: int) -> Iterator[Item]:

@@ -91,8 +91,8 @@ async def staged_load(
     `load`.
     """
     seed_name = str(path) if name is None else name
-    seed = await asyncio.to_thread(stage, Path(path), seed_name, facts_of(brokers))
-    with closing(seed):
+    with closing(StagedSeed(facts_of(brokers))) as seed:
+        await asyncio.to_thread(stage, Path(path), seed_name, seed)
         yield SeedLoad(seed, brokers)
 
 

@@ -9,6 +9,7 @@ partitions that the topics have.
 
 from __future__ import annotations
 
+import struct
 import tempfile
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
@@ -18,12 +19,13 @@ from minibroker.kafka.records.partitioner import partition_of
 from minibroker.kafka.records.record import Record
 from minibroker.seeds import json_lines, segments, yaml_file
 from minibroker.seeds.errors import SeedError
-from minibroker.seeds.items import SeedOffset, Topic
+from minibroker.seeds.items import PARTITIONS_MAX, SeedOffset, Topic
 from minibroker.seeds.segments import StagedBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from minibroker.seeds.errors import LinePlace
     from minibroker.seeds.items import Item, SeedRecord
     from minibroker.seeds.segments import Scanned, SegmentPartition
 
@@ -35,6 +37,9 @@ PENDING_BYTES: Final = 32 << 20
 """Bytes of the batches that are not full yet, of all partitions together."""
 MEMORY_BYTES: Final = 64 << 20
 """Bytes of whole batches in memory; more of them go to a temporary file."""
+TOPICS_MAX: Final = 10_000
+OFFSETS_MAX: Final = 1_000_000
+"""Topics and committed offsets of a seed: more of them are a mistake, and would take the memory."""
 RECORD_BYTES_AROUND: Final = 100
 """Memory of a record beside its key and value, about."""
 
@@ -49,20 +54,16 @@ class Cluster(NamedTuple):
     now_ms: int
 
 
-class _Spooled(NamedTuple):
-    """A batch in the temporary file."""
-
-    topic: str
-    partition: int
-    size_bytes: int
-    place: str
+_ENTRY: Final = struct.Struct("<IIIII")
+"""Before each batch in the temporary file: numbers of its topic and its file, its partition, the
+line of its first record, its bytes."""
 
 
 class StagedSeed:
     """Everything that a seed brings. Used by one thread at a time."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+        self.cluster = cluster
         self.topics: dict[str, Topic] = {}
         """The topics that the seed declares."""
         self.undeclared: dict[str, int] = {}
@@ -72,34 +73,51 @@ class StagedSeed:
         """Records of each topic that the seed names."""
         self._pending: dict[tuple[str, int], list[Record]] = {}
         self._pending_bytes: dict[tuple[str, int], int] = {}
-        self._pending_places: dict[tuple[str, int], str] = {}
+        self._pending_places: dict[tuple[str, int], LinePlace] = {}
         self._all_pending_bytes = 0
+        self._names: dict[str, int] = {}
+        """Topics and files of the entries in the temporary file → their numbers."""
         self._spool: IO[bytes] = tempfile.SpooledTemporaryFile(MEMORY_BYTES)  # noqa: SIM115  until `close`
-        self._spooled: list[_Spooled] = []
+        self._is_closed = False
+        """True if nobody wants the seed any more; set by another thread, too."""
         self._parts: list[tuple[SegmentPartition, Scanned]] = []
 
     def close(self) -> None:
-        """Forget the batches."""
+        """Forget the batches. A thread that reads files for the seed ends with an error."""
+        self._is_closed = True
         self._spool.close()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise SeedError("nobody waits for the seed any more")
 
     def take(self, item: Item) -> None:
         """Take the next item. Raises SeedError if it does not fit to those before it."""
+        self._check_open()
         if isinstance(item, Topic):
             self._declare(item)
         elif isinstance(item, SeedOffset):
-            self._check_partition(str(item.place), item.topic, item.partition)
+            self._check_partition(item.place, item.topic, item.partition)
             self.offsets.append(item)
+            if len(self.offsets) > OFFSETS_MAX:
+                raise SeedError(f"{item.place}: more than {OFFSETS_MAX} offsets of groups")
         else:
             self._take_record(item)
 
     def take_segments(self, part: SegmentPartition) -> None:
         """Take the segment files of a partition. Raises SeedError, OSError."""
+        self._check_open()
         topic, partition, files = part
+        directory = files[0].parent
+        if partition >= PARTITIONS_MAX:
+            raise SeedError(
+                f"{directory}: partition {partition}: expected a number below {PARTITIONS_MAX}"
+            )
         known = self._count(topic)
         if known is None or topic in self.undeclared:
             # A directory has its partitions in any order.
             self.undeclared[topic] = max(partition + 1, self.undeclared.get(topic, 1))
-        self._check_partition(str(files[0].parent), topic, partition)
+        self._check_partition(directory, topic, partition)
         scanned = segments.scan(part)
         self.records[topic] = self.records.get(topic, 0) + scanned.records
         self._parts.append((part, scanned))
@@ -111,9 +129,12 @@ class StagedSeed:
 
     def batches(self) -> Iterator[StagedBatch]:
         """Yield all batches, those of a partition in their order. Raises SeedError, OSError."""
+        names = list(self._names)
         self._spool.seek(0)
-        for topic, partition, size_bytes, place in self._spooled:
-            yield StagedBatch(topic, partition, bytearray(self._spool.read(size_bytes)), place)
+        while entry := self._spool.read(_ENTRY.size):
+            topic, file, partition, line, size_bytes = _ENTRY.unpack(entry)
+            batch = bytearray(self._spool.read(size_bytes))
+            yield StagedBatch(names[topic], partition, batch, f"{names[file]}:{line}")
         for part, scanned in self._parts:
             yield from segments.read(part, scanned)
 
@@ -127,28 +148,35 @@ class StagedSeed:
             raise SeedError(
                 f"{place}: topic {name} is declared after its first record: put it before"
             )
-        count = self._cluster.partitions.get(name)
+        count = self.cluster.partitions.get(name)
         if count is not None and topic.partitions not in (-1, count):
             raise SeedError(
                 f"{place}: partitions: {topic.partitions}: topic {name} exists with {count}: "
                 "give the same number, or delete the topic"
             )
         self.topics[name] = topic
+        self._check_topics(place)
+
+    def _check_topics(self, place: object) -> None:
+        """Raise SeedError if the seed has too many topics."""
+        if len(self.topics) + len(self.undeclared) > TOPICS_MAX:
+            raise SeedError(f"{place}: more than {TOPICS_MAX} topics")
 
     def _count(self, topic: str) -> int | None:
         """Return the partitions that a topic has, or will have; None: nobody named it yet."""
-        count = self._cluster.partitions.get(topic, self.undeclared.get(topic))
+        count = self.cluster.partitions.get(topic, self.undeclared.get(topic))
         if count is None and (declared := self.topics.get(topic)) is not None:
             count = declared.partitions
             if count == -1:
-                count = self._cluster.default_partitions
+                count = self.cluster.default_partitions
         return count
 
-    def _check_partition(self, place: str, topic: str, partition: int | None) -> int:
+    def _check_partition(self, place: object, topic: str, partition: int | None) -> int:
         """Return the partitions of a topic. Raises SeedError if this one is none of them."""
         count = self._count(topic)
         if count is None:
-            count = self.undeclared[topic] = self._cluster.default_partitions
+            count = self.undeclared[topic] = self.cluster.default_partitions
+            self._check_topics(place)
         if partition is not None and partition >= count:
             numbers = "0" if count == 1 else f"0 to {count - 1}"
             raise SeedError(
@@ -159,7 +187,7 @@ class StagedSeed:
 
     def _take_record(self, record: SeedRecord) -> None:
         topic, partition, when, key, value, headers, place = record
-        count = self._check_partition(str(place), topic, partition)
+        count = self._check_partition(place, topic, partition)
         if partition is None:
             partition = partition_of(key, count)
         name = (topic, partition)
@@ -172,8 +200,8 @@ class StagedSeed:
         if pending is None:
             pending = self._pending[name] = []
             self._pending_bytes[name] = 0
-            self._pending_places[name] = str(place)
-        timestamp = self._cluster.now_ms if when is None else when
+            self._pending_places[name] = place
+        timestamp = self.cluster.now_ms if when is None else when
         pending.append(Record(0, timestamp, key, value, headers))
         self._pending_bytes[name] += size_bytes
         self._all_pending_bytes += size_bytes
@@ -187,41 +215,42 @@ class StagedSeed:
             return
         self._all_pending_bytes -= self._pending_bytes.pop(name)
         batch = build_batch(records)
+        topic, partition = name
+        file, line = self._pending_places.pop(name)
+        entry = _ENTRY.pack(self._number(topic), self._number(file), partition, line, len(batch))
+        self._spool.write(entry)
         self._spool.write(batch)
-        self._spooled.append(_Spooled(*name, len(batch), self._pending_places.pop(name)))
+
+    def _number(self, name: str) -> int:
+        """Return the number of a topic or a file in the entries of the temporary file."""
+        return self._names.setdefault(name, len(self._names))
 
 
-def stage(path: Path, name: str, cluster: Cluster) -> StagedSeed:
-    """Return a seed, read and checked; the caller closes it.
+def stage(path: Path, name: str, seed: StagedSeed) -> None:
+    """Read a seed whole, and check it.
 
     Args:
         path: a file, or a directory, see `load.load`.
         name: of the path, for messages.
-        cluster: facts of the brokers.
+        seed: takes it, empty before.
 
     Raises SeedError.
     """
-    seed = StagedSeed(cluster)
     try:
-        _stage(path, name, seed, cluster.now_ms)
+        _stage(path, name, seed)
         seed.finish()
     except OSError as error:
-        seed.close()
         raise SeedError(f"{error.filename or name} cannot be read: {error.strerror}") from None
-    except BaseException:
-        seed.close()
-        raise
-    return seed
 
 
-def _stage(path: Path, name: str, seed: StagedSeed, now_ms: int) -> None:
+def _stage(path: Path, name: str, seed: StagedSeed) -> None:
     """Raises SeedError, OSError."""
     if path.is_dir():
-        _stage_directory(path, name, seed, now_ms)
+        _stage_directory(path, name, seed)
     elif segments.is_segment(path):
         seed.take_segments(segments.partition_of_file(path))
     elif path.suffix in JSON_LINES + YAML:
-        _stage_items(path, name, seed, now_ms)
+        _stage_items(path, name, seed)
     else:
         path.stat()
         raise SeedError(
@@ -230,7 +259,7 @@ def _stage(path: Path, name: str, seed: StagedSeed, now_ms: int) -> None:
         )
 
 
-def _stage_directory(path: Path, name: str, seed: StagedSeed, now_ms: int) -> None:
+def _stage_directory(path: Path, name: str, seed: StagedSeed) -> None:
     """Raises SeedError, OSError."""
     files = sorted(file for file in path.iterdir() if file.suffix in JSON_LINES + YAML)
     parts = segments.partitions_in(path)
@@ -240,14 +269,14 @@ def _stage_directory(path: Path, name: str, seed: StagedSeed, now_ms: int) -> No
             "orders-0 with segment files"
         )
     for file in files:
-        _stage_items(file, f"{name.rstrip('/')}/{file.name}", seed, now_ms)
+        _stage_items(file, f"{name.rstrip('/')}/{file.name}", seed)
     for part in parts:
         seed.take_segments(part)
 
 
-def _stage_items(path: Path, name: str, seed: StagedSeed, now_ms: int) -> None:
+def _stage_items(path: Path, name: str, seed: StagedSeed) -> None:
     """Raises SeedError, OSError."""
     read_items = yaml_file.read_items if path.suffix in YAML else json_lines.read_items
     with path.open("rb") as file:
-        for item in read_items(file, name, now_ms):
+        for item in read_items(file, name, seed.cluster.now_ms):
             seed.take(item)

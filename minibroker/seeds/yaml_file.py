@@ -12,7 +12,7 @@
 
 Plain values are those of YAML 1.2's core schema: `yes` and `2026-11-24` are texts. Aliases are
 refused, since a small file of them can stand for any amount of data. So are tags besides `!!str`
-and `!!binary`, a file of more than `FILE_BYTES_MAX`, and values deeper than `DEPTH_MAX`.
+and `!!binary`, more than `FILE_BYTES_MAX` or `VALUES_MAX`, and values deeper than `DEPTH_MAX`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 
 FILE_BYTES_MAX: Final = 16 << 20
 DEPTH_MAX: Final = 64
+VALUES_MAX: Final = 1_000_000
+"""Values of a file, those inside of others too: each takes far more memory than its bytes."""
+_LINES_HINT: Final = (
+    "write so many records as JSON lines (.jsonl) or segment files, which take less time and memory"
+)
 _PARTS: Final = ("topics", "records", "groups")
 _BINARY: Final = "tag:yaml.org,2002:binary"
 _TEXT: Final = "tag:yaml.org,2002:str"
@@ -64,10 +69,7 @@ def read_items(file: IO[bytes], name: str, now_ms: int) -> Iterator[Item]:
     """
     text = file.read(FILE_BYTES_MAX + 1)
     if len(text) > FILE_BYTES_MAX:
-        raise SeedError(
-            f"{name} has more than {FILE_BYTES_MAX >> 20} MB of YAML: write so many records as "
-            "JSON lines (.jsonl) or segment files, which take less time and memory"
-        )
+        raise SeedError(f"{name} has more than {FILE_BYTES_MAX >> 20} MB of YAML; {_LINES_HINT}")
     content = _Reader(text, name).content()
     for part in content:
         if part not in _PARTS:
@@ -139,6 +141,7 @@ class _Reader:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         self._events = yaml.parse(text, Loader=loader)
         self._depth = 0
+        self._values = 0
 
     def content(self) -> _Mapping:
         """Return the mapping that the file has. Raises SeedError."""
@@ -172,6 +175,9 @@ class _Reader:
     def _value(self, event: Any) -> Any:
         """Return the value that begins with an event. Raises SeedError, YAMLError."""
         yaml = self._yaml
+        self._values += 1
+        if self._values > VALUES_MAX:
+            raise self._at(event, f"the file has more than {VALUES_MAX} values; {_LINES_HINT}")
         if isinstance(event, yaml.ScalarEvent):
             return self._scalar(event)
         if isinstance(event, yaml.AliasEvent):

@@ -30,7 +30,7 @@ HOUR_MS = 3_600_000
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Broker]:
-    with Broker() as broker:
+    with Broker(config={"log.retention.ms": -1}) as broker:
         yield broker
 
 

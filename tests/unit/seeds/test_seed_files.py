@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import io
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.seeds import json_lines, yaml_file
+from minibroker.seeds import json_lines, staging, yaml_file
 from minibroker.seeds.errors import SeedError
 from minibroker.seeds.items import Item, SeedOffset, SeedRecord, Topic
-from minibroker.seeds.staging import Cluster, stage
+from minibroker.seeds.staging import Cluster, StagedSeed, stage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 NOW_MS = 1_795_262_400_000
@@ -27,6 +29,12 @@ def lines(text: str | bytes) -> list[Item]:
 
 def yaml(text: str) -> list[Item]:
     return list(yaml_file.read_items(io.BytesIO(text.encode()), "s.yaml", NOW_MS))
+
+
+def read_whole(path: Path, partitions: Mapping[str, int] | None = None) -> None:
+    """Read and check a seed, for brokers with these topics."""
+    with closing(StagedSeed(Cluster(partitions or {}, 1, NOW_MS))) as seed:
+        stage(path, str(path), seed)
 
 
 def record(text: str) -> SeedRecord:
@@ -240,8 +248,36 @@ def test_a_bomb_of_aliases_is_refused_before_it_grows() -> None:
 
 def test_a_large_yaml_file_is_told_to_be_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(yaml_file, "FILE_BYTES_MAX", 1 << 20)
-    with pytest.raises(SeedError, match=r"s.yaml has more than 1 MB of YAML: .*\.jsonl"):
+    with pytest.raises(SeedError, match=r"s.yaml has more than 1 MB of YAML; .*\.jsonl"):
         yaml("# " + "x" * (1 << 20))
+
+
+def test_values_of_yaml_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yaml_file, "VALUES_MAX", 100)
+    with pytest.raises(SeedError, match=r"s\.yaml:1: the file has more than 100 values"):
+        yaml(f"records: [{', '.join('x' * 100)}]")
+
+
+def test_topics_and_offsets_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(staging, "TOPICS_MAX", 2)
+    monkeypatch.setattr(staging, "OFFSETS_MAX", 2)
+    offset = '{"group": "g", "topic": "a", "partition": 0, "offset": 1}\n'
+    for text, sentence in (
+        ('{"create": "a"}\n{"topic": "b", "value": ""}\n{"create": "c"}', ":3: more than 2 topics"),
+        ("".join(f'{{"topic": "{name}", "value": ""}}\n' for name in "abc"), ":3: more than 2"),
+        (offset * 3, ":3: more than 2 offsets of groups"),
+    ):
+        (tmp_path / "s.jsonl").write_text(text)
+        with pytest.raises(SeedError, match=sentence):
+            read_whole(tmp_path / "s.jsonl")
+
+
+def test_a_seed_that_nobody_waits_for_is_read_no_further(tmp_path: Path) -> None:
+    (tmp_path / "s.jsonl").write_text('{"topic": "t", "value": ""}\nno JSON')
+    seed = StagedSeed(Cluster({}, 1, NOW_MS))
+    seed.close()
+    with pytest.raises(SeedError, match="nobody waits"):
+        stage(tmp_path / "s.jsonl", "s.jsonl", seed)
 
 
 def test_yaml_without_its_package_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,7 +303,7 @@ def test_items_that_do_not_fit_together_are_refused(
     path = tmp_path / "seed.jsonl"
     path.write_text(text)
     with pytest.raises(SeedError) as caught:
-        stage(path, "seed.jsonl", Cluster({"old": 4}, 1, NOW_MS))
+        read_whole(path, {"old": 4})
     assert f"seed.jsonl{sentence}" in str(caught.value)
 
 
@@ -278,11 +314,14 @@ def test_items_that_do_not_fit_together_are_refused(
         ("seed.csv", "seed.csv is no seed: expected a file that ends in .jsonl"),
         ("empty", "empty has no seed in it: expected .jsonl or .yaml files"),
         ("00000000000000000000.log", "no directory names its topic"),
+        ("partitions", "t-100000: partition 100000: expected a number below 100000"),
     ],
 )
 def test_a_path_that_is_no_seed_is_refused(tmp_path: Path, name: str, sentence: str) -> None:
     (tmp_path / "seed.csv").touch()
     (tmp_path / "empty").mkdir()
     (tmp_path / "00000000000000000000.log").touch()
+    (tmp_path / "partitions" / "t-100000").mkdir(parents=True)
+    (tmp_path / "partitions" / "t-100000" / "00000000000000000000.log").touch()
     with pytest.raises(SeedError, match=sentence):
-        stage(tmp_path / name, str(tmp_path / name), Cluster({}, 1, NOW_MS))
+        read_whole(tmp_path / name)
