@@ -18,6 +18,11 @@ SECTIONS: Final = {
         "stop": "minibroker.verbs.stop",
         "reset": "minibroker.verbs.reset",
     },
+    "Topics and groups": {
+        "topics": "minibroker.verbs.topics",
+        "produce": "minibroker.verbs.produce",
+        "consume": "minibroker.verbs.consume",
+    },
     "Files": {
         "dump-log": "minibroker.verbs.dump_log",
         "check-log": "minibroker.verbs.check_log",

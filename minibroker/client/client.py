@@ -131,9 +131,20 @@ class Client:
     def __init__(self, settings: ClientSettings, *, creates_topics: bool = False) -> None:
         """`creates_topics`: a broker may make a topic that is asked for, as it does for writers."""
         self._settings = settings
-        self._creates_topics = creates_topics
+        self.creates_topics = creates_topics
+        """Constant."""
         self._addresses: tuple[tuple[str, int], ...] = ()
         """Every broker that the last answer named."""
+
+    @property
+    def settings(self) -> ClientSettings:
+        """Return the settings, for another client of the same cluster."""
+        return self._settings
+
+    @property
+    def rack(self) -> str:
+        """Return the rack of this client (client.rack), empty for none."""
+        return self._settings.rack
 
     def leader(self, topic: str, partition: int) -> PartitionLeader:
         """Return the leader of a partition, which is asked for once in `LEADERS_AGE_S`.
@@ -229,7 +240,7 @@ class Client:
 
         Raises KafkaError, OSError, ProtocolError, ConfigError.
         """
-        request = metadata_request([topic], creates_topics=self._creates_topics)
+        request = metadata_request([topic], creates_topics=self.creates_topics)
         metadata = self.ask_any(request, MetadataResponse, METADATA_VERSIONS)
         brokers = {broker.node_id: (broker.host, broker.port) for broker in metadata.brokers}
         self._addresses = tuple(brokers.values())

@@ -164,6 +164,11 @@ class BlockingConnection:
         self._stream.sendall(self._dialogue.request_frame(request, None, version))
         self._dialogue.sent.pop()
 
+    def fileno(self) -> int:
+        """Return the descriptor of the socket, for a poll of several connections."""
+        descriptor: int = self._stream.fileno()
+        return descriptor
+
     def wait(self, timeout_s: float) -> bool:
         """Return whether an answer begins to arrive, or the connection ends, within `timeout_s`."""
         if getattr(self._stream, "pending", int)():  # TLS may have it decrypted already

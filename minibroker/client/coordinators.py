@@ -18,6 +18,14 @@ from typing import TYPE_CHECKING, Any, Final
 from minibroker.client.dialogue import BrokerRefusedError
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
+from minibroker.kafka.protocol.api_keys import (
+    DELETE_GROUPS,
+    HEARTBEAT,
+    JOIN_GROUP,
+    LEAVE_GROUP,
+    OFFSET_DELETE,
+    SYNC_GROUP,
+)
 from minibroker.kafka.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from minibroker.kafka.protocol.messages.describe_groups import DescribeGroupsRequest
 from minibroker.kafka.protocol.messages.find_coordinator import (
@@ -35,12 +43,15 @@ if TYPE_CHECKING:
 
 OF_GROUPS: Final = 0
 OF_TRANSACTIONS: Final = 1
-FIND_VERSIONS: Final = (1, 3)
+FIND_VERSIONS: Final = (0, 3)
+_KINDS_FROM: Final = 1
+"""Version of FindCoordinator from which on a request may ask for one of transactions."""
 PAUSE_S: Final = 0.02
 _GROUP_CALLS: Final = frozenset(
     {
         ConsumerGroupDescribeRequest.API_KEY,
         DescribeGroupsRequest.API_KEY,
+        *(JOIN_GROUP, SYNC_GROUP, HEARTBEAT, LEAVE_GROUP, DELETE_GROUPS, OFFSET_DELETE),
         OffsetCommitRequest.API_KEY,
         OffsetFetchRequest.API_KEY,
         TxnOffsetCommitRequest.API_KEY,
@@ -116,7 +127,9 @@ class CoordinatorClient:
 
     def _find(self, kind: int) -> tuple[str, int]:
         request = FindCoordinatorRequest(key=self.name, key_type=kind)
-        answer = self._client.ask_any(request, FindCoordinatorResponse, FIND_VERSIONS)
+        oldest = _KINDS_FROM if kind else FIND_VERSIONS[0]
+        versions = (oldest, FIND_VERSIONS[1])
+        answer = self._client.ask_any(request, FindCoordinatorResponse, versions)
         if answer.error_code:
             raise KafkaError(ErrorCode(answer.error_code), answer.error_message)
         return answer.host, answer.port

@@ -63,6 +63,8 @@ if TYPE_CHECKING:
 LIST_VERSIONS: Final = (0, 5)
 FETCH_VERSIONS: Final = (2, 7)
 """Versions of OffsetFetch that ask for all offsets of one group."""
+NAMED_VERSION: Final = 1
+"""The first version of OffsetFetch with the offsets that brokers keep, of named partitions."""
 STABLE_VERSIONS: Final = (7, 7)
 """The one of these that waits for open transactions."""
 DESCRIBE_VERSIONS: Final = (0, 6)
@@ -167,13 +169,23 @@ def _offsets_or_moved(
     raise KafkaError(code, f"group {name}")
 
 
-def committed_offsets(group: CoordinatorClient, deadline: float) -> list[GroupOffset]:
+def committed_offsets(
+    group: CoordinatorClient, deadline: float, places: Iterable[TopicPartition] | None = None
+) -> list[GroupOffset]:
     """Return the committed offsets of a group, without those of transactions that are open.
 
-    Raises KafkaError, OSError, ProtocolError, ConfigError.
+    `places`: of these partitions; None: of all, which a broker before 0.10.2 does not tell. Raises
+    KafkaError, OSError, ProtocolError, ConfigError.
     """
-    request = OffsetFetchRequest(group_id=group.name, topics=None)
-    return _offsets(group.ask(request, OffsetFetchResponse, FETCH_VERSIONS, deadline))
+    topics: dict[str, OffsetFetchRequestTopic] = {}
+    for topic, partition in places or ():
+        asked = topics.setdefault(topic, OffsetFetchRequestTopic(name=topic))
+        asked.partition_indexes.append(partition)
+    request = OffsetFetchRequest(
+        group_id=group.name, topics=None if places is None else list(topics.values())
+    )
+    versions = FETCH_VERSIONS if places is None else (NAMED_VERSION, FETCH_VERSIONS[1])
+    return _offsets(group.ask(request, OffsetFetchResponse, versions, deadline))
 
 
 def stable_offsets(
@@ -248,9 +260,15 @@ def _state(
 
 
 def commit_offsets(
-    group: CoordinatorClient, offsets: Mapping[TopicPartition, int], deadline: float
+    group: CoordinatorClient,
+    offsets: Mapping[TopicPartition, int],
+    deadline: float,
+    *,
+    member_id: str = "",
+    generation: int = -1,
 ) -> None:
-    """Commit offsets of a group from outside; Kafka takes them of a group without members.
+    """Commit offsets of a group, as a member, or from outside: Kafka takes them of a group without
+    members.
 
     Raises KafkaError also where one partition is refused, as with UNKNOWN_MEMBER_ID of a group that
     has members; others may be committed. Raises OSError, ProtocolError, ConfigError.
@@ -262,6 +280,8 @@ def commit_offsets(
         )
     request = OffsetCommitRequest(
         group_id=group.name,
+        generation_id_or_member_epoch=generation,
+        member_id=member_id,
         topics=[
             OffsetCommitRequestTopic(name=name, partitions=partitions)
             for name, partitions in topics.items()

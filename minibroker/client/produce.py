@@ -1,4 +1,4 @@
-"""Batches of a transaction on their way to the leaders of their partitions.
+"""Batches on their way to the leaders of their partitions, of a transaction or of none.
 
     send ──► a request for each leader, several on their way at once ──► answers, taken in order
                 └─ an answer that asks for another try, or a lost connection ──► recovery
@@ -7,7 +7,8 @@ Recovery waits for every answer that may still come, asks for the leaders, and s
 acknowledged again: of each partition the oldest batch, and the next one when that is there. Batches
 keep their sequence numbers, so a broker that has one already says so and stores it once. At most
 five requests are on their way to a broker, as many batches of a partition as a broker remembers.
-A batch that is too large for its topic is sent in parts.
+A batch that is too large for its topic is sent in parts. With acks=0 a broker answers nothing, and
+a batch counts as written once the kernel has it.
 
 Source: Kafka Sender, RecordAccumulator, ProducerBatch.split, ProducerStateEntry; KIP-98, KIP-126.
 """
@@ -28,7 +29,7 @@ from minibroker.kafka.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from minibroker.kafka.records.batch import add_to_sequence, read_header
+from minibroker.kafka.records.batch import MAGIC_AT, add_to_sequence, read_header
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.compression import CODEC_NAMES
 from minibroker.kafka.records.record import decode_records
@@ -70,7 +71,11 @@ class ProduceLimits(NamedTuple):
     request_bytes: int
     """Batches of one request, unless one alone is larger."""
     patience_s: float
-    """Time without a new acknowledgement after which the transaction has failed."""
+    """Time without a new acknowledgement after which it has failed."""
+    acks: int = ALL_REPLICAS
+    """-1: all replicas in sync acknowledge, 1: the leader alone, 0: nobody."""
+    versions: tuple[int, int] = VERSIONS
+    """Versions of Produce; below 3 the batches are message sets of format 0 (below 2) or 1."""
 
 
 class _Link:
@@ -87,11 +92,13 @@ class ProduceQueue:
     def __init__(
         self,
         client: Client,
-        transactional_id: str,
+        transactional_id: str | None,
         limits: ProduceLimits,
         on_written: Callable[[OutgoingBatch, int], None],
     ) -> None:
-        """`on_written` takes each batch that is acknowledged, and its first offset, -1: unknown."""
+        """`transactional_id` None: the batches are of no transaction. `on_written` takes each batch
+        that is acknowledged, and its first offset, -1: unknown.
+        """
         self._client = client
         self._transactional_id = transactional_id
         self._limits = limits
@@ -215,7 +222,13 @@ class ProduceQueue:
                 return
         request = self._request(batches)
         try:
-            version = link.connection.version_for(request, *VERSIONS)
+            version = link.connection.version_for(request, *self._limits.versions)
+            if not self._limits.acks:
+                link.connection.send_unanswered(request, version)
+                for batch in batches:
+                    self._pending[batch.where].remove(batch)
+                    self._on_written(batch, -1)
+                return
             link.sent.append(batches)
             link.connection.send(request, ProduceResponse, version)
         except BrokerRefusedError:
@@ -246,7 +259,7 @@ class ProduceQueue:
             )
         return ProduceRequest(
             transactional_id=self._transactional_id,
-            acks=ALL_REPLICAS,
+            acks=self._limits.acks,
             timeout_ms=ANSWER_MS,
             topic_data=list(topics.values()),
         )
@@ -288,7 +301,7 @@ class ProduceQueue:
         error = KafkaError(code, part.error_message or f"{topic}-{partition}")
         # A batch behind one that was not stored is out of order until that one is sent again.
         is_behind = code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and waiting[0] is not batch
-        if code in _TOO_LARGE and batch.rows > 1:
+        if code in _TOO_LARGE and batch.rows > 1 and batch.records[MAGIC_AT] == 2:
             self._divide(batch)
         elif not code.retriable and not is_behind:
             raise error

@@ -19,6 +19,8 @@ import msgspec
 from minibroker.broker.partitions.cold_reads import ROUNDS_MAX, ColdError, warm
 from minibroker.broker.slices import TimeSlice
 from minibroker.broker.storage.tasks import quick_switches
+from minibroker.cli.errors import UsageError
+from minibroker.cli.moments import moment_of
 from minibroker.control.bodies import line_of
 from minibroker.control.messages import HttpError
 from minibroker.control.shapes import (
@@ -32,8 +34,6 @@ from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CorruptionError, KafkaError
 from minibroker.kafka.records.partitioner import partition_of
 from minibroker.kafka.records.record import Record
-from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.operations.moments import moment_of
 from minibroker.rig.inspector import TopicProgress
 from minibroker.rig.topic_records import check_isolation, read_batches
 from minibroker.seeds.errors import LinePlace, SeedError
@@ -169,7 +169,7 @@ class TopicReading:
     def _since_ms(self, text: str) -> int:
         try:
             return moment_of(text, self._nodes.all[0].clock.now_ms()).ms
-        except JobUsageError as error:
+        except UsageError as error:
             raise _wrong(f"query 'since': {error}") from None
 
     async def _read(self, place: _Place) -> None:

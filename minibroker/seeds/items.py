@@ -14,8 +14,8 @@ import difflib
 import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.operations.moments import moment_of
+from minibroker.cli.errors import UsageError
+from minibroker.cli.moments import moment_of
 from minibroker.seeds.errors import SeedError
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def _moment(value: Any, place: LinePlace, now_ms: int) -> int | None:
         raise place.refuse("timestamp", value, _MOMENT)
     try:
         return moment_of(value, now_ms).ms
-    except JobUsageError:
+    except UsageError:
         raise place.refuse("timestamp", value, _MOMENT) from None
 
 

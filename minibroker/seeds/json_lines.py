@@ -44,10 +44,10 @@ def read_items(file: IO[bytes], name: str, now_ms: int) -> Iterator[Item]:
             )
         if line.isspace():
             continue
-        yield item_of(_fields(line, place), place, now_ms)
+        yield item_of(fields_of_line(line, place), place, now_ms)
 
 
-def _fields(line: bytes, place: LinePlace) -> dict[str, Any]:
+def fields_of_line(line: bytes, place: LinePlace) -> dict[str, Any]:
     """Return the fields of a line. Raises SeedError."""
     try:
         fields = _decode(line.decode().strip())

@@ -13,6 +13,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from minibroker.cli.declaration import InPython, built
+from minibroker.cli.moments import moment_of
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline import PipelineError, compare, copy
 from minibroker.pipeline.checkpoints import job_directory
@@ -22,7 +23,6 @@ from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.kafka.python_rows import without_null_headers
 from minibroker.pipeline.operations.frames import operated
 from minibroker.pipeline.operations.mask_secret import VARIABLE
-from minibroker.pipeline.operations.moments import moment_of
 from minibroker.pipeline.operations.rows import RowOperations, missed, share_of
 from minibroker.pipeline.options.row_options import RowOptions
 from minibroker.pipeline.spark.progress import Outcome, Reports

@@ -22,8 +22,8 @@ from minibroker.pipeline.operations.mask_rules import KEYED
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from minibroker.cli.moments import Moment
     from minibroker.pipeline.operations.mask_rules import FieldPath, MaskRule
-    from minibroker.pipeline.operations.moments import Moment
 
 FAIL: Final = "fail"
 SKIP: Final = "skip"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from minibroker.cli.declaration import Option, Part
 from minibroker.cli.kinds import FILE, Kind, Many, choice
+from minibroker.cli.moments import Moment, moment_of
 from minibroker.clock import SystemClock
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.operations.mask_rules import (
@@ -16,7 +17,6 @@ from minibroker.pipeline.operations.mask_rules import (
     fields_of,
     rules_of,
 )
-from minibroker.pipeline.operations.moments import Moment, moment_of
 from minibroker.pipeline.operations.rows import (
     FAIL,
     ON_UNMASKABLE,

@@ -6,7 +6,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from minibroker.cli.quantities import number, rate
-from minibroker.pipeline.cli.text_table import WIDTH, table
+from minibroker.cli.text_table import WIDTH, table
 from minibroker.pipeline.verbs.compare.facts import KINDS, PARTITIONS_MAX
 from minibroker.pipeline.verbs.compare.words import example, findings, offsets, verdict
 

@@ -6,7 +6,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from minibroker.cli.quantities import counted, duration, moment, number, percent, size
-from minibroker.pipeline.cli.text_table import WIDTH, table
+from minibroker.cli.text_table import WIDTH, table
 from minibroker.pipeline.verbs.inspect.words import findings, ratio, share
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.cli.quantities import counted, duration, moment, number
-from minibroker.pipeline.cli.text_table import table
+from minibroker.cli.text_table import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

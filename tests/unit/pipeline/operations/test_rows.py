@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from minibroker.cli.declaration import InPython, built
+from minibroker.cli.moments import Moment, moment_of
 from minibroker.pipeline.errors import JobUsageError, PipelineError
-from minibroker.pipeline.operations.moments import Moment, moment_of
 from minibroker.pipeline.operations.rows import (
     NONE,
     RowOperations,

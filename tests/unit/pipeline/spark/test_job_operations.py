@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.cli.moments import moment_of
 from minibroker.pipeline.errors import JobUsageError, PipelineError
 from minibroker.pipeline.files.file_system import LocalFiles
 from minibroker.pipeline.operations import mask_secret
 from minibroker.pipeline.operations.mask_rules import rules_of
-from minibroker.pipeline.operations.moments import moment_of
 from minibroker.pipeline.operations.rows import NONE, RowOperations
 from minibroker.pipeline.spark import job_operations
 from minibroker.pipeline.spark.job_operations import CheckedPlaces

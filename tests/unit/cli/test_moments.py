@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from minibroker.pipeline.errors import JobUsageError
-from minibroker.pipeline.operations.moments import Moment, moment_of
+from minibroker.cli.errors import UsageError
+from minibroker.cli.moments import Moment, moment_of
 
 NOW_MS = 1_795_500_000_123
 
@@ -35,10 +35,10 @@ def test_words_for_a_moment(text: str, ms: int) -> None:
     ["", "yesterday", "2026-13-01", "2026", "20261124", "1795262400", "-2", "-2x", "1969-12-31"],
 )
 def test_other_words_are_refused_with_examples(text: str) -> None:
-    with pytest.raises(JobUsageError, match=r" is no moment: expected for instance 2026"):
+    with pytest.raises(UsageError, match=r" is no moment: expected for instance 2026"):
         moment_of(text, NOW_MS)
 
 
 def test_seconds_are_no_milliseconds() -> None:
-    with pytest.raises(JobUsageError, match="a number is milliseconds since the epoch"):
+    with pytest.raises(UsageError, match="a number is milliseconds since the epoch"):
         moment_of("1795262400", NOW_MS)

@@ -14,8 +14,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from minibroker.cli.errors import UsageError
 from minibroker.cli.quantities import milliseconds
-from minibroker.pipeline.errors import JobUsageError
 
 _SIGNED: Final = re.compile(r"(?:now)?\s*([+-])\s*(.+)")
 _MILLISECONDS_DIGITS: Final = range(12, 16)
@@ -38,7 +38,7 @@ def moment_of(text: str, now_ms: int) -> Moment:
         now_ms: what `now` means.
 
     Raises:
-        JobUsageError: it names no moment, or one before 1970.
+        UsageError: it names no moment, or one before 1970.
     """
     words = text.strip()
     ms = _relative_ms(words, now_ms)
@@ -46,7 +46,7 @@ def moment_of(text: str, now_ms: int) -> Moment:
         ms = int(words) if _is_milliseconds(words) else _iso_ms(words)
     if ms is None or ms < 0:
         hint = "; a number is milliseconds since the epoch" if words.isdecimal() else ""
-        raise JobUsageError(
+        raise UsageError(
             f"{text!r} is no moment: expected for instance 2026-11-24, "
             f"2026-11-24T17:30+01:00, -2h, now-15m or 1795262400000{hint}"
         )

@@ -1,0 +1,78 @@
+"""The streams of a verb: bytes out, and progress for a person who watches.
+
+Results are bytes, because records are. Progress is one line on a terminal, rewritten a few times a
+second, and nothing anywhere else.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO, TextIO
+
+EVERY_S: Final = 0.2
+_EXIT_TERMINATED: Final = 128 + signal.SIGTERM
+
+
+def bytes_of(out: TextIO) -> BinaryIO:
+    """Return the stream of bytes under a stream of text."""
+    out.flush()
+    return out.buffer
+
+
+class ProgressLine:
+    """One line about the work, on a terminal alone. Used by one thread."""
+
+    def __init__(self, stream: TextIO, *, is_quiet: bool = False) -> None:
+        """`is_quiet`: the results go to the same terminal, so there is no line."""
+        self._stream = stream
+        self.is_shown = stream.isatty() and not is_quiet
+        self._shown_s = 0.0
+        self._width = 0
+
+    def show(self, text: str) -> None:
+        """Show the line, unless another one was shown just now."""
+        now_s = time.monotonic()
+        if self.is_shown and now_s - self._shown_s >= EVERY_S:
+            self._shown_s = now_s
+            self._write(text)
+
+    def end(self, text: str) -> None:
+        """Show the last line, and go to the next one."""
+        if self.is_shown:
+            self._write(text)
+            self._stream.write("\n")
+
+    def clear(self) -> None:
+        """Remove the line, so that another text may stand there."""
+        if self.is_shown and self._width:
+            self._write("")
+            self._stream.write("\r")
+
+    def _write(self, text: str) -> None:
+        self._stream.write(f"\r{text.ljust(self._width)}")
+        self._stream.flush()
+        self._width = len(text)
+
+
+@contextmanager
+def ending_at_sigterm() -> Iterator[None]:
+    """Have SIGTERM end the block as an error does, so that a group is left and records are sent."""
+
+    def end(*_: object) -> None:
+        raise SystemExit(_EXIT_TERMINATED)
+
+    try:
+        before = signal.signal(signal.SIGTERM, end)
+    except ValueError:  # not the main thread, which alone may do that
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
