@@ -56,29 +56,42 @@ class Option(NamedTuple):
         return self.flag.startswith("-")
 
 
-class Part(NamedTuple):
+class Part:
     """Options that belong together, in a NamedTuple of their own: one field of the plan."""
 
-    declared: type[Any]
-    build: Callable[[Any], Any] | None = None
-    """Returns the field's value from the tuple of the options; None: the tuple itself."""
+    __slots__ = ("build", "declared")
+
+    def __init__(self, declared: type[Any], build: Callable[[Any], Any] | None = None) -> None:
+        """Take the NamedTuple, and the function that returns the field's value from the tuple of
+        the options; None: the tuple is the value.
+        """
+        self.declared = declared
+        self.build = build
 
 
-class InOrder(NamedTuple):
+class InOrder:
     """Options whose order on the command line counts: one field of the plan, a tuple of the values
     of their kinds, in the order of the words. It has no way in from Python.
     """
 
-    options: tuple[Option, ...]
+    __slots__ = ("options",)
+
+    def __init__(self, options: Sequence[Option]) -> None:
+        self.options = tuple(options)
 
 
-class PlanField(NamedTuple):
+class PlanField:
     """A field of a plan and its declaration."""
 
-    name: str
-    declared: Option | Part | InOrder
-    is_needed: bool
-    default: Any = None
+    __slots__ = ("declared", "default", "is_needed", "name")
+
+    def __init__(
+        self, name: str, declared: Option | Part | InOrder, *, is_needed: bool, default: Any = None
+    ) -> None:
+        self.name = name
+        self.declared = declared
+        self.is_needed = is_needed
+        self.default = default
 
 
 EXITS: Final = (
@@ -332,7 +345,9 @@ def _fields_of(declared: type[Any]) -> Iterator[PlanField]:
     for name, hint in get_type_hints(declared, include_extras=True).items():
         for note in getattr(hint, "__metadata__", ()):
             if isinstance(note, Option | Part | InOrder):
-                yield PlanField(name, note, name not in defaults, defaults.get(name))
+                yield PlanField(
+                    name, note, is_needed=name not in defaults, default=defaults.get(name)
+                )
 
 
 def options_of(declared: type[Any]) -> list[PlanField]:
@@ -386,7 +401,7 @@ def help_text(field: PlanField) -> str:
     default = option.default
     if not default and field.default and not (field.is_needed or option.kind.is_switch):
         default = option.kind.show(field.default)
-    return f"{option.help}{often}" + (f" ({default})" if default else "")
+    return f"{option.help}{often}" + (f" (default: {default})" if default else "")
 
 
 def argument_lines(keywords: Mapping[str, PlanField]) -> list[str]:

@@ -57,15 +57,16 @@ def overview(group: VerbGroup, members: Mapping[str, Verb | VerbGroup]) -> str:
 
 def usage_of(verb: Verb) -> str:
     """Return the words behind the name of a verb: what it needs, and whether there are options."""
-    if verb.usage:
-        return f"{verb.usage} [OPTION]..."
     options = [(option_of(field), field.is_needed) for field in verb.fields()]
-    words = [_place(option, is_needed) for option, is_needed in options if not option.is_flag]
-    words += [
-        f"{option.flag} {option.metavar or option.kind.metavar}"
-        for option, is_needed in options
-        if option.is_flag and is_needed
-    ]
+    if verb.usage:
+        words = [verb.usage]
+    else:
+        words = [_place(option, is_needed) for option, is_needed in options if not option.is_flag]
+        words += [
+            f"{option.flag} {option.metavar or option.kind.metavar}"
+            for option, is_needed in options
+            if option.is_flag and is_needed
+        ]
     if any(option.is_flag and not is_needed for option, is_needed in options):
         words.append("[OPTION]...")
     return " ".join(words)

@@ -97,7 +97,8 @@ class CompletionPlan(NamedTuple):
         Option(
             "WORD",
             TypedWords("WORD"),
-            "show what fits in the place of the last of these words, behind --: the script asks so",
+            "the words behind minibroker that are typed: show what fits in the place of the last "
+            "one, as the script asks it",
         ),
     ] = ()
 
@@ -147,14 +148,16 @@ def _lines(answer: CompletionAnswer, shell: str) -> list[str]:
 VERB: Final = Verb(
     name="completion",
     does="write the script with which a shell completes this program's words",
-    usage="bash|zsh|fish",
+    usage="bash|zsh|fish [-- WORD...]",
     plan=CompletionPlan,
     run=run,
     group="Words",
     notes="""
-bash: put `source <(minibroker completion bash)` into ~/.bashrc. zsh: put `source <(minibroker
-completion zsh)` into ~/.zshrc, behind compinit. fish: minibroker completion fish >
-~/.config/fish/completions/minibroker.fish
+bash: put `source <(minibroker completion bash)` into ~/.bashrc.
+
+zsh: put `source <(minibroker completion zsh)` into ~/.zshrc, behind compinit.
+
+fish: minibroker completion fish > ~/.config/fish/completions/minibroker.fish
 """,
     examples=("completion bash", "completion fish", "completion bash -- serve --lo"),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TextIO
 from minibroker.cli.declaration import Option, Part, Verb, option_of, options_of, plan_of
 from minibroker.cli.errors import EXIT_OK, CommandError
 from minibroker.cli.kinds import SWITCH
-from minibroker.verbs.background.state import StateDirectory, StateOptions
+from minibroker.verbs.background.state import BACKGROUND, StateDirectory, StateOptions
 from minibroker.verbs.serve import plan as serve
 from minibroker.verbs.serve.plan import ServePlan
 
@@ -27,7 +27,6 @@ class UpPlan(NamedTuple):
             "--detach",
             SWITCH,
             "run in the background: return when it serves, and write its address",
-            "Background",
             short="-d",
         ),
     ] = False
@@ -96,8 +95,8 @@ VERB: Final = UpVerb(
     does="start the broker, with -d in the background",
     plan=UpPlan,
     run=run,
-    group="Clients and topics",
-    groups=("Background", *serve.VERB.groups),
+    group=BACKGROUND,
+    groups=(serve.CLIENTS, *serve.VERB.groups),
     notes=f"""
 Without -d it is minibroker serve. With -d one broker runs in the background, for each state
 directory. minibroker status shows it, minibroker stop ends it, minibroker reset deletes its data

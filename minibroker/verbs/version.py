@@ -24,5 +24,6 @@ VERB: Final = Verb(
     does="show the version",
     plan=VersionPlan,
     run=run,
+    exits="",
     examples=("version",),
 )

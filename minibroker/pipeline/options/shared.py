@@ -118,7 +118,7 @@ CATALOG: Final = Option(
     "--catalog",
     PAIRS,
     "a property of PyIceberg for the catalogue of an iceberg table, such as type=rest",
-    default="none: DIR is the catalogue",
+    default="DIR is the catalogue",
 )
 TABLE: Final = Option(
     "--table", TEXT, "name of the table in that catalogue", metavar="NAMESPACE.NAME"

@@ -27,6 +27,8 @@ from minibroker.cli.kinds import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+BACKGROUND: Final = "Background"
+"""The title of the options in the help page."""
 _DIRECTORY_MODE: Final = 0o700
 _FILE_MODE: Final = 0o600
 """The options of a broker may have passwords."""
@@ -45,7 +47,7 @@ class StateOptions(NamedTuple):
             "--state-dir",
             Kind("DIR", completes="directory"),
             "directory of the pid file and the log: one for each broker in the background",
-            "Background",
+            BACKGROUND,
             default="$XDG_STATE_HOME/minibroker, or ~/.local/state/minibroker",
         ),
     ] = None

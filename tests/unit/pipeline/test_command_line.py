@@ -11,6 +11,7 @@ import sys
 import threading
 from contextlib import nullcontext
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,6 +23,9 @@ from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.spark import launch, session
 from minibroker.pipeline.verbs.inspect import job as inspect
 from minibroker.pipeline.verbs.table import VERB, VERBS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OVERVIEW = overview(VERB, VERBS)
 
@@ -50,6 +54,25 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert "unknown verb 'archve' (did you mean archive?); see" in run("archve")[2]
     assert cli.main(["pipeline", "replay"]) == EXIT_USAGE
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_setting_that_the_client_does_not_know_is_wrong_usage(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("bootstrap.server=127.0.0.1:1\n")
+    code, _, errors = run("lag", "--once", "--kafka-config", str(file))
+    assert code == EXIT_USAGE
+    assert errors.startswith(
+        "minibroker pipeline lag: the Kafka settings (--kafka, --kafka-config)"
+    )
+    assert "bootstrap.server is no setting that this client knows; bootstrap.servers is" in errors
+
+
+def test_an_address_under_its_name_in_librdkafka_is_asked(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("metadata.broker.list=127.0.0.1:1\n")
+    code, _, errors = run("lag", "--once", "--kafka-config", str(file))
+    assert code == EXIT_FAILED
+    assert "no broker answers at 127.0.0.1:1 " in errors
 
 
 def test_maintain_takes_no_flag_that_would_change_nothing() -> None:

@@ -40,7 +40,7 @@ class LagPlan(NamedTuple):
             "--group",
             Many("G[,...]"),
             "groups to watch",
-            default="none: all, but none beside --checkpoint",
+            default="all, but none beside --checkpoint",
         ),
     ] = ()
     pattern: Annotated[

@@ -52,7 +52,7 @@ def test_a_help_page_has_groups_and_its_examples_at_the_end() -> None:
         "This command:",
     ]
     assert page.endswith("--schema-registry http://localhost:8081\n")
-    assert "  --batch-rows N           records of a batch, at most (2000000)\n" in page
+    assert "  --batch-rows N           records of a batch, at most (default: 2000000)\n" in page
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_help_page_has_groups_and_its_examples_at_the_end() -> None:
         ("rollup", "--checkpoint", "TO/_minibroker/checkpoint"),
         ("rollup", "--slide", "the length of a window"),
         ("rollup", "--time", "the record's timestamp"),
-        ("lag", "--group", "none: all, but none beside --checkpoint"),
+        ("lag", "--group", "all, but none beside --checkpoint"),
     ],
 )
 def test_a_default_that_depends_on_another_option_is_said(
