@@ -31,7 +31,7 @@ NUMBERED_CLIENT := build/numbered-client
 # The frameworks of the examples in Python, in an environment of their own: some want older clients than the tests.
 EXAMPLES := build/examples-venv
 # The examples that Maven tests, with what it needs for that in its own store; then it works without the network.
-EXAMPLES_OF_MAVEN := spring
+EXAMPLES_OF_MAVEN := spring testcontainers/java
 EXAMPLE_REQUIREMENTS := $(filter-out examples/airflow/%,$(sort $(wildcard examples/*/requirements.txt examples/*/*/requirements.txt)))
 # Airflow takes 300 MB and versions of its own.
 AIRFLOW := build/examples-airflow

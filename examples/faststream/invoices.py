@@ -29,9 +29,7 @@ class Invoice(BaseModel):
     total: int
 
 
-@router.subscriber(
-    "orders", group_id="invoices", auto_offset_reset="earliest", ack_policy=AckPolicy.NACK_ON_ERROR
-)
+@router.subscriber("orders", group_id="invoices", ack_policy=AckPolicy.NACK_ON_ERROR)
 async def write_invoice(message: KafkaMessage) -> None:
     """Publish the invoice of an order, and a record that is no order on `orders.refused`."""
     try:

@@ -19,6 +19,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.request import urlopen
 
 import pytest
 
@@ -230,6 +231,44 @@ def test_testcontainers_start_it(way: Way, start: Start) -> None:
         container.wait_for_line("no ZooKeeper is started here")
         socket.create_connection(("127.0.0.1", int(zookeeper)), 60).close()
     assert "ERROR" not in container.log.read_text()
+
+
+DESCRIBE: Final = """\
+import json, sys
+import minibroker_container as module
+module.CLIENT_PORT, module.NETWORK_PORT, module.CONTROL_PORT = map(int, sys.argv[1:])
+container = [module.variables(["orders:3"], "secret"), module.COMMAND, module.START_SCRIPT]
+print(json.dumps([*container, module.start_script("localhost", module.CLIENT_PORT)]))
+"""
+
+
+@needs_namespaces
+def test_the_container_class_of_the_examples_starts_it(start: Start) -> None:
+    """In Java it has the same variables and the same script; its own test says so."""
+    environment = required(BUILD / "examples-venv" / ".done").parent
+    port, network_port, control_port = (free_port() for _ in range(3))
+    described = subprocess.run(
+        [
+            environment / "bin" / "python",
+            "-c",
+            DESCRIBE,
+            *map(str, (port, network_port, control_port)),
+        ],
+        cwd=ROOT / "examples" / "testcontainers" / "python",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    variables, command, path, script = json.loads(described.stdout)
+    container = start(command, **variables)
+    container.wait_until_entered()
+    container.copy_in(path, script)
+    container.wait_for_line(RUNNING)
+    with urlopen(f"http://127.0.0.1:{control_port}/health/ready", timeout=60) as answer:
+        assert answer.status == 200
+    confluent_produce(f"localhost:{port}", "orders", "none", "order", 3)
+    found = {path.name for path in (container.root / "var/lib/kafka/data").iterdir()}
+    assert {"orders-0", "orders-1", "orders-2"} <= found
 
 
 @needs_namespaces

@@ -22,7 +22,15 @@ from tests.support.made import BUILD, ROOT, required
 
 EXAMPLES = ROOT / "examples"
 FRAMEWORKS = dict.fromkeys(
-    ("faststream", "taskiq", "django_outbox", "opentelemetry", "two_plugins"), "examples-venv"
+    (
+        "faststream",
+        "taskiq",
+        "django_outbox",
+        "opentelemetry",
+        "two_plugins",
+        "testcontainers/python",
+    ),
+    "examples-venv",
 )
 """Project → the environment below build/ with its framework."""
 if os.environ.get("MINIBROKER_EXAMPLES") == "1":  # make examples
@@ -93,7 +101,7 @@ def test_the_protocol_in_java(tmp_path: Path) -> None:
 
 
 @pytest.mark.java
-@pytest.mark.parametrize("project", ["spring"])
+@pytest.mark.parametrize("project", ["spring", "testcontainers/java"])
 def test_a_project_of_maven(project: str, tmp_path: Path) -> None:
     required(BUILD / "maven" / project / ".done")
     directory = copy_of(project, tmp_path)
