@@ -22,6 +22,8 @@ SECTIONS: Final = {
         "topics": "minibroker.verbs.topics",
         "produce": "minibroker.verbs.produce",
         "consume": "minibroker.verbs.consume",
+        "groups": "minibroker.verbs.groups",
+        "wait": "minibroker.verbs.wait",
     },
     "Files": {
         "dump-log": "minibroker.verbs.dump_log",

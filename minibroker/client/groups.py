@@ -4,7 +4,7 @@ A broker lists the groups that it coordinates. So their offsets are asked for th
 one behind the other on one connection. A group that has moved since is looked for.
 
     brokers ─► groups of each ─► offsets of AT_ONCE groups, and of the next ones
-    coordinator of a group ─► its state, its offsets ─► commit
+    coordinator of a group ─► its offsets ─► commit
 
 A deadline is a time of the monotonic clock, in seconds. Every call raises
 
@@ -13,8 +13,8 @@ A deadline is a time of the monotonic clock, in seconds. Every call raises
     ProtocolError  an answer is malformed, or leaves out a part that was asked for
     ConfigError    the settings of TLS
 
-Source: Kafka AdminClient, ListConsumerGroupOffsetsHandler, DescribeConsumerGroupsHandler,
-AlterConsumerGroupOffsetsHandler; KIP-396, KIP-447, KIP-518, KIP-848.
+Source: Kafka AdminClient, ListConsumerGroupOffsetsHandler, AlterConsumerGroupOffsetsHandler;
+KIP-396, KIP-447, KIP-518.
 """
 
 from __future__ import annotations
@@ -22,21 +22,12 @@ from __future__ import annotations
 import threading
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.client.answer_parts import by_partition, part_of
 from minibroker.client.coordinators import PAUSE_S, CoordinatorClient
-from minibroker.client.dialogue import BrokerRefusedError
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
-from minibroker.kafka.protocol.messages.consumer_group_describe import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-)
-from minibroker.kafka.protocol.messages.describe_groups import (
-    DescribeGroupsRequest,
-    DescribeGroupsResponse,
-)
 from minibroker.kafka.protocol.messages.list_groups import (
     ListedGroup,
     ListGroupsRequest,
@@ -67,19 +58,13 @@ NAMED_VERSION: Final = 1
 """The first version of OffsetFetch with the offsets that brokers keep, of named partitions."""
 STABLE_VERSIONS: Final = (7, 7)
 """The one of these that waits for open transactions."""
-DESCRIBE_VERSIONS: Final = (0, 6)
-CONSUMER_DESCRIBE_VERSIONS: Final = (0, 1)
-COMMIT_VERSIONS: Final = (2, 9)
-"""Versions of OffsetCommit that keep offsets as the broker's settings say, and name topics."""
+COMMIT_VERSIONS: Final = (1, 9)
+"""Versions of OffsetCommit that brokers keep themselves, and that name topics."""
 
 AT_ONCE: Final = 50
 """Questions that are under way together."""
 _OF_CONSUMERS: Final = ("consumer", "")
 """Types of groups that have members with subscriptions, and that have committed offsets alone."""
-DEAD: Final = "Dead"
-"""The state of a group that does not exist."""
-_MISSING: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.INVALID_GROUP_ID})
-_NOT_OF_KIP_848: Final = _MISSING | {ErrorCode.UNSUPPORTED_VERSION}
 _UNREADY: Final = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -206,57 +191,6 @@ def stable_offsets(
         if offsets:
             return offsets
     return []
-
-
-def state_of(group: CoordinatorClient, deadline: float) -> str:
-    """Return the state of a group, one of Kafka's names; `DEAD` if it does not exist.
-
-    A group of KIP-848 shows as dead to DescribeGroups, so it is asked for by its own call first.
-
-    Raises KafkaError, OSError, ProtocolError, ConfigError.
-    """
-    state = _state_by_kip_848(group, deadline)
-    if state is not None:
-        return state
-    request = DescribeGroupsRequest(groups=[group.name])
-    try:
-        return _state(group, request, DescribeGroupsResponse, DESCRIBE_VERSIONS, deadline)
-    except KafkaError as error:
-        if error.code in _MISSING:
-            return DEAD
-        raise
-
-
-def _state_by_kip_848(group: CoordinatorClient, deadline: float) -> str | None:
-    """Return the state of a group of KIP-848, None if it is none or the broker knows none."""
-    request = ConsumerGroupDescribeRequest(group_ids=[group.name])
-    response, versions = ConsumerGroupDescribeResponse, CONSUMER_DESCRIBE_VERSIONS
-    try:
-        return _state(group, request, response, versions, deadline)
-    except BrokerRefusedError:  # if it is the login, the next call raises it, too
-        return None
-    except KafkaError as error:
-        if error.code in _NOT_OF_KIP_848:
-            return None
-        raise
-
-
-def _state(
-    group: CoordinatorClient,
-    request: DescribeGroupsRequest | ConsumerGroupDescribeRequest,
-    response: Any,
-    versions: tuple[int, int],
-    deadline: float,
-) -> str:
-    """Return the state of the group in the answer to `request`."""
-
-    def part(answer: Any) -> Any:
-        return part_of({part.group_id: part for part in answer.groups}, group.name)
-
-    answer = group.ask(
-        request, response, versions, deadline, lambda answer: int(part(answer).error_code)
-    )
-    return str(part(answer).group_state)
 
 
 def commit_offsets(

@@ -77,7 +77,6 @@ _REJOIN: Final = frozenset(
         ErrorCode.UNKNOWN_MEMBER_ID,
     }
 )
-_FORGOTTEN: Final = frozenset({ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID})
 
 
 class Membership(NamedTuple):
@@ -140,7 +139,7 @@ class MemberSession:
             except KafkaError as error:
                 if error.code not in _REJOIN:
                     raise
-                if error.code in _FORGOTTEN:
+                if error.code == ErrorCode.UNKNOWN_MEMBER_ID:
                     self._member_id = ""
                 continue
             self._set(Membership(joined.member_id, joined.generation_id))
@@ -291,7 +290,7 @@ class MemberSession:
             self._membership = membership
 
     def _lose(self, code: ErrorCode) -> None:
-        if code in _FORGOTTEN:
+        if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self._member_id = ""
         self._must_rejoin.set()
 

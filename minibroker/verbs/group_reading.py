@@ -99,6 +99,8 @@ class _Session:
                 if offset < bounds[part].beginning:
                     self._output.note_lost(reading.Lost(part, offset, bounds[part].beginning))
                     starts[part] = bounds[part].beginning
+        # A position counts as read also before the first record, as it does to Java's consumers.
+        self._written.update(starts)
         return starts, {part: bound.end for part, bound in bounds.items()}
 
     def _read(self, reader: PartitionReader, ends: Mapping[TopicPartition, int]) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from minibroker.client import groups as client_groups
 from minibroker.client.client import CLIENT_ERRORS
 from minibroker.client.coordinators import CoordinatorClient
+from minibroker.client.group_details import group_details
 from minibroker.kafka.ids import TopicPartition
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.preflight import client_of
@@ -64,7 +65,7 @@ class Groups:
     def state_of(self, name: str) -> str:
         """Return the state of a group, `DEAD` if it is not there. Raises PipelineError."""
         with self._pipeline_errors():
-            return _word(client_groups.state_of(self._coordinator(name), _deadline()))
+            return _word(group_details(self._coordinator(name), _deadline()).state)
 
     def offsets_of(self, name: str) -> Offsets:
         """Return the committed offsets of a group, none without it. Raises PipelineError."""

@@ -9,6 +9,7 @@ import pytest
 
 from minibroker.client import groups, transactions
 from minibroker.client.coordinators import CoordinatorClient
+from minibroker.client.group_details import group_details
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import ProtocolError
 from minibroker.kafka.ids import TopicPartition
@@ -58,7 +59,7 @@ def session(answer: Any) -> transactions.ProducerSession:
 
 
 CALLS: list[Callable[[], Any]] = [
-    lambda: groups.state_of(coordinator(ConsumerGroupDescribeResponse()), 0),
+    lambda: group_details(coordinator(ConsumerGroupDescribeResponse()), 0),
     lambda: groups.stable_offsets(coordinator(OffsetFetchResponse()), PLACE, 0),
     lambda: groups.commit_offsets(coordinator(OffsetCommitResponse()), {PLACE: 5}, 0),
     lambda: session(AddPartitionsToTxnResponse()).add_partitions([PLACE], 0),
@@ -79,7 +80,7 @@ def test_a_coordinator_is_asked_again_after_an_empty_answer() -> None:
     group = coordinator(
         ConsumerGroupDescribeResponse(), ConsumerGroupDescribeResponse(groups=[of_another, told])
     )
-    assert groups.state_of(group, time.monotonic() + 60) == "Stable"
+    assert group_details(group, time.monotonic() + 60).state == "Stable"
 
 
 def test_a_commit_is_over_when_each_partition_is_told() -> None:
