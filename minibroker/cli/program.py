@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def main(words: Sequence[str] | None = None) -> int:
     """Run a command with the streams of the process; return the exit code."""
     out = sys.stdout
-    if out.encoding.lower() != "utf-8" and hasattr(out, "reconfigure"):
+    if (out.encoding or "").lower() != "utf-8" and hasattr(out, "reconfigure"):
         out.reconfigure(errors="replace")  # a terminal that cannot show a key shows a question mark
     try:
         code = run_words(sys.argv[1:] if words is None else words, out, sys.stderr)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.cli.errors import UsageError
 from minibroker.cli.moments import moment_of
-from minibroker.client import admin
 from minibroker.clock import SystemClock
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -147,6 +146,8 @@ def partitions_of(client: Client, topic: str, numbers: Iterable[int] = ()) -> li
 def _listed(
     client: Client, times: Mapping[TopicPartition, int], *, is_committed: bool
 ) -> dict[TopicPartition, int]:
+    from minibroker.client import admin  # noqa: PLC0415  not for a help page
+
     listed = admin.list_offsets(client, times, is_committed=is_committed)
     for error in listed.failed.values():
         raise error

@@ -122,21 +122,20 @@ def test_make_knows_each_target() -> None:
         assert re.search(rf"^{line.split()[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
-@pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
 def test_the_first_commands_and_a_look_at_what_they_left(tmp_path: Path) -> None:
     first, *clients = commands(readme.TOP)
     assert commands("A broker") == [first, *clients]  # the first page of docs/
     assert recipe_of("run") == f"{first} --listen 127.0.0.1:9092"  # as without the flag
     with serving(f"{first} --listen 127.0.0.1:0", tmp_path) as address:
         run_all(
-            clients,
+            [f"{command} --bootstrap {address}" for command in clients],
             tmp_path,
             address,
             {
-                "echo hello | kcat": lambda printed: (
+                "echo hello | minibroker produce": lambda printed: (
                     confluent_consume(address, "greetings", 1) == ["hello"] and not printed
                 ),
-                "kcat": lambda printed: printed == "hello\n",
+                "minibroker consume": lambda printed: printed == "hello\n",
             },
         )
         commit_in_partition_7(address)

@@ -50,8 +50,8 @@ def type_first_commands(directory: Path, programs: Path) -> None:
     page = readme.blocks([readme.ROOT / "README.md"])
     _, first, write, read = readme.commands(block for block in page if block.section == readme.TOP)
     with serving(f"{first} --listen 127.0.0.1:0", directory, programs) as address:
-        run_command(write.replace("127.0.0.1:9092", address), directory, programs)
-        printed = run_command(read.replace("127.0.0.1:9092", address), directory, programs)
+        run_command(f"{write} --bootstrap {address}", directory, programs)
+        printed = run_command(f"{read} --bootstrap {address}", directory, programs)
     assert printed == VALUE, f"{read} printed {printed!r}"
 
 

@@ -41,8 +41,8 @@ def test_a_flag_is_offered_once_unless_it_is_repeated() -> None:
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        (["serve", "--loop", ""], ["uvloop", "asyncio"]),
-        (["serve", "--loop=a"], ["asyncio"]),
+        (["serve", "--log-level", "d"], ["debug"]),
+        (["serve", "--log-level=w"], ["warning"]),
         (["pipeline", "archive", "--on-data-loss", "c"], ["continue"]),
         (["completion", "f"], ["fish"]),
         (["serve", "--listen", ""], []),

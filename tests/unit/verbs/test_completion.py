@@ -114,7 +114,7 @@ def test_fish(path: str, tmp_path: Path) -> None:
     asked = (
         "ser",
         "serve --lo",
-        "serve --loop ",
+        "serve --log-level ",
         "serve --loop=as",
         "serve --config=sett",
         "check-log ",
@@ -138,7 +138,7 @@ def test_fish(path: str, tmp_path: Path) -> None:
     answers = [answer.split("\n") for answer in done.stdout.split("==\n")]
     assert answers[0][0].startswith("serve\tstart the broker")
     assert [line.split("\t")[0] for line in answers[1][:2]] == ["--loop", "--log-level"]
-    assert answers[2][:2] == ["uvloop", "asyncio"]
+    assert answers[2][:2] == ["debug", "info"]
     assert answers[3][0] == "--loop=asyncio"
     assert answers[4][0] == "--config=settings.properties"
     assert answers[5][0].startswith("bin/")
