@@ -37,12 +37,14 @@ EXAMPLE_REQUIREMENTS := $(filter-out examples/airflow/%,$(sort $(wildcard exampl
 AIRFLOW := build/examples-airflow
 # What `docker compose` reads its files with.
 COMPOSE_READER := build/compose-go/cmd
-OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v go),sarama secured-client numbered-client compose-reader)
+# Reads .github/workflows.
+ACTIONLINT := build/actionlint
+OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v go),sarama secured-client numbered-client compose-reader actionlint)
 
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move secure-move client-suites lint format bench bench-diff smoke java registry kerberos kafkajs sarama secured-client numbered-client compose-reader generate clean
+.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move secure-move client-suites lint format bench bench-diff smoke java registry kerberos kafkajs sarama secured-client numbered-client compose-reader actionlint generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -248,8 +250,9 @@ bench-diff: $(VENV)/.test ## the broker of this checkout beside another commit's
 	$(BIN)/python -m benchmarks.diff $(BASE) $(ARGS)
 
 docs: $(VENV)/.test ## the pages of docs/ as a site, in build/docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --config-file docs/site/mkdocs.yml
-	@echo build/docs/index.html
+	$(BIN)/python -m docs.site.pages build/docs
+	$(BIN)/zensical build --strict --config-file build/docs/mkdocs.yml
+	@echo build/docs/site/index.html
 
 smoke: $(VENV)/.test java ## 10,000 records through every client, across a stop, a kill and a restart
 	$(BIN)/python -m tests.support.smoke $(ARGS)
@@ -325,6 +328,11 @@ compose-reader: $(COMPOSE_READER) ## fetch what reads docker-compose.yml in the 
 
 $(COMPOSE_READER):
 	GOBIN=$(abspath $(@D)) go install github.com/compose-spec/compose-go/v2/cmd@v2.16.2
+
+actionlint: $(ACTIONLINT) ## fetch what reads the workflows in the tests
+
+$(ACTIONLINT):
+	GOBIN=$(abspath $(@D)) go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 clean: ## remove what was made (not the data directory)
 	rm -rf $(VENV) build dist

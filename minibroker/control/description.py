@@ -223,6 +223,8 @@ def _kind(schema: dict[str, Any]) -> str:
         return _kind(schema["allOf"][0])
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
+        if name == Nothing.__name__:
+            return "`{}`"  # it has no fields, so it has no section
         return f"[{name}](#{name.lower()})"
     if "enum" in schema:
         return " or ".join(f"`{value}`" for value in schema["enum"])

@@ -1,14 +1,19 @@
-"""Pages that MkDocs makes out of the code: what is served, known differences, permissions.
+"""`make docs`: write all pages of the site as Markdown files, with those made out of the code.
 
-The root of the repository is on the path (`python -m mkdocs` from there).
+    python -m docs.site.pages build/docs
+
+writes `pages/` and `mkdocs.yml` into that directory. An engine that reads MkDocs' configuration
+makes the site from them and needs nothing of this repository, so it can be another one any day.
+Made here are: what is served and known differences, metrics, permissions. `make generate` makes the
+pages about the command line and the control API; they are in docs/.
 """
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from mkdocs.structure.files import File, Files
+from typing import TYPE_CHECKING
 
 from minibroker.broker.handlers.common.permissions import PART_NEEDS, REQUEST_NEEDS
 from minibroker.broker.handlers.registry import HANDLERS
@@ -19,22 +24,28 @@ from tests.compat.known_differences import KNOWN_DIFFERENCES
 from tests.compat.verdict import AS_OURS, KAFKA_39, KAFKA_44, Difference
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from minibroker.rig.node import Node
 
-ROOT = Path(__file__).resolve().parents[2]
+DOCS = Path(__file__).resolve().parents[1]
 
 
-def on_files(files: Files, config: Any) -> Files:
-    """Add the generated pages."""
+def main(arguments: Sequence[str]) -> int:
+    """Write everything into the directory that the only argument names; return the exit code."""
+    (name,) = arguments
+    directory = Path(name)
+    pages = directory / "pages"
+    shutil.rmtree(pages, ignore_errors=True)
+    shutil.copytree(DOCS, pages, ignore=shutil.ignore_patterns("site", "__pycache__"))
     for path, content in (
         ("reference/compatibility.md", _compatibility_page()),
         ("reference/metrics.md", _metrics_page()),
         ("reference/permissions.md", _permissions_page()),
     ):
-        files.append(File.generated(config, path, content=content))
-    return files
+        (pages / path).write_text(content, encoding="utf-8")
+    shutil.copy(DOCS / "site" / "mkdocs.yml", directory)
+    return 0
 
 
 def _permissions_page() -> str:
@@ -139,3 +150,7 @@ def _differences() -> list[str]:
             f" {reason.replace('|', chr(92) + '|')} |"
         )
     return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
