@@ -31,12 +31,12 @@ _EXTRAS: Final = ("", "[uvloop,regex]")
 
 
 class InstalledSize(NamedTuple):
-    """Bytes below site-packages, pip's not among them."""
+    """Size of everything below site-packages, without pip."""
 
     wheels: int
-    """Of the files that the wheels hold."""
+    """Bytes of the files that the wheels hold."""
     compiled: int
-    """Of the files that Python makes from them."""
+    """Bytes of the files that Python makes from them."""
 
 
 def main(arguments: Sequence[str]) -> int:
