@@ -24,6 +24,7 @@ SECTIONS: Final = {
         "consume": "minibroker.verbs.consume",
         "groups": "minibroker.verbs.groups",
         "wait": "minibroker.verbs.wait",
+        "record": "minibroker.verbs.record.plan",
     },
     "Files": {
         "dump-log": "minibroker.verbs.dump_log",

@@ -86,7 +86,7 @@ def test_every_section_has_a_test_or_a_reason() -> None:
     tested = {readme.TOP, "A broker", "Starting it", *TESTS_IN_PYTHON, "From any language"}
     tested |= {"Looking inside", "In the background", SERVICE_UNDER_TEST, "With one command"}
     tested |= {"With one flag", "Access"}
-    tested |= {"Seeds", "Lines of a seed", "A seed at the start"}  # test_seeds.py
+    tested |= {"Seeds", "Lines of a seed", "A seed at the start", "Record a seed"}  # test_seeds.py
     without = {
         (block.section, text)
         for block in readme.blocks()

@@ -26,6 +26,11 @@ def block(section: str, language: str) -> str:
     return text
 
 
+def page_lines() -> str:
+    """Return the lines of the page, for a topic that no cleaner changes while a test looks."""
+    return block("Lines of a seed", "json").replace("compact", "delete")
+
+
 def test_the_pages_seed_and_test_in_python(tmp_path: Path) -> None:
     (tmp_path / "orders.yaml").write_text(block("Seeds", "yaml"))
     (tmp_path / "test_pasted.py").write_text(block("Seeds", "python"))
@@ -46,7 +51,7 @@ def test_the_pages_sentence_about_a_wrong_seed(
 
 
 def test_the_pages_lines(tmp_path: Path) -> None:
-    (tmp_path / "orders.jsonl").write_text(block("Lines of a seed", "json"))
+    (tmp_path / "orders.jsonl").write_text(page_lines())
     with Broker() as broker:
         assert broker.load(tmp_path / "orders.jsonl").records == {"orders": 3}
         assert broker.topics == {"orders": 3}
@@ -56,8 +61,27 @@ def test_the_pages_lines(tmp_path: Path) -> None:
 
 
 def test_the_pages_seed_at_the_start(tmp_path: Path) -> None:
-    seed = block("Lines of a seed", "json").replace('"value_base64": "AP8="', '"value": "text"')
+    seed = page_lines().replace('"value_base64": "AP8="', '"value": "text"')
     (tmp_path / "orders.jsonl").write_text(seed)
     serve = block("A seed at the start", readme.SHELL).strip()
     with serving(f"{serve} --listen 127.0.0.1:0", tmp_path) as address:
         assert len(confluent_consume(address, "orders", 3)) == 3
+
+
+def test_the_pages_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of its commands records the page's lines; address and settings are the test's."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lines.jsonl").write_text(
+        page_lines().replace('"amount": 12.5', '"email": "a@b", "card": {"number": 1}')
+    )
+    (tmp_path / "secret").write_text("a secret of sixteen bytes")
+    commands = [block("Record a seed", readme.SHELL), *block("Record a seed", "text").splitlines()]
+    with Broker(topics=["payments"]) as broker:
+        broker.load("lines.jsonl")
+        for number, command in enumerate(commands):
+            words = command.split(" --kafka-config")[0].replace("broker:9092", broker.bootstrap)
+            words = words.replace("-o orders", f"-o {number}-orders").strip()
+            at = "" if "--bootstrap" in words else f" --bootstrap {broker.bootstrap}"
+            skip = " --on-unmaskable skip" if "--mask" in words else ""
+            run_command(words + at + skip, tmp_path)
+    assert len(list(tmp_path.glob("*-orders*"))) == len(commands) == 5

@@ -54,28 +54,69 @@ MOMENT: Final = Kind(
 )
 
 
+SINCE: Final = Option(
+    "--since",
+    MOMENT,
+    "only records from this moment on, by their timestamps: 2026-11-24, "
+    "2026-11-24T17:30+01:00 (UTC without a zone), -2h, now-15m or milliseconds",
+    RECORDS,
+)
+UNTIL: Final = Option(
+    "--until",
+    MOMENT,
+    "only records before this moment, by their timestamps; all are read up to the end",
+    RECORDS,
+)
+SAMPLE: Final = Option(
+    "--sample",
+    Kind("PART", share_of, lambda share: f"{100 * share:g}%"),
+    "only a part of the records, such as 1%, the same ones in every run",
+    RECORDS,
+)
+SAMPLE_BY_OPTION: Final = Option(
+    "--sample-by",
+    choice(*SAMPLE_BY),
+    "key: all records of a key, or none",
+    RECORDS,
+    default=SAMPLE_BY[0],
+)
+MASK: Final = Option(
+    "--mask",
+    Texts("FIELD=METHOD[,...]", rules_of),
+    "mask fields of JSON and decoded values, keys and headers, such as "
+    "'customer.email=email, card=last4, key=hash, headers.user=drop'; methods: hash, "
+    "email, mask, last4, first1, fixed:TEXT, empty, null, drop",
+    RECORDS,
+)
+MASK_SECRET_FILE: Final = Option(
+    "--mask-secret-file",
+    Kind("FILE"),
+    "the secret of the hashes; or the variable MINIBROKER_MASK_SECRET",
+    RECORDS,
+    default="a random one beside the job's progress, where that is not part of the result",
+)
+SELECT: Final = Option(
+    "--select",
+    Texts("FIELD[,...]", fields_of),
+    "only these fields of JSON and decoded values, such as 'id, customer.country'",
+    RECORDS,
+)
+UNMASKABLE: Final = Option(
+    "--on-unmaskable",
+    choice(*ON_UNMASKABLE),
+    "reaction to a value that is no JSON, or has a text where a rule expects an object, so "
+    "that it can be neither masked nor selected; skip: leave the record out",
+    RECORDS,
+    name="on_unmaskable",
+    default=FAIL,
+)
+
+
 class RowOptions(NamedTuple):
     """The operations as the user gives them, in their order."""
 
-    since: Annotated[
-        Moment | None,
-        Option(
-            "--since",
-            MOMENT,
-            "only records from this moment on, by their timestamps: 2026-11-24, "
-            "2026-11-24T17:30+01:00 (UTC without a zone), -2h, now-15m or milliseconds",
-            RECORDS,
-        ),
-    ] = None
-    until: Annotated[
-        Moment | None,
-        Option(
-            "--until",
-            MOMENT,
-            "only records before this moment, by their timestamps; all are read up to the end",
-            RECORDS,
-        ),
-    ] = None
+    since: Annotated[Moment | None, SINCE] = None
+    until: Annotated[Moment | None, UNTIL] = None
     where: Annotated[
         str | None,
         Option(
@@ -96,67 +137,12 @@ class RowOptions(NamedTuple):
             RECORDS,
         ),
     ] = None
-    sample: Annotated[
-        float | None,
-        Option(
-            "--sample",
-            Kind("PART", share_of, lambda share: f"{100 * share:g}%"),
-            "only a part of the records, such as 1%, the same ones in every run",
-            RECORDS,
-        ),
-    ] = None
-    sample_by: Annotated[
-        str | None,
-        Option(
-            "--sample-by",
-            choice(*SAMPLE_BY),
-            "key: all records of a key, or none",
-            RECORDS,
-            default=SAMPLE_BY[0],
-        ),
-    ] = None
-    mask: Annotated[
-        tuple[MaskRule, ...],
-        Option(
-            "--mask",
-            Texts("FIELD=METHOD[,...]", rules_of),
-            "mask fields of JSON and decoded values, keys and headers, such as "
-            "'customer.email=email, card=last4, key=hash, headers.user=drop'; methods: hash, "
-            "email, mask, last4, first1, fixed:TEXT, empty, null, drop",
-            RECORDS,
-        ),
-    ] = ()
-    mask_secret_file: Annotated[
-        str | None,
-        Option(
-            "--mask-secret-file",
-            Kind("FILE"),
-            "the secret of the hashes; or the variable MINIBROKER_MASK_SECRET",
-            RECORDS,
-            default="a random one beside the job's progress, where that is not part of the result",
-        ),
-    ] = None
-    select: Annotated[
-        tuple[FieldPath, ...],
-        Option(
-            "--select",
-            Texts("FIELD[,...]", fields_of),
-            "only these fields of JSON and decoded values, such as 'id, customer.country'",
-            RECORDS,
-        ),
-    ] = ()
-    unmaskable: Annotated[
-        str | None,
-        Option(
-            "--on-unmaskable",
-            choice(*ON_UNMASKABLE),
-            "reaction to a value that is no JSON, or has a text where a rule expects an object, so "
-            "that it can be neither masked nor selected; skip: leave the record out",
-            RECORDS,
-            name="on_unmaskable",
-            default=FAIL,
-        ),
-    ] = None
+    sample: Annotated[float | None, SAMPLE] = None
+    sample_by: Annotated[str | None, SAMPLE_BY_OPTION] = None
+    mask: Annotated[tuple[MaskRule, ...], MASK] = ()
+    mask_secret_file: Annotated[str | None, MASK_SECRET_FILE] = None
+    select: Annotated[tuple[FieldPath, ...], SELECT] = ()
+    unmaskable: Annotated[str | None, UNMASKABLE] = None
 
     def operations(self) -> RowOperations:
         """Return the operations. Raises PipelineError if the file of a schema cannot be read."""

@@ -1,0 +1,1 @@
+"""`minibroker record`: topics of any Kafka become a seed."""

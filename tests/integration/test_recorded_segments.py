@@ -1,0 +1,58 @@
+"""Apache Kafka's DumpLogSegments reads the segment files of a recording, and what was loaded."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from confluent_kafka import Producer
+
+from minibroker.cli.errors import EXIT_OK
+from minibroker.cli.program import run_words
+from minibroker.testing import Broker
+from tests.support.log_tool import LogTool
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.java, pytest.mark.timeout(300)]
+
+VALUES = [f"v{number}" for number in range(50)]
+
+
+def produce(address: str) -> None:
+    """Write the values in transactions, with aborted ones between them, in all codecs."""
+    for number, codec in enumerate(("none", "gzip", "snappy", "lz4", "zstd")):
+        settings = {"bootstrap.servers": address, "compression.type": codec, "linger.ms": 5}
+        client = Producer({**settings, "transactional.id": codec})
+        client.init_transactions(10)
+        for is_committed in (False, True):
+            client.begin_transaction()
+            for value in VALUES[10 * number : 10 * number + 10]:
+                client.produce("t", value if is_committed else "aborted", "k", partition=0)
+            client.flush(10)
+            (client.commit_transaction if is_committed else client.abort_transaction)(10)
+
+
+def test_kafkas_tool_reads_recorded_and_loaded_segments(tmp_path: Path) -> None:
+    with Broker(topics=["t:2"]) as source:
+        produce(source.bootstrap)
+        words = ("record", "t", "-o", str(tmp_path / "seed"), "--bootstrap", source.bootstrap)
+        assert run_words(words, io.StringIO(), io.StringIO()) == EXIT_OK
+    data = tmp_path / "data"
+    with Broker(data_dir=data) as target:
+        target.load(tmp_path / "seed")
+    with LogTool() as tool:
+        for directory in (tmp_path / "seed", data):
+            [path] = (directory / "t-0").glob("*.log")
+            dumped = tool.dump("--deep-iteration", "--print-data-log", "--files", str(path))
+            assert not dumped.failed, dumped.errors
+            assert re.findall(r"payload: (\S+)", dumped.output) == VALUES
+            assert "isTransactional: true" not in dumped.output
+            assert set(re.findall(r"isvalid: (\w+)", dumped.output)) == {"true"}
+            assert set(re.findall(r"producerId: (\S+)", dumped.output)) == {"-1"}
+        indexes = [str(path) for path in (data / "t-0").glob("*index")]
+        checked = tool.dump("--index-sanity-check", "--files", ",".join(indexes))
+        assert not checked.failed, checked.errors
