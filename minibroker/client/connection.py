@@ -11,7 +11,6 @@ Source: Kafka NetworkClient, SaslClientAuthenticator; KIP-368, KIP-511.
 
 from __future__ import annotations
 
-import select
 import socket
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -26,6 +25,7 @@ from minibroker.client.dialogue import (
     login_steps,
     old_agreement_steps,
 )
+from minibroker.client.readiness import is_any_readable
 from minibroker.kafka.errors import ProtocolError
 
 if TYPE_CHECKING:
@@ -105,12 +105,7 @@ class BlockingConnection:
         """Return whether a new user can take it: nothing has come or ended on it meanwhile."""
         if self.is_waiting or self.is_retired:
             return False
-        # Not select(): a process with more than 1,024 open files has larger descriptors.
-        if hasattr(select, "poll"):
-            look = select.poll()
-            look.register(self._stream, select.POLLIN)
-            return not look.poll(0)
-        return not select.select([self._stream], [], [], 0)[0]  # Windows: any descriptor
+        return not is_any_readable([self._stream])
 
     @property
     def is_closed(self) -> bool:
@@ -173,9 +168,7 @@ class BlockingConnection:
         """Return whether an answer begins to arrive, or the connection ends, within `timeout_s`."""
         if getattr(self._stream, "pending", int)():  # TLS may have it decrypted already
             return True
-        look = select.poll()
-        look.register(self._stream, select.POLLIN)
-        return bool(look.poll(max(0.0, timeout_s) * 1000))
+        return is_any_readable([self._stream], max(0.0, timeout_s))
 
     def _exactly(self, size: int) -> memoryview:
         view = memoryview(bytearray(size))

@@ -11,13 +11,13 @@ Source: Kafka Fetcher, AbstractFetch; KIP-74, KIP-98, KIP-320, KIP-392 (no sessi
 
 from __future__ import annotations
 
-import select
 import threading
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.client.dialogue import BrokerRefusedError
 from minibroker.client.fetch import read_batches
+from minibroker.client.readiness import is_any_readable
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CorruptionError, KafkaError, ProtocolError
 from minibroker.kafka.ids import TopicPartition
@@ -287,10 +287,7 @@ class PartitionReader:
             return []
         if self._resumes_s > time.monotonic():  # partitions that failed are asked for again then
             pause_s = min(pause_s, self._resumes_s - time.monotonic())
-        look = select.poll()
-        for link in waiting.values():
-            look.register(link.connection, select.POLLIN)
-        look.poll(pause_s * 1000)
+        is_any_readable((link.connection for link in waiting.values()), pause_s)
         self._check_silence(waiting)
         return [address for address, link in waiting.items() if link.connection.wait(0)]
 

@@ -84,14 +84,15 @@ def chunks_of(descriptor: int, on_idle: Callable[[], None]) -> Iterator[bytes]:
 
     Raises OSError.
     """
-    look = select.poll()
+    look = select.poll() if hasattr(select, "poll") else None  # Windows cannot tell
     try:
-        look.register(descriptor, select.POLLIN)
-        is_pollable = True
+        if look is not None:
+            look.register(descriptor, select.POLLIN)
+        may_wait = True
     except PermissionError:  # a plain file: there is always more, or its end
-        is_pollable = False
+        may_wait = False
     while True:
-        if is_pollable and not look.poll(0):
+        if may_wait and not (look and look.poll(0)):
             on_idle()
         chunk = os.read(descriptor, CHUNK_BYTES)
         if not chunk:

@@ -96,6 +96,24 @@ def test_records_are_written_and_read_across_a_stop(
     assert "ERROR" not in said(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "hidden", [(*EXTRAS, *WHEELS), (*EXTRAS, *POSIX)], ids=["no-wheels", "no-posix"]
+)
+def test_the_small_verbs_write_and_read_records(hidden: tuple[str, ...], tmp_path: Path) -> None:
+    lines = "".join(f"line {number}\n" for number in range(1_000))
+    with serving_bare(hidden, tmp_path) as (address, _):
+        verb = ("-m", "minibroker")
+        written = run_bare(hidden, *verb, "produce", "t", "--bootstrap", address, stdin=lines)
+        assert written.returncode == 0, written.stderr
+        read = run_bare(hidden, *verb, "consume", "t", "--bootstrap", address)
+        assert (read.returncode, read.stdout) == (0, lines), read.stderr
+        joined = run_bare(hidden, *verb, "consume", "t", "-g", "g", "--bootstrap", address)
+        assert (joined.returncode, joined.stdout) == (0, lines), joined.stderr
+        topics = run_bare(hidden, *verb, "topics", "--bootstrap", address)
+        assert topics.returncode == 0, topics.stderr
+        assert "t" in topics.stdout.split()
+
+
 def said(directory: Path) -> str:
     """Return what the last broker of this directory said on stderr."""
     return (directory / "stderr").read_text()

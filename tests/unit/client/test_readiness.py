@@ -1,0 +1,50 @@
+"""Waits for sockets, with `poll` and with `select`, which Windows has alone."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from minibroker.client.readiness import is_any_readable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SECONDS = 60.0
+
+
+@pytest.fixture(params=["poll", "select"])
+def pair(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[socket.socket, socket.socket]]:
+    if request.param == "select":
+        monkeypatch.delattr(select, "poll")
+    left, right = socket.socketpair()
+    with left, right:
+        yield left, right
+
+
+def test_bytes_and_an_end_can_be_read(pair: tuple[socket.socket, socket.socket]) -> None:
+    left, right = pair
+    assert not is_any_readable([left])
+    right.send(b"x")
+    assert is_any_readable([left])
+    assert left.recv(1) == b"x"
+    assert not is_any_readable([left])
+    right.close()
+    assert is_any_readable([left])
+
+
+def test_one_of_many_ends_the_wait(pair: tuple[socket.socket, socket.socket]) -> None:
+    left, right = pair
+    silent, other = socket.socketpair()
+    with silent, other:
+        sender = threading.Thread(target=right.send, args=(b"x",))
+        sender.start()
+        assert is_any_readable([silent, left], SECONDS)
+        sender.join()
+        assert not is_any_readable([silent])
