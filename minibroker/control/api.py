@@ -32,7 +32,7 @@ from minibroker.control.records import (
     records_lines,
     records_text,
 )
-from minibroker.control.seeding import JSON_LINES, load_body
+from minibroker.control.seeding import BODY_TYPES, JSON_LINES, load_body
 from minibroker.control.slices import Slices
 from minibroker.control.waiting import WaitingRequests
 from minibroker.kafka.errors import KafkaError, MinibrokerError
@@ -422,7 +422,7 @@ OPERATIONS: Final = (
         ControlApi.load_seed,
         shapes.LoadedView,
         body=str,
-        body_type=JSON_LINES,
+        body_types=BODY_TYPES,
         failures=(
             HTTPStatus.CONFLICT,
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,

@@ -17,6 +17,7 @@ import msgspec
 from minibroker.control.api import OPERATIONS
 from minibroker.control.messages import JSON
 from minibroker.control.operations import ControlOperation
+from minibroker.control.seeding import BYTES
 from minibroker.control.shapes import Error, Nothing
 
 OPENAPI: Final = Path(__file__).parent / "openapi.json"
@@ -47,7 +48,8 @@ def openapi() -> dict[str, Any]:
     queries = [row.query for row in OPERATIONS]
     refs, components = msgspec.json.schema_components([*shapes, *queries, Error], ref_template=_REF)
     schemas = dict(zip([*map(repr, (*shapes, *queries, Error))], map(_as_3_0, refs), strict=True))
-    names_of_queries = {query.__name__ for query in queries}
+    bodies = {repr(row.body) for row in OPERATIONS}
+    names_of_queries = {query.__name__ for query in queries if repr(query) not in bodies}
     paths: dict[str, dict[str, Any]] = {}
     for row in OPERATIONS:
         methods = paths.setdefault(row.path, {})
@@ -58,7 +60,7 @@ def openapi() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": {
-                name: _as_3_0(schema)
+                name: _with_optional_fields(_as_3_0(schema))
                 for name, schema in components.items()
                 if name not in names_of_queries
             },
@@ -85,7 +87,8 @@ def _operation(
     parameters = []
     if name := row.part_name:
         kind = "integer" if name in _INTEGER_PARTS else "string"
-        parameters.append({"name": name, "in": "path", "required": True, "schema": {"type": kind}})
+        shown = _as_3_0({"type": kind})
+        parameters.append({"name": name, "in": "path", "required": True, "schema": shown})
     query = components[row.query.__name__]
     for name, schema in query["properties"].items():
         shown = _as_3_0(schema)
@@ -109,7 +112,9 @@ def _operation(
     if parameters:
         described["parameters"] = parameters
     if row.body is not None:
-        body = {row.body_type: {"schema": schemas[repr(row.body)]}}
+        body = {kind: {"schema": schemas[repr(row.body)]} for kind in row.body_types}
+        if BYTES in body:
+            body[BYTES] = {"schema": {"type": "string", "format": "binary"}}
         described["requestBody"] = {"required": row.body is not Nothing, "content": body}
     described["responses"] = responses
     described["security"] = _security(row)
@@ -143,6 +148,8 @@ def _as_3_0(schema: Any) -> Any:
         del shown["default"]
     if "$ref" in shown and len(shown) > 1:
         shown = {"allOf": [{"$ref": shown.pop("$ref")}], **shown}
+    if shown.get("type") == "integer":
+        shown["format"] = "int64"
     if shown.get("type") == "array":
         shown.setdefault("items", {})
     if "enum" in shown:
@@ -150,6 +157,17 @@ def _as_3_0(schema: Any) -> Any:
     if not shown.get("required", True):
         del shown["required"]
     return shown
+
+
+def _with_optional_fields(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a shape's schema with defaults as sentences: some generators take a field with a
+    default for one that is always there.
+    """
+    for field in schema["properties"].values():
+        if "default" in field:
+            default = f"Default: {json.dumps(field.pop('default'))}."
+            field["description"] = f"{field.get('description', '')} {default}".strip()
+    return schema
 
 
 def page() -> str:
@@ -193,8 +211,9 @@ def _section(method: str, path: str, operation: dict[str, Any]) -> list[str]:
             for parameter in parameters
         )
     if body := operation.get("requestBody"):
-        ((media_type, content),) = body["content"].items()
-        lines += [f"Body: {_kind(content['schema'])} (`{media_type}`).", ""]
+        kinds = {_kind(content["schema"]) for content in body["content"].values()}
+        types = " or ".join(f"`{media_type}`" for media_type in body["content"])
+        lines += [f"Body: {' or '.join(sorted(kinds))} ({types}).", ""]
     for status, response in operation["responses"].items():
         if int(status) in _OF_EACH:
             continue

@@ -62,7 +62,7 @@ class ControlOperation(NamedTuple):
     media_type: str = JSON
     failures: tuple[int, ...] = ()
     """Statuses that it may answer besides those of every operation."""
-    body_type: str = JSON
+    body_types: tuple[str, ...] = (JSON,)
     body_bytes_max: int = BODY_BYTES_MAX
     is_open: bool = False
     """Nobody needs a token."""

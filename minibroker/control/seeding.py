@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from minibroker.seeds.load import LoadedSeed
 
 JSON_LINES: Final = "application/x-ndjson"
+BYTES: Final = "application/octet-stream"
+BODY_TYPES: Final = (JSON_LINES, "application/yaml", BYTES)
+"""The types that openapi.json has; some generators of clients know only bytes."""
 _ENDINGS: Final = {
     JSON_LINES: ".jsonl",
+    BYTES: ".jsonl",
     "application/jsonl": ".jsonl",
     "application/json": ".jsonl",
     "application/x-www-form-urlencoded": ".jsonl",  # curl says so where nobody does

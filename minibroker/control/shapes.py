@@ -317,8 +317,8 @@ class RecordsView(AnswerShape):
 
 
 class NewRecord(QueryShape):
-    """A record to write: `value` or `value_base64` is needed, null is a tombstone. A record that
-    was read can be written as it is.
+    """A record to write; without a value it is a tombstone. A record that was read can be written
+    as it is.
     """
 
     topic: Annotated[str, Meta(description="It says nothing here.")] | None = None
