@@ -35,11 +35,13 @@ EXAMPLES_OF_MAVEN := spring testcontainers/java
 EXAMPLE_REQUIREMENTS := $(filter-out examples/airflow/%,$(sort $(wildcard examples/*/requirements.txt examples/*/*/requirements.txt)))
 # Airflow takes 300 MB and versions of its own.
 AIRFLOW := build/examples-airflow
+# The generators of examples/clients, and what their clients need.
+CLIENTS := build/example-clients
 # What `docker compose` reads its files with.
 COMPOSE_READER := build/compose-go/cmd
 # Reads .github/workflows.
 ACTIONLINT := build/actionlint
-OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs) $(if $(shell command -v go),sarama secured-client numbered-client compose-reader actionlint)
+OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs $(CLIENTS)/typescript/.done) $(if $(shell command -v go),$(CLIENTS)/go/.done sarama secured-client numbered-client compose-reader actionlint)
 
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
@@ -261,7 +263,7 @@ ifeq ($(MVN),)
 java:
 	@echo "make java: no Maven here, so the tests marked java will fail; install Java 17 and Maven (Debian: apt install openjdk-17-jdk-headless maven)" >&2
 else
-java: $(JAR_SETS:%=$(JARS)/%/.done) $(EXAMPLES_OF_MAVEN:%=build/maven/%/.done) ## fetch the jars of Apache Kafka that the tests run
+java: $(JAR_SETS:%=$(JARS)/%/.done) $(EXAMPLES_OF_MAVEN:%=build/maven/%/.done) $(CLIENTS)/java/.done ## fetch the jars of Apache Kafka that the tests run
 endif
 
 # Fetched beside and moved when whole: an interrupted fetch leaves no half directory.
@@ -278,6 +280,28 @@ build/maven/%/.done: examples/%/pom.xml
 	mkdir -p $(dir $(@D))
 	cp -R examples/$* $(@D)
 	$(MVN) --quiet --batch-mode --file $(@D)/pom.xml test -Dtest=None -Dsurefire.failIfNoSpecifiedTests=false
+	touch $@
+
+# The same for a client that is generated from openapi.json beside it.
+$(CLIENTS)/java/.done: examples/clients/java/pom.xml minibroker/control/openapi.json
+	rm -rf $(@D)
+	mkdir -p $(@D)
+	cp -RL examples/clients/openapi.json examples/clients/java $(CLIENTS)
+	$(MVN) --quiet --batch-mode --file $(@D)/pom.xml test -Dtest=None -Dsurefire.failIfNoSpecifiedTests=false
+	touch $@
+
+$(CLIENTS)/typescript/.done: examples/clients/typescript/package.json examples/clients/typescript/package-lock.json
+	rm -rf $(@D) $(@D).part
+	mkdir -p $(@D).part
+	cp $^ $(@D).part
+	npm ci --silent --prefix $(@D).part
+	mv $(@D).part $(@D)
+	touch $@
+
+# The modules and the generator go to Go's own stores.
+$(CLIENTS)/go/.done: examples/clients/go/go.mod examples/clients/go/go.sum
+	cd $(<D) && go mod download && go tool oapi-codegen -version >/dev/null
+	mkdir -p $(@D)
 	touch $@
 
 registry: $(APICURIO) ## fetch the schema registry that the tests run

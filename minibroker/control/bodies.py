@@ -13,7 +13,7 @@ import msgspec
 import msgspec.inspect
 
 from minibroker.control.messages import HttpError, Response
-from minibroker.control.shapes import FaultRule, FaultView
+from minibroker.control.shapes import CENTURY_DAYS, FaultRule, FaultView
 from minibroker.rig.faults import Fault
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from minibroker.control.shapes import Advance
 
 T = TypeVar("T", bound=msgspec.Struct)
-ADVANCE_MS_MAX: Final = 100 * 365 * 86_400_000
-"""A hundred years, so that timestamps stay far below their largest value."""
 _FACTORS_MS: Final = {
     "days": 86_400_000,
     "hours": 3_600_000,
@@ -102,6 +100,7 @@ def _explain(message: str, value: Any, shape: type[msgspec.Struct], kind: str) -
     else:
         expected = text.partition(", got ")[0].removeprefix("Expected ")
         expected = re.sub(r"`([^`]*)`", lambda match: _worded(match.group(1)), expected)
+        expected = expected.replace(">=", "from").replace("<=", "up to").removesuffix(".0")
     return f"{kind} {path!r} is {value!r:.100}, expected {expected}"
 
 
@@ -172,7 +171,7 @@ def advance_ms(advance: Advance) -> int:
         raise HttpError(
             HTTPStatus.BAD_REQUEST, f"say how far: {', '.join(_FACTORS_MS)} (some of them)"
         )
-    if moved_ms > ADVANCE_MS_MAX:
+    if moved_ms > CENTURY_DAYS * _FACTORS_MS["days"]:
         raise HttpError(
             HTTPStatus.BAD_REQUEST, f"{', '.join(_FACTORS_MS)}: more than a hundred years"
         )

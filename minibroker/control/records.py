@@ -338,8 +338,6 @@ class TopicWriting:
 
     async def run(self, raw: RawRecords) -> WrittenRecords:
         """Write the records. Raises HttpError, KafkaError."""
-        if not raw.records:
-            raise _wrong("field 'records' is an empty list, expected one record or more")
         if not self._nodes.active:
             raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, "no broker runs now: see /faults")
         node = self._nodes.active[0]

@@ -44,6 +44,8 @@ async def load_body(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             f"Content-Type is {content_type:.100}, expected {JSON_LINES} or application/yaml",
         )
+    if not body:
+        raise HttpError(HTTPStatus.BAD_REQUEST, "the body is empty, expected a seed")
     with tempfile.TemporaryDirectory(prefix="minibroker-seed-") as directory:
         file = Path(directory) / f"seed{ending}"
         await asyncio.to_thread(file.write_bytes, body)

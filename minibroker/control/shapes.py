@@ -20,7 +20,8 @@ from minibroker.rig.request_log import SeenRequest
 
 INT64_MAX: Final = (1 << 63) - 1
 Count = Annotated[int, Meta(ge=0, le=INT64_MAX)]
-Amount = Annotated[float, Meta(ge=0, le=float(INT64_MAX))]
+CENTURY_DAYS: Final = 36_500
+"""The most that a clock moves at once: timestamps stay far below their largest value."""
 
 
 class QueryShape(Struct, forbid_unknown_fields=True, kw_only=True):
@@ -190,11 +191,11 @@ class ClockView(AnswerShape):
 class Advance(QueryShape):
     """How far to move the clock: the sum of the fields."""
 
-    days: Amount = 0
-    hours: Amount = 0
-    minutes: Amount = 0
-    seconds: Amount = 0
-    milliseconds: Amount = 0
+    days: Annotated[float, Meta(ge=0, le=CENTURY_DAYS)] = 0
+    hours: Annotated[float, Meta(ge=0, le=CENTURY_DAYS * 24)] = 0
+    minutes: Annotated[float, Meta(ge=0, le=CENTURY_DAYS * 1440)] = 0
+    seconds: Annotated[float, Meta(ge=0, le=CENTURY_DAYS * 86_400)] = 0
+    milliseconds: Annotated[float, Meta(ge=0, le=CENTURY_DAYS * 86_400_000)] = 0
 
 
 class BrokerView(AnswerShape):
@@ -351,13 +352,13 @@ class NewRecord(QueryShape):
 class NewRecords(QueryShape):
     """Records to write, in their order."""
 
-    records: list[NewRecord]
+    records: Annotated[list[NewRecord], Meta(min_length=1)]
 
 
 class RawRecords(QueryShape):
     """The same, with records that are not decoded yet."""
 
-    records: list[Raw]
+    records: Annotated[list[Raw], Meta(min_length=1)]
 
 
 class WrittenView(AnswerShape):

@@ -35,6 +35,8 @@ FRAMEWORKS = dict.fromkeys(
 """Project → the environment below build/ with its framework."""
 if os.environ.get("MINIBROKER_EXAMPLES") == "1":  # make examples
     FRAMEWORKS["airflow"] = "examples-airflow"
+CLIENTS = BUILD / "example-clients"
+"""The needs of the generators of `examples/clients`."""
 QUICK_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 TIMEOUT_S = 560
 LOOP_SCOPE = "asyncio_default_fixture_loop_scope=function"
@@ -122,3 +124,45 @@ def test_the_protocol_in_node(tmp_path: Path) -> None:
     directory = copy_of("node", tmp_path)
     command = ["node", "--test", "orders.test.js"]
     assert "# pass 1" in run(command, directory, NODE_PATH=str(NODE_MODULES))
+
+
+# Clients of the control API, generated from `openapi.json` beside them.
+
+
+def client_in(language: str, directory: Path) -> Path:
+    shutil.copy(EXAMPLES / "clients" / "openapi.json", directory)
+    return Path(shutil.copytree(EXAMPLES / "clients" / language, directory / language))
+
+
+def test_a_client_in_python(tmp_path: Path) -> None:
+    environment = BUILD / "examples-venv"
+    required(environment / ".done")
+    directory = client_in("python", tmp_path)
+    generator = str(environment / "bin" / "openapi-python-client")
+    options = ["--path", "../openapi.json", "--meta", "none", "--output-path", "minibroker_control"]
+    run([generator, "generate", *options], directory)
+    assert "3 passed" in run([str(environment / "bin" / "python"), "-m", "pytest"], directory)
+
+
+@pytest.mark.java
+def test_a_client_in_java(tmp_path: Path) -> None:
+    required(CLIENTS / "java" / ".done")
+    directory = client_in("java", tmp_path)
+    output = run(["mvn", "--offline", "--batch-mode", "test"], directory, MAVEN_OPTS=QUICK_JAVA)
+    assert "Tests run: 3, Failures: 0, Errors: 0, Skipped: 0" in output
+
+
+def test_a_client_in_go(tmp_path: Path) -> None:
+    skip_without("go")
+    required(CLIENTS / "go" / ".done")
+    directory = client_in("go", tmp_path)
+    run(["go", "generate", "./..."], directory)
+    assert "--- PASS: Test" in run(["go", "test", "-vet=off", "-v", "."], directory)
+
+
+def test_a_client_in_typescript(tmp_path: Path) -> None:
+    skip_without("npm")
+    made = required(CLIENTS / "typescript" / ".done").parent
+    directory = client_in("typescript", tmp_path)
+    (directory / "node_modules").symlink_to(made / "node_modules")
+    assert "# pass 1" in run(["npm", "test"], directory)

@@ -128,7 +128,7 @@ def test_an_aborted_transaction_is_left_out(control: Control) -> None:
         (f"GET {RECORDS}?limit=1001", None, 400, "query 'limit' is '1001'"),
         (f"GET {RECORDS}?format=avro", None, 400, "expected one of base64, json, text"),
         (f"POST {RECORDS}", {"record": []}, 400, "field 'record' is not known"),
-        (f"POST {RECORDS}", {"records": []}, 400, "one record or more"),
+        (f"POST {RECORDS}", {"records": []}, 400, "a list of length from 1"),
         (f"POST {RECORDS}", {"records": [{"value": 1}, {"vaule": 1}]}, 400, "records:1: 'vaule'"),
         (f"POST {RECORDS}", {"records": [{"value": 1}, {"value": 1, "partition": 2}]}, 400, ":1:"),
         (f"POST {RECORDS}", b"x" * (1 << 20 | 1), 413, "larger than 1048576 bytes"),

@@ -58,7 +58,7 @@ def test_a_group_that_is_ready_and_has_read(control: Control) -> None:
     [
         ("/groups/g/ready?timeout_ms=0", 504, "there is no such group"),
         ("/groups/g/ready?members=0", 400, "query 'members' is '0'"),
-        ("/groups/g/read?timeout_ms=60001", 400, "<= 60000"),
+        ("/groups/g/read?timeout_ms=60001", 400, "up to 60000"),
         ("/groups/g/read?fetched=perhaps", 400, "true or false"),
         ("/topics/none/consumer?timeout_ms=0", 504, "topic 'none'"),
     ],
