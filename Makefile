@@ -46,7 +46,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs $(CLIENTS)/typescript/.don
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move secure-move client-suites lint format bench bench-diff smoke java registry kerberos kafkajs sarama secured-client numbered-client compose-reader actionlint generate clean
+.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move secure-move client-suites lint format bench bench-diff waits smoke java registry kerberos kafkajs sarama secured-client numbered-client compose-reader actionlint generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -255,6 +255,11 @@ docs: $(VENV)/.test ## the pages of docs/ as a site, in build/docs
 	$(BIN)/python -m docs.site.pages build/docs
 	$(BIN)/zensical build --strict --config-file build/docs/mkdocs.yml
 	@echo build/docs/site/index.html
+
+# A consumer that starts at the end of a topic; the test writes behind kafka.wait_for_group.
+RUNS ?= 1000
+waits: $(VENV)/.test java ## 1,000 runs of each client: a record that is written behind wait_for_group is read, 15 minutes (RUNS=N)
+	MINIBROKER_WAITS=$(RUNS) $(BIN)/python -m pytest tests/integration/test_waits.py $(ARGS)
 
 smoke: $(VENV)/.test java ## 10,000 records through every client, across a stop, a kill and a restart
 	$(BIN)/python -m tests.support.smoke $(ARGS)

@@ -2,6 +2,7 @@
 
     Fetch          ─► the places from which a connection reads, in each partition
     SyncGroup, ConsumerGroupHeartbeat ─► when a member got its share
+    Heartbeat, and these two          ─► the connection of a member, which may close
 
 A Fetch names no group and no member, and most clients send it on another connection than JoinGroup.
 So a place is known by the client's id and its address. `FaultInterceptor` reports the requests of a
@@ -21,7 +22,12 @@ from minibroker.broker.partitions.fetch_session import FINAL_EPOCH, INITIAL_EPOC
 from minibroker.broker.partitions.partition import LOG_END
 from minibroker.broker.server.answers import Answer
 from minibroker.broker.server.handling import read_call
-from minibroker.kafka.protocol.api_keys import CONSUMER_GROUP_HEARTBEAT, FETCH, SYNC_GROUP
+from minibroker.kafka.protocol.api_keys import (
+    CONSUMER_GROUP_HEARTBEAT,
+    FETCH,
+    HEARTBEAT,
+    SYNC_GROUP,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,13 +39,17 @@ if TYPE_CHECKING:
 
     TopicAndIndex = tuple[bytes, int]
     """Topic id and partition."""
+    GroupAndMember = tuple[str, str]
 
 SHARES_MAX: Final = 10_000
 """Most members whose shares are remembered; of older ones nothing is known."""
+MEMBERS_MAX: Final = 1_000
+"""Most members of one connection that are known; further ones never count as gone."""
 STARTS_MAX: Final = 32
 """Most beginnings of reading that are remembered of one place."""
 _FIRST_VERSION_WITH_SESSIONS: Final = 7
 _FIRST_VERSION_WITH_IDS: Final = 13
+_MEMBER_APIS: Final = (SYNC_GROUP, HEARTBEAT, CONSUMER_GROUP_HEARTBEAT)
 
 
 class ClientName(NamedTuple):
@@ -113,6 +123,10 @@ class Fetching:
         """(group, member) of the classic protocol → generation and ns of its last SyncGroup."""
         self._given: OrderedDict[str, dict[TopicAndIndex, int]] = OrderedDict()
         """Member id of the consumer protocol → partition → ns of the answer that gave it."""
+        self._members: dict[RequestContext, set[GroupAndMember]] = {}
+        """Open connection → the members that sent their heartbeats on it."""
+        self._gone: OrderedDict[GroupAndMember, None] = OrderedDict()
+        """Members whose connection was closed since their last heartbeat."""
         self._share_ns = 0
         """When somebody last got a share, or asked for it."""
         self._waiting: set[asyncio.Event] = set()
@@ -141,15 +155,18 @@ class Fetching:
         api_key = call.handler.api_key
         if api_key == FETCH:
             self._note_fetch(call, outcome)
-        elif api_key == SYNC_GROUP:
+        elif api_key in _MEMBER_APIS:
             request = read_call(call)
-            self._share_ns = call.started_ns
-            self._synced[request.group_id, request.member_id] = (
-                request.generation_id,
-                call.started_ns,
-            )
-            self._synced.move_to_end((request.group_id, request.member_id))
-            _shorten(self._synced)
+            member = (request.group_id, request.member_id)
+            self._gone.pop(member, None)
+            members = self._members.setdefault(call.context, set())
+            if len(members) < MEMBERS_MAX:
+                members.add(member)
+            if api_key == SYNC_GROUP:
+                self._share_ns = call.started_ns
+                self._synced[member] = (request.generation_id, call.started_ns)
+                self._synced.move_to_end(member)
+                _shorten(self._synced)
 
     def note_answer(self, call: Call, answer: AnyAnswer | None) -> None:
         """Note an answer as the client gets it."""
@@ -217,8 +234,12 @@ class Fetching:
                     connection.in_session.add(key)
 
     def note_closed(self, context: RequestContext) -> None:
-        """Forget the places of a connection that is closed."""
-        if self._connections.pop(context, None) is not None:
+        """Forget the places of a connection that is closed; its members are gone."""
+        members = self._members.pop(context, ())
+        for member in members:
+            self._gone[member] = None
+            _shorten(self._gone)
+        if self._connections.pop(context, None) is not None or members:
             self.on_progress()
 
     def forget(self) -> None:
@@ -226,6 +247,8 @@ class Fetching:
         self._connections.clear()
         self._synced.clear()
         self._given.clear()
+        self._members.clear()
+        self._gone.clear()
 
     # Questions.
 
@@ -242,6 +265,12 @@ class Fetching:
         """
         given = self._given.get(member_id)
         return 0 if given is None else given.get(key)
+
+    def is_gone(self, group_id: str, member_id: str) -> bool:
+        """Return whether the connection of a member is closed, and no heartbeat came since: the
+        group keeps it until its session ends.
+        """
+        return (group_id, member_id) in self._gone
 
     def places(self, client: ClientName, key: TopicAndIndex, since_ns: int) -> list[ReadPlace]:
         """Return where the connections of a client read a partition, as far as they fetched it

@@ -114,13 +114,14 @@ class GroupLook:
 
     @cached_property
     def _rivals(self) -> Counter[tuple[ClientName, TopicAndIndex]]:
-        """Return (client, partition) → members of other groups that have it."""
+        """Return (client, partition) → members of other groups that have it, and are not gone."""
         return Counter(
             (share.client, key)
             for node in self._nodes
             for group in _active_groups(node)
             if group.group_id != self.group_id
             for share in _shares_of(node, group)
+            if not node.fetching.is_gone(group.group_id, share.member.member_id)
             for key in share.since_ns
         )
 

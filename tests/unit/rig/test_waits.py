@@ -172,6 +172,17 @@ def test_two_groups_of_one_client_need_two_connections(broker: Broker) -> None:
         assert ready(broker, "h")
 
 
+def test_a_member_whose_connection_is_closed_is_no_other_reader(broker: Broker) -> None:
+    with connect(broker) as first:
+        lone_member(first, "g")
+        with connect(broker) as second:
+            lone_member(second, "h")
+            fetch(first, "t", {0: 0, 1: 0})
+            assert "1 member of other groups" in lack(broker)
+        assert ready(broker, "g")
+        assert broker.groups["h"] == "Stable"
+
+
 def test_a_member_of_the_consumer_protocol_is_ready_likewise(broker: Broker) -> None:
     with connect(broker) as client:
         coordinator_of(client, "g")
