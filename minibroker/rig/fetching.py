@@ -5,7 +5,9 @@
     Heartbeat, and these two          ─► the connection of a member, which may close
 
 A Fetch names no group and no member, and most clients send it on another connection than JoinGroup.
-So a place is known by the client's id and its address. `FaultInterceptor` reports the requests of a
+So a place is known by the client's id and its address. When a member of such a client gets a share
+or leaves, a connection that fetched before may be one that stops: it counts again with its next
+Fetch. `FaultInterceptor` reports the requests of a
 broker under test; other brokers have no such object.
 """
 
@@ -26,6 +28,7 @@ from minibroker.kafka.protocol.api_keys import (
     CONSUMER_GROUP_HEARTBEAT,
     FETCH,
     HEARTBEAT,
+    LEAVE_GROUP,
     SYNC_GROUP,
 )
 
@@ -45,7 +48,7 @@ SHARES_MAX: Final = 10_000
 """Most members whose shares are remembered; of older ones nothing is known."""
 MEMBERS_MAX: Final = 1_000
 """Most members of one connection that are known; further ones never count as gone."""
-STARTS_MAX: Final = 32
+STARTS_MAX: Final = 1_000
 """Most beginnings of reading that are remembered of one place."""
 _FIRST_VERSION_WITH_SESSIONS: Final = 7
 _FIRST_VERSION_WITH_IDS: Final = 13
@@ -98,11 +101,11 @@ class FetchingConnection:
         self.fetched_ns = 0
         """When the last Fetch came."""
 
-    def renew(self, now_ns: int, share_ns: int) -> None:
+    def renew(self, now_ns: int, share_ns: int, change_ns: int) -> None:
         """Note a Fetch for the partitions of the session; nothing depends on it before the next
-        share.
+        change of a member.
         """
-        if self.fetched_ns < share_ns:
+        if self.fetched_ns < change_ns:
             for key in self.in_session:
                 place = self.places[key]
                 place.note(now_ns, place.offset, share_ns)
@@ -123,12 +126,16 @@ class Fetching:
         """(group, member) of the classic protocol → generation and ns of its last SyncGroup."""
         self._given: OrderedDict[str, dict[TopicAndIndex, int]] = OrderedDict()
         """Member id of the consumer protocol → partition → ns of the answer that gave it."""
-        self._members: dict[RequestContext, set[GroupAndMember]] = {}
-        """Open connection → the members that sent their heartbeats on it."""
+        self._members: dict[RequestContext, tuple[ClientName, set[GroupAndMember]]] = {}
+        """Open connection → its client, and the members that sent their heartbeats on it."""
         self._gone: OrderedDict[GroupAndMember, None] = OrderedDict()
         """Members whose connection was closed since their last heartbeat."""
         self._share_ns = 0
         """When somebody last got a share, or asked for it."""
+        self._change_ns = 0
+        """When a member last got a share or left."""
+        self._changed: OrderedDict[ClientName, int] = OrderedDict()
+        """Client → when a member of it last got a share or left."""
         self._waiting: set[asyncio.Event] = set()
 
     # Who waits.
@@ -156,17 +163,32 @@ class Fetching:
         if api_key == FETCH:
             self._note_fetch(call, outcome)
         elif api_key in _MEMBER_APIS:
-            request = read_call(call)
-            member = (request.group_id, request.member_id)
-            self._gone.pop(member, None)
-            members = self._members.setdefault(call.context, set())
-            if len(members) < MEMBERS_MAX:
-                members.add(member)
-            if api_key == SYNC_GROUP:
-                self._share_ns = call.started_ns
-                self._synced[member] = (request.generation_id, call.started_ns)
-                self._synced.move_to_end(member)
-                _shorten(self._synced)
+            self._note_member(call)
+        elif api_key == LEAVE_GROUP:
+            self._note_change(_client_of(call))
+
+    def _note_member(self, call: Call) -> None:
+        """Note a request that keeps a member in its group, or has it leave."""
+        request, client = read_call(call), _client_of(call)
+        member = (request.group_id, request.member_id)
+        self._gone.pop(member, None)
+        _, members = self._members.setdefault(call.context, (client, set()))
+        if len(members) < MEMBERS_MAX:
+            members.add(member)
+        if call.handler.api_key == SYNC_GROUP:
+            self._share_ns = call.started_ns
+            self._synced[member] = (request.generation_id, call.started_ns)
+            self._synced.move_to_end(member)
+            _shorten(self._synced)
+            self._note_change(client)
+        elif call.handler.api_key == CONSUMER_GROUP_HEARTBEAT and request.member_epoch < 0:
+            self._note_change(client)
+
+    def _note_change(self, client: ClientName) -> None:
+        """Note that a member of a client got a share or left."""
+        self._changed[client] = self._change_ns = perf_counter_ns()
+        self._changed.move_to_end(client)
+        _shorten(self._changed)
 
     def note_answer(self, call: Call, answer: AnyAnswer | None) -> None:
         """Note an answer as the client gets it."""
@@ -177,6 +199,7 @@ class Fetching:
             response: Any = answer.response
             if response.assignment is not None and response.member_id:
                 self._note_given(response)
+                self._note_change(_client_of(call))
         self.on_progress()
 
     def _note_given(self, response: Any) -> None:
@@ -195,7 +218,7 @@ class Fetching:
         if follower_of(request) is not None:
             return
         connection = self._connections.get(call.context)
-        client = ClientName(call.client_id or "", client_host(call.context))
+        client = _client_of(call)
         if connection is None or connection.client != client:
             connection = self._connections[call.context] = FetchingConnection(client)
         has_session = call.version >= _FIRST_VERSION_WITH_SESSIONS
@@ -220,7 +243,7 @@ class Fetching:
         uses_session = call.version >= _FIRST_VERSION_WITH_SESSIONS and (
             request.session_epoch != FINAL_EPOCH
         )
-        connection.renew(call.started_ns, self._share_ns)
+        connection.renew(call.started_ns, self._share_ns, self._change_ns)
         for topic in request.topics:
             topic_id = _id_of(call, topic)
             for asked in topic.partitions:
@@ -235,10 +258,12 @@ class Fetching:
 
     def note_closed(self, context: RequestContext) -> None:
         """Forget the places of a connection that is closed; its members are gone."""
-        members = self._members.pop(context, ())
+        client, members = self._members.pop(context, (None, ()))
         for member in members:
             self._gone[member] = None
             _shorten(self._gone)
+        if client is not None:
+            self._note_change(client)
         if self._connections.pop(context, None) is not None or members:
             self.on_progress()
 
@@ -249,6 +274,7 @@ class Fetching:
         self._given.clear()
         self._members.clear()
         self._gone.clear()
+        self._changed.clear()
 
     # Questions.
 
@@ -274,8 +300,9 @@ class Fetching:
 
     def places(self, client: ClientName, key: TopicAndIndex, since_ns: int) -> list[ReadPlace]:
         """Return where the connections of a client read a partition, as far as they fetched it
-        after a moment.
+        after a moment, and after the last change of the client's members.
         """
+        since_ns = max(since_ns, self._changed.get(client, 0))
         return [
             place
             for connection in self._connections.values()
@@ -291,6 +318,10 @@ class Fetching:
             for connection in self._connections.values()
             if (place := connection.places.get(key)) is not None
         ]
+
+
+def _client_of(call: Call) -> ClientName:
+    return ClientName(call.client_id or "", client_host(call.context))
 
 
 def _id_of(call: Call, topic: Any) -> bytes:

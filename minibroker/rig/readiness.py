@@ -96,17 +96,20 @@ class GroupLook:
 
     # Positions.
 
-    def place_of(self, share: Share, topic: str, index: int) -> ReadPlace | None:
-        """Return where a member reads one of its partitions, None: that is not seen yet."""
+    def places_of(self, share: Share, topic: str, index: int) -> list[ReadPlace]:
+        """Return the places where a member may read one of its partitions; none: it does not yet.
+
+        They are several where members of other groups cannot be told from it.
+        """
         key = (self._image.topics[topic].topic_id, index)
         since_ns = share.since_ns[key]
         if since_ns is None:
-            return None
+            return []
         for node in self._nodes:
             places = node.fetching.places(share.client, key, since_ns)
             if places and len(places) > self.rivals(share, topic, index):
-                return max(places, key=lambda place: place.at_ns)
-        return None
+                return places
+        return []
 
     def rivals(self, share: Share, topic: str, index: int) -> int:
         """Return how many members of other groups look like this one and have the partition."""
@@ -129,9 +132,9 @@ class GroupLook:
         """Return the offset at which the member began that has a partition, None: not seen yet."""
         for share in self.shares:
             if (topic, index) in share.member.partitions:
-                place = self.place_of(share, topic, index)
-                since_ns = share.since_ns[self._image.topics[topic].topic_id, index]
-                return None if place is None else place.start_after(since_ns or 0)
+                since_ns = share.since_ns[self._image.topics[topic].topic_id, index] or 0
+                places = self.places_of(share, topic, index)
+                return min((place.start_after(since_ns) for place in places), default=None)
         return None
 
     def fetched_to(self, topic: str, index: int) -> int | None:
@@ -140,8 +143,8 @@ class GroupLook:
         """
         for share in self.shares:
             if (topic, index) in share.member.partitions:
-                place = self.place_of(share, topic, index)
-                return None if place is None else place.offset
+                places = self.places_of(share, topic, index)
+                return min((place.offset for place in places), default=None)
         return None
 
     def led(self, topic: str, index: int) -> Partition | None:

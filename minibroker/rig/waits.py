@@ -212,7 +212,7 @@ def _is_ready(group: GroupLook, members: int | None) -> bool:
     if group.subscribed is not None and (not group.partitions() or group.unassigned()):
         return False
     return all(
-        group.place_of(share, topic, index) is not None
+        group.places_of(share, topic, index)
         for share in group.shares
         for topic, index in share.member.partitions
     )
@@ -284,9 +284,9 @@ def _member_sentence(group: GroupLook, share: Share) -> str:
 
 
 def _position_sentence(group: GroupLook, share: Share, topic: str, index: int) -> str:
-    place = group.place_of(share, topic, index)
-    if place is not None:
-        return f"{topic}-{index} at {place.offset}"
+    places = group.places_of(share, topic, index)
+    if places:
+        return f"{topic}-{index} at {min(place.offset for place in places)}"
     rivals = group.rivals(share, topic, index)
     if rivals:
         others = _counted(rivals, "member")

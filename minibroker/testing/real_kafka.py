@@ -2,13 +2,15 @@
 
 A test that uses only `kafka.bootstrap`, `kafka_topic` and its own clients runs on both. A test that
 reads the broker's data, moves its clock or adds faults needs minibroker: it is skipped, and the
-reason names the call. Topics that the fixtures make are deleted at the end of the test.
+reason names the call. Topics that the fixtures make are deleted at the end of the test. The waits
+for groups ask at intervals, and see less: no position of a member.
 
 It asks with `client/`, in versions that every Kafka since 0.11 has.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +19,9 @@ import pytest
 
 from minibroker.broker.config.options import parse_topic
 from minibroker.client.client import Client
+from minibroker.client.coordinators import CoordinatorClient
+from minibroker.client.group_details import group_details
+from minibroker.client.groups import committed_offsets
 from minibroker.client.settings import client_settings
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -35,15 +40,18 @@ from minibroker.kafka.protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
+from minibroker.rig.group_views import GroupMember
 from minibroker.testing.broker import Broker
+from minibroker.testing.in_process import WAIT_TIMEOUT_S
 from minibroker.testing.values import setting_text
+from minibroker.verbs.waiting import group_has_read, group_is_stable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 TIMEOUT_S: Final = 30.0
 _LOOK_AGAIN_S: Final = 0.05
-"""Interval between questions whether a topic exists: Kafka sends no notice."""
+"""Interval between two questions about a topic or a group: Kafka sends no notice."""
 _METADATA_VERSIONS: Final = (1, 1)
 _CREATE_VERSIONS: Final = (2, 2)
 _DELETE_VERSIONS: Final = (1, 1)
@@ -132,6 +140,57 @@ class RealKafka:
         topics = self._metadata(None).topics
         return {str(topic.name): len(topic.partitions) for topic in topics if not topic.is_internal}
 
+    def wait_for_group(
+        self, group: str, members: int | None = None, *, timeout_s: float = WAIT_TIMEOUT_S
+    ) -> list[GroupMember]:
+        """Wait until a group is stable with `members` members (None: one) or more.
+
+        Kafka tells no position of a member: one that begins with `auto.offset.reset=latest` may
+        still have to look up the end, and miss a record that is written now. Raises TimeoutError,
+        KafkaError, OSError.
+        """
+
+        is_stable = group_is_stable(self._client, group, members or 1)
+        _asked_until(is_stable, f"group {group!r} is ready", timeout_s)
+        details = group_details(CoordinatorClient(self._client, group), time.monotonic())
+        return [
+            GroupMember(member.member_id, member.client_id, member.instance_id, member.partitions)
+            for member in details.members
+        ]
+
+    async def wait_for_group_async(
+        self, group: str, members: int | None = None, *, timeout_s: float = WAIT_TIMEOUT_S
+    ) -> list[GroupMember]:
+        """Wait like `wait_for_group`, for a test that runs in a loop."""
+        return await asyncio.to_thread(self.wait_for_group, group, members, timeout_s=timeout_s)
+
+    def wait_until_read(
+        self, group: str, *, fetched: bool = False, timeout_s: float = WAIT_TIMEOUT_S
+    ) -> dict[tuple[str, int], int]:
+        """Wait until a group has committed the end of every partition that it reads.
+
+        A marker of a transaction at the end counts as a record. `fetched` skips the test: Kafka
+        does not tell. Raises TimeoutError, KafkaError, OSError.
+        """
+        if fetched:
+            pytest.skip(f"fetched=True needs minibroker; this run is on {self.bootstrap}")
+
+        has_read = group_has_read(self._client, group, 0)
+        _asked_until(has_read, f"group {group!r} has read everything", timeout_s)
+        coordinator = CoordinatorClient(self._client, group)
+        return {
+            (item.topic, item.partition): item.offset
+            for item in committed_offsets(coordinator, time.monotonic())
+        }
+
+    async def wait_until_read_async(
+        self, group: str, *, fetched: bool = False, timeout_s: float = WAIT_TIMEOUT_S
+    ) -> dict[tuple[str, int], int]:
+        """Wait like `wait_until_read`, for a test that runs in a loop."""
+        return await asyncio.to_thread(
+            self.wait_until_read, group, fetched=fetched, timeout_s=timeout_s
+        )
+
     def _is_made(self, request: CreateTopicsRequest) -> bool:
         """Make the topic; return False while an earlier one of its name is still being deleted."""
         answer = self._ask_controller(request, CreateTopicsResponse, _CREATE_VERSIONS)
@@ -181,6 +240,15 @@ class RealKafka:
             self._address, MetadataRequest(topics=topics), MetadataResponse, _METADATA_VERSIONS
         )
         return answer
+
+
+def _asked_until(condition: Callable[[], str | None], what: str, timeout_s: float) -> None:
+    """Wait until a condition of `verbs.waiting` holds. Raises TimeoutError with its sentence."""
+    deadline = time.monotonic() + timeout_s
+    while (lack := condition()) is not None:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {timeout_s:g} s until {what}: {lack}")
+        time.sleep(_LOOK_AGAIN_S)
 
 
 def _raise_for(code: int, detail: str) -> None:

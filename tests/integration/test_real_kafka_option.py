@@ -14,8 +14,9 @@ pytest_plugins = ["pytester"]
 
 OPTIONS = ("-p", "no:cacheprovider", "-rs", "-o", "asyncio_default_fixture_loop_scope=function")
 SUITE = """
+    from concurrent.futures import ThreadPoolExecutor
     import pytest
-    from confluent_kafka import Producer, Consumer
+    from confluent_kafka import Producer, Consumer, TopicPartition
 
     def written_and_read(address, topic):
         producer = Producer({"bootstrap.servers": address, "log_level": 0})
@@ -36,6 +37,32 @@ SUITE = """
         written_and_read(kafka.bootstrap, kafka_topic)
         written_and_read(kafka.bootstrap, "made-by-the-marker")
 
+    def test_of_waits(kafka, kafka_topic):
+        with pytest.raises(TimeoutError, match="until group 'waited' is ready: there is no"):
+            kafka.wait_for_group("waited", timeout_s=0)
+        consumer = Consumer(
+            {"bootstrap.servers": kafka.bootstrap, "group.id": kafka_topic, "log_level": 0}
+        )
+        consumer.subscribe([kafka_topic])
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(kafka.wait_for_group, kafka_topic, 1, timeout_s=120)
+            while not waiting.done():
+                consumer.poll(0.1)
+        (member,) = waiting.result()
+        assert (member.client_id, member.partitions) == ("rdkafka", ((kafka_topic, 0),))
+        with pytest.raises(TimeoutError, match="is Stable with 1 "):
+            kafka.wait_for_group(kafka_topic, 2, timeout_s=0)
+        kafka.wait_until_read(kafka_topic, timeout_s=0)  # the topic is empty
+        producer = Producer({"bootstrap.servers": kafka.bootstrap, "log_level": 0})
+        producer.produce(kafka_topic, b"v")
+        assert producer.flush(180) == 0
+        consumer.commit(offsets=[TopicPartition(kafka_topic, 0, 0)], asynchronous=False)
+        with pytest.raises(TimeoutError, match="-0 "):
+            kafka.wait_until_read(kafka_topic, timeout_s=0)
+        consumer.commit(offsets=[TopicPartition(kafka_topic, 0, 1)], asynchronous=False)
+        assert kafka.wait_until_read(kafka_topic, timeout_s=60) == {(kafka_topic, 0): 1}
+        consumer.close()
+
     def test_of_records(kafka, kafka_topic):
         kafka.produce(kafka_topic, "v")
 
@@ -54,7 +81,7 @@ SUITE = """
 
 def test_on_minibroker(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(SUITE)
-    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=6)
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=7)
 
 
 @pytest.mark.java
@@ -63,7 +90,7 @@ def test_on_kafka(pytester: pytest.Pytester, request: pytest.FixtureRequest, rel
     kafka: KafkaPeer = request.getfixturevalue(release)
     pytester.makepyfile(SUITE)
     result = pytester.runpytest_subprocess(*OPTIONS, f"--kafka={kafka.address}")
-    result.assert_outcomes(passed=3, skipped=3)
+    result.assert_outcomes(passed=4, skipped=3)
     result.stdout.fnmatch_lines_random(
         [
             f"*kafka.produce needs minibroker; this run is on {kafka.address}",

@@ -63,7 +63,10 @@ def read_once(broker: Broker, start: Start, run: int) -> None:
         while missing:
             missing.discard(values.get(timeout=WAIT_S))  # those of other runs come, too
     except queue.Empty:
-        pytest.fail(f"run {run}: {sorted(missing)} were not read\n{broker.report(200)}")
+        pytest.fail(
+            f"run {run}: {sorted(missing)} were not read by {broker.members(group)}, committed"
+            f" {broker.committed(group)}\n{broker.report(0, 8)}"
+        )
     for index in range(PARTITIONS):
         broker.produce("orders", f"end {group}", partition=index)
     for end in ends:

@@ -179,8 +179,21 @@ def test_a_member_whose_connection_is_closed_is_no_other_reader(broker: Broker) 
             lone_member(second, "h")
             fetch(first, "t", {0: 0, 1: 0})
             assert "1 member of other groups" in lack(broker)
+        assert "t-0, not fetched yet" in lack(broker)
+        fetch(first, "t", {0: 0, 1: 0})
         assert ready(broker, "g")
         assert broker.groups["h"] == "Stable"
+
+
+def test_a_reader_that_stops_is_not_taken_for_another_member(broker: Broker) -> None:
+    with connect(broker) as stopping, connect(broker) as member, connect(broker) as reader:
+        other = lone_member(stopping, "h")
+        lone_member(member, "g")
+        fetch(reader, "t", {0: 0, 1: 0})
+        stopping.call("leave_group", 1, group_id="h", member_id=other["member_id"])
+        assert "t-0, not fetched yet" in lack(broker)
+        fetch(member, "t", {0: 0, 1: 0})
+        assert ready(broker, "g")
 
 
 def test_a_member_of_the_consumer_protocol_is_ready_likewise(broker: Broker) -> None:
