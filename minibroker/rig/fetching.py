@@ -117,7 +117,7 @@ class FetchingConnection:
 
 
 class Fetching:
-    """The readers of one broker. Belongs to the loop; a `Waiter` of partitions."""
+    """The readers of one broker, or of a cluster. Belongs to the loop; a `Waiter` of partitions."""
 
     def __init__(self) -> None:
         self._connections: dict[RequestContext, FetchingConnection] = {}
@@ -267,15 +267,6 @@ class Fetching:
         if self._connections.pop(context, None) is not None or members:
             self.on_progress()
 
-    def forget(self) -> None:
-        """Forget everything: the broker starts again."""
-        self._connections.clear()
-        self._synced.clear()
-        self._given.clear()
-        self._members.clear()
-        self._gone.clear()
-        self._changed.clear()
-
     # Questions.
 
     def synced_ns(self, group_id: str, member_id: str, generation_id: int) -> int:
@@ -310,6 +301,16 @@ class Fetching:
             and (place := connection.places.get(key)) is not None
             and place.at_ns > since_ns
         ]
+
+    def count_connections(self, client: ClientName) -> int:
+        """Return how many connections of a client fetched something after the last change of its
+        members.
+        """
+        since_ns = self._changed.get(client, 0)
+        return sum(
+            connection.client == client and connection.fetched_ns > since_ns
+            for connection in self._connections.values()
+        )
 
     def readers(self, key: TopicAndIndex) -> list[tuple[ClientName, ReadPlace]]:
         """Return who reads a partition, and where."""

@@ -62,7 +62,7 @@ class Node:
         self.seen = RequestLog()
         """The last requests."""
         self.fetching = Fetching()
-        """The places from which clients read."""
+        """The places from which clients read; the nodes of a cluster have one together."""
         self.waits = Waits(lambda: [self] if self.is_running else [])
         self.failure: asyncio.Future[str]
         """Done when the broker fails; see `app.Broker.failure`."""
@@ -104,7 +104,6 @@ class Node:
         self.on_start(self)
         self.inspector = Inspector(self.app)
         await self.app.start(topics)
-        self.fetching.forget()
         self.interceptor = FaultInterceptor(
             self.app.services, faults=self.faults, seen=self.seen, fetching=self.fetching
         )

@@ -43,6 +43,8 @@ class Nodes:
 
     def add(self, node: Node) -> None:
         """Take a node, not started yet."""
+        if self.all:
+            node.fetching = self.all[0].fetching
         self.all.append(node)
         node.on_start = self._changes.follow
 

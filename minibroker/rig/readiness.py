@@ -54,6 +54,7 @@ class GroupLook:
         """Take `node`, which coordinates the group."""
         self._nodes = nodes
         self._image = node.app.cluster.image
+        self._fetching = node.fetching
         self.group_id = group.group_id
         self.state = group.state_name
         self.shares = _shares_of(node, group)
@@ -105,11 +106,11 @@ class GroupLook:
         since_ns = share.since_ns[key]
         if since_ns is None:
             return []
-        for node in self._nodes:
-            places = node.fetching.places(share.client, key, since_ns)
-            if places and len(places) > self.rivals(share, topic, index):
-                return places
-        return []
+        places = self._fetching.places(share.client, key, since_ns)
+        if len(places) <= self.rivals(share, topic, index):
+            return []
+        connections = self._fetching.count_connections(share.client)
+        return places if connections >= self._readers[share.client] else []
 
     def rivals(self, share: Share, topic: str, index: int) -> int:
         """Return how many members of other groups look like this one and have the partition."""
@@ -120,13 +121,30 @@ class GroupLook:
         """Return (client, partition) → members of other groups that have it, and are not gone."""
         return Counter(
             (share.client, key)
-            for node in self._nodes
-            for group in _active_groups(node)
-            if group.group_id != self.group_id
-            for share in _shares_of(node, group)
-            if not node.fetching.is_gone(group.group_id, share.member.member_id)
+            for group_id, share in self._live_shares
+            if group_id != self.group_id
             for key in share.since_ns
         )
+
+    @cached_property
+    def _readers(self) -> Counter[ClientName]:
+        """Return client → members of any group that have a partition.
+
+        A member that lost a partition may fetch it for a while: librdkafka does where the partition
+        was revoked while its offset was looked up. So each one needs a connection of its own.
+        """
+        return Counter(share.client for _, share in self._live_shares if share.member.partitions)
+
+    @cached_property
+    def _live_shares(self) -> list[tuple[str, Share]]:
+        """Return (group, share) of the members of all groups, without those that are gone."""
+        return [
+            (group.group_id, share)
+            for node in self._nodes
+            for group in _active_groups(node)
+            for share in _shares_of(node, group)
+            if not self._fetching.is_gone(group.group_id, share.member.member_id)
+        ]
 
     def start_of(self, topic: str, index: int) -> int | None:
         """Return the offset at which the member began that has a partition, None: not seen yet."""

@@ -157,7 +157,7 @@ class Waits:
     async def _until(self, goal: _Goal[T], timeout_s: float, group_id: str | None = None) -> T:
         """Return what `goal.look` returns, once it is not None. Raises TimeoutError."""
         event = asyncio.Event()
-        watched = [node.fetching for node in self._nodes()]
+        watched = {node.fetching for node in self._nodes()}
         for fetching in watched:
             fetching.watch(event)
         try:
@@ -308,12 +308,7 @@ def _readers(
     if image is None:
         return {}
     indexes = range(len(image.partitions)) if partitions is None else partitions
-    return {
-        (topic, index): [
-            reader for node in nodes for reader in node.fetching.readers((image.topic_id, index))
-        ]
-        for index in indexes
-    }
+    return {(topic, index): nodes[0].fetching.readers((image.topic_id, index)) for index in indexes}
 
 
 def _readers_sentence(

@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from minibroker.broker.config.options import parse_topic
+from minibroker.client.admin import list_offsets
 from minibroker.client.client import Client
 from minibroker.client.coordinators import CoordinatorClient
-from minibroker.client.group_details import group_details
+from minibroker.client.group_details import DEAD, group_details
 from minibroker.client.groups import committed_offsets
 from minibroker.client.settings import client_settings
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -44,7 +46,6 @@ from minibroker.rig.group_views import GroupMember
 from minibroker.testing.broker import Broker
 from minibroker.testing.in_process import WAIT_TIMEOUT_S
 from minibroker.testing.values import setting_text
-from minibroker.verbs.waiting import group_has_read, group_is_stable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -143,20 +144,36 @@ class RealKafka:
     def wait_for_group(
         self, group: str, members: int | None = None, *, timeout_s: float = WAIT_TIMEOUT_S
     ) -> list[GroupMember]:
-        """Wait until a group is stable with `members` members (None: one) or more.
+        """Wait until a group is stable with exactly `members` members (None: one or more).
 
         Kafka tells no position of a member: one that begins with `auto.offset.reset=latest` may
         still have to look up the end, and miss a record that is written now. Raises TimeoutError,
         KafkaError, OSError.
         """
 
-        is_stable = group_is_stable(self._client, group, members or 1)
-        _asked_until(is_stable, f"group {group!r} is ready", timeout_s)
-        details = group_details(CoordinatorClient(self._client, group), time.monotonic())
-        return [
-            GroupMember(member.member_id, member.client_id, member.instance_id, member.partitions)
-            for member in details.members
-        ]
+        coordinator = CoordinatorClient(self._client, group)
+
+        def look(deadline: float) -> tuple[list[GroupMember], str | None]:
+            details = group_details(coordinator, deadline)
+            count = len(details.members)
+            ready = [
+                GroupMember(
+                    member.member_id, member.client_id, member.instance_id, member.partitions
+                )
+                for member in details.members
+            ]
+            if details.is_stable and count == (members or max(count, 1)):
+                return ready, None
+            if details.state == DEAD:
+                return [], "there is no such group"
+            having = ", ".join(
+                f"{member.client_id!r} has {len(member.partitions)} partitions" for member in ready
+            )
+            plural = "" if count == 1 else "s"
+            return [], f"it is {details.state} with {count} member{plural}; {having or 'no more'}"
+
+        found: list[GroupMember] = _asked_until(look, f"group {group!r} is ready", timeout_s)
+        return found
 
     async def wait_for_group_async(
         self, group: str, members: int | None = None, *, timeout_s: float = WAIT_TIMEOUT_S
@@ -175,13 +192,40 @@ class RealKafka:
         if fetched:
             pytest.skip(f"fetched=True needs minibroker; this run is on {self.bootstrap}")
 
-        has_read = group_has_read(self._client, group, 0)
-        _asked_until(has_read, f"group {group!r} has read everything", timeout_s)
         coordinator = CoordinatorClient(self._client, group)
-        return {
-            (item.topic, item.partition): item.offset
-            for item in committed_offsets(coordinator, time.monotonic())
-        }
+
+        def look(deadline: float) -> tuple[dict[tuple[str, int], int], str | None]:
+            details = group_details(coordinator, deadline)
+            committed = {
+                TopicPartition(item.topic, item.partition): item.offset
+                for item in committed_offsets(coordinator, deadline)
+            }
+            places = {place for member in details.members for place in member.partitions}
+            left = self._unread(places or committed.keys(), committed)
+            if not (places or committed):
+                left = ["no member and no committed offset"]
+            return {
+                (place.topic, place.partition): offset for place, offset in committed.items()
+            }, (f"{', '.join(left)}; it is {details.state}" if left else None)
+
+        read: dict[tuple[str, int], int] = _asked_until(
+            look, f"group {group!r} has read everything", timeout_s
+        )
+        return read
+
+    def _unread(
+        self, places: Iterable[TopicPartition], committed: Mapping[TopicPartition, int]
+    ) -> list[str]:
+        """Return a text for each partition whose end is not committed. Raises KafkaError."""
+        ends = list_offsets(self._client, dict.fromkeys(places, -1), is_committed=True)
+        starts = list_offsets(self._client, dict.fromkeys(places, -2), is_committed=False)
+        for error in (*ends.failed.values(), *starts.failed.values()):
+            raise error
+        return [
+            f"{place} ends at {end}, committed up to {committed.get(place, 'nowhere')}"
+            for place, end in sorted(ends.found.items())
+            if committed.get(place, starts.found[place]) < end
+        ]
 
     async def wait_until_read_async(
         self, group: str, *, fetched: bool = False, timeout_s: float = WAIT_TIMEOUT_S
@@ -242,10 +286,18 @@ class RealKafka:
         return answer
 
 
-def _asked_until(condition: Callable[[], str | None], what: str, timeout_s: float) -> None:
-    """Wait until a condition of `verbs.waiting` holds. Raises TimeoutError with its sentence."""
+def _asked_until(
+    look: Callable[[float], tuple[Any, str | None]], what: str, timeout_s: float
+) -> Any:
+    """Return the first part of what `look` returns, once the second one, the lack, is None.
+
+    Raises TimeoutError with the lack.
+    """
     deadline = time.monotonic() + timeout_s
-    while (lack := condition()) is not None:
+    while True:
+        result, lack = look(deadline)
+        if lack is None:
+            return result
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {timeout_s:g} s until {what}: {lack}")
         time.sleep(_LOOK_AGAIN_S)
