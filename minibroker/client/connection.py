@@ -212,7 +212,7 @@ def _stream(settings: ClientSettings, address: tuple[str, int]) -> Any:
 
     Raises OSError, ConfigError.
     """
-    stream: Any = socket.create_connection(address, settings.timeout_s)
+    stream: Any = _connected(settings, address)
     try:
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
@@ -222,3 +222,15 @@ def _stream(settings: ClientSettings, address: tuple[str, int]) -> Any:
         stream.close()
         raise
     return stream
+
+
+def _connected(settings: ClientSettings, address: tuple[str, int]) -> socket.socket:
+    """Return a socket that is connected. Raises OSError, which names the address."""
+    host, port = address
+    try:
+        return socket.create_connection(address, settings.timeout_s)
+    except OSError as error:
+        if error.errno is None:
+            raise TimeoutError(f"no broker answers at {host}:{port}") from error
+        sentence = f"no broker answers at {host}:{port}: {error.strerror}"
+        raise type(error)(error.errno, sentence) from error

@@ -183,6 +183,7 @@ def run(plan: ConsumePlan, out: TextIO, errors: TextIO) -> int:
                 read_as_member(plan, client, output)
             else:
                 _read(plan, client, output)
+            output.flush()
         finally:
             output.end()
     return EXIT_OK

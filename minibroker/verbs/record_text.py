@@ -3,17 +3,16 @@
     Fetched ─► RecordLayout.render ─► bytes, a line for each record
 
 Null is shown as a word that the user may choose. On a terminal, bytes that are no text, and those
-that would steer it, are shown as `\\xNN`; a pipe gets them as they are. In JSON nothing is lost:
-null is null, and bytes that are no UTF-8 have a field of their own, in base64.
+that would steer it, are shown as `\\xNN`; a pipe gets them as they are. The lines
+of JSON are those of a seed (`minibroker.seeds`): nothing is lost in them.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from minibroker.cli.errors import UsageError
 from minibroker.cli.kinds import near
@@ -22,6 +21,7 @@ from minibroker.kafka.records.bulk import values_of
 from minibroker.kafka.records.compression import NONE, decompress
 from minibroker.kafka.records.conversion import read_records
 from minibroker.kafka.records.record import DECOMPRESSED_BYTES_MAX, Record
+from minibroker.seeds.lines import lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,10 +71,7 @@ class Renderer:
             layout.template or layout.is_json or layout.is_base64 or layout.is_terminal
         )
         """Values go out as they are."""
-        if layout.is_json:
-            self._writers: list[Callable[[TopicPartition, Record], bytes]] = [_json_line]
-        else:
-            self._writers = template_of(layout.template or "{value}", layout)
+        self._writers = template_of(layout.template or "{value}", layout)
 
     def render(self, fetched: Fetched, cut: Cut, most: int | None) -> tuple[bytes, int, int]:
         """Return the lines of the records of an answer, their number, and the offset behind them.
@@ -84,28 +81,32 @@ class Renderer:
             cut: the records of the partition that are to be shown.
             most: records, at most; None: all.
 
-        Raises CorruptionError.
+        Raises CorruptionError; SeedError for a record that is too large for a line of JSON.
         """
         parts: list[bytes] = []
-        shown = 0
-        behind = fetched.next_offset
+        shown, behind = 0, fetched.start
         for batch in fetched.batches:
             left = None if most is None else most - shown
             if left is not None and left <= 0:
-                break
+                return b"".join(parts), shown, behind
+            behind = batch.header.last_offset + 1
             if self._is_plain and _is_whole(batch, cut, left):
-                lines = self._values(batch)
-                count = batch.header.count if batch.header.base_offset >= cut.start else len(lines)
+                lines, count = self._values(batch), batch.header.count
             else:
                 records = list(_records_of(batch, cut, left))
-                lines = [self._line(fetched.place, record) for record in records]
-                if left is not None and len(records) == left:
+                lines, count = self._lines(fetched.place, records), len(records)
+                if count == left:
                     behind = records[-1].offset + 1
-                count = len(lines)
             if lines:
                 parts += (b"\n".join(lines), b"\n")
             shown += count
-        return b"".join(parts), shown, behind
+        is_cut = most is not None and shown >= most
+        return b"".join(parts), shown, behind if is_cut else fetched.next_offset
+
+    def _lines(self, place: TopicPartition, records: list[Record]) -> list[bytes]:
+        if self._layout.is_json:
+            return [lines_of(place, records)[:-1]] if records else []
+        return [self._line(place, record) for record in records]
 
     def _values(self, batch: StoredBatch) -> list[bytes]:
         """Return the values of a whole batch, null as its word."""
@@ -256,46 +257,3 @@ def time_text(timestamp_ms: int) -> str:
 def _size(data: bytes | None) -> int:
     """Return the size in bytes, -1 for null."""
     return -1 if data is None else len(data)
-
-
-def fields_of(place: TopicPartition, record: Record) -> dict[str, Any]:
-    """Return a record as the fields of a seed's line (`minibroker.seeds`), with its offset."""
-    fields: dict[str, Any] = {
-        "topic": place.topic,
-        "partition": place.partition,
-        "offset": record.offset,
-        "timestamp": record.timestamp,
-    }
-    for name, data in (("key", record.key), ("value", record.value)):
-        text = _text(data)
-        if data is not None and text is None:
-            fields[f"{name}_base64"] = base64.b64encode(data).decode()
-        else:
-            fields[name] = text
-    if record.headers:
-        fields["headers"] = [[name, _header_value(value)] for name, value in record.headers]
-    return fields
-
-
-def _header_value(data: bytes | None) -> Any:
-    text = _text(data)
-    if data is not None and text is None:
-        return {"base64": base64.b64encode(data).decode()}
-    return text
-
-
-def _text(data: bytes | None) -> str | None:
-    """Return bytes as text, None for null and for bytes that are no UTF-8."""
-    if data is None:
-        return None
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return None
-
-
-_encode: Final = json.JSONEncoder(separators=(", ", ": "), ensure_ascii=False).encode
-
-
-def _json_line(place: TopicPartition, record: Record) -> bytes:
-    return _encode(fields_of(place, record)).encode()

@@ -6,6 +6,7 @@ second, and nothing anywhere else.
 
 from __future__ import annotations
 
+import io
 import signal
 import time
 from contextlib import contextmanager
@@ -20,9 +21,13 @@ _EXIT_TERMINATED: Final = 128 + signal.SIGTERM
 
 
 def bytes_of(out: TextIO) -> BinaryIO:
-    """Return the stream of bytes under a stream of text."""
+    """Return a buffered stream of the bytes under a stream of text; flush it at the end.
+
+    With PYTHONUNBUFFERED the stream below has no buffer, and may write a part of what it gets.
+    """
     out.flush()
-    return out.buffer
+    below = out.buffer
+    return io.BufferedWriter(below) if isinstance(below, io.RawIOBase) else below
 
 
 class ProgressLine:

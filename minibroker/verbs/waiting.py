@@ -64,8 +64,10 @@ def _asked(condition: Callable[[], str | None]) -> str | None:
         return condition()
     except BrokerRefusedError:
         raise
-    except (KafkaError, OSError, ProtocolError) as error:
-        return f"no broker answers: {error}"
+    except OSError as error:
+        return error.strerror or str(error)
+    except (KafkaError, ProtocolError) as error:
+        return f"a broker answers with an error: {error}"
 
 
 def broker_answers(client: Client) -> Callable[[], str | None]:

@@ -87,6 +87,8 @@ def test_every_section_has_a_test_or_a_reason() -> None:
     tested |= {"Looking inside", "In the background", SERVICE_UNDER_TEST, "With one command"}
     tested |= {"With one flag", "Access"}
     tested |= {"Seeds", "Lines of a seed", "A seed at the start", "Record a seed"}  # test_seeds.py
+    tested |= {"Records, seeds and waits", "Records on the command line", "Waits in a script"}
+    tested |= {"Groups on the command line", "Secured brokers"}  # test_command_line_page.py
     without = {
         (block.section, text)
         for block in readme.blocks()

@@ -51,6 +51,21 @@ def test_a_group_goes_on_where_it_ended(program: Program, broker: Broker, topic:
     assert late.lines == ["4", "4"]
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_group_has_read_as_many_records_as_were_shown(
+    program: Program, broker: Broker, count: int
+) -> None:
+    """Several batches come in one answer; those behind the last shown record stay unread."""
+    name = f"counted{count}"
+    broker.create_topic(name)
+    for start in (0, 2, 4):
+        broker.produce(name, [b"%d" % number for number in range(start, start + 2)])
+    words = ("consume", name, "--group", name)
+    assert program.run(*words, "-n", str(count)).lines == [str(n) for n in range(count)]
+    assert broker.committed(name) == {(name, 0): count}
+    assert program.run(*words).lines == [str(n) for n in range(count, 6)]
+
+
 def test_groups_are_listed_and_described(
     program: Program, topic: str, member: MemberSession
 ) -> None:
