@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from minibroker.rig.faults import Fault
     from minibroker.rig.node import Node
 
-RECORDS_BYTES_MAX: Final = 1 << 20
+RECORDS_BYTES_MAX: Final = 256 << 10
 SEED_BYTES_MAX: Final = 16 << 20
 
 

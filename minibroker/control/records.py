@@ -51,8 +51,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 READ_BYTES: Final = 256 << 10
 """Bytes of batches that are decoded at once."""
-BATCH_BYTES: Final = 64 << 10
-"""Bytes of keys and values of one batch that is written; a larger record is alone."""
+BATCH_BYTES: Final = 4 << 10
+"""Bytes of keys and values of one batch that is written; a larger record is alone. More would hold
+the loop for more than a slice.
+"""
 REPLICATED_S: Final = 10.0
 """Longest wait until replicas have records that were written."""
 _RECORD_BYTES_AROUND: Final = 32
@@ -341,29 +343,28 @@ class TopicWriting:
         if not self._nodes.active:
             raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, "no broker runs now: see /faults")
         node = self._nodes.active[0]
-        checked = await self._checked(raw, node.clock.now_ms())
+        turn = TimeSlice()
+        checked = await self._checked(raw, node.clock.now_ms(), turn)
         await node.inspector.ensure_topic(self._topic)
         count = len(partitions_of(self._nodes, self._topic, None))
-        for number, (index, _) in enumerate(checked):
-            if index is not None and index >= count:
-                raise _wrong(
-                    f"records:{number}: partition: {index}: topic {self._topic} has {count}"
-                )
+        most = max((index for index, _ in checked if index is not None), default=0)
+        if most >= count:
+            raise _wrong(f"partition: {most}: topic {self._topic} has {count}")
         self._written = [WrittenView(partition=-1, offset=-1)] * len(checked)
-        turn = TimeSlice()
+        await turn.pause()
         for number, (index, record) in enumerate(checked):
             partition = partition_of(record.key, count) if index is None else index
-            await self._add(partition, number, record)
-            if turn.is_over:
-                await turn.pause()
+            await self._add(partition, number, record, turn)
         for partition in list(self._batches):
             await self._flush(partition)
         return WrittenRecords(records=self._written)
 
-    async def _checked(self, raw: RawRecords, now_ms: int) -> list[tuple[int | None, Record]]:
+    async def _checked(
+        self, raw: RawRecords, now_ms: int, turn: TimeSlice
+    ) -> list[tuple[int | None, Record]]:
         """Return partition and record of each item. Raises HttpError."""
         checked: list[tuple[int | None, Record]] = []
-        turn = TimeSlice()
+        await turn.pause()  # the body was scanned in this slice
         for number, text in enumerate(raw.records):
             fields = msgspec.json.decode(text)
             if not isinstance(fields, dict):
@@ -383,10 +384,12 @@ class TopicWriting:
                 await turn.pause()
         return checked
 
-    async def _add(self, partition: int, number: int, record: Record) -> None:
+    async def _add(self, partition: int, number: int, record: Record, turn: TimeSlice) -> None:
         size_bytes = len(record.key or b"") + len(record.value or b"") + _RECORD_BYTES_AROUND
         if self._sizes.get(partition, 0) + size_bytes > BATCH_BYTES:
+            await turn.pause()  # building and checking a batch is a slice
             await self._flush(partition)
+            await turn.pause()
         self._batches.setdefault(partition, []).append((number, record))
         self._sizes[partition] = self._sizes.get(partition, 0) + size_bytes
 

@@ -46,10 +46,13 @@ async def load_body(
         )
     if not body:
         raise HttpError(HTTPStatus.BAD_REQUEST, "the body is empty, expected a seed")
-    with tempfile.TemporaryDirectory(prefix="minibroker-seed-") as directory:
-        file = Path(directory) / f"seed{ending}"
+    # Made, written and removed in threads: files of some megabytes take milliseconds.
+    directory = await asyncio.to_thread(tempfile.TemporaryDirectory, prefix="minibroker-seed-")
+    try:
+        file = Path(directory.name) / f"seed{ending}"
         await asyncio.to_thread(file.write_bytes, body)
-        try:
-            return await load(file, brokers, name="the body")
-        except SeedError as error:
-            raise HttpError(HTTPStatus.BAD_REQUEST, str(error)) from None
+        return await load(file, brokers, name="the body")
+    except SeedError as error:
+        raise HttpError(HTTPStatus.BAD_REQUEST, str(error)) from None
+    finally:
+        await asyncio.to_thread(directory.cleanup)
