@@ -49,6 +49,9 @@ from minibroker.testing.values import setting_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from minibroker.seeds.load import LoadedSeed
 
 TIMEOUT_S: Final = 30.0
 _LOOK_AGAIN_S: Final = 0.05
@@ -128,6 +131,20 @@ class RealKafka:
         self._wait(f"the deletion of topic {name!r}", lambda: self._is_made(request))
         self._made.append(name)
         self._wait(f"topic {name!r} to have leaders", lambda: self._is_served(name, partitions))
+
+    def load(self, seed: str | Path) -> LoadedSeed:
+        """Load a seed like `Broker.load`, over the wire. Its new topics go with the test's.
+
+        Times such as `-1h` are relative to this machine's clock. Raises SeedError, KafkaError,
+        OSError.
+        """
+        from minibroker.seeds.send import send  # noqa: PLC0415  only who asks pays
+
+        return send(seed, self._client, self.create_topic, timeout_s=TIMEOUT_S)
+
+    async def load_async(self, seed: str | Path) -> LoadedSeed:
+        """Load a seed like `load`, for a test that runs in a loop."""
+        return await asyncio.to_thread(self.load, seed)
 
     def delete_topic(self, name: str) -> None:
         """Remove a topic with its records. Raises KafkaError, TimeoutError."""

@@ -16,7 +16,7 @@ OPTIONS = ("-p", "no:cacheprovider", "-rs", "-o", "asyncio_default_fixture_loop_
 SUITE = """
     from concurrent.futures import ThreadPoolExecutor
     import pytest
-    from confluent_kafka import Producer, Consumer, TopicPartition
+    from confluent_kafka import Consumer, Producer, TopicPartition
 
     def written_and_read(address, topic):
         producer = Producer({"bootstrap.servers": address, "log_level": 0})
@@ -63,6 +63,25 @@ SUITE = """
         assert kafka.wait_until_read(kafka_topic, timeout_s=60) == {(kafka_topic, 0): 1}
         consumer.close()
 
+    def test_of_a_seed(kafka, kafka_topic, tmp_path):
+        seed = tmp_path / "seed.jsonl"
+        record = '{"topic": "%s", "key": "k", "value": "v", "timestamp": "-1h"}\\n' % kafka_topic
+        seed.write_text(
+            '{"create": "made-by-a-seed", "partitions": 2, "configs": {"segment.ms": 99}}\\n'
+            + '{"topic": "made-by-a-seed", "value": {"id": 1}, "partition": 1}\\n'
+            + record * 2000
+            + '{"group": "of-a-seed", "topic": "made-by-a-seed", "partition": 1, "offset": 1}\\n'
+        )
+        loaded = kafka.load(seed)
+        assert loaded.topics == ("made-by-a-seed",)
+        assert loaded.records == {"made-by-a-seed": 1, kafka_topic: 2000}
+        assert kafka.topics["made-by-a-seed"] == 2
+        consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "of-a-seed"})
+        committed = consumer.committed([TopicPartition("made-by-a-seed", 1)], timeout=30)
+        assert committed[0].offset == 1
+        assert consumer.get_watermark_offsets(TopicPartition(kafka_topic, 0), timeout=30)[1] == 2000
+        consumer.close()
+
     def test_of_records(kafka, kafka_topic):
         kafka.produce(kafka_topic, "v")
 
@@ -81,7 +100,7 @@ SUITE = """
 
 def test_on_minibroker(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(SUITE)
-    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=7)
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=8)
 
 
 @pytest.mark.java
@@ -90,7 +109,7 @@ def test_on_kafka(pytester: pytest.Pytester, request: pytest.FixtureRequest, rel
     kafka: KafkaPeer = request.getfixturevalue(release)
     pytester.makepyfile(SUITE)
     result = pytester.runpytest_subprocess(*OPTIONS, f"--kafka={kafka.address}")
-    result.assert_outcomes(passed=4, skipped=3)
+    result.assert_outcomes(passed=5, skipped=3)
     result.stdout.fnmatch_lines_random(
         [
             f"*kafka.produce needs minibroker; this run is on {kafka.address}",
