@@ -152,9 +152,13 @@ def _values(
     from minibroker.kafka.errors import ConfigError  # noqa: PLC0415  as above
 
     try:
-        return client_settings(translate(settings))
+        in_java = translate(settings)
+    except ConfigError as error:  # a file cannot be read, for instance
+        raise CommandError(f"the Kafka settings: {error}") from None
+    try:
+        return client_settings(in_java)
     except ConfigError as error:
-        raise CommandError(f"the Kafka settings: {error}; see --kafka") from None
+        raise UsageError(f"the Kafka settings (--kafka, --kafka-config): {error}") from None
 
 
 def is_committed(options: ClusterOptions) -> bool:

@@ -6,6 +6,7 @@ import io
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import pytest
@@ -164,6 +165,23 @@ def test_a_mistyped_verb_names_the_near_one(capsys: pytest.CaptureFixture[str]) 
     )
     assert program.main(["help", "version"]) == 0
     assert capsys.readouterr().out.startswith("minibroker version: show the version\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="not run: no /dev/full here")
+def test_an_output_that_takes_no_more_is_a_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "minibroker", "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert (done.returncode, done.stderr) == (
+        1,
+        "minibroker: standard output: No space left on device\n",
+    )
 
 
 def modules_after(code: str) -> set[str]:
