@@ -395,6 +395,15 @@ OPERATIONS: Final = (
         failures=_OF_WAITS,
     ),
     ControlOperation(
+        "groups",
+        "GET",
+        "/groups",
+        "Groups of this coordinator, with their committed offsets",
+        ControlApi.groups,
+        list_of(shapes.GroupView),
+        failures=_NOT_RUNNING,
+    ),
+    ControlOperation(
         "wait_until_ready",
         "GET",
         "/groups/{group}/ready",
@@ -429,15 +438,6 @@ OPERATIONS: Final = (
             *_NOT_RUNNING,
         ),
         body_bytes_max=SEED_BYTES_MAX,
-    ),
-    ControlOperation(
-        "groups",
-        "GET",
-        "/groups",
-        "Groups of this coordinator, with their committed offsets",
-        ControlApi.groups,
-        list_of(shapes.GroupView),
-        failures=_NOT_RUNNING,
     ),
     ControlOperation(
         "requests",

@@ -250,9 +250,9 @@ def _kind(schema: dict[str, Any]) -> str:
     if schema.get("type") == "array":
         return f"list of {_kind(schema['items'])}"
     kind = schema.get("type", "any JSON")
-    limits = [f"from {schema['minimum']:g}"] if "minimum" in schema else []
+    limits = [f"from {schema['minimum']:,.12g}"] if "minimum" in schema else []
     if schema.get("maximum", 1 << 63) < 1 << 53:
-        limits.append(f"to {schema['maximum']:g}")
+        limits.append(f"to {schema['maximum']:,.12g}")
     words = " ".join([kind, *limits])
     return f"{words} or null" if schema.get("nullable") else words
 
