@@ -27,7 +27,9 @@ def bytes_of(out: TextIO) -> BinaryIO:
     """
     out.flush()
     below = out.buffer
-    return io.BufferedWriter(below) if isinstance(below, io.RawIOBase) else below
+    if isinstance(below, io.RawIOBase):
+        return open(below.fileno(), "wb", closefd=False)
+    return below
 
 
 class ProgressLine:
