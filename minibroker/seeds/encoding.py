@@ -14,6 +14,8 @@ from minibroker.kafka.records.batch import read_header
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.compression import CODEC_NAMES
 from minibroker.kafka.records.conversion import read_records
+from minibroker.seeds.errors import SeedError
+from minibroker.seeds.json_lines import LINE_BYTES_MAX
 from minibroker.seeds.lines import lines_of
 from minibroker.seeds.operations import names_in
 from minibroker.seeds.staging import BATCH_BYTES, RECORD_BYTES_AROUND
@@ -88,7 +90,9 @@ class Encoder:
         self, place: TopicPartition, records: list[Record], codec: str
     ) -> list[tuple[int, bytes | bytearray]]:
         if self._makes_lines:
-            return [(records[0].offset, lines_of(place, records))]
+            lines = lines_of(place, records)
+            _check_lines(place, records, lines)
+            return [(records[0].offset, lines)]
         return [
             (
                 group[0].offset,
@@ -96,6 +100,18 @@ class Encoder:
             )
             for group in _groups(records)
         ]
+
+
+def _check_lines(place: TopicPartition, records: Sequence[Record], lines: bytes) -> None:
+    """Raise SeedError for a record whose line is too long for a load."""
+    if len(lines) <= LINE_BYTES_MAX:
+        return
+    for record, line in zip(records, lines.split(b"\n"), strict=False):
+        if len(line) > LINE_BYTES_MAX:
+            raise SeedError(
+                f"record {place} offset {record.offset} is a line of more than "
+                f"{LINE_BYTES_MAX >> 20} MB, which no load takes: record segment files, -o DIR"
+            )
 
 
 def _groups(records: Sequence[Record]) -> Iterator[list[Record]]:

@@ -11,9 +11,7 @@ import json
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
-from minibroker.seeds.errors import SeedError
 from minibroker.seeds.items import BASE64, compact_json
-from minibroker.seeds.json_lines import LINE_BYTES_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,23 +24,14 @@ _quote: Final = encode_basestring
 
 
 def lines_of(place: TopicPartition, records: Iterable[Record]) -> bytes:
-    """Return the lines of a partition's records, each with its end.
-
-    Raises SeedError for a record whose line no load would take.
-    """
+    """Return the lines of a partition's records, each with its end."""
     head = f'{{"topic": {_quote(place.topic)}, "partition": {place.partition}, "offset": '
     parts = []
     for offset, timestamp, key, value, headers in records:
-        line = (
+        parts.append(
             f'{head}{offset}, "timestamp": {timestamp}, {_field("key", key)}, '
             f"{_field('value', value)}{_headers(headers) if headers else ''}}}\n"
         )
-        if len(line) > LINE_BYTES_MAX // 4 and len(line.encode()) > LINE_BYTES_MAX:
-            raise SeedError(
-                f"the record of {place} at offset {offset} is a line of more than "
-                f"{LINE_BYTES_MAX >> 20} MB: record segment files, -o DIR"
-            )
-        parts.append(line)
     return "".join(parts).encode()
 
 

@@ -13,6 +13,7 @@ from minibroker.cli.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_U
 from minibroker.cli.program import run_words
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record
+from minibroker.seeds import encoding
 from minibroker.testing import Broker
 from minibroker.verbs.record import shared_encoder
 from minibroker.verbs.record.plan import _Progress
@@ -281,6 +282,19 @@ def test_records_that_cannot_be_masked_may_be_left_out(tmp_path: Path, source: B
         {"card": "nnnn"},
     ]
     assert "1 record could not be masked" in written
+
+
+def test_a_record_that_is_too_long_for_a_line_is_named(
+    tmp_path: Path, source: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoding, "LINE_BYTES_MAX", 1 << 20)
+    source.produce("t", ["small", "\0" * 200_000, "small"])
+    code, written = run(source, "t", "-o", str(tmp_path / "s.jsonl"))
+    assert (code, "record t-0 offset 1 is a line of more than 1 MB" in written) == (
+        EXIT_FAILED,
+        True,
+    )
+    record(source, tmp_path / "segments")
 
 
 def test_a_sample_is_the_same_in_every_run(tmp_path: Path, source: Broker) -> None:
