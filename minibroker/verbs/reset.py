@@ -39,7 +39,7 @@ def run(plan: ResetPlan, out: TextIO, errors: TextIO) -> int:
         for path in delete_data(background.data):
             errors.write(f"{path} stays: no broker has made it\n")
         background = start_again(state, background, errors)
-    out.write(f"minibroker listening on {background.addresses}\n")
+    out.writelines(background.ready_lines)
     return EXIT_OK
 
 

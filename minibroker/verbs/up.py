@@ -79,8 +79,7 @@ def run(plan: UpPlan, out: TextIO, errors: TextIO) -> int:
                 f"it runs already at {background.addresses} (pid {background.pid}), with other "
                 "options: minibroker stop ends it; --state-dir is for a second one"
             )
-    out.write(f"minibroker listening on {background.addresses}\n")
-    out.writelines(f"minibroker control on {url}\n" for url in background.control)
+    out.writelines(background.ready_lines)
     errors.write(f"pid {background.pid}, log {state.log}; minibroker stop ends it\n")
     return EXIT_OK
 

@@ -22,7 +22,7 @@ from minibroker.cli.errors import CommandError
 from minibroker.cli.parser import parse
 from minibroker.clock import SystemClock
 from minibroker.kafka.java_formats.properties import read_properties
-from minibroker.verbs.background.state import Background
+from minibroker.verbs.background.state import CONTROL, LISTENING, Background
 from minibroker.verbs.serve.plan import VERB
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ STOP_S: Final = 60.0
 """Longest wait for a broker that was asked to end."""
 _QUIET_S: Final = 2.0
 """Time after which a person is told that the start takes longer."""
-_LISTENING: Final = "minibroker listening on "
-_CONTROL: Final = "minibroker control on "
 _READ_BYTES: Final = 65_536
 
 
@@ -74,8 +72,8 @@ def start(state: StateDirectory, words: Sequence[str], errors: TextIO) -> Backgr
     lines = text.splitlines()
     background = Background(
         pid=pid,
-        addresses=lines[0].removeprefix(_LISTENING),
-        control=[line.removeprefix(_CONTROL) for line in lines[1:]],
+        addresses=lines[0].removeprefix(LISTENING),
+        control=[line.removeprefix(CONTROL) for line in lines[1:]],
         started_ms=SystemClock().now_ms(),
         words=list(words),
         directory=os.getcwd(),  # noqa: PTH109  a text, for JSON

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 BACKGROUND: Final = "Background"
 """The title of the options in the help page."""
+LISTENING: Final = "minibroker listening on "
+CONTROL: Final = "minibroker control on "
+"""Begin of the lines that tell the addresses."""
 _DIRECTORY_MODE: Final = 0o700
 _FILE_MODE: Final = 0o600
 """The options of a broker may have passwords."""
@@ -72,6 +75,11 @@ class Background(NamedTuple):
     """The metadata are kept in ZooKeeper."""
     is_stopped: bool = False
     """`stop` has ended it."""
+
+    @property
+    def ready_lines(self) -> list[str]:
+        """Return the lines that `serve` writes when clients can connect."""
+        return [f"{LISTENING}{self.addresses}\n", *(f"{CONTROL}{url}\n" for url in self.control)]
 
 
 class StateDirectory:

@@ -175,6 +175,19 @@ def test_a_reset_without_a_broker_or_with_zookeeper_is_refused(
     assert run("status").code == 0
 
 
+def test_a_reset_of_several_brokers_writes_all_addresses(
+    run: Command, up: Command, state: Path
+) -> None:
+    started = up("--brokers", "2", "--data-dir", "d", "--control", "127.0.0.1:0")
+    code, output, errors = run("reset")
+    assert (code, errors) == (0, "")
+    for said in (started.output, output):
+        listening, *control = said.splitlines()
+        assert len(listening.split(",")) == 2
+        assert [line.startswith("minibroker control on http://") for line in control] == [True] * 2
+    assert {path.name for path in (state.parent / "d").glob("broker-*")} == {"broker-0", "broker-1"}
+
+
 def test_a_stopped_broker_can_be_reset(run: Command, up: Command, state: Path) -> None:
     up("--data-dir", "d")
     run("stop")
