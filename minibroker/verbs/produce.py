@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TextIO
 
@@ -164,7 +165,7 @@ def run(plan: ProducePlan, out: TextIO, errors: TextIO) -> int:
         ) as writer,
     ):
         try:
-            _write_all(plan, writer, RecordPace(plan.rate))
+            _write_all(plan, writer, RecordPace(plan.rate, time.monotonic()))
         finally:
             # Also after Ctrl-C: what a person has typed counts.
             writer.flush()

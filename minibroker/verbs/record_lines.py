@@ -59,24 +59,34 @@ class LineRules(NamedTuple):
 
 
 class RecordPace:
-    """Waits so that no more than a number of records is written in a second. Used by one thread."""
+    """The times at which records may be written. Used by one thread."""
 
-    def __init__(self, per_second: int | None) -> None:
+    def __init__(self, per_second: int | None, now_s: float) -> None:
+        """`per_second`: records, at most; None: as fast as it goes. `now_s` is a monotonic time."""
         self._per_second = per_second
-        self._due_s = time.monotonic()
+        self._due_s = now_s
 
+    @property
     def step(self) -> int:
-        """Return how many records may be written at once; at least one, a tenth of a second."""
+        """Return how many records may be written at once: those of a tenth of a second."""
         return 1 << 30 if self._per_second is None else max(1, self._per_second // 10)
+
+    def pause(self, count: int, now_s: float) -> float:
+        """Return the seconds until so many more records may be written, and count them.
+
+        Records that nobody wrote in time are not made up for.
+        """
+        if self._per_second is None:
+            return 0.0
+        start_s = max(self._due_s, now_s)
+        self._due_s = start_s + count / self._per_second
+        return start_s - now_s
 
     def wait(self, count: int) -> None:
         """Wait until so many more records may be written."""
-        if self._per_second is None:
-            return
-        now_s = time.monotonic()
-        self._due_s = max(self._due_s, now_s - 1.0) + count / self._per_second
-        if self._due_s > now_s:
-            threading.Event().wait(self._due_s - now_s)
+        pause_s = self.pause(count, time.monotonic())
+        if pause_s > 0:
+            threading.Event().wait(pause_s)
 
 
 def chunks_of(descriptor: int, on_idle: Callable[[], None]) -> Iterator[bytes]:
@@ -143,7 +153,7 @@ def write_lines(
     Raises CommandError for a line that is no record, and as `TopicWriter.flush`.
     """
     number = 0
-    is_plain, step = rules.is_plain, pace.step()
+    is_plain, step = rules.is_plain, pace.step
     for batch in batches:
         for start in range(0, len(batch), step):
             lines = batch[start : start + step]

@@ -11,6 +11,8 @@ import pytest
 from minibroker.client.group_details import GroupDetails
 from minibroker.client.member import MemberSession
 from minibroker.client.settings import client_settings
+from minibroker.verbs import waiting
+from minibroker.verbs.connecting import ClusterOptions, reader_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,8 +136,10 @@ def test_a_signal_commits_and_leaves(program: Program, broker: Broker, topic: st
     assert broker.members("signalled") == []
 
 
-def test_a_group_of_the_new_protocol_is_described(program: Program, topic: str) -> None:
-    """One of KIP-848; its members have what they are to have before it is called stable."""
+def test_a_group_of_the_new_protocol_is_described_and_takes_the_verb(
+    program: Program, topic: str
+) -> None:
+    """One of KIP-848: `consume --group` is a classic member beside one of the new protocol."""
     from confluent_kafka import Consumer  # noqa: PLC0415  librdkafka, for this test alone
 
     consumer = Consumer(
@@ -152,7 +156,17 @@ def test_a_group_of_the_new_protocol_is_described(program: Program, topic: str) 
     view = json.loads(program.run("groups", "modern", "--json").out)
     assert (view["state"], view["protocol"], view["stable"]) == ("Stable", "consumer", True)
     assert view["members"][0]["partitions"] == [[topic, 0], [topic, 1]]
+
+    process = program.start("consume", topic, "--group", "modern", "--follow")
+    is_shared = waiting.group_is_stable(reader_of(ClusterOptions(program.bootstrap)), "modern", 2)
+    while is_shared() is not None:
+        consumer.poll(0.1)
+    view = json.loads(program.run("groups", "modern", "--json").out)
+    shares = {each["client_id"]: len(each["partitions"]) for each in view["members"]}
+    assert shares == {"rdkafka": 1, "minibroker": 1}
     consumer.close()
+    process.terminate()
+    process.communicate(timeout=60)
 
 
 def test_a_group_without_a_member_is_not_stable() -> None:

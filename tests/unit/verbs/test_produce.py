@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.verbs.record_lines import RecordPace
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -116,6 +118,27 @@ def test_a_typed_line_is_sent_before_the_next_one(program: Program, broker: Brok
     for pipe in (process.stdout, process.stderr):
         assert pipe is not None
         pipe.close()
+
+
+def test_a_rate_spreads_the_records() -> None:
+    pace = RecordPace(100, 5.0)
+    assert pace.step == 10
+    assert pace.pause(10, 5.0) == 0.0
+    assert pace.pause(10, 5.0) == pytest.approx(0.1)
+    assert pace.pause(10, 5.15) == pytest.approx(0.05)
+    assert pace.pause(10, 60.0) == 0.0, "a pause of the input is not made up for"
+    assert pace.pause(10, 60.0) == pytest.approx(0.1)
+    assert RecordPace(3, 0.0).step == 1
+    assert RecordPace(None, 0.0).pause(1_000_000, 0.0) == 0.0
+
+
+def test_a_slow_rate_sends_each_record_at_its_time(program: Program, broker: Broker) -> None:
+    broker.create_topic("paced")
+    ran = program.feed(b"a\nb\nc\n", "produce", "paced", "--rate", "10")
+    assert ran.code == 0
+    times = [record.timestamp for record in broker.records("paced")]
+    assert times == sorted(times)
+    assert times[2] - times[0] >= 190, "two pauses of 100 ms"
 
 
 def test_progress_is_for_a_terminal_alone(program: Program) -> None:
