@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from minibroker.client.client import Client
 
 DESCRIBE_VERSIONS: Final = (0, 4)
+_SYNONYMS_FROM: Final = 1
+"""Version of DescribeConfigs from which on an answer has synonyms (KIP-226)."""
 ALTER_VERSIONS: Final = (0, 1)
 OLD_ALTER_VERSIONS: Final = (0, 2)
 
@@ -61,6 +63,14 @@ class Resource(NamedTuple):
     """A broker has its id as text here; empty: the defaults of all brokers."""
 
 
+class Synonym(NamedTuple):
+    """A setting that counts where those before it are not set; the first is the one that holds."""
+
+    name: str
+    value: str | None
+    source: int
+
+
 class OwnSetting(NamedTuple):
     """A setting of a resource."""
 
@@ -71,9 +81,13 @@ class OwnSetting(NamedTuple):
     """`OF_TOPIC`, or another number of Kafka's ConfigSource."""
     is_secret: bool = False
     is_read_only: bool = False
+    synonyms: tuple[Synonym, ...] = ()
+    """Empty unless they are asked for, and before Kafka 1.1."""
 
 
-def settings_of(client: Client, resource: Resource) -> list[OwnSetting]:
+def settings_of(
+    client: Client, resource: Resource, *, with_synonyms: bool = False
+) -> list[OwnSetting]:
     """Return the settings of a resource, with their defaults.
 
     Raises:
@@ -81,13 +95,15 @@ def settings_of(client: Client, resource: Resource) -> list[OwnSetting]:
         OSError, ProtocolError, ConfigError: as `Client.ask_any`. BrokerRefusedError: a broker
             before Kafka 0.11 tells no settings.
     """
-    request = DescribeConfigsRequest(
-        resources=[
-            DescribeConfigsResource(
-                resource_type=resource.kind, resource_name=resource.name, configuration_keys=None
-            )
-        ]
+    asked = DescribeConfigsResource(
+        resource_type=resource.kind, resource_name=resource.name, configuration_keys=None
     )
+
+    def of_version(version: int) -> DescribeConfigsRequest:
+        wants = with_synonyms and version >= _SYNONYMS_FROM
+        return DescribeConfigsRequest(resources=[asked], include_synonyms=wants)
+
+    request = VersionedRequest(DescribeConfigsRequest, of_version)
     answer = _ask(client, resource, request, DescribeConfigsResponse, DESCRIBE_VERSIONS)
     described = part_of({result.resource_name: result for result in answer.results}, resource.name)
     if described.error_code:
@@ -99,6 +115,7 @@ def settings_of(client: Client, resource: Resource) -> list[OwnSetting]:
             _source(setting, resource.kind),
             setting.is_sensitive,
             setting.read_only,
+            tuple(Synonym(each.name, each.value, each.source) for each in setting.synonyms),
         )
         for setting in described.configs
     ]

@@ -3,7 +3,8 @@
 Each row of `compose_services` is started as Docker would start it: its variables and its command,
 its host name, its mounted files, a network in which its ZooKeeper answers. Then a client of
 aiokafka stands where the file's clients stand, on the host behind the published ports or in
-another container. It makes a topic, writes a record and reads it.
+another container. It makes a topic, writes a record and reads it. The file's health check and the
+commands that prepare the broker are run, too.
 """
 
 from __future__ import annotations
@@ -121,6 +122,10 @@ def test_a_public_file_starts_unchanged(
         started.wait_for_line(RUNNING)
         health = started.execute("/opt/minibroker/bin/health")
         assert (health.returncode, health.stderr) == (0, "")
+        for command in (service.health, *(("sh", "-c", line) for line in service.prepare)):
+            if command:
+                done = started.execute(*command)
+                assert done.returncode == 0, (command, done.stdout, done.stderr)
         if service.outside:
             check(outside, service.outside, service.outside_client, tls)
         if service.inside:
@@ -199,7 +204,7 @@ def check(place: Place, address: str, settings: Mapping[str, str], tls: Path) ->
 
 def has_topics(service: Service, inside: Place, outside: Place, tls: Path) -> None:
     """Check that the topics that the variables name are there, with their partitions."""
-    if not service.topics or service.prepare:
+    if not service.topics:
         return
     if service.inside:
         place, client = inside, settings_of(service.inside, service.inside_client, tls)

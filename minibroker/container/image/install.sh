@@ -35,6 +35,11 @@ mkdir -p "$root/var/lib/kafka/data" "$root/var/lib/kafka/data-tls" "$root/etc/ka
 chmod 0755 "$root"/etc/kafka/docker/* "$root"/etc/confluent/docker/* "$root"/opt/minibroker/bin/* \
   "$root"/opt/bitnami/scripts/kafka/* "$root"/usr/bin/start-kafka.sh "$root"/usr/local/bin/*
 # Kafka's scripts stand where each of its images has them, with and without .sh.
+for name in kafka-broker-api-versions kafka-cluster kafka-configs kafka-console-consumer \
+  kafka-console-producer kafka-consumer-groups kafka-get-offsets kafka-run-class kafka-topics \
+  cub dub wait-for-port; do
+  ln -s /opt/minibroker/bin/script "$root/usr/local/bin/$name"
+done
 mkdir -p "$root/opt/kafka/bin"
 for script in "$root"/usr/local/bin/kafka-* "$root"/usr/local/bin/zookeeper-server-start; do
   name=${script##*/}
