@@ -85,12 +85,12 @@ def _change_list(
     return ",".join(items)
 
 
-def as_changes(current: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str | None]:
+def as_changes(current: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str | None]:
     """Return the changes from the present values to the wanted ones: key → new text, None to take
     it away.
     """
-    changes: dict[str, str | None] = {name: None for name in current if name not in wanted}
-    changes.update((name, text) for name, text in wanted.items() if current.get(name) != text)
+    changes: dict[str, str | None] = {name: None for name in current if name not in values}
+    changes.update((name, text) for name, text in values.items() if current.get(name) != text)
     return changes
 
 

@@ -39,27 +39,27 @@ GROUP_SOURCE: Final = 8
 
 
 def topic_entries(
-    dynamic: DynamicConfig, overrides: Mapping[str, str], wanted: Iterable[str] | None = None
+    dynamic: DynamicConfig, overrides: Mapping[str, str], keys: Iterable[str] | None = None
 ) -> list[ConfigEntry]:
     """Return every setting of a topic whose own values are `overrides`, or only the wanted ones.
 
     The list of a topic without values of its own is remembered (CreateTopics answers it each time):
     read only.
     """
-    if overrides or wanted is not None:
-        return _topic_entries(dynamic, overrides, wanted)
+    if overrides or keys is not None:
+        return _topic_entries(dynamic, overrides, keys)
     remembered = dynamic.plain_topic_entries
     if remembered is None:
-        remembered = dynamic.plain_topic_entries = _topic_entries(dynamic, overrides, wanted)
+        remembered = dynamic.plain_topic_entries = _topic_entries(dynamic, overrides, keys)
     return remembered
 
 
 def _topic_entries(
-    dynamic: DynamicConfig, overrides: Mapping[str, str], wanted: Iterable[str] | None
+    dynamic: DynamicConfig, overrides: Mapping[str, str], keys: Iterable[str] | None
 ) -> list[ConfigEntry]:
     defaults = dynamic.topic_default.values
     entries = []
-    for name, key in _selected(TOPIC_KEYS, overrides, wanted):
+    for name, key in _selected(TOPIC_KEYS, overrides, keys):
         if key is None:
             entries.append(_unknown(name, Layer(name, None, TOPIC_SOURCE), read_only=False))
             continue
@@ -73,15 +73,13 @@ def _topic_entries(
     return entries
 
 
-def broker_entries(
-    dynamic: DynamicConfig, wanted: Iterable[str] | None = None
-) -> list[ConfigEntry]:
+def broker_entries(dynamic: DynamicConfig, keys: Iterable[str] | None = None) -> list[ConfigEntry]:
     """Return every setting of this broker, or only the wanted ones. Unknown keys that are set count
     too.
     """
     config = dynamic.broker
     entries = []
-    for name, key in _selected(BROKER_KEYS, config.originals, wanted):
+    for name, key in _selected(BROKER_KEYS, config.originals, keys):
         layers = broker_layers(dynamic, name)
         base = BROKER_KEYS.get(key_name(name)) if key is None else None
         if base is not None:
@@ -98,13 +96,13 @@ def broker_entries(
 
 
 def cluster_default_entries(
-    dynamic: DynamicConfig, wanted: Iterable[str] | None = None
+    dynamic: DynamicConfig, keys: Iterable[str] | None = None
 ) -> list[ConfigEntry]:
     """Return the settings that are set for all brokers at run time, and nothing else."""
     values = dynamic.cluster_default
     entries = []
     for name, text in values.items():
-        if wanted is not None and name not in wanted:
+        if keys is not None and name not in keys:
             continue
         key = BROKER_KEYS.get(name)
         layer = Layer(name, text, DYNAMIC_DEFAULT_BROKER_SOURCE)
@@ -119,11 +117,11 @@ def cluster_default_entries(
 
 
 def group_entries(
-    dynamic: DynamicConfig, overrides: Mapping[str, str], wanted: Iterable[str] | None = None
+    dynamic: DynamicConfig, overrides: Mapping[str, str], keys: Iterable[str] | None = None
 ) -> list[ConfigEntry]:
     """Return every setting of a group; where it sets nothing, the broker's."""
     entries = []
-    for name, key in _selected(GROUP_KEYS, {}, wanted):
+    for name, key in _selected(GROUP_KEYS, {}, keys):
         assert key is not None
         own = overrides.get(name)
         broker_name = GROUP_SYNONYMS.get(name)
@@ -145,11 +143,11 @@ def group_entries(
 
 
 def client_metrics_entries(
-    overrides: Mapping[str, str], wanted: Iterable[str] | None = None
+    overrides: Mapping[str, str], keys: Iterable[str] | None = None
 ) -> list[ConfigEntry]:
     """Return the three settings of a client metrics subscription, set or not."""
     entries = []
-    for name, key in _selected(CLIENT_METRICS_KEYS, {}, wanted):
+    for name, key in _selected(CLIENT_METRICS_KEYS, {}, keys):
         assert key is not None
         own = overrides.get(name)
         value = to_text(default_value(key) if own is None else parse_value(key, own))
@@ -195,16 +193,16 @@ def _listener_synonyms(name: str) -> tuple[str, ...]:
 
 
 def _selected(
-    keys: Mapping[str, ConfigKey], given: Mapping[str, str], wanted: Iterable[str] | None
+    keys: Mapping[str, ConfigKey], values: Mapping[str, str], chosen_keys: Iterable[str] | None
 ) -> list[tuple[str, ConfigKey | None]]:
     """Return names to describe with their keys: all that are not hidden, and all that are set."""
     chosen: list[tuple[str, ConfigKey | None]] = [
-        (name, key) for name, key in keys.items() if not key.is_hidden or name in given
+        (name, key) for name, key in keys.items() if not key.is_hidden or name in values
     ]
-    chosen += [(name, None) for name in given if name not in keys]
-    if wanted is None:
+    chosen += [(name, None) for name in values if name not in keys]
+    if chosen_keys is None:
         return chosen
-    names = set(wanted)
+    names = set(chosen_keys)
     return [(name, key) for name, key in chosen if name in names]
 
 

@@ -26,7 +26,7 @@ _CAUSES: Final = ADDRESS_KEYS | (_CHANGING - TLS_STORE_KEYS)
 
 
 def check_listener_changes(
-    static: BrokerConfig, present: BrokerConfig, wanted: BrokerConfig
+    static: BrokerConfig, present: BrokerConfig, proposed: BrokerConfig
 ) -> None:
     """Raise ConfigError if a listener that stays would get other settings or another protocol, or
     would let nobody in.
@@ -34,14 +34,14 @@ def check_listener_changes(
     As in Kafka the settings behind a listener's prefix are compared with those of the start. So
     where they were altered since, `listeners` can be altered after the next start with them only.
     """
-    _check_limits(present, wanted)
-    if all(present.originals.get(key) == wanted.originals.get(key) for key in _CAUSES):
+    _check_limits(present, proposed)
+    if all(present.originals.get(key) == proposed.originals.get(key) for key in _CAUSES):
         return
     protocols = {listener.name: listener.security_protocol for listener in present.listeners}
-    for listener in wanted.listeners:
+    for listener in proposed.listeners:
         if listener.name not in protocols:
             continue
-        if _fixed(static, listener.name) != _fixed(wanted, listener.name):
+        if _fixed(static, listener.name) != _fixed(proposed, listener.name):
             raise ConfigError(
                 "Configs cannot be updated dynamically for existing listener"
                 f" ListenerName({listener.name}), restart broker or create a new listener for"
@@ -54,13 +54,13 @@ def check_listener_changes(
             )
 
 
-def _check_limits(present: BrokerConfig, wanted: BrokerConfig) -> None:
+def _check_limits(present: BrokerConfig, proposed: BrokerConfig) -> None:
     """Raise ConfigError if a listener would get a limit of 0, from the broker's or its own number.
 
     Source: Kafka ListenerConnectionQuota.validateReconfiguration. A file may have it.
     """
     for listener in present.listeners:
-        old, new = present.of_listener(listener.name), wanted.of_listener(listener.name)
+        old, new = present.of_listener(listener.name), proposed.of_listener(listener.name)
         if all(old.integer(key) == new.integer(key) for key in LISTENER_LIMITS):
             continue
         for key in LISTENER_LIMITS:

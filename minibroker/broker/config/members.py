@@ -91,10 +91,14 @@ def _moved(listeners: Iterable[Listener], number: int) -> str:
 
 def _check_ports(configs: list[BrokerConfig]) -> None:
     """Check that no broker gets a port of another one. Raises ConfigError."""
-    taken: dict[int, int] = {}
+    broker_by_port: dict[int, int] = {}
     for config in configs:
         for listener in config.listeners:
-            other = taken.setdefault(listener.port, config.broker_id) if listener.port else None
+            other = (
+                broker_by_port.setdefault(listener.port, config.broker_id)
+                if listener.port
+                else None
+            )
             if other not in (None, config.broker_id):
                 raise ConfigError(
                     f"listener {listener} of broker {config.broker_id} has a port that broker "

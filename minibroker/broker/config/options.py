@@ -75,12 +75,12 @@ def parse_topic(text: str) -> TopicToCreate:
     """
     name, *parts = text.split(":")
     counts = [-1, 0]
-    for place, what in enumerate(("partitions", "replicas")):
+    for place, part_name in enumerate(("partitions", "replicas")):
         if not parts or "=" in parts[0]:
             break
         count = parts.pop(0)
         if not count.isdecimal() or int(count) < 1:
-            raise ConfigError(f"{text}: {count!r} is not a number of {what} from 1 up")
+            raise ConfigError(f"{text}: {count!r} is not a number of {part_name} from 1 up")
         counts[place] = int(count)
     configs: dict[str, str] = {}
     key = ""

@@ -81,6 +81,6 @@ def parse_user(text: str) -> tuple[str, str]:
 
 def quoted(text: str) -> str:
     """Return a text in quotes, as it stands in a JAAS line."""
-    for letter, shown in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
-        text = text.replace(letter, shown)
+    for letter, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
+        text = text.replace(letter, escaped)
     return f'"{text}"'

@@ -96,9 +96,11 @@ class TopicConfig:
         self.is_append_time = self.message_timestamp_type == "LogAppendTime"
         # difference.max.ms is the older name of both bounds; it counts where they are left alone
         difference = _int(values, "message.timestamp.difference.max.ms")
-        before = _int(values, "message.timestamp.before.max.ms")
+        before_max_ms = _int(values, "message.timestamp.before.max.ms")
         after = _int(values, "message.timestamp.after.max.ms")
-        self.message_timestamp_before_max_ms = difference if before == _LONG_MAX else before
+        self.message_timestamp_before_max_ms = (
+            difference if before_max_ms == _LONG_MAX else before_max_ms
+        )
         self.message_timestamp_after_max_ms = difference if after == _LONG_MAX else after
         self.message_downconversion_enable = values["message.downconversion.enable"] is True
         self.preallocate = values["preallocate"] is True

@@ -77,9 +77,9 @@ async def _create(
     requester: str,
 ) -> CreateDelegationTokenResponse:
     renewers = [f"{item.principal_type}:{item.principal_name}" for item in request.renewers]
-    made = await tokens.create(owner, requester, renewers, request.max_lifetime_ms)
-    response.issue_timestamp_ms = made.token.issued_ms
-    response.expiry_timestamp_ms = made.token.expires_ms
-    response.max_timestamp_ms = made.token.max_ms
-    response.token_id, response.hmac = made.token.id, made.hmac
+    token = await tokens.create(owner, requester, renewers, request.max_lifetime_ms)
+    response.issue_timestamp_ms = token.token.issued_ms
+    response.expiry_timestamp_ms = token.token.expires_ms
+    response.max_timestamp_ms = token.token.max_ms
+    response.token_id, response.hmac = token.token.id, token.hmac
     return response

@@ -126,8 +126,8 @@ def _find_all(
                 assert cold is not None
                 cold.append(error)
             except Exception as error:
-                what = f"looking up an offset of {topic.name}-{part.partition_index}"
-                code, _ = as_answer(error, what)
+                subject = f"looking up an offset of {topic.name}-{part.partition_index}"
+                code, _ = as_answer(error, subject)
                 if (
                     code == ErrorCode.OFFSET_NOT_AVAILABLE
                     and context.version < _NOT_AVAILABLE_SINCE

@@ -57,12 +57,12 @@ def handle(
 
 
 def _listed(topic: TopicImage, indexes: Iterable[int]) -> OngoingTopicReassignment:
-    listed = OngoingTopicReassignment(name=topic.name)
+    answer = OngoingTopicReassignment(name=topic.name)
     count = len(topic.partitions)
     for index in (index for index in indexes if 0 <= index < count):
         assignment = current_assignment(topic.partitions[index])
         if assignment.is_under_way:
-            listed.partitions.append(
+            answer.partitions.append(
                 OngoingPartitionReassignment(
                     partition_index=index,
                     replicas=assignment.replicas,
@@ -70,4 +70,4 @@ def _listed(topic: TopicImage, indexes: Iterable[int]) -> OngoingTopicReassignme
                     removing_replicas=assignment.removing,
                 )
             )
-    return listed
+    return answer

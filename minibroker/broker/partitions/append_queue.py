@@ -96,9 +96,9 @@ class Flusher:
             self._start(partition)
 
     def _start(self, partition: Partition) -> None:
-        begun = self._running[partition] = self._next.pop(partition)
+        sync_round = self._running[partition] = self._next.pop(partition)
         try:
-            task = begun.task = partition.log.durability.flush_task()
+            task = sync_round.task = partition.log.durability.flush_task()
         except StorageError as error:
             self._ended(partition, error)
         else:

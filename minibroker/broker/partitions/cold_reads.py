@@ -36,8 +36,8 @@ def answer_resident(
     memory. With None it waits for the disk itself.
     """
     cold: list[ColdError] = []
-    found = yield from answer(cold)
-    return _answer_when_resident(answer, cold) if cold else found
+    response = yield from answer(cold)
+    return _answer_when_resident(answer, cold) if cold else response
 
 
 async def _answer_when_resident(
@@ -46,9 +46,9 @@ async def _answer_when_resident(
     for _ in range(ROUNDS_MAX):
         await warm(cold)
         cold = []
-        found = await run_with_pauses(answer(cold))
+        response = await run_with_pauses(answer(cold))
         if not cold:
-            return found
+            return response
     return await run_with_pauses(answer(None))
 
 

@@ -138,13 +138,13 @@ class FetchPartition:
         if session is not None and session.follower_id >= 0 and partition.replicas is not None:
             partition.replicas.was_at_end(session.follower_id, session.last_used_ms)
 
-    def update(self, asked: FetchPartition) -> None:
+    def update(self, request_part: FetchPartition) -> None:
         """Take over what a later request asks for the same partition."""
-        self.fetch_offset = asked.fetch_offset
-        self.max_bytes = asked.max_bytes
-        self.current_leader_epoch = asked.current_leader_epoch
-        self.last_fetched_epoch = asked.last_fetched_epoch
-        self.follower_start_offset = asked.follower_start_offset
+        self.fetch_offset = request_part.fetch_offset
+        self.max_bytes = request_part.max_bytes
+        self.current_leader_epoch = request_part.current_leader_epoch
+        self.last_fetched_epoch = request_part.last_fetched_epoch
+        self.follower_start_offset = request_part.follower_start_offset
 
     def remember(self, result: PartitionResult) -> bool:
         """Note what the client is told; True when it has to be told (something changed)."""
@@ -247,19 +247,19 @@ class FetchSession:
         self.partitions[key] = self.news[key] = partition
         self.move_to_end(partition)
 
-    def ask(self, key: PartitionKey, asked: FetchPartition) -> None:
+    def ask(self, key: PartitionKey, request_part: FetchPartition) -> None:
         """Take in a partition that a request names."""
-        known = self.partitions.get(key)
-        if known is None:
-            self._add(key, asked)
+        place = self.partitions.get(key)
+        if place is None:
+            self._add(key, request_part)
             return
-        known.update(asked)
-        known.unwatch()
+        place.update(request_part)
+        place.unwatch()
         if self.follower_id != CONSUMER:
             # It may have dropped the last answer, because its role or its log changed meanwhile.
             # Where no record comes any more, nothing else would tell it the high watermark.
-            known.high_watermark = -1
-        self.news[key] = known
+            place.high_watermark = -1
+        self.news[key] = place
 
     def forget(self, key: PartitionKey) -> None:
         """Let go of a partition, if there is one of this key."""
@@ -378,13 +378,13 @@ class IncrementalFetchContext(FetchContext):
         return len(session.news) < len(session.partitions)
 
     def more(self) -> list[FetchPartition]:
-        found = [
+        places = [
             (key, partition)
             for key, partition in self._session.news.items()
             if key not in self._looked
         ]
-        self._looked.update(key for key, _ in found)
-        return [partition for _, partition in found]
+        self._looked.update(key for key, _ in places)
+        return [partition for _, partition in places]
 
     def hang(self, waiter: Waiter) -> None:
         self._session.waiters[waiter] = None
@@ -445,7 +445,7 @@ class FetchSessionCache:
         self,
         session_id: int,
         epoch: int,
-        asked: OrderedDict[PartitionKey, FetchPartition],
+        places: OrderedDict[PartitionKey, FetchPartition],
         forgotten: Iterable[PartitionKey],
         *,
         uses_topic_ids: bool,
@@ -460,11 +460,11 @@ class FetchSessionCache:
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._end(session_id)
             if epoch == FINAL_EPOCH:
-                return FetchContext(asked, None)
+                return FetchContext(places, None)
             return FetchContext(
-                asked,
+                places,
                 lambda: self._begin(
-                    asked,
+                    places,
                     uses_topic_ids=uses_topic_ids,
                     isolation_level=isolation_level,
                     follower_id=follower_id,
@@ -477,7 +477,7 @@ class FetchSessionCache:
             return ErrorFetchContext(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != uses_topic_ids:
             return ErrorFetchContext(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
-        for key, partition in asked.items():
+        for key, partition in places.items():
             session.ask(key, partition)
         for key in forgotten:
             session.forget(key)
@@ -532,14 +532,14 @@ class FetchSessionCache:
             self._end(oldest.id)
             return True
         # Its age counts when it is used, as in Kafka: one that was never used while old stays.
-        settled = [
+        idle_sessions = [
             session
             for session in self._sessions.values()
             if session.last_used_ms - session.created_ms > EVICTION_MS
         ]
-        if not settled:
+        if not idle_sessions:
             return False
-        smallest = min(settled, key=lambda s: (len(s.partitions), s.id))
+        smallest = min(idle_sessions, key=lambda s: (len(s.partitions), s.id))
         if size <= len(smallest.partitions):
             return False
         self._end(smallest.id)

@@ -190,16 +190,16 @@ class RetentionCheck(LogCheck):
 
     def _step(self) -> None:
         """Look at the next few logs. Those whose files have to be read first are decided later."""
-        left = self._left
-        if left is None:
+        remaining_logs = self._left
+        if remaining_logs is None:
             return
-        if not left:
+        if not remaining_logs:
             self._end()
             return
         warm: list[PartitionLog] = []
         cold: dict[str, list[_Cold]] = defaultdict(list)
-        for _ in range(min(LOGS_A_STEP, len(left))):
-            log = self._logs.logs.get(left.popleft())
+        for _ in range(min(LOGS_A_STEP, len(remaining_logs))):
+            log = self._logs.logs.get(remaining_logs.popleft())
             if log is None or log.config.compact:
                 continue
             if log.log_directory in self._busy:
@@ -225,25 +225,25 @@ class RetentionCheck(LogCheck):
         """Have the worker of this directory read what is not known, then decide."""
         disk = self._logs.disk.of(path)
         now_ms = self._clock.now_ms()
-        found: list[SegmentSurvey] = []
+        surveys: list[SegmentSurvey] = []
         failures: list[tuple[PartitionLog, Exception]] = []
 
         def read() -> None:
             for log, segments, retention_ms in cold:
                 try:
-                    found.extend(survey(disk.files, segments, now_ms - retention_ms))
+                    surveys.extend(survey(disk.files, segments, now_ms - retention_ms))
                 except Exception as error:  # the other logs are looked at all the same
                     failures.append((log, error))
 
         self._surveys[path] += 1
         logs = [candidate.log for candidate in cold]
-        disk.worker.run_reported(read, partial(self._surveyed, path, logs, found, failures))
+        disk.worker.run_reported(read, partial(self._surveyed, path, logs, surveys, failures))
 
     def _surveyed(
         self,
         path: str,
         logs: list[PartitionLog],
-        found: list[SegmentSurvey],
+        surveys: list[SegmentSurvey],
         failures: list[tuple[PartitionLog, Exception]],
         _error: MinibrokerError | OSError | None,
     ) -> None:
@@ -260,14 +260,14 @@ class RetentionCheck(LogCheck):
             logger.error("retention cannot read %s: %s", log.name, error)
             if isinstance(error, OSError):
                 self._on_error(log.place.failed("read", error))
-        for result in found:
+        for result in surveys:
             result.segment.note_survey(result.size_bytes, result.max_timestamp, result.offset)
         self._delete(logs)
         self._timers.after(0, self._step)
 
     def _delete(self, logs: list[PartitionLog]) -> None:
-        left = self._left
-        if left is None:
+        remaining_logs = self._left
+        if remaining_logs is None:
             return
         now_ms = self._clock.now_ms()
         for log in logs:
@@ -275,7 +275,7 @@ class RetentionCheck(LogCheck):
                 continue  # deleted, or its directory failed, while files were read
             try:
                 if retention.delete_old_segments(log, self._logs.high_watermark_of(log), now_ms):
-                    left.append(log.name)  # there may be more than one step takes
+                    remaining_logs.append(log.name)  # there may be more than one step takes
                 elif not self._is_needed_again:
                     self._is_needed_again = retention.may_expire(log)
             except StorageError as error:
@@ -351,12 +351,12 @@ class FlushSchedule(LogCheck):
 
     def _step(self) -> None:
         """Look at the next few logs; once more later while any has something that is not synced."""
-        left = self._left
-        if left is None:
+        remaining_logs = self._left
+        if remaining_logs is None:
             return
         now_ms = self._clock.now_ms()
-        for _ in range(min(LOGS_A_STEP, len(left))):
-            log = self._logs.logs.get(left.popleft())
+        for _ in range(min(LOGS_A_STEP, len(remaining_logs))):
+            log = self._logs.logs.get(remaining_logs.popleft())
             if log is None or log.log_end_offset == log.recovery_point:
                 continue
             if now_ms - log.durability.last_flush_ms < log.config.flush_ms:
@@ -370,7 +370,7 @@ class FlushSchedule(LogCheck):
             except Exception:  # a bug of ours costs this log, until the next look
                 logger.exception("%s is not synced", log.name)
                 self._is_needed_again = True
-        if left:
+        if remaining_logs:
             self._timer = self._timers.after(0, self._step)
             return
         self._timer = self._left = None
@@ -662,15 +662,15 @@ class Housekeeping:
 
     def _expiry_steps(self) -> Iterator[None]:
         """Apply `producer.id.expiration.ms`; check again later if any producer stays."""
-        left = 0
+        producer_count = 0
         try:
             for left_in_log in self._logs.remove_expired_producers(
                 self._clock.now_ms(), self._dynamic.broker.producer_id_expiration_ms
             ):
-                left += left_in_log
+                producer_count += left_in_log
                 yield
         except Exception:  # a bug of ours: the next look tries again
             logger.exception("silent producers are not forgotten")
-            left = 1
-        if left:
+            producer_count = 1
+        if producer_count:
             self.note_producers()

@@ -387,12 +387,12 @@ class Journal(ClusterListener):
 
     def _follow(self, index: int) -> None:
         led = self._manager.find(self.topic, index)
-        known = self._partitions.get(index)
-        if known is not None and known.partition is led:
-            is_new_epoch = led.leader_epoch > known.leader_epoch
-            if known.state is not JournalState.FAILED or not is_new_epoch:
+        journal_partition = self._partitions.get(index)
+        if journal_partition is not None and journal_partition.partition is led:
+            is_new_epoch = led.leader_epoch > journal_partition.leader_epoch
+            if journal_partition.state is not JournalState.FAILED or not is_new_epoch:
                 return
-        if known is not None:
+        if journal_partition is not None:
             self._unload(index)
         if led is not None:
             partition = JournalPartition(led)

@@ -159,8 +159,8 @@ class LogDeletion:
             if unsettled == 0:
                 done()
 
-        for path, gone in self._left.items():
-            workers.of(path).run_then(partial(self._logs.settle_deletion, path, gone), end)
+        for path, deleted_logs in self._left.items():
+            workers.of(path).run_then(partial(self._logs.settle_deletion, path, deleted_logs), end)
         if not self._left:
             done()
 
@@ -317,9 +317,9 @@ class PendingDeletions:
         nobody knows it. A log of another topic of that name stays.
         """
         image = self._image()
-        known = image.topics.get(topic)
-        if known is not None:
-            return known.topic_id
+        topic_image = image.topics.get(topic)
+        if topic_image is not None:
+            return topic_image.topic_id
         return image.hidden_topics.get(topic, TopicId(ZERO_TOPIC_ID))
 
     def is_under_way(self, topic: str) -> bool:

@@ -190,7 +190,7 @@ class LogMoves:
         if move.log.place.is_deleted or not self._logs.is_live(move.destination):
             self._give_up(name)
             return
-        before = move.size_bytes
+        old_size_bytes = move.size_bytes
         try:
             copy = move.next_round()
             if copy is None:
@@ -200,7 +200,7 @@ class LogMoves:
         except Exception as error:  # a bug of ours costs this move
             self._failed(name, move, error)
             return
-        delay_ms = (move.size_bytes - before) / self._bytes_per_s() * 1000
+        delay_ms = (move.size_bytes - old_size_bytes) / self._bytes_per_s() * 1000
 
         def done(error: Exception | None) -> None:
             if error is not None:

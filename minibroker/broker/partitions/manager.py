@@ -213,8 +213,8 @@ class PartitionManager(ClusterListener):
         partition = self.replica(topic, index)
         if partition is not None and partition.is_leader:
             return partition
-        known = self._image().topics.get(topic)
-        if known is None or not 0 <= index < len(known.partitions):
+        topic_image = self._image().topics.get(topic)
+        if topic_image is None or not 0 <= index < len(topic_image.partitions):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if partition is not None and not partition.has_log:
             raise KafkaError(
@@ -265,7 +265,7 @@ class PartitionManager(ClusterListener):
     def of_topic(self, topic: str) -> dict[int, Partition]:
         """Return index → partition of a topic, those led here; empty if there are none."""
         partitions = self._topics.get(topic, {})
-        return {index: found for index, found in partitions.items() if found.is_leader}
+        return {index: partition for index, partition in partitions.items() if partition.is_leader}
 
     def log_directories(self) -> list[LogDirectoryView]:
         """Return every configured log directory with the logs in it (DescribeLogDirs)."""
@@ -314,9 +314,9 @@ class PartitionManager(ClusterListener):
         Raises KafkaError: POLICY_VIOLATION, OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
         """
         self.commit()
-        wanted = partition.delete_records(offset)
+        start_offset = partition.delete_records(offset)
         self._on_change()
-        return wanted
+        return start_offset
 
     # Following a leader: fetchers call this with its answers (`replication.fetcher`).
 
@@ -494,18 +494,18 @@ class PartitionManager(ClusterListener):
         """Forget the topic's partitions, and keep their logs, which are served again when the topic
         comes back. One in an offline directory stays as it is: it must not be begun anew elsewhere.
         """
-        gone = self._give_up(topic.name)
-        lost = {index: partition for index, partition in gone.items() if partition.is_lost}
+        partitions = self._give_up(topic.name)
+        lost = {index: partition for index, partition in partitions.items() if partition.is_lost}
         if lost:
             self._topics[topic.name] = lost
-        kept = [partition for partition in gone.values() if partition.has_log]
-        if kept:
+        with_logs = [partition for partition in partitions.values() if partition.has_log]
+        if with_logs:
             logger.warning(
                 "topic %s is not in the metadata any more, and nothing says that it was deleted: "
                 "%d logs of it are kept and not served",
-                *(topic.name, len(kept)),
+                *(topic.name, len(with_logs)),
             )
-        steps = keep_missing(self._logs, kept, self._dynamic.topic_default)
+        steps = keep_missing(self._logs, with_logs, self._dynamic.topic_default)
         self._run_steps(topic, self.deletions.begin_keeping(topic.name, steps))
 
     def _deletion_steps(self, topic: TopicImage, evidence: DeletionEvidence) -> Generator[None]:
@@ -618,9 +618,9 @@ class PartitionManager(ClusterListener):
         if not partition.has_log and not self._make_log(partition, topic):
             return
         self.commit()
-        before = partition.role
+        old_role = partition.role
         role = become_leader(
-            before,
+            old_role,
             state.leader_epoch,
             state.partition_epoch,
             end_offset=partition.log_end_offset,
@@ -630,7 +630,7 @@ class PartitionManager(ClusterListener):
         if role is None:
             self._say_stale(partition, state)
             return
-        if role.epoch != before.epoch:
+        if role.epoch != old_role.epoch:
             try:
                 partition.log.begin_leader_epoch(role.epoch)
             except StorageError as error:
@@ -639,7 +639,7 @@ class PartitionManager(ClusterListener):
                 if not partition.has_log:
                     return
         partition.take_role(role, self.replica_rules)
-        if role.epoch != before.epoch:
+        if role.epoch != old_role.epoch:
             partition.wake()  # a fetch that named the old epoch is fenced
         else:
             partition.tell_news()  # a follower that is out of sync has to be looked at again

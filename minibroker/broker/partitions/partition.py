@@ -188,7 +188,7 @@ class Partition:
         `rules`: how a leader judges its followers. A leader without any is in sync alone, and lets
         readers see everything written.
         """
-        before = self.role
+        old_role = self.role
         self.role = role
         if role.__class__ is not Leader:
             self.unverified.clear()
@@ -199,14 +199,14 @@ class Partition:
                     code = ErrorCode.KAFKA_STORAGE_ERROR
                 replicas.refuse_waiting(code)
             return
-        was_leader = before.__class__ is Leader
+        was_leader = old_role.__class__ is Leader
         if self.replicas is None:
             if rules is None or len(role.replicas) == 1:
                 if not was_leader:
                     self.advance_high_watermark(self.log_end_offset)
                 return
             self.replicas = Replicas(rules)
-        is_new_epoch = not was_leader or before.epoch != role.epoch
+        is_new_epoch = not was_leader or old_role.epoch != role.epoch
         self.replicas.lead(role, self.log_end_offset, is_new_epoch=is_new_epoch)
         self.advance_high_watermark(self.replicas.own_end_offset)
 
@@ -355,16 +355,16 @@ class Partition:
                 ErrorCode.POLICY_VIOLATION,
                 f"records of {self} cannot be deleted: its cleanup.policy is compact",
             )
-        wanted = self.high_watermark if offset == HIGH_WATERMARK else offset
-        if wanted < 0:
+        start_offset = self.high_watermark if offset == HIGH_WATERMARK else offset
+        if start_offset < 0:
             raise KafkaError(
-                ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {wanted} for {self} is not valid"
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {start_offset} for {self} is not valid"
             )
         try:
-            self.log.advance_log_start(wanted, self.high_watermark)
+            self.log.advance_log_start(start_offset, self.high_watermark)
         except StorageError as error:
             raise self._failed(error) from error
-        return wanted
+        return start_offset
 
     def end_offset_for(self, isolation_level: int) -> int:
         """Return the end of reading: high watermark, or last stable offset for read_committed."""

@@ -36,7 +36,7 @@ class ReplicaProgress(NamedTuple):
 
 
 def at_new_epoch(
-    known: ReplicaProgress,
+    progress: ReplicaProgress,
     now_ms: int,
     leader_end_offset: int,
     *,
@@ -52,12 +52,12 @@ def at_new_epoch(
     if is_new_leader:
         return ReplicaProgress(caught_up_ms=since_ms)
     return ReplicaProgress(
-        known.log_end_offset, known.log_start_offset, leader_end_offset, since_ms, since_ms
+        progress.log_end_offset, progress.log_start_offset, leader_end_offset, since_ms, since_ms
     )
 
 
 def fetched(
-    known: ReplicaProgress,
+    progress: ReplicaProgress,
     now_ms: int,
     *,
     offset: int,
@@ -69,29 +69,29 @@ def fetched(
     It is caught up now if nothing is left to fetch. If it asks for what was new at its last fetch,
     it was caught up then: under a steady load a follower is always a little behind.
     """
-    caught_up_ms = known.caught_up_ms
+    caught_up_ms = progress.caught_up_ms
     if offset >= leader_end_offset:
         caught_up_ms = max(caught_up_ms, now_ms)
-    elif offset >= known.leader_end_offset:
-        caught_up_ms = max(caught_up_ms, known.fetch_ms)
+    elif offset >= progress.leader_end_offset:
+        caught_up_ms = max(caught_up_ms, progress.fetch_ms)
     return ReplicaProgress(
         offset,
         log_start_offset,
-        max(leader_end_offset, known.leader_end_offset),
+        max(leader_end_offset, progress.leader_end_offset),
         now_ms,
         caught_up_ms,
     )
 
 
-def was_at_end(known: ReplicaProgress, at_ms: int) -> ReplicaProgress:
+def was_at_end(progress: ReplicaProgress, at_ms: int) -> ReplicaProgress:
     """Return the progress of a follower that asked for the end of the log again at `at_ms`.
 
     Nothing that it said before the epoch counts.
     """
-    if known.log_end_offset == UNKNOWN_OFFSET:
-        return known
-    return known._replace(
-        fetch_ms=max(known.fetch_ms, at_ms), caught_up_ms=max(known.caught_up_ms, at_ms)
+    if progress.log_end_offset == UNKNOWN_OFFSET:
+        return progress
+    return progress._replace(
+        fetch_ms=max(progress.fetch_ms, at_ms), caught_up_ms=max(progress.caught_up_ms, at_ms)
     )
 
 

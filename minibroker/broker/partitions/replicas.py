@@ -94,7 +94,7 @@ class RecordDeletions:
 
     def complete(self, low_watermark: int) -> None:
         """Answer those whose offset the low watermark has reached."""
-        for waiting in [found for found in self._waiting if found.offset <= low_watermark]:
+        for waiting in [due for due in self._waiting if due.offset <= low_watermark]:
             waiting.result.low_watermark = low_watermark
             self._end(waiting)
 
@@ -228,11 +228,11 @@ class Replicas:
         self, broker_id: int, offset: int, log_start_offset: int, leader_end_offset: int
     ) -> bool:
         """Note that a follower fetches from `offset`; False: this broker has no replica."""
-        known = self.followers.get(broker_id)
-        if known is None:
+        progress = self.followers.get(broker_id)
+        if progress is None:
             return False
         self.followers[broker_id] = fetched(
-            known,
+            progress,
             self._rules.now_ms(),
             offset=offset,
             log_start_offset=log_start_offset,
@@ -244,9 +244,9 @@ class Replicas:
         """Note that a follower had everything at `at_ms`: until then each fetch of its session
         asked for the end of the log, without naming it.
         """
-        known = self.followers.get(broker_id)
-        if known is not None:
-            self.followers[broker_id] = was_at_end(known, at_ms)
+        progress = self.followers.get(broker_id)
+        if progress is not None:
+            self.followers[broker_id] = was_at_end(progress, at_ms)
 
     def committed(self, current: int, min_insync_replicas: int) -> int:
         """Return the high watermark: what all replicas in sync have, never below `current`.
@@ -284,7 +284,7 @@ class Replicas:
 
     def isr_without_slow(self, log_end_offset: int) -> list[int] | None:
         """Return the ISR without those that fell behind; None: nobody did."""
-        gone = out_of_sync(
+        slow_replicas = out_of_sync(
             self._rules.broker_id,
             followers=self.followers,
             isr=self.isr,
@@ -292,7 +292,7 @@ class Replicas:
             now_ms=self._rules.now_ms(),
             lag_ms_max=self._rules.lag_ms_max(),
         )
-        return sorted(self.isr - gone) if gone else None
+        return sorted(self.isr - slow_replicas) if slow_replicas else None
 
     def give_up_joining(self) -> None:
         """Have followers ask again with their next fetch: the change of the ISR was not

@@ -89,10 +89,10 @@ def check_guard(
 
 def check_sequence(partition: Partition, producer_id: int, sequence: int) -> None:
     """Raise KafkaError(OUT_OF_ORDER_SEQUENCE_NUMBER) where an earlier batch is still to come."""
-    known = partition.unverified.get(producer_id)
-    if known is None:
+    guard = partition.unverified.get(producer_id)
+    if guard is None:
         return
-    if known.has_epoch_bump and sequence != 0:
+    if guard.has_epoch_bump and sequence != 0:
         entry = partition.producers().get(producer_id)
         if entry is None or not entry.batches:
             raise KafkaError(
@@ -100,11 +100,11 @@ def check_sequence(partition: Partition, producer_id: int, sequence: int) -> Non
                 f"producer {producer_id} begins in {partition} with sequence {sequence}, "
                 "expected 0",
             )
-    if sequence > known.lowest_sequence:
+    if sequence > guard.lowest_sequence:
         raise KafkaError(
             ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
             f"producer {producer_id} in {partition}: sequence {sequence} comes before "
-            f"{known.lowest_sequence}, which was sent earlier and is not appended yet",
+            f"{guard.lowest_sequence}, which was sent earlier and is not appended yet",
         )
 
 
@@ -116,6 +116,6 @@ def on_append(partition: Partition, producer_id: int) -> None:
 def on_marker(partition: Partition, producer_id: int, epoch: int) -> None:
     """Forget the producer: its transaction ended. In the second protocol a marker carries the epoch
     of the next transaction; a first batch of that one, which may wait already, is kept."""
-    known = partition.unverified.get(producer_id)
-    if known is not None and not (known.has_epoch_bump and known.epoch == epoch):
+    guard = partition.unverified.get(producer_id)
+    if guard is not None and not (guard.has_epoch_bump and guard.epoch == epoch):
         del partition.unverified[producer_id]

@@ -47,18 +47,18 @@ def walk_headers(
     for a header no format has, OSError, ColdError.
     """
     chunk: bytes | bytearray = b""
-    chunk_at, wanted = position, _WALK_BYTES
+    chunk_at, chunk_bytes = position, _WALK_BYTES
     while position + MAGIC_AT < end:
         at = position - chunk_at
         if at + HEADER_BYTES > len(chunk):
-            chunk = disk.pread(path, wanted, position)
+            chunk = disk.pread(path, chunk_bytes, position)
             chunk_at, at = position, 0
         header = read_header(chunk, at)
         if position + header.size_bytes > end:
             return
         yield position, header
         position += header.size_bytes
-        wanted = _WALK_BYTES if header.size_bytes < _LARGE_BYTES else HEADER_BYTES
+        chunk_bytes = _WALK_BYTES if header.size_bytes < _LARGE_BYTES else HEADER_BYTES
 
 
 Fields = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
@@ -94,12 +94,12 @@ def checked_batches(
     position = start
     chunk, chunk_at, chunk_end = b"", start, start
     view = memoryview(chunk)
-    wanted = _READ_BYTES if expected_offset >= trusted_below else _HEADERS_READ_BYTES
+    read_bytes = _READ_BYTES if expected_offset >= trusted_below else _HEADERS_READ_BYTES
     unpack, attributes_at = HEADER.unpack_from, ATTRIBUTES_AT
     while position < end:
         at = position - chunk_at
         if position + HEADER_BYTES > chunk_end and chunk_end < end:
-            chunk = disk.files.pread(disk.handles.get(path), wanted, position)
+            chunk = disk.files.pread(disk.handles.get(path), read_bytes, position)
             view, chunk_at, at = memoryview(chunk), position, 0
             chunk_end = position + len(chunk)
         if position + HEADER_BYTES <= chunk_end and chunk[at + MAGIC_AT] == 2:
@@ -119,12 +119,12 @@ def checked_batches(
             return
         if last_offset < trusted_below:
             is_small = size_bytes < _HEADERS_READ_BYTES // 2
-            wanted = _HEADERS_READ_BYTES if is_small else HEADER_BYTES
+            read_bytes = _HEADERS_READ_BYTES if is_small else HEADER_BYTES
         else:
-            wanted = _READ_BYTES
+            read_bytes = _READ_BYTES
             if position + size_bytes > chunk_end:
                 handle = disk.handles.get(path)
-                chunk = disk.files.pread(handle, max(wanted, size_bytes), position)
+                chunk = disk.files.pread(handle, max(read_bytes, size_bytes), position)
                 view, chunk_at, at = memoryview(chunk), position, 0
                 chunk_end = position + len(chunk)
             if fields[3] != 2:

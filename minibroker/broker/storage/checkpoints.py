@@ -35,10 +35,11 @@ class FoundCheckpoints(NamedTuple):
 
     def without(self, name: TopicPartition) -> FoundCheckpoints:
         """Return the same without a partition: what they say of it is of an older one."""
-        kept = [
-            {known: offset for known, offset in found.items() if known != name} for found in self
+        remaining = [
+            {log_name: offset for log_name, offset in checkpoint.items() if log_name != name}
+            for checkpoint in self
         ]
-        return FoundCheckpoints(*kept)
+        return FoundCheckpoints(*remaining)
 
     def of(self, name: TopicPartition, *, was_clean: bool) -> Checkpointed:
         """Return the checkpointed offsets of one partition, for recovery."""
@@ -65,15 +66,15 @@ class Checkpoints:
 
     def read(self, directory: LogDirectory) -> FoundCheckpoints:
         """Raises StorageError."""
-        found = FoundCheckpoints(
+        checkpoints = FoundCheckpoints(
             directory.read_checkpoint(names.RECOVERY_POINTS),
             directory.read_checkpoint(names.LOG_START_OFFSETS),
             directory.read_checkpoint(names.HIGH_WATERMARKS),
             directory.read_checkpoint(names.CLEANER_OFFSETS),
         )
-        self._was_cleaned = self._was_cleaned or bool(found.clean_offsets)
-        directory.named = {name for offsets in found for name in offsets}
-        return found
+        self._was_cleaned = self._was_cleaned or bool(checkpoints.clean_offsets)
+        directory.named = {name for offsets in checkpoints for name in offsets}
+        return checkpoints
 
     def write(
         self, directories: Sequence[LogDirectory], all_logs: Callable[[], list[Named]]
@@ -126,8 +127,8 @@ class Checkpoints:
                     for log, offset in mine
                     if current(log.name) is log
                 }
-                known = directory.offsets.get(names.RECOVERY_POINTS, {})
-                directory.write_checkpoint(names.RECOVERY_POINTS, {**known, **points})
+                offset_by_log = directory.offsets.get(names.RECOVERY_POINTS, {})
+                directory.write_checkpoint(names.RECOVERY_POINTS, {**offset_by_log, **points})
 
     def write_cut(
         self,
@@ -152,9 +153,9 @@ class Checkpoints:
                 names.CLEANER_OFFSETS: end_offset,
             }
             for file_name, offset in cut.items():
-                known = directory.offsets.get(file_name, {})
-                if known.get(log.name, -1) > offset:
-                    directory.write_checkpoint(file_name, {**known, log.name: offset})
+                offset_by_log = directory.offsets.get(file_name, {})
+                if offset_by_log.get(log.name, -1) > offset:
+                    directory.write_checkpoint(file_name, {**offset_by_log, log.name: offset})
 
     def write_cleaned(
         self,
@@ -174,14 +175,14 @@ class Checkpoints:
                 return
             self._was_cleaned = True
             directory.named.add(log.name)
-            known = directory.offsets.get(names.CLEANER_OFFSETS, {})
-            cleaned = {**known, log.name: log.clean_offset}
+            offset_by_log = directory.offsets.get(names.CLEANER_OFFSETS, {})
+            cleaned = {**offset_by_log, log.name: log.clean_offset}
             directory.write_checkpoint(names.CLEANER_OFFSETS, cleaned)
 
     @staticmethod
     def forget(
         directory: LogDirectory,
-        gone: Collection[TopicPartition],
+        forgotten_logs: Collection[TopicPartition],
         current: Callable[[TopicPartition], PartitionLog | None],
     ) -> None:
         """Have the files name none of these partitions, whose logs have left the directory. One
@@ -192,11 +193,11 @@ class Checkpoints:
         with directory.checkpoints_lock:
             if directory.is_offline:
                 return
-            unserved = {name for name in gone if current(name) is None}
+            unserved = {name for name in forgotten_logs if current(name) is None}
             for file_name, offsets in list(directory.offsets.items()):
                 if not unserved.isdisjoint(offsets):
-                    kept = {name: offsets[name] for name in offsets if name not in unserved}
-                    directory.write_checkpoint(file_name, kept)
+                    remaining = {name: offsets[name] for name in offsets if name not in unserved}
+                    directory.write_checkpoint(file_name, remaining)
             directory.named -= unserved
 
     def _write_one(self, directory: LogDirectory, logs: Sequence[Named]) -> None:

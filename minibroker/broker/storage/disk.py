@@ -168,21 +168,21 @@ class Disk:
         if not self._settings.is_resident_only:
             return self.files.pread(self.handles.get(path), size, position)
         if self.handles.is_open(path):
-            found = self.files.pread_resident(self.handles.get(path), size, position)
-            if found is not None:
-                return found
+            resident_bytes = self.files.pread_resident(self.handles.get(path), size, position)
+            if resident_bytes is not None:
+                return resident_bytes
         raise self._cold_range(FileRange(path, position, size))
 
     def slice(self, path: str, position: int, size: int, file_size: int) -> memoryview:
         """`size` bytes of a file, mapped; they exist. Raises OSError, ColdError."""
         if self._settings.is_resident_only:
-            wanted = FileRange(path, position, size)
+            file_range = FileRange(path, position, size)
             if (
                 not self.handles.is_open(path)
-                or self._warmed.is_crossed(wanted)
+                or self._warmed.is_crossed(file_range)
                 or not self.files.is_resident(self.handles.get(path), size, position)
             ):
-                raise self._cold_range(wanted)
+                raise self._cold_range(file_range)
         return self.windows.slice(path, self.handles.get(path), position, size, file_size)
 
     @property
@@ -190,15 +190,15 @@ class Disk:
         """Return whether this is a read that must not wait for the disk."""
         return self._settings.is_resident_only
 
-    def cold(self, what: str, task: ColdTask) -> ColdError:
-        """Return the error that says that `what` is not in memory; `task` brings it there."""
-        return ColdError(f"{what}: not in memory", task, self.worker)
+    def cold(self, subject: str, task: ColdTask) -> ColdError:
+        """Return the error that says that `subject` is not in memory; `task` brings it there."""
+        return ColdError(f"{subject}: not in memory", task, self.worker)
 
-    def _cold_range(self, wanted: FileRange) -> ColdError:
-        task = WarmTask(self.files, self.handles, self._warmed, wanted)
-        what = f"{wanted.size} bytes at {wanted.position} of {wanted.path}"
+    def _cold_range(self, file_range: FileRange) -> ColdError:
+        task = WarmTask(self.files, self.handles, self._warmed, file_range)
+        subject = f"{file_range.size} bytes at {file_range.position} of {file_range.path}"
         # It changes no name and no file, so it need not wait for what the worker has to do.
-        return ColdError(f"{what}: not in memory", task, self._reader)
+        return ColdError(f"{subject}: not in memory", task, self._reader)
 
     def _run_after(self, delay_ms: int, task: Callable[[], None]) -> None:
         if self._after is None:

@@ -108,8 +108,8 @@ class LeaderEpochs:
         above = bisect_right(self._epochs, epoch)
         if above == len(self._epochs):
             return NO_LEADER_EPOCH, NO_OFFSET
-        found = self._epochs[above - 1] if above else epoch
-        return found, self._starts[above]
+        floor_epoch = self._epochs[above - 1] if above else epoch
+        return floor_epoch, self._starts[above]
 
     def epoch_for_offset(self, offset: int) -> int:
         """Return the epoch whose leader wrote `offset`; -1 before the first known one."""
@@ -197,11 +197,11 @@ class LogEpochs:
 
     __slots__ = ("_disk", "_place", "history")
 
-    def __init__(self, disk: Disk, place: PartitionDirectory, known: LeaderEpochs) -> None:
-        """Begin with what is `known` from the file, and own it. `place` is that of the log."""
+    def __init__(self, disk: Disk, place: PartitionDirectory, epochs: LeaderEpochs) -> None:
+        """Begin with what is `epochs` from the file, and own it. `place` is that of the log."""
         self._disk = disk  # constant after construction, as `_place`
         self._place = place
-        self.history = known
+        self.history = epochs
         """To be asked by everybody, and changed only here."""
 
     def store(self) -> None:
@@ -236,18 +236,18 @@ class LogEpochs:
 
 
 def with_earlier_epochs(
-    disk: Disk, segments: Segments, known: LeaderEpochs, *, start_offset: int, end_offset: int
+    disk: Disk, segments: Segments, epochs: LeaderEpochs, *, start_offset: int, end_offset: int
 ) -> LeaderEpochs:
-    """Return `known` with the epochs of the batches before it; `known` itself where it reaches back
-    to the log's start, or where these batches have none.
+    """Return `epochs` with the epochs of the batches before it; `epochs` itself where it reaches
+    back to the log's start, or where these batches have none.
 
     `start_offset`, `end_offset`: of the log. Reads batch headers only, and of a log that has
     messages of formats 0 or 1 there at most the segment with the last of them. Raises OSError.
     """
-    entries = known.entries
+    entries = epochs.entries
     until = min(entries[0][1], end_offset) if entries else end_offset
     if until <= start_offset:
-        return known
+        return epochs
     earlier: list[tuple[int, int]] = []
     for segment in reversed(segments.since(start_offset)):
         if segment.base_offset < until:
@@ -256,7 +256,7 @@ def with_earlier_epochs(
             if has_old_formats:
                 break  # these formats have no epochs, and an append of one ends the history
     if not earlier:
-        return known
+        return epochs
     whole = LeaderEpochs()
     for epoch, first_offset in (*earlier, *entries):
         whole.assign(epoch, first_offset)
@@ -269,7 +269,7 @@ def _epochs_in(
     """Return (epoch, first offset) of the batches of a segment from `start_offset` to `until`, and
     whether there are messages of formats 0 or 1; then only of the batches behind them.
     """
-    found: list[tuple[int, int]] = []
+    entries: list[tuple[int, int]] = []
     has_old_formats = False
     batches = checked_batches(
         disk,
@@ -292,8 +292,8 @@ def _epochs_in(
         if last_offset < start_offset:
             continue
         if magic < 2:
-            found.clear()
+            entries.clear()
             has_old_formats = True
-        elif epoch >= 0 and (not found or epoch > found[-1][0]):
-            found.append((epoch, max(base_offset, start_offset)))
-    return found, has_old_formats
+        elif epoch >= 0 and (not entries or epoch > entries[-1][0]):
+            entries.append((epoch, max(base_offset, start_offset)))
+    return entries, has_old_formats

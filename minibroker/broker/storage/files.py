@@ -97,8 +97,8 @@ class Files:
         """
         if not _NOWAIT:
             return self.pread(fd, size, position)
-        found = bytearray(size)
-        view = memoryview(found)
+        buffer = bytearray(size)
+        view = memoryview(buffer)
         done = 0
         try:
             while done < size:
@@ -112,7 +112,7 @@ class Files:
             if error.errno != errno.EOPNOTSUPP:
                 raise
             return self.pread(fd, size, position)  # a file system that cannot tell
-        return found if done == size else found[:done]
+        return buffer if done == size else buffer[:done]
 
     def is_resident(self, fd: int, size: int, position: int) -> bool:
         """Return whether these bytes, which exist, are in memory: True where the system cannot

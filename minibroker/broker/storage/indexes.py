@@ -215,9 +215,9 @@ class IndexFile:
         """Keep the first `entry_count` entries, in memory and in the file. Raises OSError."""
         if entry_count < self._written or self._odd_bytes:
             handle = self._disk.handles.get(self.path, create=True)
-            kept = min(self._written, entry_count)
-            self._disk.files.truncate(handle, kept * self.ENTRY_BYTES)
-            self._written = kept
+            kept_count = min(self._written, entry_count)
+            self._disk.files.truncate(handle, kept_count * self.ENTRY_BYTES)
+            self._written = kept_count
             self._odd_bytes = 0
         self._last_key = None
         if entry_count < self.entry_count:

@@ -198,20 +198,24 @@ def write_properties(files: Files, directory: str, properties: MetaProperties, n
 
 
 def check_properties(
-    found: MetaProperties, *, broker_id: int, cluster_id: str | None, directory: str
+    properties: MetaProperties, *, broker_id: int, cluster_id: str | None, directory: str
 ) -> None:
     """Raises StorageError, one sentence, where the directory is another broker's or cluster's."""
-    if cluster_id is not None and found.cluster_id is not None and found.cluster_id != cluster_id:
+    if (
+        cluster_id is not None
+        and properties.cluster_id is not None
+        and properties.cluster_id != cluster_id
+    ):
         raise StorageError(
-            f"the data directory {directory} belongs to cluster {found.cluster_id}, but this "
+            f"the data directory {directory} belongs to cluster {properties.cluster_id}, but this "
             f"broker is in cluster {cluster_id}: use the metadata it was written with, or another "
             "--data-dir"
         )
-    if found.broker_id is not None and found.broker_id != broker_id:
+    if properties.broker_id is not None and properties.broker_id != broker_id:
         raise StorageError(
-            f"the data directory {directory} belongs to broker.id {found.broker_id}, but broker.id "
-            f"is configured as {broker_id}: set broker.id={found.broker_id}, or use another "
-            "--data-dir"
+            f"the data directory {directory} belongs to broker.id {properties.broker_id}, but "
+            f"broker.id is configured as {broker_id}: set broker.id={properties.broker_id}, or use "
+            "another --data-dir"
         )
 
 
@@ -282,8 +286,8 @@ class LogDirectory:
             self.release()
             raise self._failed(f"cannot be read: {error}") from error
 
-    def _failed(self, what: str) -> StorageError:
-        return StorageError(f"the data directory {self.path} {what}", log_directory=self.path)
+    def _failed(self, action: str) -> StorageError:
+        return StorageError(f"the data directory {self.path} {action}", log_directory=self.path)
 
     def _take_lock(self) -> None:
         real = self._files.real_path(self.path)
@@ -308,8 +312,10 @@ class LogDirectory:
             )
             if self.properties.broker_id is not None and self.properties.cluster_id is not None:
                 return
-        known = self.properties
-        mine = MetaProperties(broker_id, cluster_id, known.directory_id if known else None)
+        properties = self.properties
+        mine = MetaProperties(
+            broker_id, cluster_id, properties.directory_id if properties else None
+        )
         try:
             write_properties(self._files, self.path, mine, now_ms)
             self._files.create(f"{self.path}/{names.CLEANER_OFFSETS}")
@@ -323,7 +329,7 @@ class LogDirectory:
         """
         path = f"{self.path}/{name}"
         try:
-            found = read_offsets(self._files, path)
+            offset_by_log = read_offsets(self._files, path)
         except CorruptionError as error:
             logger.warning("%s is ignored: %s", path, error)
             return {}
@@ -331,8 +337,8 @@ class LogDirectory:
             raise StorageError(
                 f"{path} cannot be read: {error}", log_directory=self.path
             ) from error
-        self.offsets[name] = found
-        return found
+        self.offsets[name] = offset_by_log
+        return offset_by_log
 
     def write_checkpoint(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Replace a checkpoint, if it says something new. Any thread. Raises StorageError."""

@@ -91,8 +91,8 @@ class Namesakes:
         if topic_id is None or known_id in (topic_id, ZERO_TOPIC_ID):
             return False
         logger.warning("%s is one of two logs of %s: the metadata decide", directory, name)
-        found = Namesake(directory, topic_id, checkpointed)
-        self._waiting.setdefault(name, []).append(found)
+        namesake = Namesake(directory, topic_id, checkpointed)
+        self._waiting.setdefault(name, []).append(namesake)
         return True
 
     def take(self, name: TopicPartition, topic_id: TopicId) -> Namesake | None:
@@ -103,13 +103,13 @@ class Namesakes:
         """
         if topic_id == ZERO_TOPIC_ID:
             return None
-        taken = None
-        for found in self._waiting.pop(name, ()):
-            if found.topic_id == topic_id:
-                taken = found
+        match = None
+        for namesake in self._waiting.pop(name, ()):
+            if namesake.topic_id == topic_id:
+                match = namesake
             else:
-                self._mark_stray(name, found.directory)
-        return taken
+                self._mark_stray(name, namesake.directory)
+        return match
 
     def _mark_stray(self, name: TopicPartition, directory: str) -> None:
         parent = directory.rpartition("/")[0]
@@ -291,9 +291,9 @@ class LogManager:
         self.was_clean = self.was_clean and directory.was_clean
         checkpoints = self._checkpoints.read(directory)
         self.high_watermarks.update(checkpoints.high_watermarks)
-        for found in self.disk.files.list_directories(directory.path):
-            parsed = names.parse_directory(found)
-            path = f"{directory.path}/{found}"
+        for directory_name in self.disk.files.list_directories(directory.path):
+            parsed = names.parse_directory(directory_name)
+            path = f"{directory.path}/{directory_name}"
             if parsed is not None and parsed[1] == names.DELETE_DIRECTORY:
                 deleted.append((parsed[0], path))
             elif parsed is not None and parsed[1] == names.FUTURE_DIRECTORY:
@@ -318,21 +318,21 @@ class LogManager:
             self.disk.of(directory.path).worker.run_later(directory.sync)
 
     def _load_one(self, name: TopicPartition, path: str, checkpointed: Checkpointed) -> None:
-        known = self.logs.get(name)
-        if known is None:
+        namesake = self.logs.get(name)
+        if namesake is None:
             self._open_log(name, path, self._config_of(name.topic), checkpointed)
         elif self._is_moved(path):
-            remove = self._take_out(known, names.DELETE_DIRECTORY)
-            self._sync(known.log_directory)
-            start = max(checkpointed.log_start_offset, known.log_start_offset)
+            remove = self._take_out(namesake, names.DELETE_DIRECTORY)
+            self._sync(namesake.log_directory)
+            start = max(checkpointed.log_start_offset, namesake.log_start_offset)
             checkpointed = checkpointed._replace(log_start_offset=start)
             self._open_log(name, path, self._config_of(name.topic), checkpointed)
-            self._disk_under(known.directory).worker.run_later(remove)
-        elif self._is_moved(known.directory):
-            self._remove_older(known, path, checkpointed.log_start_offset)
-        elif not self._namesakes.add(name, path, known.place.topic_id, checkpointed):
+            self._disk_under(namesake.directory).worker.run_later(remove)
+        elif self._is_moved(namesake.directory):
+            self._remove_older(namesake, path, checkpointed.log_start_offset)
+        elif not self._namesakes.add(name, path, namesake.place.topic_id, checkpointed):
             raise StorageError(
-                f"{name} is in two places, {known.directory} and {path}: "
+                f"{name} is in two places, {namesake.directory} and {path}: "
                 "remove the older one and start again"
             )
 
@@ -417,12 +417,12 @@ class LogManager:
 
     def rules_of(self, config: TopicConfig) -> AppendRules:
         """Return the rules of `config` for the validator; logs of the same `config` share them."""
-        found = self._rules.get(id(config))
-        if found is None:
+        rules = self._rules.get(id(config))
+        if rules is None:
             if len(self._rules) > len(self.logs) + 64:
                 self._rules.clear()  # configurations that no log has any more
-            found = self._rules[id(config)] = (config, AppendRules(config))
-        return found[1]
+            rules = self._rules[id(config)] = (config, AppendRules(config))
+        return rules[1]
 
     def get(self, topic: str, partition: int) -> PartitionLog | None:
         return self.logs.get(TopicPartition(topic, partition))
@@ -440,9 +440,9 @@ class LogManager:
         name = TopicPartition(topic, partition)
         log = self.logs.get(name)
         if log is not None and log.place.is_of_other_topic(topic_id):
-            found = log.directory
+            actual_path = log.directory
             self._take_out(log, names.STRAY_DIRECTORY)
-            warn_of_stray(found, log.directory)
+            warn_of_stray(actual_path, log.directory)
             log = None
         namesake = self._namesakes.take(name, topic_id)
         if log is None and namesake is not None:
@@ -550,14 +550,14 @@ class LogManager:
         topic_id = old.place.topic_id
         if not self.is_live(move.destination):
             raise StorageError(f"cannot move {old.name}: {move.destination} is offline")
-        original, left = old.directory, old.log_directory
+        original, old_log_directory = old.directory, old.log_directory
         marked = names.marked_directory(old.topic, old.partition, names.DELETE_DIRECTORY)
         remove: Callable[[], None] | None = None
         refusal: StorageError | None = None
         try:
             # First: where a kill comes in between, a start takes this one back. Durable it is with
             # the task; a start that finds both logs takes the copy (`_load_moved`).
-            remove = old.mark_deleted(f"{left}/{marked}")
+            remove = old.mark_deleted(f"{old_log_directory}/{marked}")
         except HalfChangedError:
             raise
         except StorageError as error:
@@ -675,7 +675,9 @@ class LogManager:
 
     def _save_cut(self, log: PartitionLog) -> None:
         """Have the worker write the checkpoints that a truncation changed."""
-        (directory,) = (found for found in self.directories if found.path == log.log_directory)
+        (directory,) = (
+            candidate for candidate in self.directories if candidate.path == log.log_directory
+        )
         save_cut = Once(partial(self._checkpoints.write_cut, directory, log, self.logs.get))
         log.hold_until_saved(save_cut)
 
@@ -713,7 +715,7 @@ class LogManager:
         self.high_watermarks.pop(log.name, None)
         return task
 
-    def settle_deletion(self, path: str, gone: Collection[TopicPartition]) -> None:
+    def settle_deletion(self, path: str, deleted_logs: Collection[TopicPartition]) -> None:
         """Make it durable that these logs have left this log directory: their names, and that the
         checkpoints have nothing of them. An offline directory is passed by. Any thread.
 
@@ -722,7 +724,7 @@ class LogManager:
         for directory in self.live_directories:
             if directory.path == path:
                 directory.sync()
-                self._checkpoints.forget(directory, gone, self.logs.get)
+                self._checkpoints.forget(directory, deleted_logs, self.logs.get)
 
     def remove_expired_producers(self, now_ms: int, expiration_ms: int) -> Iterator[int]:
         """Forget silent producers in every log, in short steps. Run them with nothing staged.
@@ -766,8 +768,8 @@ class LogManager:
         """
         if self._high_watermark_of is None:
             return log.log_end_offset
-        known = self._high_watermark_of(log.name)
-        return log.high_watermark if known is None else known
+        high_watermark = self._high_watermark_of(log.name)
+        return log.high_watermark if high_watermark is None else high_watermark
 
     def checkpoint_now(self) -> None:
         """Write the checkpoints that changed, and unmap what became free. Any thread.

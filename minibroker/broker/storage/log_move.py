@@ -167,8 +167,8 @@ class LogMove:
         shows the lag.
         """
         for segment in self.log.segments:
-            known, copied = self._copied.get(segment.base_offset, (None, 0))
-            if known is not segment or copied < segment.size_bytes:
+            copied_segment, copied = self._copied.get(segment.base_offset, (None, 0))
+            if copied_segment is not segment or copied < segment.size_bytes:
                 return segment.base_offset
         return self.log.log_end_offset
 
@@ -179,17 +179,17 @@ class LogMove:
         """
         self.log.write_staged()
         try:
-            gone = self._forget_changed()
+            removed_segments = self._forget_changed()
             pieces, size = self._pieces(ROUND_BYTES)
         except OSError as error:
             raise _refused(self.log, error) from error
-        if not gone and size <= FINISH_BYTES and len(pieces) <= 1:
+        if not removed_segments and size <= FINISH_BYTES and len(pieces) <= 1:
             return None
         self._count(pieces)
 
         def copy() -> None:
             try:
-                self._remove(gone)
+                self._remove(removed_segments)
                 self._copy(pieces)
             except OSError as error:
                 raise self._failed(error) from error
@@ -202,16 +202,16 @@ class LogMove:
         """
         if self.log.place.generation != self._generation:
             self._generation = self.log.place.generation
-            gone = list(self._copied)
+            removed_segments = list(self._copied)
             self._copied.clear()
-            return gone
-        gone = []
+            return removed_segments
+        removed_segments = []
         for base_offset, (segment, copied) in list(self._copied.items()):
             now = self.log.segments.floor(base_offset)
             if now is not segment or segment.size_bytes < copied:
-                gone.append(base_offset)
+                removed_segments.append(base_offset)
                 del self._copied[base_offset]
-        return gone
+        return removed_segments
 
     def _remove(self, base_offsets: list[int]) -> None:
         for base_offset in base_offsets:
@@ -288,9 +288,9 @@ class LogMove:
         from, which a move that was cut off may have brought there, says so no more. Raises OSError.
         """
         files, log = self.log.files, self.log
-        known = mark_path(log.directory)
-        if files.exists(known):
-            files.remove(known)
+        path = mark_path(log.directory)
+        if files.exists(path):
+            files.remove(path)
             files.sync_directory(log.directory)
         mark = mark_path(self.directory)
         files.create(mark)
@@ -317,8 +317,8 @@ class LogMove:
                 return None
             self._copy(pieces)
             self._count(pieces)
-            kept = [log.active_segment, *log.segments.since(self._synced_offset)]
-            paths = {segment.path(suffix) for segment in kept for suffix in _BESIDE_LOG}
+            segments = [log.active_segment, *log.segments.since(self._synced_offset)]
+            paths = {segment.path(suffix) for segment in segments for suffix in _BESIDE_LOG}
             others = [
                 name
                 for name in _at_source(log, log.files.list_files, log.directory)
@@ -341,7 +341,7 @@ class LogMove:
         when a start finds it there.
         """
         files = log.files
-        left = self.log.log_directory
+        old_log_directory = self.log.log_directory
 
         def run() -> None:
             try:
@@ -355,7 +355,7 @@ class LogMove:
                 if not log.directory.endswith(names.DELETE_DIRECTORY):
                     raise self._failed(error) from error
             try:
-                files.sync_directory(left)
+                files.sync_directory(old_log_directory)
             except OSError as error:
                 raise _refused(self.log, error) from error
             checkpoint()

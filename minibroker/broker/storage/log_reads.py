@@ -44,7 +44,7 @@ def survey(files: Files, segments: Sequence[Segment], oldest_kept_ms: int) -> li
     Timestamps are read up to the first segment that has one of `oldest_kept_ms` or later: those
     behind it are not asked for. A file that is away is passed by: who uses it will say so.
     """
-    found = []
+    surveys = []
     with_times = True
     for segment in segments:
         timestamp, offset = -1, -1
@@ -56,8 +56,8 @@ def survey(files: Files, segments: Sequence[Segment], oldest_kept_ms: int) -> li
         except OSError:
             continue
         with_times = with_times and timestamp < oldest_kept_ms
-        found.append(SegmentSurvey(segment, size_bytes, timestamp, offset))
-    return found
+        surveys.append(SegmentSurvey(segment, size_bytes, timestamp, offset))
+    return surveys
 
 
 class SurveyTask:
@@ -79,8 +79,10 @@ class SurveyTask:
 
     def apply(self) -> None:
         """Tell the segments."""
-        for found in self._found:
-            found.segment.note_survey(found.size_bytes, found.max_timestamp, found.offset)
+        for survey_result in self._found:
+            survey_result.segment.note_survey(
+                survey_result.size_bytes, survey_result.max_timestamp, survey_result.offset
+            )
 
 
 _NOTHING: Final = memoryview(b"")
@@ -157,16 +159,16 @@ def _read(
             return LogRead(segment.read(position, size), segment.base_offset, position, False)
     if max_bytes < 0:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"invalid max size {max_bytes} of a read")
-    segment, found = segments.find_batch(offset)
-    if found is None:
+    segment, batch = segments.find_batch(offset)
+    if batch is None:
         return LogRead(_NOTHING, segment.base_offset, segment.size_bytes, False)
-    position, first_bytes, _ = found
+    position, first_bytes, _ = batch
     limit = segment.size_bytes
     if end_offset < log_end_offset:
-        end = segment.find_batch(end_offset) if end_offset > segment.base_offset else found
+        end = segment.find_batch(end_offset) if end_offset > segment.base_offset else batch
         limit = limit if end is None else end[0]
-    wanted = max(max_bytes, first_bytes) if min_one_batch else max_bytes
-    size = max(min(wanted, limit - position), 0)
+    size_max = max(max_bytes, first_bytes) if min_one_batch else max_bytes
+    size = max(min(size_max, limit - position), 0)
     records = segment.read(position, size) if size else _NOTHING
     return LogRead(records, segment.base_offset, position, size < first_bytes)
 
@@ -181,21 +183,21 @@ def position_of(log: PartitionLog, offset: int) -> LogPosition:
     try:
         if offset >= log.log_end_offset:
             return LogPosition(log.segments.last.base_offset, log.segments.last.size_bytes)
-        segment, found = log.segments.find_batch(offset)
-        return LogPosition(segment.base_offset, segment.size_bytes if found is None else found[0])
+        segment, batch = log.segments.find_batch(offset)
+        return LogPosition(segment.base_offset, segment.size_bytes if batch is None else batch[0])
     except (OSError, CorruptionError) as error:
         raise log.place.failed("read", error) from error
 
 
-def aborted_in(log: PartitionLog, offset: int, found: LogRead) -> list[AbortedTransaction]:
-    """Return the aborted transactions with data from `offset` to the end of `found`, and perhaps
+def aborted_in(log: PartitionLog, offset: int, read: LogRead) -> list[AbortedTransaction]:
+    """Return the aborted transactions with data from `offset` to the end of `read`, and perhaps
     some behind it. On the loop. Raises StorageError.
     """
     segments = [segment for segment in log.segments.since(offset) if not segment.lacks_txn_index]
     if not segments:
         return []
     try:
-        end = _end_of(log, found)
+        end = _end_of(log, read)
     except (OSError, CorruptionError) as error:
         raise log.place.failed("read the index of", error) from error
     return _aborted(log, segments, offset, end, on_absent=_note_absent)
@@ -205,12 +207,12 @@ def _note_absent(segment: Segment) -> None:
     segment.lacks_txn_index = True
 
 
-def _end_of(log: PartitionLog, found: LogRead) -> int:
-    """Return an offset at or behind the last one in `found`. Cheap, not exact. Raises OSError,
+def _end_of(log: PartitionLog, read: LogRead) -> int:
+    """Return an offset at or behind the last one in `read`. Cheap, not exact. Raises OSError,
     CorruptionError.
     """
-    segment = log.segments.floor(found.segment_base_offset) or log.segments.last
-    above = segment.offset_index.lookup_above(found.position + len(found.records))
+    segment = log.segments.floor(read.segment_base_offset) or log.segments.last
+    above = segment.offset_index.lookup_above(read.position + len(read.records))
     if above is not None:
         return above
     higher = log.segments.higher(segment.base_offset)
@@ -232,7 +234,7 @@ def _aborted(
     *,
     on_absent: Callable[[Segment], None],
 ) -> list[AbortedTransaction]:
-    found: list[AbortedTransaction] = []
+    transactions: list[AbortedTransaction] = []
     try:
         for segment in segments:
             overlap = segment.txn_index.overlapping(start, end)
@@ -240,12 +242,12 @@ def _aborted(
                 on_absent(segment)
                 continue
             entries, is_complete = overlap
-            found += entries
+            transactions += entries
             if is_complete:
                 break
     except (OSError, CorruptionError) as error:
         raise log.place.failed("read the transaction index of", error) from error
-    return found
+    return transactions
 
 
 _LATEST_MS: Final = 1 << 62
@@ -328,8 +330,8 @@ def largest_timestamp(segment: Segment) -> int:
     """Return the largest timestamp in ms; where no record has one, the time when the file was
     written.
     """
-    found = segment.max_timestamp
-    return found if found >= 0 else segment.modified_ms
+    timestamp = segment.max_timestamp
+    return timestamp if timestamp >= 0 else segment.modified_ms
 
 
 def _find_in_segment(segment: Segment, timestamp: int, start_offset: int) -> TimestampOffset | None:

@@ -224,8 +224,8 @@ def _decode(
         raise KafkaError(code, f"{append.partition}: {error}") from error
 
 
-def _check_records(found: list[Record], header: BatchHeader, append: Append) -> None:
-    check_records(facts_of(found), header, append.rules, append.now_ms, append.partition)
+def _check_records(records: list[Record], header: BatchHeader, append: Append) -> None:
+    check_records(facts_of(records), header, append.rules, append.now_ms, append.partition)
 
 
 def _check_plain(

@@ -307,10 +307,12 @@ class WarmedEnds:
             if len(self._ends) > WARMED_FILES_MAX:
                 self._ends.popitem(last=False)
 
-    def is_crossed(self, wanted: FileRange) -> bool:
+    def is_crossed(self, file_range: FileRange) -> bool:
         """Return whether this read goes on behind the place where a worker stopped."""
-        end = self._ends.get(wanted.path)
-        return end is not None and wanted.position <= end < wanted.position + wanted.size
+        end = self._ends.get(file_range.path)
+        return (
+            end is not None and file_range.position <= end < file_range.position + file_range.size
+        )
 
 
 class WarmTask:
@@ -318,12 +320,14 @@ class WarmTask:
 
     __slots__ = ("_end", "_ends", "_files", "_forgotten", "_handle", "_handles", "wanted")
 
-    def __init__(self, files: Files, handles: Handles, ends: WarmedEnds, wanted: FileRange) -> None:
+    def __init__(
+        self, files: Files, handles: Handles, ends: WarmedEnds, file_range: FileRange
+    ) -> None:
         # Constant, these four.
         self._files = files
         self._handles = handles
         self._ends = ends
-        self.wanted = wanted
+        self.wanted = file_range
         self._forgotten = handles.forget_count
         # Set by the worker, taken by the loop in `apply`.
         self._handle: int | None = None

@@ -95,16 +95,16 @@ class PartitionDirectory:
         return f"{self.path}/{names.LEADER_EPOCHS}"
 
     def failed(
-        self, what: str, error: Exception, kind: type[StorageError] = StorageError
+        self, action: str, error: Exception, kind: type[StorageError] = StorageError
     ) -> StorageError:
-        """Return the error for people: `what` cannot be done to the partition."""
+        """Return the error for people: `action` cannot be done to the partition."""
         return kind(
-            f"cannot {what} {self.name} in {self.path}: {error}", log_directory=self.log_directory
+            f"cannot {action} {self.name} in {self.path}: {error}", log_directory=self.log_directory
         )
 
     @contextmanager
-    def whole_change(self, what: str) -> Iterator[None]:
-        """Do a change of many steps in this block, all of it. `what` names it for people.
+    def whole_change(self, action: str) -> Iterator[None]:
+        """Do a change of many steps in this block, all of it. `action` names it for people.
 
         Raises HalfChangedError where anything went wrong in between, whatever it was: some steps
         are done and others are not. The directory goes offline, and the next start recovers it.
@@ -114,7 +114,7 @@ class PartitionDirectory:
         except HalfChangedError:
             raise
         except Exception as error:
-            raise self.failed(what, error, HalfChangedError) from error
+            raise self.failed(action, error, HalfChangedError) from error
 
     @property
     def topic_id(self) -> TopicId:
@@ -145,13 +145,13 @@ class PartitionDirectory:
         """
         if topic_id == ZERO_TOPIC_ID:
             return
-        known = self.topic_id
-        if known == topic_id:
+        present_id = self.topic_id
+        if present_id == topic_id:
             return
-        if known != ZERO_TOPIC_ID:
+        if present_id != ZERO_TOPIC_ID:
             raise KafkaError(
                 ErrorCode.INCONSISTENT_TOPIC_ID,
-                f"{self.path} belongs to topic id {known.hex()}, not to {topic_id.hex()}",
+                f"{self.path} belongs to topic id {present_id.hex()}, not to {topic_id.hex()}",
             )
         self._topic_id = topic_id
         self._disk.worker.run_later(self._write_topic_id)

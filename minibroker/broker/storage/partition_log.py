@@ -262,8 +262,8 @@ class PartitionLog:
     def files(self) -> Files:
         return self.disk.files
 
-    def _failed(self, what: str, error: Exception) -> StorageError:
-        return self.place.failed(what, error)
+    def _failed(self, action: str, error: Exception) -> StorageError:
+        return self.place.failed(action, error)
 
     def update_config(self, config: TopicConfig, rules: AppendRules) -> None:
         """`rules` are those of `config`. A log in message format 0 or 1 has no leader epochs.

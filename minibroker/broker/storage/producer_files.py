@@ -42,13 +42,13 @@ def snapshot_offsets(files: Files, directory: str) -> list[int]:
 
 def offsets_in(file_names: list[str]) -> list[int]:
     """Return the offsets of the snapshots among these names, ascending."""
-    found = []
+    offsets = []
     for name in file_names:
         if name.endswith(names.SNAPSHOT):
             offset = names.base_offset_of(name)
             if offset is not None:
-                found.append(offset)
-    return sorted(found)
+                offsets.append(offset)
+    return sorted(offsets)
 
 
 def write_content(files: Files, path: str, content: bytes) -> None:
@@ -126,10 +126,10 @@ def replay(segments: Segments, state: ProducerState, start: int, end: int) -> No
         if segment.base_offset >= end:
             return
         wanted_offset = max(start, segment.base_offset)
-        found = segment.find_batch(wanted_offset, segment.peek_position(wanted_offset))
-        if found is None:
+        batch = segment.find_batch(wanted_offset, segment.peek_position(wanted_offset))
+        if batch is None:
             continue
-        for position, header in segment.headers(found[0]):
+        for position, header in segment.headers(batch[0]):
             if header.base_offset >= end:
                 return
             if header.producer_id >= 0:
@@ -186,8 +186,10 @@ def remove_strays(
     """
     if not offsets:
         return offsets
-    wanted = {offset for offset in base_offsets if offset <= end_offset}
+    needed_offsets = {offset for offset in base_offsets if offset <= end_offset}
     for limit in (min(recovery_point, end_offset), end_offset):
-        wanted.add(max((offset for offset in offsets if offset <= limit), default=-1))
-    remove_snapshots(files, directory, [offset for offset in offsets if offset not in wanted])
-    return [offset for offset in offsets if offset in wanted]
+        needed_offsets.add(max((offset for offset in offsets if offset <= limit), default=-1))
+    remove_snapshots(
+        files, directory, [offset for offset in offsets if offset not in needed_offsets]
+    )
+    return [offset for offset in offsets if offset in needed_offsets]

@@ -114,32 +114,36 @@ class EarlierBatches:
         """The batches from `start` to the snapshot."""
 
     def of(
-        self, producer_id: int, epoch: int, kept: tuple[RecentBatch, ...]
+        self, producer_id: int, epoch: int, recent_batches: tuple[RecentBatch, ...]
     ) -> tuple[RecentBatch, ...]:
-        """Return the batches of a producer that are known, as many as count: `kept`, which are in
-        memory, and before them those that were read.
+        """Return the known batches of a producer, as many as count: `recent_batches`, which are
+        in memory, and before them those that were read.
         """
-        found = self.batches.get(producer_id)
-        if not kept or found is None or found.epoch != epoch:
-            return kept
-        first_offset = kept[0].first_offset
-        earlier = (batch for batch in found.batches if batch.last_offset < first_offset)
-        return (*earlier, *kept)[-BATCHES_KEPT:]
+        earlier_batches = self.batches.get(producer_id)
+        if not recent_batches or earlier_batches is None or earlier_batches.epoch != epoch:
+            return recent_batches
+        first_offset = recent_batches[0].first_offset
+        earlier = (batch for batch in earlier_batches.batches if batch.last_offset < first_offset)
+        return (*earlier, *recent_batches)[-BATCHES_KEPT:]
 
-    def may_hold_more(self, producer_id: int, epoch: int, kept: tuple[RecentBatch, ...]) -> bool:
-        """Return whether batches of a producer before those in memory, `kept`, may count, and were
-        not read.
+    def may_hold_more(
+        self, producer_id: int, epoch: int, recent_batches: tuple[RecentBatch, ...]
+    ) -> bool:
+        """Return whether batches of a producer before `recent_batches`, those in memory, may
+        count, and were not read.
         """
         if (
-            len(kept) >= BATCHES_KEPT
-            or kept[0].last_offset >= self.snapshot_offset  # the snapshot did not have it
-            or kept[0].first_sequence == 0
+            len(recent_batches) >= BATCHES_KEPT
+            or recent_batches[0].last_offset >= self.snapshot_offset  # the snapshot did not have it
+            or recent_batches[0].first_sequence == 0
             or self.left <= 0
             or self.start <= 0
         ):
             return False
-        found = self.batches.get(producer_id)
-        return found is None or (found.epoch == epoch and not found.is_complete)
+        earlier_batches = self.batches.get(producer_id)
+        return earlier_batches is None or (
+            earlier_batches.epoch == epoch and not earlier_batches.is_complete
+        )
 
     def note_read(self, start: int, header_count: int, batches: BatchesOf) -> None:
         """Take the result of a load: `batches` are those from `start` to the snapshot now."""
@@ -270,18 +274,18 @@ class ProducerState:
         """
         producer_id = header.producer_id
         entry = self._producers.get(producer_id, _UNKNOWN)
-        kept = entry.batches
+        recent_batches = entry.batches
         # What nearly every batch is: the next one of a known producer.
         if not (
-            kept
-            and header.base_sequence == kept[-1].last_sequence + 1
+            recent_batches
+            and header.base_sequence == recent_batches[-1].last_sequence + 1
             and header.producer_epoch == entry.epoch
         ):
             duplicate = self._check(header, entry, origin)
             if duplicate is not None:
                 return duplicate
             if header.producer_epoch != entry.epoch:
-                kept = ()
+                recent_batches = ()
         start = entry.transaction_start
         if header.is_transactional:
             if start == NO_OFFSET:
@@ -302,7 +306,7 @@ class ProducerState:
             entry.coordinator_epoch,
             timestamp,
             start,
-            (*kept[1 - BATCHES_KEPT :], new),
+            (*recent_batches[1 - BATCHES_KEPT :], new),
         )
         return None
 
@@ -438,8 +442,8 @@ class ProducerState:
         first_sequence = header.base_sequence
         if first_sequence < 0 or entry.epoch != header.producer_epoch:
             return False
-        known = earlier.of(producer_id, entry.epoch, entry.batches)
-        distance = subtract_from_sequence(known[0].first_sequence, first_sequence)
+        recent_batches = earlier.of(producer_id, entry.epoch, entry.batches)
+        distance = subtract_from_sequence(recent_batches[0].first_sequence, first_sequence)
         return 0 < distance < _EARLIER_MAX
 
     def _known_batches(self, producer_id: int, entry: ProducerEntry) -> tuple[RecentBatch, ...]:

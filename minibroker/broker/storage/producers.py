@@ -137,10 +137,13 @@ class ProducersLoad:
         """Read with files and indexes of its own. Raises OSError, CorruptionError."""
         disk = Disk(self._files)
         segments = Segments()
-        there = set(self._files.list_files(self._directory))
+        file_names = set(self._files.list_files(self._directory))
         active = self._base_offsets[-1]
         for base_offset in self._base_offsets:
-            if base_offset != active and names.segment_file(base_offset, names.LOG) not in there:
+            if (
+                base_offset != active
+                and names.segment_file(base_offset, names.LOG) not in file_names
+            ):
                 continue  # retention took it since
             segments.add(Segment(disk, self._directory, base_offset, created_ms=self._now_ms))
         segments.last.assume_size(self._active_bytes)
@@ -572,13 +575,17 @@ class LogProducers:
         try:
             with self._disk.names_lock:
                 offsets = producer_files.snapshot_offsets(files, directory)
-                beyond = [found for found in offsets if found > kept_to]
+                beyond = [
+                    snapshot_offset for snapshot_offset in offsets if snapshot_offset > kept_to
+                ]
                 producer_files.remove_snapshots(files, directory, beyond)
         except OSError as error:
             raise self._place.failed("remove producer snapshots of", error) from error
         self.snapshot_offset = max(set(offsets) - set(beyond), default=0)
         self._unsynced = {
-            found: producers for found, producers in self._unsynced.items() if found <= kept_to
+            snapshot_offset: producers
+            for snapshot_offset, producers in self._unsynced.items()
+            if snapshot_offset <= kept_to
         }
 
     def at_end(self) -> ProducersAt:

@@ -353,11 +353,11 @@ def check_records(
             break
     if not errors:
         return
-    shown = "; ".join(
+    errors_text = "; ".join(
         f"record {error.batch_index}: {error.message}" for error in errors[:_RECORD_ERRORS_SHOWN]
     )
     raise InvalidRecordsError(
-        code, f"{len(errors)} of {header.count} records refused: {shown}", errors
+        code, f"{len(errors)} of {header.count} records refused: {errors_text}", errors
     )
 
 

@@ -200,8 +200,8 @@ class RecoveryWalk:
         """Make the transaction index say what the markers say."""
         limit = min(self._producers_from, self.next_offset)
         synced = segment.txn_index.read() if limit > segment.base_offset else []
-        kept = [entry for entry in synced if entry.last_offset < limit]
-        segment.replace_aborted([*kept, *self._aborted])
+        synced_entries = [entry for entry in synced if entry.last_offset < limit]
+        segment.replace_aborted([*synced_entries, *self._aborted])
 
     def producers_at(self, end_offset: int) -> ProducerState | None:
         """Return the producers as they are at the log's end; None where the log ends before the
@@ -288,12 +288,12 @@ class _Loader:
         self.walk: RecoveryWalk | None = None
 
     def load(self, rules: AppendRules) -> PartitionLog:
-        found = [] if self.is_new else self.files.list_files(self.directory)
-        if any(name.endswith((names.DELETED, names.CLEANED, names.SWAP)) for name in found):
+        file_names = [] if self.is_new else self.files.list_files(self.directory)
+        if any(name.endswith((names.DELETED, names.CLEANED, names.SWAP)) for name in file_names):
             finish_interrupted_work(self.disk, self.directory)
-            found = self.files.list_files(self.directory)
-        self._find_segments(found)
-        if names.LEADER_EPOCHS in found:
+            file_names = self.files.list_files(self.directory)
+        self._find_segments(file_names)
+        if names.LEADER_EPOCHS in file_names:
             self._read_epochs()
         log_start = max(self.checkpointed.log_start_offset, 0)
         log_end = self._recover()
@@ -305,7 +305,7 @@ class _Loader:
             self.has_new_epochs = True
         if not self._is_clean:
             self._add_earlier_epochs(log_start, log_end)
-        snapshots = self._clean_snapshots(found, log_end)
+        snapshots = self._clean_snapshots(file_names, log_end)
         place = PartitionDirectory(
             self.disk,
             self.name,
@@ -350,10 +350,12 @@ class _Loader:
         if self._is_clean:
             synced_to = self.checkpointed.synced_to
             return log_end if synced_to is None else synced_to
-        known = self.checkpointed.recovery_point
-        if known > log_end:  # of a log that was truncated since: says nothing of what is there now
+        recovery_point = self.checkpointed.recovery_point
+        if (
+            recovery_point > log_end
+        ):  # of a log that was truncated since: says nothing of what is there now
             return self.segments.last.base_offset
-        return known
+        return recovery_point
 
     def _new_segment(self, base_offset: int) -> Segment:
         return Segment(
@@ -364,14 +366,14 @@ class _Loader:
             roll_jitter_ms=roll_jitter_ms(self.config),
         )
 
-    def _find_segments(self, found: list[str]) -> None:
+    def _find_segments(self, file_names: list[str]) -> None:
         bases = set()
-        for name in found:
+        for name in file_names:
             base_offset = names.base_offset_of(name)
             if base_offset is not None and name.endswith(names.LOG):
                 self.segments.add(self._new_segment(base_offset))
                 bases.add(base_offset)
-        for name in found:
+        for name in file_names:
             base_offset = names.base_offset_of(name)
             is_index = name.endswith(names.SEGMENT_SUFFIXES[1:])
             if is_index and base_offset is not None and base_offset not in bases:
@@ -477,13 +479,13 @@ class _Loader:
         A roll adds it and syncs it later. The records may have been synced before: then the
         recovery point is behind them, and the walk does not come here.
         """
-        before = self.segments.floor(first.base_offset - 1)
-        if before is None or first.base_offset != recovery_point:
+        previous = self.segments.floor(first.base_offset - 1)
+        if previous is None or first.base_offset != recovery_point:
             return
         with suppress(CorruptionError):  # who reads the damaged batch is told of it
-            before.read_max_timestamp()
-            before.become_inactive()
-            self.files.sync_path(before.path(names.TIME_INDEX))
+            previous.read_max_timestamp()
+            previous.become_inactive()
+            self.files.sync_path(previous.path(names.TIME_INDEX))
 
     def _walk_start(self, segment: Segment, recovery_point: int) -> WalkStart:
         """Return where checking begins.
@@ -551,16 +553,16 @@ class _Loader:
             )
             self.epochs, self.has_new_epochs = epochs, True
 
-    def _clean_snapshots(self, found: list[str], log_end: int) -> int:
+    def _clean_snapshots(self, file_names: list[str], log_end: int) -> int:
         """Remove snapshots that nothing needs, and after a crash those that were torn. Return the
         newest one's offset, 0: there is none.
         """
-        offsets = producer_files.offsets_in(found)
+        offsets = producer_files.offsets_in(file_names)
         if not self._is_clean:
             offsets = producer_files.remove_damaged(
                 self.files, self.directory, offsets, max(self.checkpointed.recovery_point, 0)
             )
-        kept = producer_files.remove_strays(
+        kept_count = producer_files.remove_strays(
             self.files,
             self.directory,
             offsets,
@@ -568,4 +570,4 @@ class _Loader:
             recovery_point=max(self.checkpointed.recovery_point, 0),
             end_offset=log_end,
         )
-        return kept[-1] if kept else 0
+        return kept_count[-1] if kept_count else 0

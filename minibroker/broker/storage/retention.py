@@ -69,15 +69,21 @@ def delete_old_segments(
         raise log.place.failed("look for old segments of", error) from error
     if count == 0:
         return 0
-    gone = segments[: min(count, limit)]
-    if len(gone) == len(segments):
+    old_segments = segments[: min(count, limit)]
+    if len(old_segments) == len(segments):
         log.roll()
-    higher = log.segments.higher(gone[-1].base_offset)
+    higher = log.segments.higher(old_segments[-1].base_offset)
     assert higher is not None
     log.advance_log_start(higher.base_offset, high_watermark)
-    logger.info("%s: %d segments up to %s go, %s", log.name, len(gone), gone[-1].log_path, reason)
-    log.remove_segments(gone)
-    return len(gone)
+    logger.info(
+        "%s: %d segments up to %s go, %s",
+        log.name,
+        len(old_segments),
+        old_segments[-1].log_path,
+        reason,
+    )
+    log.remove_segments(old_segments)
+    return len(old_segments)
 
 
 def expired(

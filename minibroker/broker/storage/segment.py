@@ -495,11 +495,11 @@ class Segment:
 
     def truncate_to(self, offset: int, now_ms: int) -> None:
         """Remove every batch that holds `offset` or more. Raises OSError, CorruptionError."""
-        found = self.find_batch(offset)
+        batch = self.find_batch(offset)
         self.indexes.truncate_to(offset)
         self.txn_index.truncate_to(offset)
-        if found is not None:
-            self.cut(found[0])
+        if batch is not None:
+            self.cut(batch[0])
         if self.size_bytes == 0:
             self.created_ms = now_ms
             self._first_timestamp = NO_TIMESTAMP
@@ -617,8 +617,8 @@ class Segments:
         """Take `old` out and put `new` in at once: another thread that asks for `first` meanwhile
         sees the list as it was or as it is.
         """
-        gone = {segment.base_offset for segment in old}
-        items = [segment for segment in self._items if segment.base_offset not in gone]
+        replaced_bases = {segment.base_offset for segment in old}
+        items = [segment for segment in self._items if segment.base_offset not in replaced_bases]
         self._items = sorted([*items, *new], key=lambda segment: segment.base_offset)
         self._bases = [segment.base_offset for segment in self._items]
 

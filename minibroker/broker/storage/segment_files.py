@@ -88,10 +88,10 @@ def remove_cleaned(disk: Disk, directory: str, base_offsets: Sequence[int]) -> N
 def finish_interrupted_work(disk: Disk, directory: str) -> None:
     """Remove or adopt `.deleted`, `.cleaned` and `.swap` files. Raises OSError, CorruptionError."""
     files = disk.files
-    found = files.list_files(directory)
-    cleaned = [name for name in found if name.endswith(names.CLEANED)]
+    file_names = files.list_files(directory)
+    cleaned = [name for name in file_names if name.endswith(names.CLEANED)]
     cleaned_from = min((_base(name) for name in cleaned), default=1 << 63)
-    for name in found:
+    for name in file_names:
         unfinished = name.endswith(names.SWAP) and _base(name) >= cleaned_from
         if name.endswith((names.DELETED, names.CLEANED)) or unfinished:
             disk.remove(f"{directory}/{name}")

@@ -207,7 +207,7 @@ class FlushTask:
         self._guarded(SyncError, "flush", self._sync)
 
     def _guarded(
-        self, kind: type[StorageError], what: str, step: Callable[..., None], *arguments: str
+        self, kind: type[StorageError], action: str, step: Callable[..., None], *arguments: str
     ) -> None:
         """Raises an error of this kind."""
         place = self.place
@@ -218,7 +218,7 @@ class FlushTask:
         except (OSError, CorruptionError) as error:
             if place.is_deleted:
                 return  # the directory went away underneath: nothing to keep
-            raise place.failed(what, error, kind) from error
+            raise place.failed(action, error, kind) from error
 
     def _write_snapshots(self) -> None:
         """Write the snapshots, but not where the log was truncated or has left its directory:

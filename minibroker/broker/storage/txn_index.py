@@ -83,12 +83,12 @@ class TxnIndex:
     def _decode(self, content: bytes) -> list[AbortedTransaction]:
         """Return the whole entries in `content`."""
         whole = len(content) - len(content) % _ENTRY.size
-        found = []
+        entries = []
         for version, *fields in _ENTRY.iter_unpack(content[:whole]):
             if version != _VERSION:
                 raise CorruptionError(f"{self.path}: entry of version {version}, expected 0")
-            found.append(AbortedTransaction(*fields))
-        return found
+            entries.append(AbortedTransaction(*fields))
+        return entries
 
     def replace(self, entries: Sequence[AbortedTransaction]) -> None:
         """Make `entries` all that is in the file; one that says so already stays. Raises OSError.
@@ -117,7 +117,7 @@ class TxnIndex:
         seen. Reads about as much as it finds. Raises CorruptionError, OSError.
         """
         files = self._disk.files
-        found = []
+        entries = []
         try:
             handle = files.open_to_read(self.path)
         except FileNotFoundError:
@@ -125,12 +125,12 @@ class TxnIndex:
         try:
             for aborted in self._from_marker(handle, start):
                 if aborted.first_offset < end:
-                    found.append(aborted)
+                    entries.append(aborted)
                 if aborted.last_stable_offset >= end:
-                    return found, True
+                    return entries, True
         finally:
             files.close(handle)
-        return found, False
+        return entries, False
 
     def _from_marker(self, handle: int, start: int) -> Iterator[AbortedTransaction]:
         """Entries whose marker is at `start` or beyond, as many read as are asked for."""
@@ -144,13 +144,13 @@ class TxnIndex:
 
         first = bisect_left(range(count), start, key=marker_at)
         for number in range(first, count, BLOCK_ENTRIES):
-            wanted = min(BLOCK_ENTRIES, count - number)
-            yield from self._decode(pread(handle, wanted * size, number * size))
+            entry_count = min(BLOCK_ENTRIES, count - number)
+            yield from self._decode(pread(handle, entry_count * size, number * size))
 
     def truncate_to(self, offset: int) -> None:
         """Drop entries whose marker is at `offset` or above. Raises OSError, CorruptionError."""
         entries = self.read()
-        kept = [entry for entry in entries if entry.last_offset < offset]
-        if len(kept) < len(entries):
+        kept_entries = [entry for entry in entries if entry.last_offset < offset]
+        if len(kept_entries) < len(entries):
             handle = self._disk.handles.get(self.path)
-            self._disk.files.truncate(handle, len(kept) * _ENTRY.size)
+            self._disk.files.truncate(handle, len(kept_entries) * _ENTRY.size)

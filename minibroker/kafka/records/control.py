@@ -80,14 +80,15 @@ def parse_marker(record: Record) -> TransactionMarker | None:
     return TransactionMarker(kind == COMMIT, _unpack(_VALUE, record.value, "value"))
 
 
-def _unpack(layout: Struct, data: bytes | None, what: str) -> int:
+def _unpack(layout: Struct, data: bytes | None, subject: str) -> int:
     """Return the field behind the version."""
     if data is None or len(data) < layout.size:
-        found = "null" if data is None else f"{len(data)} bytes"
+        length_text = "null" if data is None else f"{len(data)} bytes"
         raise CorruptionError(
-            f"control record has a {what} of {found}, expected at least {layout.size} bytes"
+            f"control record has a {subject} of {length_text}, "
+            f"expected at least {layout.size} bytes"
         )
     version, field = layout.unpack_from(data)
     if version < 0:
-        raise CorruptionError(f"control record has a {what} of version {version}")
+        raise CorruptionError(f"control record has a {subject} of version {version}")
     return int(field)

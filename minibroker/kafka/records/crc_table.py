@@ -24,10 +24,10 @@ def _entry(number: int) -> int:
 _TABLE: Final = tuple(_entry(number) for number in range(256))
 
 
-def crc32c(data: bytes | bytearray | memoryview, before: int = 0) -> int:
-    """Return the CRC-32C of a contiguous buffer; `before`: that of what comes before it."""
+def crc32c(data: bytes | bytearray | memoryview, checksum: int = 0) -> int:
+    """Return the CRC-32C of a contiguous buffer; `checksum`: that of what comes before it."""
     table = _TABLE
-    value = before ^ _MASK
+    value = checksum ^ _MASK
     for byte in memoryview(data).cast("B"):
         value = table[(value ^ byte) & 0xFF] ^ value >> 8
     return value ^ _MASK

@@ -128,27 +128,27 @@ def size_runs(buffer: bytes, position: int, end: int, count: int) -> SizeRuns:
     """
     _check_count(count, end - position)
     sizes, counts = array("q"), array("q")
-    look, walk, left = _LOOK_MIN, 0, count
+    look, walk, remaining = _LOOK_MIN, 0, count
     try:
-        while left > 0:
+        while remaining > 0:
             alike, hop = 0, 0
             if count >= _RUN_MIN:
-                alike, hop = _count_alike(buffer, position, end, min(look, left))
+                alike, hop = _count_alike(buffer, position, end, min(look, remaining))
             if alike:
                 sizes.append(hop)
                 counts.append(alike)
                 position += alike * hop
-                left -= alike
+                remaining -= alike
                 look = 8 * look if alike == look else max(_LOOK_MIN, 2 * alike)
             if alike >= _RUN_MIN:
                 walk = 0
             else:
                 # Lengths that change cost a look for each so many records.
                 walk = min(max(4 * walk, _WALK_MIN), _WALK_MAX)
-                singly = min(walk, left)
+                singly = min(walk, remaining)
                 position = _walk(buffer, position, singly, sizes)
                 counts += _ONCE * singly
-                left -= singly
+                remaining -= singly
     except IndexError:
         position = end + 1
     if position != end:

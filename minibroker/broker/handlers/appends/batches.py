@@ -95,13 +95,13 @@ def check_batches(
 
 def cold_producers(topics: list[ReceivedTopic]) -> Steps[list[ColdError]]:
     """Return the work to be done before the appends: producers that are on the disk only."""
-    found = []
+    loads = []
     for batch in _batches_of(topics):
         cold = None if batch is None else batch.cold_producers
         if cold is not None:
-            found.append(cold)
+            loads.append(cold)
         yield
-    return found
+    return loads
 
 
 def _batches_of(topics: list[ReceivedTopic]) -> Iterator[ReceivedBatch | None]:
@@ -115,18 +115,21 @@ def _without_repetitions(topics: list[TopicProduceData]) -> Steps[list[TopicProd
 
     Source: Kafka KafkaApis.handleProduceRequest, which has a map of partitions.
     """
-    found: dict[tuple[str, bytes], dict[int, PartitionProduceData]] = {}
+    partitions_by_topic: dict[tuple[str, bytes], dict[int, PartitionProduceData]] = {}
     count = 0
     for topic in topics:
-        partitions = found.setdefault((topic.name, topic.topic_id), {})
+        partitions = partitions_by_topic.setdefault((topic.name, topic.topic_id), {})
         partitions.update((data.index, data) for data in topic.partition_data)
         count += len(topic.partition_data)
         yield
-    if len(found) == len(topics) and sum(map(len, found.values())) == count:
+    if (
+        len(partitions_by_topic) == len(topics)
+        and sum(map(len, partitions_by_topic.values())) == count
+    ):
         return topics
     return [
         TopicProduceData(name=name, topic_id=topic_id, partition_data=list(partitions.values()))
-        for (name, topic_id), partitions in found.items()
+        for (name, topic_id), partitions in partitions_by_topic.items()
     ]
 
 

@@ -71,8 +71,8 @@ async def _edit_broker(
         stored_now = {key: text for key, text in current.items() if is_password(key)}
         if stored_now != stored:
             raise _OtherPasswordsError(stored_now)
-        shown = {key: text for key, text in current.items() if key not in stored_now}
-        values = edit(shown | plain)
+        plain_values = {key: text for key, text in current.items() if key not in stored_now}
+        values = edit(plain_values | plain)
         if validate_only or not any(map(is_password, values)):
             return values
         if isinstance(encoded, str):

@@ -106,8 +106,8 @@ def current_values(services: Services, resource_type: int, resource_name: str) -
 
 def check_names(names: Iterable[str], without_value: Iterable[str]) -> None:
     """Raise INVALID_REQUEST if a key is named twice, or if one of `without_value` needs a value."""
-    listed = list(names)
-    if len(set(listed)) != len(listed):
+    names_in_order = list(names)
+    if len(set(names_in_order)) != len(names_in_order):
         raise invalid_request("Error due to duplicate config keys")
     missing = list(without_value)
     if missing:

@@ -134,10 +134,10 @@ def _url(settings: ConfigValues) -> str:
 def _claim(settings: ConfigValues, name: str) -> str:
     """Return the name of a claim. Raises ConfigError."""
     key = f"{_PREFIX}{name}.claim.name"
-    found = (settings.text(key) or "").strip()
-    if not found:
+    claim = (settings.text(key) or "").strip()
+    if not claim:
         raise ConfigError(f"{key} is blank, expected the name of a claim")
-    return found
+    return claim
 
 
 def _check_parties(settings: ConfigValues, party: str, *, is_checked: bool) -> None:

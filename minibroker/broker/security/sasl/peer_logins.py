@@ -44,10 +44,10 @@ class PeerLogins:
         the same one until settings are altered. Raises ConfigError where the settings have none.
         """
         config = self._config()
-        known = self._logins.get(listener)
-        if known is None or known[0].originals != config.originals:
-            known = self._logins[listener] = config, login_of(config, listener, self._clock)
-        return known[1]
+        login = self._logins.get(listener)
+        if login is None or login[0].originals != config.originals:
+            login = self._logins[listener] = config, login_of(config, listener, self._clock)
+        return login[1]
 
 
 def login_of(config: BrokerConfig, listener_name: str, clock: Clock) -> SaslLogin | None:
@@ -55,7 +55,7 @@ def login_of(config: BrokerConfig, listener_name: str, clock: Clock) -> SaslLogi
 
     Raises ConfigError where the settings have none.
     """
-    listener = next((known for known in config.listeners if known.name == listener_name), None)
+    listener = next((users for users in config.listeners if users.name == listener_name), None)
     if listener is None or not listener.security_protocol.uses_sasl:
         return None
     mechanism = config.text("sasl.mechanism.inter.broker.protocol") or ""
@@ -66,9 +66,9 @@ def login_of(config: BrokerConfig, listener_name: str, clock: Clock) -> SaslLogi
             f" listener {listener_name}, expected one of its sasl.enabled.mechanisms="
             f"{','.join(enabled)}"
         )
-    known = users_of_config(config)
-    if known and jaas.find_line(config, listener, mechanism) is None:
-        return PasswordLogin(mechanism, *next(iter(known.items())))
+    users = users_of_config(config)
+    if users and jaas.find_line(config, listener, mechanism) is None:
+        return PasswordLogin(mechanism, *next(iter(users.items())))
     options = jaas.line_of(config, listener, mechanism).options
     if mechanism not in {PLAIN, *CODES}:
         settings = config.of_mechanism(listener_name, mechanism)

@@ -151,28 +151,28 @@ class LogCleaner:
 
     def uncleanable(self) -> dict[str, tuple[int, int]]:
         """Log directory → how many partitions are set aside there, and their dirty bytes."""
-        found = {live_directory.path: (0, 0) for live_directory in self._logs.live_directories}
+        totals = {live_directory.path: (0, 0) for live_directory in self._logs.live_directories}
         for log in self._uncleanable.values():
-            count, dirty_bytes = found.get(log.log_directory, (0, 0))
+            count, dirty_bytes = totals.get(log.log_directory, (0, 0))
             reached = log.segments.since(max(log.clean_offset or 0, log.log_start_offset))
             closed = [
                 segment.size_bytes for segment in reached if segment is not log.active_segment
             ]
-            found[log.log_directory] = count + 1, dirty_bytes + sum(closed)
-        return found
+            totals[log.log_directory] = count + 1, dirty_bytes + sum(closed)
+        return totals
 
     def _consider(self, log: PartitionLog, settings: CleanerSettings, look: _Look) -> None:
         """Note in `look` whether this log is due, or when to ask again."""
         try:
-            found = self._candidate(log, settings, look)
+            candidate = self._candidate(log, settings, look)
         except ColdError as cold:
             cold.load(self.look)  # its producers, to know what is stable
         except (MinibrokerError, OSError) as error:
             self._judge(log, error)
             look.again_ms.append(settings.backoff_ms)
         else:
-            is_due = found.is_worth_it(log.config.min_cleanable_dirty_ratio)
-            look.note(log, found.dirty_ratio, is_due=is_due)
+            is_due = candidate.is_worth_it(log.config.min_cleanable_dirty_ratio)
+            look.note(log, candidate.dirty_ratio, is_due=is_due)
 
     def _candidate(self, log: PartitionLog, settings: CleanerSettings, look: _Look) -> Candidate:
         """Return the round that is possible over this log. Raises ColdError, StorageError,
@@ -188,17 +188,17 @@ class LogCleaner:
             return _NOTHING  # the usual, found without a look at producers and segments
         log.producers.require()
         facts = self._facts_of(log)
-        found = candidate_of(facts, now_ms)
-        if found.is_reset:
-            log.note_cleaned(found.first_dirty_offset)
-        if found.is_worth_it(config.min_cleanable_dirty_ratio):
+        candidate = candidate_of(facts, now_ms)
+        if candidate.is_reset:
+            log.note_cleaned(candidate.first_dirty_offset)
+        if candidate.is_worth_it(config.min_cleanable_dirty_ratio):
             self._seen.pop(log.name, None)
-            return found
-        if found.first_dirty_offset >= log.log_end_offset:
+            return candidate
+        if candidate.first_dirty_offset >= log.log_end_offset:
             self._seen.pop(log.name, None)
-            return found
+            return candidate
         has_lags = config.min_compaction_lag_ms > 0 or config.max_compaction_lag_ms < _NEVER_MS
-        if has_lags and found.first_dirty_offset < log.active_segment.base_offset:
+        if has_lags and candidate.first_dirty_offset < log.active_segment.base_offset:
             again_ms.append(settings.backoff_ms)
         if settings.idle_ms and self._would_be_due(facts, now_ms):
             wait_ms = self._idle_wait_ms(log, settings.idle_ms)
@@ -208,7 +208,7 @@ class LogCleaner:
                 log.roll()
                 self._seen.pop(log.name, None)
                 return candidate_of(self._facts_of(log), now_ms)
-        return found
+        return candidate
 
     def _facts_of(self, log: PartitionLog) -> LogFacts:
         config = log.config
@@ -249,12 +249,12 @@ class LogCleaner:
     def _begin(self, log: PartitionLog, settings: CleanerSettings, now_ms: int) -> bool:
         """Begin a round over this log, as it is now; False where it cannot be begun."""
         try:
-            found = candidate_of(self._facts_of(log), now_ms)
-            work = plan_round(log, found, now_ms)
+            candidate = candidate_of(self._facts_of(log), now_ms)
+            work = plan_round(log, candidate, now_ms)
         except (MinibrokerError, OSError) as error:
             self._judge(log, error)
             return False
-        self.metrics.max_delay_ms = found.delay_ms
+        self.metrics.max_delay_ms = candidate.delay_ms
         self._round = RoundThread(
             work,
             settings,
@@ -377,13 +377,13 @@ class _End:
         self.base_offset = base_offset
 
 
-def plan_round(log: PartitionLog, found: Candidate, now_ms: int) -> Round:
+def plan_round(log: PartitionLog, candidate: Candidate, now_ms: int) -> Round:
     """Return a round's facts of the log, which may change meanwhile. Raises StorageError, OSError.
 
     Called on the log's thread.
     """
-    segments = [segment for segment in log.segments if segment.base_offset < found.end_offset]
-    start = found.first_dirty_offset
+    segments = [segment for segment in log.segments if segment.base_offset < candidate.end_offset]
+    start = candidate.first_dirty_offset
     floor = log.segments.floor(start)
     last_records = {
         producer_id: LastRecord(entry.batches[-1].last_offset if entry.batches else -1, entry.epoch)
@@ -394,7 +394,7 @@ def plan_round(log: PartitionLog, found: Candidate, now_ms: int) -> Round:
         log,
         segments,
         start,
-        found.end_offset,
+        candidate.end_offset,
         position,
         last_records,
         now_ms,

@@ -341,16 +341,16 @@ class Cleaning:
         for chunk, batches in self._chunks(segment, 0):
             view = memoryview(chunk)
             for at, header in batches:
-                left = survivors.of_batch(
+                survivor_rows = survivors.of_batch(
                     chunk, at, header, keeps_old_tombstones=keeps_old_tombstones
                 )
-                if left is None:
+                if survivor_rows is None:
                     whole = view[at : at + header.size_bytes]
                     writer.add(whole, header.last_offset, header.max_timestamp)
-                elif left:
-                    for start, kept in _batches(left):
-                        part = memoryview(left)[start : start + kept.size_bytes]
-                        writer.add(part, kept.last_offset, kept.max_timestamp)
+                elif survivor_rows:
+                    for start, batch_rows in _batches(survivor_rows):
+                        part = memoryview(survivor_rows)[start : start + batch_rows.size_bytes]
+                        writer.add(part, batch_rows.last_offset, batch_rows.max_timestamp)
                 self._pace.breathe()
             written = writer.write()
             self.stats.bytes_read += len(chunk)
@@ -366,14 +366,14 @@ class Cleaning:
         files, end = self._files, segment.size_bytes
         handle = files.open_to_read(segment.log_path)
         try:
-            wanted = self._chunk_bytes
+            read_bytes = self._chunk_bytes
             while position < end:
-                chunk = files.pread(handle, min(wanted, end - position), position)
+                chunk = files.pread(handle, min(read_bytes, end - position), position)
                 size = _whole_bytes(chunk)
                 if size == 0:
-                    wanted = self._size_of_batch(chunk, segment, position, end)
+                    read_bytes = self._size_of_batch(chunk, segment, position, end)
                     continue
-                wanted = self._chunk_bytes
+                read_bytes = self._chunk_bytes
                 self._pace.spent(size)
                 if size < len(chunk):
                     chunk = chunk[:size]

@@ -163,11 +163,11 @@ class CleanedTransactions:
         self._begin_up_to(header.last_offset)
         if not header.is_transactional:
             return False
-        found = self._aborted.get(header.producer_id)
-        if found is None:
+        transaction = self._aborted.get(header.producer_id)
+        if transaction is None:
             self._committed.add(header.producer_id)
             return False
-        self._aborted[header.producer_id] = found[0], True
+        self._aborted[header.producer_id] = transaction[0], True
         return True
 
     def note_control(self, header: BatchHeader, marker: TransactionMarker | None) -> bool:
@@ -184,10 +184,10 @@ class CleanedTransactions:
                 return True
             self._committed.remove(header.producer_id)
             return False
-        found = self._aborted.pop(header.producer_id, None)
-        if found is None or not found[1]:
+        transaction = self._aborted.pop(header.producer_id, None)
+        if transaction is None or not transaction[1]:
             return True
-        self.kept_aborts.append(found[0])
+        self.kept_aborts.append(transaction[0])
         return False
 
     def _begin_up_to(self, offset: int) -> None:
@@ -266,17 +266,17 @@ class Survivors:
             return self._emptied(header)
         body, start, end = unfold(chunk, position, header)
         rows = read_rows(body, start, end, header.count)
-        kept, has_tombstone = self._kept(rows, header)
-        self.kept_count += len(kept)
-        if not kept:
+        survivor_rows, has_tombstone = self._kept(rows, header)
+        self.kept_count += len(survivor_rows)
+        if not survivor_rows:
             return self._emptied(header)
         has_horizon = header.attributes & DELETE_HORIZON_FLAG
         horizon = header.base_timestamp if has_horizon else None
         if has_tombstone and not has_horizon:
             horizon = self._now_ms + self._delete_retention_ms
-        elif len(kept) == len(rows):
+        elif len(survivor_rows) == len(rows):
             return None
-        return _rebuilt(header, body, kept, horizon)
+        return _rebuilt(header, body, survivor_rows, horizon)
 
     def _kept(self, rows: list[Row], header: BatchHeader) -> tuple[list[Row], bool]:
         """Return the records that live, and whether a tombstone is among them."""
@@ -285,7 +285,7 @@ class Survivors:
         goes_without_value = (
             header.attributes & DELETE_HORIZON_FLAG != 0 and header.base_timestamp <= self._now_ms
         )
-        kept: list[Row] = []
+        survivor_rows: list[Row] = []
         has_tombstone = False
         for row in rows:
             _, _, _, _, delta, key, has_value = row
@@ -298,8 +298,8 @@ class Survivors:
                     continue
             if not has_value:
                 has_tombstone = True
-            kept.append(row)
-        return kept, has_tombstone
+            survivor_rows.append(row)
+        return survivor_rows, has_tombstone
 
     def _of_control(
         self, chunk: bytes, position: int, header: BatchHeader
@@ -355,17 +355,19 @@ class Survivors:
         self._transactions.note_batch(header)
         records = read_records(chunk, position, header)
         self.read_count += len(records)
-        kept = [record for record in records if self._keeps_old(record, keeps_tombstones)]
-        if not kept and self._is_last(header):
-            kept = records[-1:]
-        self.kept_count += len(kept)
-        if len(kept) == len(records):
+        survivor_records = [
+            record for record in records if self._keeps_old(record, keeps_tombstones)
+        ]
+        if not survivor_records and self._is_last(header):
+            survivor_records = records[-1:]
+        self.kept_count += len(survivor_records)
+        if len(survivor_records) == len(records):
             return None
-        if not kept:
+        if not survivor_records:
             return GONE
         append_time = header.max_timestamp if header.magic and header.is_append_time else None
         return build_message_set(
-            kept, magic=header.magic, codec=header.codec, append_time_ms=append_time
+            survivor_records, magic=header.magic, codec=header.codec, append_time_ms=append_time
         )
 
     def _keeps_old(self, record: Record, keeps_tombstones: bool) -> bool:
