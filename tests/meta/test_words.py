@@ -51,16 +51,8 @@ SHARED_CLASS_NAMES = {
 LOGGERS = ("getLogger", "logging.getLogger")
 
 READ_ROOMS = (
-    "minibroker/broker/cluster",
-    "minibroker/broker/groups",
-    "minibroker/broker/quotas",
-    "minibroker/broker/replication",
-    "minibroker/broker/security/*",
-    "minibroker/broker/server",
-    "minibroker/broker/transactions",
-    "minibroker/broker/*",
-    "minibroker/kafka/*",
-    "minibroker/kafka/java_formats",
+    "minibroker/broker",
+    "minibroker/kafka",
     "protocol_specs/codegen",
 )
 """Rooms whose names and sentences were read; a star: the modules beside its folders. It grows."""

@@ -1,8 +1,8 @@
 """`BrokerConfig`: the broker's settings, each of them right and all of them together.
 
-An instance never changes. What is altered at run time makes a new one (`dynamic.DynamicConfig`);
-ask there for the present value of a key that may change. The rules that span several keys are here:
-each complaint names the keys, their values and the way out.
+An instance never changes. A change at run time makes a new one (`dynamic.DynamicConfig`); ask there
+for the present value of a key that may change. The rules that span several keys are here: each
+complaint names the keys, their values and the way out.
 
 Source: Kafka KafkaConfig.validateValues, OffsetConfig, GroupCoordinatorConfig.
 """

@@ -159,7 +159,7 @@ def client_metrics_entries(
 def broker_layers(dynamic: DynamicConfig, name: str) -> list[Layer]:
     """Return the layers of one broker key and of its synonyms, the strongest first.
 
-    What stands before the key itself in that order is left out, even if only a weaker unit is set:
+    A key before the key itself in that order is left out, even if only a weaker unit is set:
     `log.retention.ms` has no layer at all while `log.retention.hours` alone is given (so Kafka).
     """
     names = BROKER_SYNONYMS.get(name) or _listener_synonyms(name)

@@ -85,9 +85,9 @@ def parse_topic(text: str) -> TopicToCreate:
     configs: dict[str, str] = {}
     key = ""
     for part in parts:
-        before, equals, after = part.partition("=")
+        part_key, equals, value = part.partition("=")
         if equals:
-            key, configs[before] = before, after
+            key, configs[part_key] = part_key, value
         elif key:
             configs[key] += f":{part}"
         if not key:

@@ -129,7 +129,7 @@ _SECURITY_REASON: Final = (
 )
 
 # Key → the effect that would be missing. Each changes which data are kept, or who is limited.
-_KEPT: Final = {
+_REASONS: Final = {
     "alter.config.policy.class.name": "no Java class is loaded, so no policy would be asked",
     "client.quota.callback.class": "no Java class is loaded; limits are those of AlterClientQuotas",
     "config.providers": "a value with ${...} would be taken as it stands; write the value itself",
@@ -170,14 +170,14 @@ def check_served(settings: Mapping[str, str]) -> None:
     `settings`: key → text, as given at start or dynamically; types and ranges are checked before.
     """
     security = [
-        f"{name}={_shown(name, text)} (allowed: {_default_text(name) or 'no value'})"
+        f"{name}={_printable(name, text)} (allowed: {_default_text(name) or 'no value'})"
         for name, text in settings.items()
         if _is_security(name) and not _is_default(name, text)
     ]
     if security:
         raise ConfigError(f"{', '.join(security)}: {_SECURITY_REASON}")
     for name, text in settings.items():
-        reason = _KEPT.get(name)
+        reason = _REASONS.get(name)
         if reason is not None and not _is_default(name, text):
             allowed = _default_text(name) or "no value"
             raise ConfigError(f"{name}={text} is not served (allowed: {allowed}): {reason}")
@@ -196,7 +196,7 @@ def without_effect(settings: Mapping[str, str]) -> tuple[str, ...]:
 
 def note_on(name: str) -> str:
     """Return the sentence that a key's documentation ends with, "" for a key that is served."""
-    if _is_security(name) or name in _KEPT:
+    if _is_security(name) or name in _REASONS:
         return " Not served: only the default is accepted."
     reason = WITHOUT_EFFECT.get(name)
     return f" It has no effect here: {reason}." if reason is not None else ""
@@ -266,7 +266,7 @@ def _default_text(name: str) -> str | None:
     return None if key is None else key.default
 
 
-def _shown(name: str, text: str) -> str:
+def _printable(name: str, text: str) -> str:
     """Return the value for an error message, without secrets."""
     base = key_name(name)
     key = BROKER_KEYS.get(base)

@@ -1,9 +1,9 @@
 """`BrokerValues`: the user's settings as typed attributes, each value checked by itself.
 
-An instance never changes. What is altered at run time makes a new one (`dynamic.DynamicConfig`);
-ask there for the present value of a key that may change. Attributes bear the unit their key
-bears; `get` answers any other key. A key that stands for the same thing in several units
-(`log.retention.ms`, `.minutes`, `.hours`) is one attribute in the smallest.
+An instance never changes. A change at run time makes a new one (`dynamic.DynamicConfig`); ask there
+for the present value of a key that may change. Attributes bear the unit their key bears; `get`
+answers any other key. A key that stands for the same thing in several units (`log.retention.ms`,
+`.minutes`, `.hours`) is one attribute in the smallest.
 
 Source: Kafka KafkaConfig (attributes and fall-backs). `broker` has the rules that span keys.
 """

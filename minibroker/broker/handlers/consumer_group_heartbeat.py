@@ -1,7 +1,7 @@
 """ConsumerGroupHeartbeat: key 68, versions 0-1.
 
 Behaviour: a member of the consumer protocol (KIP-848) joins, keeps alive, reports what it owns,
-hears what it may own, leaves. What is decided when stands in `groups/consumer/heartbeat.py`.
+hears what it may own, leaves. The decisions stand in `groups/consumer/heartbeat.py`.
 
 Versions:
 - 1: regular expressions, the client makes its member id (KIP-1082)

@@ -47,7 +47,7 @@ WAIT_S: Final = 30.0
 
 async def handle(context: RequestContext, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     """Return one result per topic, in the order of the request."""
-    topics = _asked(request, context.version)
+    topics = _topics_of(request, context.version)
     services = context.services
     refused = ErrorCode.NONE
     if not services.cluster.is_controller:
@@ -83,7 +83,7 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Delet
     return response
 
 
-def _asked(request: DeleteTopicsRequest, version: int) -> list[DeleteTopicState]:
+def _topics_of(request: DeleteTopicsRequest, version: int) -> list[DeleteTopicState]:
     if version < 6:
         return [DeleteTopicState(name=name) for name in request.topic_names]
     return request.topics
@@ -112,9 +112,9 @@ def _check(topic: DeleteTopicState, named_count: int) -> None:
 def _check_permission(context: RequestContext, result: DeletableTopicResult) -> None:
     """Raise KafkaError if the client may not delete the topic; its existence is not disclosed.
 
-    Who asks by id learns the name with permission to describe the topic only. StandardAuthorizer
-    also lets those delete who may delete the cluster, and tells those who may describe a topic that
-    it is not there (Kafka 4).
+    A client that asks by id learns the name with permission to describe the topic only.
+    StandardAuthorizer also lets those delete who may delete the cluster, and tells those who may
+    describe a topic that it is not there (Kafka 4).
     """
     authorizer = context.services.authorizer
     if authorizer is None:
@@ -174,6 +174,6 @@ def error_response(
     return DeleteTopicsResponse(
         responses=[
             DeletableTopicResult(name=topic.name, topic_id=topic.topic_id, error_code=int(code))
-            for topic in _asked(request, version)
+            for topic in _topics_of(request, version)
         ]
     )

@@ -45,7 +45,7 @@ async def handle(context: RequestContext, request: ElectLeadersRequest) -> Elect
         return error_response(request, context.version, ErrorCode.INVALID_REQUEST, detail)
     response = ElectLeadersResponse()
     turn = TimeSlice()
-    for name, indexes in _asked(context, request).items():
+    for name, indexes in _partitions_of(context, request).items():
         results = []
         for index in indexes:
             result = await _elect(context, name, index, unclean=kind == _UNCLEAN)
@@ -61,7 +61,9 @@ async def handle(context: RequestContext, request: ElectLeadersRequest) -> Elect
     return response
 
 
-def _asked(context: RequestContext, request: ElectLeadersRequest) -> dict[str, Collection[int]]:
+def _partitions_of(
+    context: RequestContext, request: ElectLeadersRequest
+) -> dict[str, Collection[int]]:
     """Return topic → partitions, each once, in the order of the request."""
     if request.topic_partitions is None:
         topics = context.services.cluster.image.topics.values()

@@ -88,14 +88,14 @@ def handle(
     topics = request.topics
     if sum([len(topic.partitions) for topic in topics]) > AT_ONCE_MAX or len(topics) > AT_ONCE_MAX:
         return _handle_in_steps(context, request)
-    return _handle(context, request, OrderedDict(_asked(context, request)))
+    return _handle(context, request, OrderedDict(_places_of(context, request)))
 
 
 def _handle_in_steps(
     context: RequestContext, request: FetchRequest
 ) -> Steps[FetchResponse | Awaitable[FetchResponse]]:
     places: Places = OrderedDict()
-    for key, partition in _asked(context, request):
+    for key, partition in _places_of(context, request):
         places[key] = partition
         yield
     return _handle(context, request, places)
@@ -242,7 +242,7 @@ def _delay(
     return delayed.future
 
 
-def _asked(
+def _places_of(
     context: RequestContext, request: FetchRequest
 ) -> Iterator[tuple[PartitionKey, FetchPartition]]:
     """Yield the partitions that the request names, in order."""

@@ -1,7 +1,7 @@
 """JoinGroup: key 11, versions 0-9.
 
 Behaviour: makes the client a member of a group and waits until the group has a generation; the
-leader hears who is in it. What is decided when stands in `groups/classic/joins.py`.
+leader hears who is in it. The decisions stand in `groups/classic/joins.py`.
 
 Versions:
 - 0: rebalance time-out = session time-out

@@ -51,7 +51,7 @@ BY_TOPIC_ID: Final = 5
 """The first version whose results are grouped by topic id."""
 
 
-class _Wanted(NamedTuple):
+class _RequestedState(NamedTuple):
     """One partition of a request."""
 
     topic: str
@@ -63,7 +63,7 @@ async def handle(context: RequestContext, request: LeaderAndIsrRequest) -> Leade
     """Take the roles; return a result for each partition. Raises CoordinationError."""
     services = context.services
     requests, partitions = services.cluster.requests, services.partitions
-    items = await collect(_asked_of(request))
+    items = await collect(_requested_states(request))
     try:
         requests.check_broker_epoch(request.broker_epoch, is_kraft=request.is_kraft_controller)
         requests.check_controller_epoch(request.controller_id, request.controller_epoch)
@@ -90,22 +90,22 @@ def error_response(
 ) -> LeaderAndIsrResponse:
     """Return the code at the top and for every partition, as Kafka."""
     results = _Results(version, code)
-    for _ in results.adding((item, code) for item in _asked_of(request)):
+    for _ in results.adding((item, code) for item in _requested_states(request)):
         pass
     return results.response
 
 
-def _asked_of(request: LeaderAndIsrRequest) -> Iterator[_Wanted]:
+def _requested_states(request: LeaderAndIsrRequest) -> Iterator[_RequestedState]:
     """Yield the partitions in their order, whatever the version."""
     for topic in request.topic_states:
         topic_id = TopicId(topic.topic_id)
         for state in topic.partition_states:
-            yield _Wanted(topic.topic_name, topic_id, state)
+            yield _RequestedState(topic.topic_name, topic_id, state)
     for state in request.ungrouped_partition_states:
-        yield _Wanted(state.topic_name, TopicId(ZERO_TOPIC_ID), state)
+        yield _RequestedState(state.topic_name, TopicId(ZERO_TOPIC_ID), state)
 
 
-def _error_of(partitions: PartitionManager, broker_id: int, item: _Wanted) -> ErrorCode:
+def _error_of(partitions: PartitionManager, broker_id: int, item: _RequestedState) -> ErrorCode:
     """Return why the state of one partition is not taken, or NONE."""
     state = item.state
     partition = partitions.replica(item.topic, state.partition_index)
@@ -124,7 +124,7 @@ def _error_of(partitions: PartitionManager, broker_id: int, item: _Wanted) -> Er
     return ErrorCode.NONE
 
 
-def _result_of(partitions: PartitionManager, item: _Wanted) -> ErrorCode:
+def _result_of(partitions: PartitionManager, item: _RequestedState) -> ErrorCode:
     """Return whether the partition has a log now, and note that its leader epoch was requested."""
     partition = partitions.replica(item.topic, item.state.partition_index)
     if partition is None:
@@ -136,7 +136,7 @@ def _result_of(partitions: PartitionManager, item: _Wanted) -> ErrorCode:
     return ErrorCode.NONE
 
 
-async def _topics_of(items: list[_Wanted], errors: list[ErrorCode]) -> list[SentTopic]:
+async def _topics_of(items: list[_RequestedState], errors: list[ErrorCode]) -> list[SentTopic]:
     """Return the states of partitions without an error, grouped by topic; made in slices of the
     loop's time.
     """
@@ -173,13 +173,13 @@ class _Results:
         self._version = version
         self._by_id: dict[bytes, LeaderAndIsrTopicError] = {}
 
-    def adding(self, results: Iterable[tuple[_Wanted, ErrorCode]]) -> Iterator[None]:
+    def adding(self, results: Iterable[tuple[_RequestedState, ErrorCode]]) -> Iterator[None]:
         """Add these results, one with each step."""
         for item, code in results:
             self._add(item, code)
             yield
 
-    def _add(self, item: _Wanted, code: ErrorCode) -> None:
+    def _add(self, item: _RequestedState, code: ErrorCode) -> None:
         error = LeaderAndIsrPartitionError(
             partition_index=item.state.partition_index, error_code=int(code)
         )

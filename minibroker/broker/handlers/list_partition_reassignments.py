@@ -40,7 +40,7 @@ def handle(
     topics = cluster.image.topics
     if request.topics is None:
         ongoing = yield from gather(
-            _listed(topic, range(len(topic.partitions))) for topic in list(topics.values())
+            _answer_of(topic, range(len(topic.partitions))) for topic in list(topics.values())
         )
     else:
         indexes_by_topic: dict[str, set[int]] = {}
@@ -48,7 +48,7 @@ def handle(
             indexes_by_topic.setdefault(topic.name, set()).update(topic.partition_indexes)
             yield
         ongoing = yield from gather(
-            _listed(topics[name], sorted(indexes))
+            _answer_of(topics[name], sorted(indexes))
             for name, indexes in indexes_by_topic.items()
             if name in topics
         )
@@ -56,7 +56,7 @@ def handle(
     return response
 
 
-def _listed(topic: TopicImage, indexes: Iterable[int]) -> OngoingTopicReassignment:
+def _answer_of(topic: TopicImage, indexes: Iterable[int]) -> OngoingTopicReassignment:
     answer = OngoingTopicReassignment(name=topic.name)
     count = len(topic.partitions)
     for index in (index for index in indexes if 0 <= index < count):

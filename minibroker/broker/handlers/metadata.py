@@ -88,7 +88,7 @@ def handle(
         for image_topic in list(image.topics.values()):
             yield
             if image_topic.name in visible:
-                topics.append(_known(context, request, image_topic))
+                topics.append(_encoded_topic(context, request, image_topic))
         return (yield from _respond(context, request, topics))
     if context.version < 12:
         for topic in request.topics:
@@ -220,7 +220,9 @@ def _check_size(topics: Collection[NewTopic]) -> None:
     check_records(sum(records_of_topic(topic.partition_count, topic.configs) for topic in topics))
 
 
-def _known(context: RequestContext, request: MetadataRequest, topic: TopicImage) -> EncodedTopic:
+def _encoded_topic(
+    context: RequestContext, request: MetadataRequest, topic: TopicImage
+) -> EncodedTopic:
     operations = None
     if context.version >= 8 and request.include_topic_authorized_operations:
         operations = operations_of(context, ResourceType.TOPIC, topic.name)
@@ -232,7 +234,7 @@ def _by_name(
 ) -> AnsweredTopic:
     topic = context.services.cluster.image.topics.get(name)
     if topic is not None:
-        return _known(context, request, topic)
+        return _encoded_topic(context, request, topic)
     code = failures.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if not _is_topic_name(name):
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -263,7 +265,7 @@ def _by_id(
         if topic is not None and topic.name not in may_describe:
             forbidden.append(_forbidden(None, topic_id))
         elif topic is not None:
-            described.append(_known(context, request, topic))
+            described.append(_encoded_topic(context, request, topic))
         else:
             code = int(ErrorCode.UNKNOWN_TOPIC_ID)
             unknown.append(MetadataResponseTopic(error_code=code, name=None, topic_id=topic_id))

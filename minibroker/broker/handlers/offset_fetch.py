@@ -1,8 +1,8 @@
 """OffsetFetch: key 9, versions 0-10.
 
 Behaviour: what groups have committed; -1 and no error for what nobody committed, an unknown group
-included. What an open transaction has written does not show, and a client that wants stable offsets
-is told to ask again (KIP-447).
+included. Offsets of an open transaction do not show, and a client that wants stable offsets is told
+to ask again (KIP-447).
 
 Versions:
 - 0: offsets in the tree, under /consumers

@@ -68,7 +68,7 @@ async def _topics_of(request: UpdateMetadataRequest) -> list[SentTopic]:
         if state.leader == LEADER_DURING_DELETE:
             going[name].add(state.partition_index)
         else:
-            topic.states[state.partition_index] = _sent(state)
+            topic.states[state.partition_index] = _state_of(state)
         if turn.is_over:
             await turn.pause()
     return list(topics.values())
@@ -85,7 +85,7 @@ def _states_of(
         yield state.topic_name, TopicId(ZERO_TOPIC_ID), state
 
 
-def _sent(state: UpdateMetadataPartitionState) -> SentState:
+def _state_of(state: UpdateMetadataPartitionState) -> SentState:
     return SentState(
         PartitionState(state.leader, state.leader_epoch, state.isr, state.controller_epoch),
         state.zk_version,

@@ -40,22 +40,22 @@ logger = logging.getLogger(__name__)
 class Flushing:
     """The fsyncs that some answers wait for; `future` is done when all of them are."""
 
-    __slots__ = ("_left", "future", "is_failed")
+    __slots__ = ("_open_count", "future", "is_failed")
 
     def __init__(self) -> None:
-        self._left = 0
+        self._open_count = 0
         self.is_failed = False
         """The disk refused one of them: an answer that claims what it was for says so already."""
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def begin(self) -> None:
         """Count one more to wait for."""
-        self._left += 1
+        self._open_count += 1
 
     def end(self) -> None:
         """Count one of them as done, well or not."""
-        self._left -= 1
-        if self._left == 0 and not self.future.done():
+        self._open_count -= 1
+        if self._open_count == 0 and not self.future.done():
             self.future.set_result(None)
 
 

@@ -172,9 +172,10 @@ class CoordinatorRuntime(Generic[Shard]):
         they have to be synced or replicated first), or `failed` with the code for clients when that
         does not come about, or not in time. Without `failed` there is no time-out.
 
-        Raises KafkaError as `Journal.stage`, NOT_COORDINATOR where the disk refused, and
-        `too_large` for records that are larger than the topic takes. Nothing has happened
-        then, and neither is called.
+        Raises KafkaError: COORDINATOR_NOT_AVAILABLE (too few replicas in sync, no such partition),
+        NOT_COORDINATOR (not led here, the disk refused), COORDINATOR_LOAD_IN_PROGRESS, and
+        `too_large` for records that are larger than the topic takes. Nothing has happened then, and
+        neither is called.
         """
         self.journal.flush()  # answers of this read wait for what they have staged themselves
         outcome = _Outcome(then, failed)

@@ -1,10 +1,10 @@
 """Work some time after an append: checkpoints, retention, compaction, silent producers, syncs.
 
-No timer runs in an idle broker: `note_change`, called at every commit, arms what is not armed. What
-comes from the disk may expire without a commit: `begin` arms what looks at it after a start, and
-`note_producers` the look at producers that a log has read. They are looked at on the loop (their
-state belongs to it), in slices over the logs whose state is loaded; checkpoints are written by the
-workers. Each kind of work has a class of its own:
+No timer runs in an idle broker: `note_change`, called at every commit, arms what is not armed.
+Producers and logs from the disk may expire without a commit: `begin` arms what looks at it after a
+start, and `note_producers` the look at producers that a log has read. They are looked at on the
+loop (their state belongs to it), in slices over the logs whose state is loaded; checkpoints are
+written by the workers. Each kind of work has a class of its own:
 
 `RetentionCheck` looks at the logs every `log.retention.check.interval.ms`, a few at a time. A
 worker reads what is needed of files that nobody has opened yet (`log_reads.survey`), while the
@@ -107,9 +107,9 @@ class LogCheck:
         "_dynamic",
         "_has_checked",
         "_is_needed_again",
-        "_left",
         "_logs",
         "_on_error",
+        "_remaining_logs",
         "_timer",
         "_timers",
     )
@@ -121,7 +121,7 @@ class LogCheck:
         self._timers = parts["timers"]
         self._on_error = parts["on_error"]
         self._timer: Timer | None = None
-        self._left: deque[TopicPartition] | None = None
+        self._remaining_logs: deque[TopicPartition] | None = None
         """Logs that the running check has not come to; None: no check runs."""
         self._has_checked = False
         """Was there a check since the start?"""
@@ -130,7 +130,7 @@ class LogCheck:
 
     def close(self) -> None:
         """Look at nothing any more: the logs are about to be closed."""
-        self._left = None
+        self._remaining_logs = None
         if self._timer is not None:
             self._timer.cancel()
 
@@ -160,27 +160,27 @@ class RetentionCheck(LogCheck):
         """Note that something was appended or configured, or a log starts later: there may be
         work.
         """
-        if self._timer is None and self._left is None:
+        if self._timer is None and self._remaining_logs is None:
             broker = self._dynamic.broker
             if self._has_checked:
                 delay_ms = broker.log_retention_check_interval_ms
             else:
                 delay_ms = broker.integer("log.initial.task.delay.ms")
             self._timer = self._timers.after(delay_ms, self._begin)
-        elif self._left is not None:
+        elif self._remaining_logs is not None:
             self._is_needed_again = True
 
     @property
     def is_armed(self) -> bool:
         """Return whether there will be a check, or one is running."""
-        return self._timer is not None or self._left is not None
+        return self._timer is not None or self._remaining_logs is not None
 
     def _begin(self) -> None:
         self._timer = None
         self._has_checked = True
         self._is_needed_again = False
         self._busy = frozenset(self._surveys)
-        self._left = deque(self._logs.logs)
+        self._remaining_logs = deque(self._logs.logs)
         self._step()
 
     def close(self) -> None:
@@ -190,7 +190,7 @@ class RetentionCheck(LogCheck):
 
     def _step(self) -> None:
         """Look at the next few logs. Those whose files have to be read first are decided later."""
-        remaining_logs = self._left
+        remaining_logs = self._remaining_logs
         if remaining_logs is None:
             return
         if not remaining_logs:
@@ -216,8 +216,8 @@ class RetentionCheck(LogCheck):
         self._timers.after(0, self._step)
 
     def _end(self) -> None:
-        """End the check. What workers still read is decided when they are done."""
-        self._left = None
+        """End the check. Logs that workers still read are judged when the workers are done."""
+        self._remaining_logs = None
         if self._is_needed_again:
             self.note_change()
 
@@ -252,8 +252,8 @@ class RetentionCheck(LogCheck):
         self._surveys += Counter()  # forgets those at zero
         if self._is_closed:
             return
-        if self._left is None:
-            self._left = deque()
+        if self._remaining_logs is None:
+            self._remaining_logs = deque()
         for log, error in failures:
             logs.remove(log)
             self._is_needed_again = True
@@ -266,7 +266,7 @@ class RetentionCheck(LogCheck):
         self._timers.after(0, self._step)
 
     def _delete(self, logs: list[PartitionLog]) -> None:
-        remaining_logs = self._left
+        remaining_logs = self._remaining_logs
         if remaining_logs is None:
             return
         now_ms = self._clock.now_ms()
@@ -346,12 +346,12 @@ class FlushSchedule(LogCheck):
                 self._timer = self._timers.after(interval_ms, self._begin)
 
     def _begin(self) -> None:
-        self._left = deque(self._logs.logs)
+        self._remaining_logs = deque(self._logs.logs)
         self._step()
 
     def _step(self) -> None:
         """Look at the next few logs; once more later while any has something that is not synced."""
-        remaining_logs = self._left
+        remaining_logs = self._remaining_logs
         if remaining_logs is None:
             return
         now_ms = self._clock.now_ms()
@@ -373,7 +373,7 @@ class FlushSchedule(LogCheck):
         if remaining_logs:
             self._timer = self._timers.after(0, self._step)
             return
-        self._timer = self._left = None
+        self._timer = self._remaining_logs = None
         if self._is_needed_again:
             self._is_needed_again = False
             self.note_change()

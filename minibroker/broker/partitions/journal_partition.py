@@ -77,7 +77,7 @@ class JournalPartition:
     def on_progress(self) -> None:
         """Tell the entries below the high watermark, in the order of the log.
 
-        What stands behind an entry that the disk refused is refused with it.
+        Entries behind one that the disk refused are refused with it.
         """
         staged = self.staged
         high_watermark = self.partition.high_watermark
@@ -218,9 +218,9 @@ def decode_batches(
     """Return the whole batches in `data` (the last may be cut), of any format, from `start_offset`
     on.
 
-    The first may begin before it, as an offset in the middle of a batch finds the batch. What
-    `decode_batch` gives stands for the whole batch. A batch of many records is cut into parts.
-    Raises CorruptionError.
+    The first may begin before it, as an offset in the middle of a batch finds the batch. The result
+    of `decode_batch` stands for the whole batch. A batch of many records is cut into parts. Raises
+    CorruptionError.
     """
     batches: list[tuple[BatchHeader, Sequence[Any]]] = []
     next_offset = start_offset

@@ -64,8 +64,8 @@ class LogDeletion:
         "_delay_ms",
         "_evidence",
         "_indexes",
-        "_left",
         "_logs",
+        "_logs_by_directory",
         "_on_failed",
         "_partitions",
         "_tasks",
@@ -100,7 +100,7 @@ class LogDeletion:
         self._delay_ms = delay_ms
         self._on_failed = on_failed
         # Changed by the steps.
-        self._left: dict[str, list[TopicPartition]] = {}
+        self._logs_by_directory: dict[str, list[TopicPartition]] = {}
         """Log directory → the logs that have left it."""
         self._tasks: dict[str, list[Task]] = {}
         """Log directory → tasks that remove files, not handed over yet."""
@@ -134,7 +134,7 @@ class LogDeletion:
         if task is None:
             return
         path = log.log_directory
-        self._left.setdefault(path, []).append(log.name)
+        self._logs_by_directory.setdefault(path, []).append(log.name)
         tasks = self._tasks.setdefault(path, [])
         tasks.append(task)
         if len(tasks) == REMOVED_AT_ONCE:
@@ -147,7 +147,7 @@ class LogDeletion:
         """Have the workers make it durable which logs have left which log directory; call `done`
         after the last one. `failure` is set where a disk refused.
         """
-        unsettled = len(self._left)
+        unsettled = len(self._logs_by_directory)
 
         def end(error: MinibrokerError | OSError | None) -> None:
             nonlocal unsettled
@@ -159,9 +159,9 @@ class LogDeletion:
             if unsettled == 0:
                 done()
 
-        for path, deleted_logs in self._left.items():
+        for path, deleted_logs in self._logs_by_directory.items():
             workers.of(path).run_then(partial(self._logs.settle_deletion, path, deleted_logs), end)
-        if not self._left:
+        if not self._logs_by_directory:
             done()
 
     def _note_failure(self, subject: str, error: StorageError) -> None:
@@ -259,8 +259,8 @@ class PendingDeletions:
             yield from steps
             self._steps.pop(topic, None)
 
-        taken = self._steps[topic] = take()
-        return taken
+        new_steps = self._steps[topic] = take()
+        return new_steps
 
     def delete(
         self,
@@ -308,7 +308,7 @@ class PendingDeletions:
             if turn.is_over:
                 await turn.pause()
         settling = list(self._settling.get(topic, ()))
-        await self.settled(topic)
+        await self.wait_until_settled(topic)
         failed = next((deletion.failure for deletion in settling if deletion.failure), None)
         return {index: error or failed for index, error in errors.items()}
 
@@ -326,7 +326,7 @@ class PendingDeletions:
         """Return whether logs of this topic go, or their new names are not durable yet."""
         return topic in self._settling
 
-    async def settled(self, topic: str) -> None:
+    async def wait_until_settled(self, topic: str) -> None:
         """Return when no deletion of this topic's logs is under way any more."""
         loop = asyncio.get_running_loop()
         while topic in self._settling:

@@ -482,7 +482,7 @@ class PartitionManager(ClusterListener):
         """
         if not self.deletions.is_under_way(topic.name):
             run_in_slices(self._deletion_steps(topic, evidence))  # a start found the mark
-        await self.deletions.settled(topic.name)
+        await self.deletions.wait_until_settled(topic.name)
         self.deletions.check_refused(topic.name)
 
     def on_topic_deleted(self, topic: TopicImage, evidence: DeletionEvidence) -> None:
@@ -605,7 +605,7 @@ class PartitionManager(ClusterListener):
         Return and raise as `PendingDeletions.delete_replicas`.
         Source: Kafka ReplicaManager.stopPartitions, LogManager.asyncDelete.
         """
-        await self.deletions.settled(topic)
+        await self.deletions.wait_until_settled(topic)
         self.commit()
         self._tell_roles_change()
         hosted = self._topics.get(topic, {})

@@ -61,7 +61,7 @@ class _Marker:
 
     __slots__ = (
         "_error_code",
-        "_told",
+        "_on_written",
         "base_offset",
         "last_offset",
         "log_append_time_ms",
@@ -71,12 +71,15 @@ class _Marker:
     )
 
     def __init__(
-        self, name: TopicPartition, partition: Partition, told: Callable[[_Marker, ErrorCode], None]
+        self,
+        name: TopicPartition,
+        partition: Partition,
+        on_written: Callable[[_Marker, ErrorCode], None],
     ) -> None:
-        """`told` is called once: NONE when the marker is below the high watermark."""
+        """`on_written` is called once: NONE when the marker is below the high watermark."""
         self.name = name
         self.partition = partition
-        self._told: Callable[[_Marker, ErrorCode], None] | None = told
+        self._on_written: Callable[[_Marker, ErrorCode], None] | None = on_written
         self._error_code = 0
         self.base_offset = self.log_append_time_ms = self.log_start_offset = -1
         self.last_offset = -1
@@ -112,27 +115,27 @@ class _Marker:
     def wait(self) -> None:
         """Be told of the partition's progress, unless the marker is visible already."""
         self.on_progress()
-        if self._told is not None:
+        if self._on_written is not None:
             if self.partition.waiters is None:
                 self.partition.waiters = {}
             self.partition.waiters[self] = None
 
     def _tell(self, code: ErrorCode) -> None:
-        told, self._told = self._told, None
-        if told is not None:
+        on_written, self._on_written = self._on_written, None
+        if on_written is not None:
             if self.partition.waiters is not None:
                 self.partition.waiters.pop(self, None)
-            told(self, code)
+            on_written(self, code)
 
 
 class _MarkerRound:
     """The markers of one `MarkerWriter.write`, and who hears how all of them went."""
 
-    __slots__ = ("codes", "left", "then", "timer")
+    __slots__ = ("codes", "open_count", "then", "timer")
 
     def __init__(self, then: Callable[[Codes], None]) -> None:
         self.codes: Codes = {}
-        self.left = 1
+        self.open_count = 1
         """Markers on their way, and `write` itself while it runs."""
         self.then = then
         self.timer: Timer | None = None
@@ -142,8 +145,8 @@ class _MarkerRound:
         """Count one as through, and tell when it was the last."""
         if name is not None:
             self.codes[name] = code
-        self.left -= 1
-        if not self.left:
+        self.open_count -= 1
+        if not self.open_count:
             if self.timer is not None:
                 self.timer.cancel()
             self.then(self.codes)
@@ -207,7 +210,7 @@ class MarkerWriter:
         """Write the markers: producers are in memory."""
         whole = _MarkerRound(then)
 
-        def told(marker: _Marker, code: ErrorCode) -> None:
+        def on_written(marker: _Marker, code: ErrorCode) -> None:
             if code == ErrorCode.NONE and marker.name.topic == OFFSETS_TOPIC and self._offsets:
                 self._offsets().complete_transaction(
                     marker.name.partition, ending.producer_id, ending.is_commit
@@ -221,18 +224,18 @@ class MarkerWriter:
             if partition is None:
                 whole.codes[name] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 continue
-            marker = _Marker(name, partition, told)
+            marker = _Marker(name, partition, on_written)
             try:
                 self._append(partition, ending, marker)
             except Exception as error:
                 whole.codes[name] = answer_error(error, f"writing a marker to {name}").code
             else:
-                whole.left += 1
+                whole.open_count += 1
                 markers.append(marker)
         self._manager.commit_told()
         for marker in markers:
             marker.wait()
-        if after is not None and whole.left > 1:
+        if after is not None and whole.open_count > 1:
             whole.timer = after(partial(_time_out, markers))
         whole.end(None, ErrorCode.NONE)
 

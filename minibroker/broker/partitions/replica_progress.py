@@ -46,7 +46,7 @@ def at_new_epoch(
     """Return the progress of a follower when an epoch of the leader begins.
 
     Followers in the ISR get the whole lag time to show themselves; others count as behind, so that
-    they do not hold the high watermark. Who leads for the first time knows no offsets.
+    they do not hold the high watermark. A new leader knows no offsets.
     """
     since_ms = now_ms if in_isr else 0
     if is_new_leader:

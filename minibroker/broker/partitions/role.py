@@ -9,14 +9,15 @@ as the metadata image and the disks change; `Partition.role` holds the value.
     any ──go_offline──► Offline
 
 A partition begins offline, because no log is open yet. A log that could not be opened is tried
-again with the next event. What was in a directory that failed stays offline until the next start.
+again with the next event. A partition in a directory that failed stays offline until the next
+start.
 
 Events come in the order of their epochs, and an older one is refused: an image that was read late
 must not bring an old leader back. A leader epoch counts leaders. A partition epoch counts changes
 of the state below one leader epoch (of the in-sync replicas, say), -1 where none is known.
 
 The in-sync replicas of a leader are itself alone, until a follower proves that it has the log
-(`replica_progress`). What the metadata say of them is kept apart, in `metadata_isr`.
+(`replica_progress`). The view of the metadata is kept apart, in `metadata_isr`.
 
 Source: Kafka Partition.makeLeader, Partition.makeFollower, ReplicaManager.becomeLeaderOrFollower,
 HostedPartition.

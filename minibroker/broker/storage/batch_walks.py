@@ -63,7 +63,7 @@ def walk_headers(
 
 Fields = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
 """A header as `HEADER` unpacks it: the second field is the length, `LENGTH_FIELD_END` less than the
-size of the batch. What formats 0 and 1 lack is as in `BatchHeader`."""
+size of the batch. Fields that formats 0 and 1 lack are as in `BatchHeader`."""
 
 _READ_BYTES: Final = 1 << 20
 """Read at once while checking CRCs; a larger batch is read as a whole."""

@@ -136,8 +136,8 @@ class Checkpoints:
         log: PartitionLog,
         current: Callable[[TopicPartition], PartitionLog | None],
     ) -> None:
-        """Write what one log's truncation changed. What the files have of all others stays, and a
-        file that says nothing beyond the cut, too. `current` as of `write_synced`. Raises
+        """Write what one log's truncation changed. The entries of all other logs stay, and so does
+        a file that says nothing beyond the cut. `current` as of `write_synced`. Raises
         StorageError.
 
         Source: Kafka LogManager.truncateTo, which writes the recovery points of the directory.

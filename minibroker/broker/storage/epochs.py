@@ -251,8 +251,8 @@ def with_earlier_epochs(
     earlier: list[tuple[int, int]] = []
     for segment in reversed(segments.since(start_offset)):
         if segment.base_offset < until:
-            found, has_old_formats = _epochs_in(disk, segment, start_offset, until)
-            earlier = [*found, *earlier]
+            batch_epochs, has_old_formats = _epochs_in(disk, segment, start_offset, until)
+            earlier = [*batch_epochs, *earlier]
             if has_old_formats:
                 break  # these formats have no epochs, and an append of one ends the history
     if not earlier:

@@ -6,7 +6,7 @@ handles are file descriptors, positions and sizes are bytes. Every method raises
 system gives it; the callers (`partition_log`, `log_manager`) turn it into a StorageError that names
 the partition.
 
-What the broker relies on after a crash: bytes are durable after `sync`; a created, renamed or
+The broker relies on this after a crash: bytes are durable after `sync`; a created, renamed or
 removed name is durable after `sync_directory`; `replace` is atomic.
 """
 
@@ -165,7 +165,7 @@ class Files:
 
     def write_rest(self, fd: int, buffers: Sequence[Buffer], position: int, written: int) -> None:
         """Finish what wrote only the first `written` bytes of `buffers` at `position`, however many
-        buffers there are. Raises OSError as `write_all`.
+        buffers there are. Raises OSError; ENOSPC also for a write that comes back short twice.
         """
         first = 0
         while first < len(buffers) and written >= len(buffers[first]):

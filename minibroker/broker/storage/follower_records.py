@@ -1,4 +1,4 @@
-"""May a follower append these records? What a leader's Fetch answer brought, batch by batch.
+"""May a follower append these records? The records of a leader's Fetch answer, batch by batch.
 
 First station of `PartitionLog.append_as_follower`. The leader has checked and numbered the records;
 a follower keeps its offsets and leader epochs. So only this is looked at, before anything is

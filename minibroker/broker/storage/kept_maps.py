@@ -1,9 +1,9 @@
 """A map that keeps its bytes although its file is about to be cut.
 
-Answers in flight are slices of maps of a segment. Whoever touches a map beyond the end of its file
-ends the process (SIGBUS). So before a segment is cut, the bytes of such a map are copied into
-memory of this process, which takes the place of the map at the same address: slices of it need not
-know. It happens where a truncation meets an answer that a slow consumer has not taken yet.
+Answers in flight are slices of maps of a segment. A touch of a map beyond the end of its file ends
+the process (SIGBUS). So before a segment is cut, the bytes of such a map are copied into memory of
+this process, which takes the place of the map at the same address: slices of it need not know. It
+happens where a truncation meets an answer that a slow consumer has not taken yet.
 
 Source: none. Kafka sends from the file: what was cut is missing there.
 """

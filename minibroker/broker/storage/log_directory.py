@@ -225,7 +225,7 @@ _CLEAN_SHUTDOWN_CONTENT: Final = b'{"version":0,"brokerEpoch":-1}'
 class LogDirectory:
     """A locked log directory. Opened and closed by the log manager."""
 
-    held: ClassVar[set[str]] = set()
+    locked_paths: ClassVar[set[str]] = set()
     """Real paths locked by this process: a POSIX lock does not keep a process from itself."""
 
     __slots__ = (
@@ -292,7 +292,9 @@ class LogDirectory:
     def _take_lock(self) -> None:
         real = self._files.real_path(self.path)
         try:
-            lock = None if real in self.held else self._files.lock(f"{self.path}/{names.LOCK}")
+            lock = (
+                None if real in self.locked_paths else self._files.lock(f"{self.path}/{names.LOCK}")
+            )
         except OSError as error:
             raise self._failed(f"cannot be locked: {error.strerror}") from error
         if lock is None:
@@ -300,7 +302,7 @@ class LogDirectory:
                 "is in use by another process: stop that broker, or use another --data-dir"
             )
         self._lock = lock
-        self.held.add(real)
+        self.locked_paths.add(real)
 
     def claim(self, broker_id: int, cluster_id: str, now_ms: int) -> None:
         """Compare `meta.properties` with who we are; a new directory becomes ours. Raises
@@ -388,4 +390,4 @@ class LogDirectory:
             except OSError as error:  # of a disk that failed: the lock is gone all the same
                 logger.warning("the lock of %s was closed with an error: %s", self.path, error)
             self._lock = None
-            self.held.discard(self._files.real_path(self.path))
+            self.locked_paths.discard(self._files.real_path(self.path))

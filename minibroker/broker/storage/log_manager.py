@@ -273,8 +273,8 @@ class LogManager:
             self.disk.files.sync_directory(parent)
         except OSError as error:
             raise StorageError(f"cannot rename {path}: {error}", log_directory=parent) from error
-        (found,) = (directory for directory in self.directories if directory.path == parent)
-        checkpoints = self._checkpoints.read(found)
+        (owner,) = (directory for directory in self.directories if directory.path == parent)
+        checkpoints = self._checkpoints.read(owner)
         checkpointed = checkpoints.of(name, was_clean=False)
         self._load_one(name, original, checkpointed)
 

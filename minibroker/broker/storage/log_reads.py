@@ -63,7 +63,7 @@ def survey(files: Files, segments: Sequence[Segment], oldest_kept_ms: int) -> li
 class SurveyTask:
     """A survey of segments that a reader asks for. A worker calls it, then the loop `apply`."""
 
-    __slots__ = ("_files", "_found", "_segments", "_timestamp")
+    __slots__ = ("_files", "_segments", "_surveys", "_timestamp")
 
     def __init__(self, files: Files, segments: Sequence[Segment], timestamp: int) -> None:
         """`timestamp`: ms; a segment that reaches it is the last one whose time is read."""
@@ -71,15 +71,15 @@ class SurveyTask:
         self._segments = segments
         self._timestamp = timestamp
         # Set by the worker, read by the loop in `apply`.
-        self._found: list[SegmentSurvey] = []
+        self._surveys: list[SegmentSurvey] = []
 
     def __call__(self) -> None:
         """Read. Raises nothing: a file that is away is passed by."""
-        self._found = survey(self._files, self._segments, self._timestamp)
+        self._surveys = survey(self._files, self._segments, self._timestamp)
 
     def apply(self) -> None:
         """Tell the segments."""
-        for survey_result in self._found:
+        for survey_result in self._surveys:
             survey_result.segment.note_survey(
                 survey_result.size_bytes, survey_result.max_timestamp, survey_result.offset
             )

@@ -110,7 +110,7 @@ class UnbuiltSet(Checked):
         self._append = append
 
     def number(self, next_offset: int, leader_epoch: int) -> None:
-        """Build the set with offsets from `next_offset` on. Raises KafkaError as `build`."""
+        """Build the set with offsets from `next_offset` on. Raises KafkaError."""
         built = _built_set(self._decoded, self._codec, next_offset, self._append)
         self.records, self.header = built.records, built.header
         self.header.base_offset = next_offset

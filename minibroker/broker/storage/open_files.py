@@ -318,7 +318,7 @@ class WarmedEnds:
 class WarmTask:
     """Brings a range of a file into memory, and leaves the file open."""
 
-    __slots__ = ("_end", "_ends", "_files", "_forgotten", "_handle", "_handles", "wanted")
+    __slots__ = ("_end", "_ends", "_files", "_forgotten", "_handle", "_handles", "file_range")
 
     def __init__(
         self, files: Files, handles: Handles, ends: WarmedEnds, file_range: FileRange
@@ -327,7 +327,7 @@ class WarmTask:
         self._files = files
         self._handles = handles
         self._ends = ends
-        self.wanted = file_range
+        self.file_range = file_range
         self._forgotten = handles.forget_count
         # Set by the worker, taken by the loop in `apply`.
         self._handle: int | None = None
@@ -336,7 +336,7 @@ class WarmTask:
     def __call__(self) -> None:
         """Read it. Raises nothing: the next reader gets the disk's error."""
         files = self._files
-        path, begin, size = self.wanted
+        path, begin, size = self.file_range
         end = begin + max(size, WARM_BYTES_MIN)
         try:
             self._handle = files.open(path)
@@ -352,7 +352,7 @@ class WarmTask:
         if self._handle is None:
             return
         if self._handles.forget_count == self._forgotten:
-            self._handles.adopt(self.wanted.path, self._handle)
-            self._ends.note(self.wanted.path, self._end)
+            self._handles.adopt(self.file_range.path, self._handle)
+            self._ends.note(self.file_range.path, self._end)
         else:
             self._files.close(self._handle)

@@ -7,8 +7,8 @@ Written once, when the directory is made. A topic deleted and created again unde
 new id: the directory of the old one is then told apart by this file.
 
 All partitions of a topic have the same one, so it is written and synced once per log directory, and
-the others link it: an fsync takes milliseconds, and a topic may have thousands of partitions. Who
-changes such a file replaces it, Kafka too; nobody writes into it.
+the others link it: an fsync takes milliseconds, and a topic may have thousands of partitions. Such
+a file is replaced, by Kafka too; nobody writes into it.
 
 Source: Kafka PartitionMetadataFile, PartitionMetadata; FORMAT.md section 5.
 """

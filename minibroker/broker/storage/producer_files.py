@@ -119,8 +119,8 @@ def load_state(
 
 
 def replay(segments: Segments, state: ProducerState, start: int, end: int) -> None:
-    """Note every batch with a producer id from offset `start` up to `end`. What lies behind is not
-    looked at: recovery may still have to cut it.
+    """Note every batch with a producer id from offset `start` up to `end`. The batches behind it
+    are not looked at: recovery may still have to cut it.
     """
     for segment in segments.since(start):
         if segment.base_offset >= end:

@@ -101,14 +101,14 @@ BatchesOf = Mapping[int, EpochBatches]
 class EarlierBatches:
     """The part of one log that is before the snapshot. Belongs to the loop."""
 
-    __slots__ = ("batches", "left", "snapshot_offset", "start")
+    __slots__ = ("batches", "room", "snapshot_offset", "start")
 
     def __init__(self, snapshot_offset: int) -> None:
         """Know nothing yet of what stands before the snapshot at `snapshot_offset`."""
         self.snapshot_offset = snapshot_offset  # constant after construction
         self.start = snapshot_offset
         """The offset below which nothing was read yet."""
-        self.left = BATCHES_MAX
+        self.room = BATCHES_MAX
         """So many more headers may be read."""
         self.batches: BatchesOf = {}
         """The batches from `start` to the snapshot."""
@@ -136,7 +136,7 @@ class EarlierBatches:
             len(recent_batches) >= BATCHES_KEPT
             or recent_batches[0].last_offset >= self.snapshot_offset  # the snapshot did not have it
             or recent_batches[0].first_sequence == 0
-            or self.left <= 0
+            or self.room <= 0
             or self.start <= 0
         ):
             return False
@@ -148,7 +148,7 @@ class EarlierBatches:
     def note_read(self, start: int, header_count: int, batches: BatchesOf) -> None:
         """Take the result of a load: `batches` are those from `start` to the snapshot now."""
         self.start = start
-        self.left -= header_count
+        self.room -= header_count
         self.batches = batches
 
 

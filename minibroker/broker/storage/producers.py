@@ -192,13 +192,13 @@ class EarlierBatchesLoad:
     __slots__ = (
         "_active_bytes",
         "_base_offsets",
+        "_batches",
         "_directory",
         "_files",
-        "_known",
-        "_left",
         "_lock",
         "_now_ms",
         "_on_loaded",
+        "_room",
         "_start",
         "batches",
         "earlier",
@@ -230,8 +230,8 @@ class EarlierBatchesLoad:
         self._active_bytes = segments.last.size_bytes
         self.earlier = earlier
         self._start = earlier.start
-        self._left = earlier.left
-        self._known = earlier.batches
+        self._room = earlier.room
+        self._batches = earlier.batches
         self.producer_id = producer_id
         self._now_ms = now_ms
         self._on_loaded = on_loaded
@@ -286,9 +286,9 @@ class EarlierBatchesLoad:
 
     def _walk(self, disk: Disk, segments: Segments) -> None:
         """Read part after part backwards, until the producer is complete or the log begins."""
-        batches = dict(self._known)
+        batches = dict(self._batches)
         end, span, count = self._start, _PART_OFFSETS, 0
-        while end > 0 and count < self._left:
+        while end > 0 and count < self._room:
             own = batches.get(self.producer_id)
             if own is not None and own.is_complete:
                 break
@@ -349,8 +349,8 @@ def _trusted_headers(
     )
 
 
-def _batches_of(found: deque[Fields]) -> EpochBatches:
-    headers = [header_of(fields) for fields in found]
+def _batches_of(rows: deque[Fields]) -> EpochBatches:
+    headers = [header_of(fields) for fields in rows]
     return EpochBatches(
         headers[-1].producer_epoch, tuple(RecentBatch.of(header) for header in headers)
     )

@@ -287,7 +287,10 @@ def read_records(  # noqa: PLR0917  the arguments of `check_contents`
     partition: object,
     is_bounded: bool = False,
 ) -> list[Record]:
-    """Return all records of a batch that is to be built anew. Raises as `check_contents`."""
+    """Return all records of a batch that is to be built anew. Raises LargeBatchError where
+    `is_bounded` and that takes too long for the loop; KafkaError where Kafka's reader would fail;
+    InvalidRecordsError.
+    """
     at_once_max = BUILT_AT_ONCE_MAX if is_bounded else None
     headers_max: int | None = None
     if is_bounded and (

@@ -2,8 +2,8 @@
 
 After a clean stop nothing is read but names: the recovery point of the checkpoint is the log's end.
 After anything else the segments from the recovery point on are walked batch by batch, one look at
-each: lengths, CRCs, ascending offsets (`RecoveryWalk`). What does not hold is a torn tail: the file
-is cut there and later segments go. Everything below the recovery point is trusted, for it was
+each: lengths, CRCs, ascending offsets (`RecoveryWalk`). Bytes that do not pass are a torn tail: the
+file is cut there and later segments go. Everything below the recovery point is trusted, for it was
 synced; an index that is missing or cannot be right is made again when it is first used (`segment`).
 
 On the way the indexes, leader epochs, producers and transaction indexes become what the batches

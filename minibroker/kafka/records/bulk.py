@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 RECORDS_MAX: Final = 10_000
 """Records of one batch that `encode_records` takes."""
-_KEPT: Final = 1 << 14
+_TABLE_SIZE: Final = 1 << 14
 _RUN_MIN: Final = 16
 """Neighbours of one layout that are worth a look at their columns."""
 _RETRY_AFTER: Final = 128
@@ -37,7 +37,7 @@ def _varint(number: int) -> bytes:
     return bytes(out)
 
 
-_VARINTS: Final = tuple(_varint(number) for number in range(_KEPT))
+_VARINTS: Final = tuple(_varint(number) for number in range(_TABLE_SIZE))
 """Zigzag varints of the numbers from 0 on: offset deltas, sizes."""
 
 
@@ -81,7 +81,7 @@ def _heads_of(size: int, delta_bytes: int) -> tuple[bytes, bytes]:
 
 
 def _size_field(size: int) -> bytes:
-    return _VARINTS[size] if 0 <= size < _KEPT else _varint(size)
+    return _VARINTS[size] if 0 <= size < _TABLE_SIZE else _varint(size)
 
 
 def _encode_pairs(keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> bytes:
@@ -92,7 +92,7 @@ def _encode_pairs(keys: Sequence[bytes | None], values: Sequence[bytes | None]) 
         value_size = b"\x01" if value is None else _size_field(len(value))
         fields = b"".join((delta, key_size, key or b"", value_size, value or b"", _NO_HEADERS))
         length = 2 + len(fields)
-        length_field = sizes[length] if length < _KEPT else _varint(length)
+        length_field = sizes[length] if length < _TABLE_SIZE else _varint(length)
         parts += (length_field, b"\x00\x00", fields)
     return b"".join(parts)
 

@@ -265,15 +265,15 @@ def decode_records(
 class HeaderRoom:
     """The number of headers that the records of a batch may still have."""
 
-    __slots__ = ("left",)
+    __slots__ = ("remaining",)
 
-    def __init__(self, left: int) -> None:
-        self.left = left
+    def __init__(self, remaining: int) -> None:
+        self.remaining = remaining
 
     def take(self, count: int) -> None:
         """Count the headers of one record. Raises TooManyRecordsError."""
-        self.left -= count
-        if self.left < 0:
+        self.remaining -= count
+        if self.remaining < 0:
             raise TooManyRecordsError("the records have more headers than such a batch may have")
 
 

@@ -1,10 +1,10 @@
 """Before a transactional batch is appended: is its partition in the transaction? (KIP-890)
 
-Produce and TxnOffsetCommit ask here. What the log shows as open needs no question. Else the
-coordinator is asked, and in the second protocol (Produce 12, TxnOffsetCommit 5) adds the partition
-in the same go, so that clients need no AddPartitionsToTxn. A coordinator that is just ending the
-producer's last transaction answers CONCURRENT_TRANSACTIONS; Produce of the second protocol then
-asks again for a while, as the next transaction usually comes right behind the last.
+Produce and TxnOffsetCommit ask here. A transaction that the log shows as open needs no question.
+Else the coordinator is asked, and in the second protocol (Produce 12, TxnOffsetCommit 5) adds the
+partition in the same go, so that clients need no AddPartitionsToTxn. A coordinator that is just
+ending the producer's last transaction answers CONCURRENT_TRANSACTIONS; Produce of the second
+protocol then asks again for a while, as the next transaction usually comes right behind the last.
 
 The coordinator is this very broker as a rule, and then its answer and the append are one step of
 the loop, unless its record has to be synced first. Another broker is asked by AddPartitionsToTxn.

@@ -1,9 +1,9 @@
 """Fetch for consumers older than the log: versions 0-1 read format 0, versions 2-3 formats 0 and 1.
 
-Last station of such a Fetch, behind `fetch`, which reads and waits as for everybody. What an old
-consumer can read goes out as it lies in the log. The rest is converted: at once while it is little,
-else on a worker thread, so that other connections are served meanwhile. One answer holds at most
-what was fetched, and its partitions are converted one after the other.
+Last station of such a Fetch, behind `fetch`, which reads and waits as for everybody. Records that
+an old consumer can read go out as they lie in the log. The rest is converted: at once while it is
+little, else on a worker thread, so that other connections are served meanwhile. One answer holds at
+most what was fetched, and its partitions are converted one after the other.
 
 Topics with `message.downconversion.enable=false` answer UNSUPPORTED_VERSION, those with
 `compression.type=zstd` UNSUPPORTED_COMPRESSION_TYPE up to version 9, whatever there is to read. As

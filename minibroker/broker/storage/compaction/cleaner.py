@@ -268,7 +268,7 @@ class LogCleaner:
         return True
 
     def _ended(self, end: RoundEnd) -> None:
-        """Take note, on the loop, that the round is over. What it did counts no more when the logs
+        """Take note, on the loop, that the round is over. Its result counts no more when the logs
         are closed.
         """
         if self._is_closed:

@@ -3,9 +3,9 @@
     | clean            | dirty, may be compacted     | may not            |
     ^ log start        ^ first dirty offset          ^ end offset         ^ log end
 
-The first dirty offset is where the last round ended (`cleaner-offset-checkpoint`). What may not be
-compacted yet begins with the segment that holds the first of: the last stable offset, the active
-segment, a record younger than `min.compaction.lag.ms`.
+The first dirty offset is where the last round ended (`cleaner-offset-checkpoint`). The part that
+may not be compacted yet begins with the segment that holds the first of: the last stable offset,
+the active segment, a record younger than `min.compaction.lag.ms`.
 
 A log is worth a round when more than `min.cleanable.dirty.ratio` of its bytes are dirty, or when a
 dirty record is older than `max.compaction.lag.ms`. The log with the largest dirty share goes first.

@@ -198,7 +198,7 @@ class CleanedTransactions:
 
 _UINT32: Final = Struct(">I")
 _KEPT_FLAGS: Final = APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG
-GONE: Final = b""
+REMOVED: Final = b""
 """The result for a batch without any record left."""
 
 
@@ -252,7 +252,7 @@ class Survivors:
     def of_batch(
         self, chunk: bytes, position: int, header: BatchHeader, *, keeps_old_tombstones: bool
     ) -> bytes | bytearray | None:
-        """Return the bytes that replace the batch at `position`; None keeps it, `GONE` drops it.
+        """Return the bytes that replace the batch at `position`; None keeps it, `REMOVED` drops it.
 
         `keeps_old_tombstones`: the segment is young, tombstones of format 0 and 1 stay. Batches
         have to come in the order of the log. Raises CorruptionError.
@@ -266,7 +266,7 @@ class Survivors:
             return self._emptied(header)
         body, start, end = unfold(chunk, position, header)
         rows = read_rows(body, start, end, header.count)
-        survivor_rows, has_tombstone = self._kept(rows, header)
+        survivor_rows, has_tombstone = self._survivors_of(rows, header)
         self.kept_count += len(survivor_rows)
         if not survivor_rows:
             return self._emptied(header)
@@ -278,7 +278,7 @@ class Survivors:
             return None
         return _rebuilt(header, body, survivor_rows, horizon)
 
-    def _kept(self, rows: list[Row], header: BatchHeader) -> tuple[list[Row], bool]:
+    def _survivors_of(self, rows: list[Row], header: BatchHeader) -> tuple[list[Row], bool]:
         """Return the records that live, and whether a tombstone is among them."""
         base_offset = header.base_offset
         latest, get = self._offsets.latest_offset, self._offsets.get
@@ -322,7 +322,7 @@ class Survivors:
     def _emptied(self, header: BatchHeader) -> bytes | bytearray:
         """Return a batch without records where its numbers are still needed."""
         if not (self._is_last_of_producer(header) or self._is_last(header)):
-            return GONE
+            return REMOVED
         return _sealed(
             header,
             header.attributes & _KEPT_FLAGS,
@@ -364,7 +364,7 @@ class Survivors:
         if len(survivor_records) == len(records):
             return None
         if not survivor_records:
-            return GONE
+            return REMOVED
         append_time = header.max_timestamp if header.magic and header.is_append_time else None
         return build_message_set(
             survivor_records, magic=header.magic, codec=header.codec, append_time_ms=append_time

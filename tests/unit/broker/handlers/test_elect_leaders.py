@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker import slices
-from minibroker.broker.handlers.elect_leaders import _asked
+from minibroker.broker.handlers.elect_leaders import _partitions_of
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from tests.support.turns import Turns
@@ -64,6 +64,6 @@ def test_repeating_a_topic_costs_no_more_than_its_bytes() -> None:
         TopicPartitions(topic="t", partitions=[Index(start + index) for index in range(300)])
         for start in (0, 300)
     ]
-    asked = _asked(None, ElectLeadersRequest(topic_partitions=topics))  # type: ignore[arg-type]
+    asked = _partitions_of(None, ElectLeadersRequest(topic_partitions=topics))  # type: ignore[arg-type]
     assert len(asked["t"]) == 600
     assert Index.compared < 600

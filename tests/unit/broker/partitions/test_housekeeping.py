@@ -49,7 +49,7 @@ def test_a_new_check_arms_nothing(kind: type[LogCheck]) -> None:
     """Timers are asked for by `note_change` only: an idle broker has none."""
     part: Any = SimpleNamespace()
     check = kind(logs=part, dynamic=part, clock=part, timers=part, on_error=part)
-    assert (check._timer, check._left, check._has_checked) == (None, None, False)
+    assert (check._timer, check._remaining_logs, check._has_checked) == (None, None, False)
     assert not check._is_needed_again
 
 

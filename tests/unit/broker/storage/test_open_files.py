@@ -182,7 +182,7 @@ def test_a_file_that_is_not_open_is_cold(path: str) -> None:
         disk.pread(path, 10, 5)
     task = caught.value.task
     assert isinstance(task, WarmTask)
-    assert task.wanted == (path, 5, 10)
+    assert task.file_range == (path, 5, 10)
     assert disk.pread(path, 10, 5) == CONTENT[5:15]
     disk.close()
 

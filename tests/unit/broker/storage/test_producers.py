@@ -365,7 +365,7 @@ def test_a_start_reads_none_of_them(manager: LogManager, opened_log: PartitionLo
     produce(opened_log, 8)
     earlier = opened_log.producers.loaded().earlier
     assert earlier is not None
-    assert (earlier.start, earlier.left) == (8, producer_state.BATCHES_MAX)
+    assert (earlier.start, earlier.room) == (8, producer_state.BATCHES_MAX)
 
 
 def test_one_walk_serves_all_producers(manager: LogManager, opened_log: PartitionLog) -> None:
@@ -376,11 +376,11 @@ def test_one_walk_serves_all_producers(manager: LogManager, opened_log: Partitio
     assert produce(opened_log, 3, producer_id=0).duplicate
     earlier = opened_log.producers.loaded().earlier
     assert earlier is not None
-    left = earlier.left
+    left = earlier.room
     for producer_id in range(5):
         for sequence in range(3, 8):
             assert produce(opened_log, sequence, producer_id=producer_id).duplicate
-    assert earlier.left == left
+    assert earlier.room == left
 
 
 def test_the_walk_goes_on_where_the_last_one_ended(
@@ -418,7 +418,7 @@ def test_the_headers_that_are_read_are_bounded(
             produce(opened_log, 50)
     earlier = opened_log.producers.loaded().earlier
     assert earlier is not None
-    assert earlier.left <= 0 < earlier.start
+    assert earlier.room <= 0 < earlier.start
 
 
 def test_a_bounded_append_waits_for_them_beside_the_loop(

@@ -601,7 +601,7 @@ def test_a_closed_segment_has_its_last_time_after_a_power_cut(tmp_path: Path) ->
     log.roll()
     waiting[0]()  # the files of the new segment; the sync of the old one comes too late
     abandon(manager)
-    LogDirectory.held.discard(str(path))
+    LogDirectory.locked_paths.discard(str(path))
     files.power_cut(keep_nothing, keep_everything)
     files.forget_pins()
     assert broken_things(path, is_strict=False) == []

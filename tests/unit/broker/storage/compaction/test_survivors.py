@@ -9,7 +9,7 @@ import pytest
 
 from minibroker.broker.storage.compaction.survivors import (
     ENTRY_BYTES,
-    GONE,
+    REMOVED,
     CleanedTransactions,
     LastRecord,
     OffsetMap,
@@ -241,7 +241,7 @@ def test_headers_of_records_survive() -> None:
 
 
 def test_nothing_left_is_nothing() -> None:
-    assert left_of(survivors({b"a": 50}), batch(record(10, b"a"))) == GONE
+    assert left_of(survivors({b"a": 50}), batch(record(10, b"a"))) == REMOVED
 
 
 def test_records_behind_the_map_stay() -> None:
@@ -317,8 +317,8 @@ def test_the_last_batch_of_an_active_producer_stays_empty() -> None:
         bytes(left_of(survivors({b"a": 50}, last_records=last), whole) or b""),
     )
     assert again, "an empty batch stays as long as it is needed"
-    assert left_of(survivors({b"a": 50}, last_records={5: LastRecord(99, 1)}), whole) == GONE
-    assert left_of(survivors({b"a": 50}, last_records={6: LastRecord(11, 1)}), whole) == GONE
+    assert left_of(survivors({b"a": 50}, last_records={5: LastRecord(99, 1)}), whole) == REMOVED
+    assert left_of(survivors({b"a": 50}, last_records={6: LastRecord(11, 1)}), whole) == REMOVED
 
 
 def test_the_last_batch_of_the_compacted_part_stays_empty() -> None:
@@ -331,7 +331,7 @@ def test_records_of_aborted_transactions_go_whatever_their_keys() -> None:
     fields = {"producer_id": 5, "producer_epoch": 1, "base_sequence": 0, "is_transactional": True}
     whole = batch(record(10, b"only"), **fields)
     aborted = [AbortedTransaction(5, 10, 20, 21)]
-    assert left_of(survivors({}, aborted=aborted), whole) == GONE
+    assert left_of(survivors({}, aborted=aborted), whole) == REMOVED
     last = {5: LastRecord(10, 1)}
     header, _ = check(left_of(survivors({}, aborted=aborted, last_records=last), whole))
     assert (header.count, header.is_transactional) == (0, True)
@@ -366,13 +366,13 @@ def test_a_lonely_marker_gets_a_horizon_and_goes_after_it(is_commit: bool) -> No
     assert header.max_timestamp == NOW_MS
     assert read_marker(dated) == TransactionMarker(is_commit, 4)
     assert left_of(survivors({}, now_ms=HORIZON_MS - 1), dated) is None
-    assert left_of(survivors({}, now_ms=HORIZON_MS), dated) == GONE
+    assert left_of(survivors({}, now_ms=HORIZON_MS), dated) == REMOVED
     only_known_by_it = {5: LastRecord(-1, 1)}
     empty = left_of(survivors({}, now_ms=HORIZON_MS, last_records=only_known_by_it), dated)
     header, _ = check(empty)
     assert (header.is_control, header.count, header.producer_epoch) == (True, 0, 1)
     assert empty
-    assert left_of(survivors({}), empty) == GONE
+    assert left_of(survivors({}), empty) == REMOVED
 
 
 OLD_CODECS = [(magic, codec) for magic in (0, 1) for codec in (0, 1, 2, 3)]
