@@ -27,6 +27,7 @@ from minibroker.client.dialogue import (
 )
 from minibroker.client.readiness import is_any_readable
 from minibroker.kafka.errors import ProtocolError
+from minibroker.kafka.protocol.api_keys import APIS
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -125,10 +126,16 @@ class BlockingConnection:
         """Return the newest version that both sides know. Raises BrokerRefusedError."""
         version = self._dialogue.version_for(request, oldest, newest)
         if version is None:
-            low, high = self._dialogue.versions.get(request.API_KEY, (0, -1))
+            api = APIS[request.API_KEY].name
+            known = self._dialogue.versions.get(request.API_KEY)
+            if known is None:
+                raise BrokerRefusedError(
+                    f"{self} does not know {api}: its release has no such call"
+                )
+            low, high = known
             raise BrokerRefusedError(
-                f"{self} knows API {request.API_KEY} in the versions {low} to {high}, wanted are "
-                f"{oldest} to {newest}"
+                f"{self} knows {api} in the versions {low} to {high}, wanted are {oldest} to "
+                f"{newest}"
             )
         return version
 

@@ -269,9 +269,12 @@ class PartitionReader:
             for topic in answer.responses:
                 for part in topic.partitions:
                     place = TopicPartition(topic.topic, part.partition_index)
-                    start = asked.get(place)
+                    start = asked.pop(place, None)
                     if start is not None and self.positions.get(place) == start:
                         fetched.extend(self._taken(place, start, part, link.version))
+            if asked and not answer.throttle_time_ms:  # over a quota an answer is empty
+                left_out = ", ".join(map(str, list(asked)[:5]))
+                self._fail(asked, ProtocolError(f"{link.connection} leaves {left_out} out"))
         return fetched
 
     def _readable(self, until_s: float) -> list[tuple[str, int]]:

@@ -23,7 +23,7 @@ from minibroker.client.client import CLIENT_ERRORS, Client
 from minibroker.client.coordinators import CoordinatorClient
 from minibroker.client.dialogue import VersionedRequest
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.errors import KafkaError, ProtocolError
 from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from minibroker.kafka.protocol.messages.join_group import (
@@ -265,7 +265,10 @@ class MemberSession:
         return answer
 
     def _assigned(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
-        """Return the assignment of each member. Raises OSError, ProtocolError, ConfigError."""
+        """Return the assignment of each member.
+
+        Raises OSError, ProtocolError (also for an assignor that no member offered), ConfigError.
+        """
         topics_of = {
             member.member_id: frozenset(
                 ConsumerProtocolSubscription.from_bytes(member.metadata).topics
@@ -277,7 +280,13 @@ class MemberSession:
         counts = {
             name: topic.partition_count for name, topic in described.items() if not topic.error
         }
-        assigned = ASSIGNORS[str(joined.protocol_name)](topics_of, counts)
+        assign = ASSIGNORS.get(str(joined.protocol_name))
+        if assign is None:
+            raise ProtocolError(
+                f"the coordinator of group {self._group.name} chose assignor "
+                f"{joined.protocol_name!r}, expected one of {', '.join(ASSIGNORS)}"
+            )
+        assigned = assign(topics_of, counts)
         return [
             SyncGroupRequestAssignment(member_id=member, assignment=_assignment_bytes(partitions))
             for member, partitions in assigned.items()

@@ -12,6 +12,7 @@ from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.kafka.ids import TopicPartition
 from minibroker.verbs import places
+from minibroker.verbs.group_views import committed_offsets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +59,11 @@ def moves_of(
     deadline = time.monotonic() + TIMEOUT_S
     committed = {
         TopicPartition(each.topic, each.partition): each.offset
-        for each in groups.committed_offsets(coordinator, deadline, asked)
+        for each in (
+            committed_offsets(client, coordinator, deadline)
+            if asked is None
+            else groups.committed_offsets(coordinator, deadline, asked)
+        )
     }
     moved = sorted(committed) if asked is None else asked
     if not moved:

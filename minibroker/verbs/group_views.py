@@ -9,6 +9,7 @@ from minibroker.cli.errors import CommandError
 from minibroker.cli.text_table import table
 from minibroker.client import admin, groups
 from minibroker.client.coordinators import CoordinatorClient
+from minibroker.client.dialogue import BrokerRefusedError
 from minibroker.client.group_details import DEAD, GroupDetails, group_details
 from minibroker.kafka.ids import LATEST_TIMESTAMP, TopicPartition
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from minibroker.client.client import Client
+    from minibroker.client.groups import GroupOffset
     from minibroker.verbs.group_changes import OffsetMove
 
 TIMEOUT_S: Final = 30.0
@@ -112,7 +114,7 @@ def lags_of(
     readers = {place: member.client_id for member in details.members for place in member.partitions}
     committed = {
         TopicPartition(each.topic, each.partition): each.offset
-        for each in groups.committed_offsets(coordinator, deadline)
+        for each in committed_offsets(client, coordinator, deadline)
     }
     parts = sorted(readers.keys() | committed.keys())
     ends = admin.list_offsets(
@@ -122,6 +124,26 @@ def lags_of(
         ReadPartition(place, committed.get(place), ends.get(place), readers.get(place, ""))
         for place in parts
     ]
+
+
+def committed_offsets(
+    client: Client, coordinator: CoordinatorClient, deadline: float
+) -> list[GroupOffset]:
+    """Return the committed offsets of a group. Raises KafkaError, OSError, ProtocolError,
+    ConfigError.
+
+    A broker before Kafka 0.10.2 does not tell which ones there are, so it is asked about every
+    partition.
+    """
+    try:
+        return groups.committed_offsets(coordinator, deadline)
+    except BrokerRefusedError:  # if it is the login, the next call raises it, too
+        places = [
+            TopicPartition(name, partition.number)
+            for name, topic in admin.describe(client).topics.items()
+            for partition in topic.partitions
+        ]
+        return groups.committed_offsets(coordinator, deadline, places)
 
 
 def _view(client: Client, coordinator: CoordinatorClient, deadline: float) -> GroupDescription:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.client.client import Client
+from minibroker.client import consume
+from minibroker.client.client import Client, PartitionLeader
 from minibroker.client.consume import OffsetGoneError, PartitionReader
 from minibroker.client.settings import client_settings
-from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.errors import KafkaError, ProtocolError
 from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.protocol.messages.fetch import FetchResponse
 from minibroker.kafka.records.conversion import read_records
 from minibroker.testing import Broker, Cluster
 
@@ -128,3 +130,45 @@ def test_the_next_leader_is_read_when_a_broker_ends() -> None:
         cluster.broker(cluster.leader("t", 0)).produce("t", [b"b"], partition=0)
         assert read(reader, 1) == [b"b"]
         reader.close()
+
+
+class LeavingOut(Client):
+    """A client whose broker answers without the partitions that it was asked about."""
+
+    address = ("x", 1)
+    is_retired = False
+
+    def leader(self, topic: str, partition: int) -> PartitionLeader:
+        return PartitionLeader(self.address, 0, bytes(16))
+
+    def connection(self, address: tuple[str, int]) -> Any:
+        return self
+
+    def version_for(self, request: object, *_: int) -> int:
+        return 12
+
+    def send(self, *_: object) -> None:
+        """Take a request."""
+
+    def wait(self, timeout_s: float) -> bool:
+        return True
+
+    def receive(self) -> FetchResponse:
+        return FetchResponse()
+
+    def close(self) -> None:
+        """End the connection."""
+
+
+def test_a_partition_that_is_left_out_is_asked_for_again_and_then_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(LeavingOut, "give_back", lambda *_: None)
+    monkeypatch.setattr(LeavingOut, "forget", lambda *_: None)
+    client = LeavingOut(client_settings({"bootstrap.servers": "x:1"}))
+    reader = PartitionReader(client, {FIRST: 0}, is_committed=True)
+    assert reader.poll(0.01) == []
+    monkeypatch.setattr(consume, "PATIENCE_S", 0.0)
+    with pytest.raises(ProtocolError, match="leaves t-0 out"):
+        reader.poll(10)
+    reader.close()
