@@ -158,6 +158,33 @@ def test_a_record_is_shown_in_kafkas_order() -> None:
 
 
 @pytest.mark.parametrize(
+    ("of_producer", "of_consumer"),
+    [
+        (
+            "--broker-list {} --property parse.key=true --producer-property linger.ms=5",
+            "--bootstrap-server {} --property print.key=true --consumer-property client.id=c",
+        ),
+        (
+            "--bootstrap-server {} --reader-property parse.key=true --command-property linger.ms=5",
+            "--bootstrap-server {} --formatter-property print.key=true"
+            " --command-property client.id=c",
+        ),
+    ],
+    ids=["3.9", "4.x"],
+)
+def test_names_of_options_of_both_releases_are_known(
+    of_producer: str, of_consumer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Broker(topics=["t"]) as broker:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"k\tv\n")))
+        words = of_producer.format(broker.bootstrap).split()
+        assert ran("kafka-console-producer", "--topic", "t", *words) == (0, "", "")
+        words = of_consumer.format(broker.bootstrap).split()
+        common = ("--topic", "t", "--from-beginning", "--max-messages", "1")
+        assert ran("kafka-console-consumer", *common, *words)[:2] == (0, "k\tv\n")
+
+
+@pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (["--formatter", "org.acme.Avro"], "--formatter org.acme.Avro: no Java class is loaded"),
