@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TextIO
 from minibroker.cli.declaration import Names, Option, Part, Verb
 from minibroker.cli.errors import EXIT_OK, CommandError, UsageError
 from minibroker.cli.kinds import COUNT, SWITCH, TEXT, TOPIC, Kind, Many, Pairs, choice
+from minibroker.cli.quantities import counted
 from minibroker.verbs.connecting import ClusterOptions, writer_of
 from minibroker.verbs.consume import number_of
 
@@ -156,7 +157,10 @@ def run(plan: ProducePlan, out: TextIO, errors: TextIO) -> int:
     from minibroker.verbs.streams import ProgressLine, ending_at_sigterm  # noqa: PLC0415  as above
 
     client = writer_of(plan.connection, creates_topics=not plan.no_create)
-    progress = ProgressLine(errors)
+    is_typed = not plan.files and sys.stdin.isatty() and errors.isatty()
+    if is_typed:
+        errors.write("Each line is a record. Ctrl-D ends.\n")
+    progress = ProgressLine(errors, is_quiet=is_typed)
     options = options_of(plan)
     with (
         ending_at_sigterm(),
@@ -169,7 +173,10 @@ def run(plan: ProducePlan, out: TextIO, errors: TextIO) -> int:
         finally:
             # Also after Ctrl-C: what a person has typed counts.
             writer.flush()
-            progress.end(f"{writer.written:,} records to {plan.topic}")
+            summary = f"{counted(writer.written, 'record')} to {plan.topic}"
+            progress.end(summary)
+            if is_typed:
+                errors.write(f"{summary}\n")
     return EXIT_OK
 
 
@@ -260,7 +267,7 @@ VERB: Final = Verb(
     groups=(INPUT, DELIVERY),
     notes="""\
 Each line is a record, and the line its value. What is typed, or comes through a pipe, is sent at
-once. It ends with the input, when every record is acknowledged.
+once. It ends with the input (Ctrl-D on a terminal), when every record is acknowledged.
 
 With acks=all a record is stored once, also when a broker fails meanwhile: batches are numbered
 (from Kafka 0.11 on).

@@ -141,6 +141,22 @@ def test_a_slow_rate_sends_each_record_at_its_time(program: Program, broker: Bro
     assert times[2] - times[0] >= 190, "two pauses of 100 ms"
 
 
+def test_a_person_is_told_how_to_end(program: Program, broker: Broker) -> None:
+    broker.create_topic("person")
+    master, slave = os.openpty()
+    process = program.start("produce", "person", stdin=slave, stderr=slave)
+    os.write(master, b"hello\n")
+    assert broker.wait_for("person", 1)[0].value == b"hello"
+    os.write(master, b"\x04")
+    assert process.wait(60) == 0
+    process.communicate()
+    os.close(slave)
+    shown = os.read(master, 1000).decode().splitlines()
+    assert "Each line is a record. Ctrl-D ends." in shown
+    assert shown[-1] == "1 record to person"
+    os.close(master)
+
+
 def test_progress_is_for_a_terminal_alone(program: Program) -> None:
     master, slave = os.openpty()
     process = program.start("produce", "watched", stderr=slave, stdout=subprocess.DEVNULL)
