@@ -43,24 +43,26 @@ _PLACE: Final = re.compile(r" - at `\$\.?(.*)`$")
 
 def parse_body(body: bytes | bytearray, shape: type[T]) -> T:
     """Return a body; a null field of it counts as missing. Raises HttpError(400)."""
-    try:
-        value = msgspec.json.decode(body or b"{}")
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise HttpError(HTTPStatus.BAD_REQUEST, f"the body is not JSON: {error}") from None
+    value = _decoded(body or b"{}")
     if not isinstance(value, dict):
         raise HttpError(HTTPStatus.BAD_REQUEST, "the body has to be a JSON object")
-    return _convert(
-        {name: part for name, part in value.items() if part is not None}, shape, "field"
-    )
+    named = {name: part for name, part in value.items() if part is not None}
+    return _convert(named, shape, "field")
 
 
 def parse_raw_body(body: bytes | bytearray, shape: type[T]) -> T:
     """Return a body whose parts are `msgspec.Raw`: they are not decoded. Raises HttpError(400)."""
     try:
         return msgspec.json.decode(body, type=shape)
-    except msgspec.ValidationError as error:
-        sentence = _explain(str(error), msgspec.json.decode(body), shape, "field")
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        sentence = _explain(str(error), _decoded(body), shape, "field")
         raise HttpError(HTTPStatus.BAD_REQUEST, sentence) from None
+
+
+def _decoded(body: bytes | bytearray) -> Any:
+    """Return the value of JSON. Raises HttpError(400)."""
+    try:
+        return msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise HttpError(HTTPStatus.BAD_REQUEST, f"the body is not JSON: {error}") from None
 
@@ -101,7 +103,8 @@ def _explain(message: str, value: Any, shape: type[msgspec.Struct], kind: str) -
         expected = text.partition(", got ")[0].removeprefix("Expected ")
         expected = re.sub(r"`([^`]*)`", lambda match: _worded(match.group(1)), expected)
         expected = expected.replace(">=", "from").replace("<=", "up to").removesuffix(".0")
-    return f"{kind} {path!r} is {value!r:.100}, expected {expected}"
+    what = f"{kind} {path!r}" if path else "the body"
+    return f"{what} is {value!r:.100}, expected {expected}"
 
 
 def _worded(types: str) -> str:

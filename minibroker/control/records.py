@@ -366,9 +366,7 @@ class TopicWriting:
         checked: list[tuple[int | None, Record]] = []
         await turn.pause()  # the body was scanned in this slice
         for number, text in enumerate(raw.records):
-            fields = msgspec.json.decode(text)
-            if not isinstance(fields, dict):
-                raise _wrong(f"records:{number}: {fields!r:.100}, expected an object")
+            fields = _fields_of(text, number)
             # A client that is generated may send null for a field that it does not have.
             fields = {name: part for name, part in fields.items() if part is not None}
             fields["topic"] = self._topic
@@ -416,6 +414,17 @@ class TopicWriting:
             )
         except TimeoutError as error:
             raise HttpError(HTTPStatus.GATEWAY_TIMEOUT, f"{error}; they are written") from None
+
+
+def _fields_of(text: msgspec.Raw, number: int) -> dict[str, Any]:
+    """Return the fields of an item. Raises HttpError; its syntax alone was checked before."""
+    try:
+        fields = msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise _wrong(f"records:{number}: it is not JSON: {error}") from None
+    if not isinstance(fields, dict):
+        raise _wrong(f"records:{number}: {fields!r:.100}, expected an object")
+    return fields
 
 
 def _wrong(sentence: str) -> HttpError:

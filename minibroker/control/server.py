@@ -357,6 +357,9 @@ class _Protocol(H11Protocol):
 
     def refuse(self, status: int, sentence: str) -> None:
         """Answer with an error where the application has not begun to, and close."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True  # the application may be about to answer
+            self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             error = HttpError(status, sentence, (("Connection", "close"),)).response()
             head = h11.Response(status_code=status, headers=_headers(error))

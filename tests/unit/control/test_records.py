@@ -133,6 +133,9 @@ def test_an_aborted_transaction_is_left_out(control: Control) -> None:
         (f"POST {RECORDS}", {"records": [{"value": 1}, {"value": 1, "partition": 2}]}, 400, "n: 2"),
         (f"POST {RECORDS}", b"x" * (1 << 18 | 1), 413, "larger than 262144 bytes"),
         (f"POST {RECORDS}", {"records": ["x"]}, 400, "records:0: 'x'"),
+        (f"POST {RECORDS}", b'{"record": [}', 400, "the body is not JSON"),
+        (f"POST {RECORDS}", b"[]", 400, "the body is [], expected an object"),
+        (f"POST {RECORDS}", b'{"records": [{"value": "\xee"}]}', 400, "records:0: it is not JSON"),
     ],
 )
 @pytest.mark.kafka(topics=["orders:2"])

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, TopicPartition
 from minibroker.control import server as http_server
 from minibroker.control import slices
 from minibroker.control.families import families
-from minibroker.control.messages import HttpRequest, Response, Work, json_response
+from minibroker.control.messages import HttpError, HttpRequest, Response, Work, json_response
 from minibroker.control.server import HttpServer
 from minibroker.control.shapes import RequestsQuery
 from minibroker.control.slices import Slices
@@ -126,6 +126,23 @@ async def test_wrong_requests_are_refused(
     assert status in answer.split(b"\r\n")[0]
     assert b'{"error": "' in answer
     assert b"200" in await exchange(port, b"GET / HTTP/1.1\r\n" + CLOSE)
+
+
+async def test_a_wrong_body_ends_a_request_that_is_refused_already(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The answer to the head and the one to the bytes behind it come in the same turn."""
+
+    def refuse(_: HttpRequest) -> Work:
+        raise HttpError(404, "nothing here")
+
+    server = HttpServer(refuse)
+    port = await server.listen("127.0.0.1", 0)
+    answer = await exchange(port, CHUNKED + b"no chunk\r\n")
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert answer.count(b"HTTP/1.1") == 1
+    await server.close()
+    assert caplog.text == ""
 
 
 async def test_a_slow_client_gets_an_error(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
