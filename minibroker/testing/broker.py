@@ -59,6 +59,8 @@ class Broker(InProcess, BrokerCalls):
         acls: `Allow("alice", "READ", topic="orders")`, `Deny(…)`: with a list, even an empty one,
             only what an ACL allows is allowed, at the start and after each reset. The user
             `"broker"` is the broker itself, and may do everything.
+        version: the Kafka release that the broker passes for, from `"0.8.2"` to `"4.4"`: versions
+            of requests, features and defaults are those of that release. `"2.8.2"` is `"2.8"`.
     """
 
     NOUN = "broker"
@@ -72,6 +74,7 @@ class Broker(InProcess, BrokerCalls):
         security: str | None = None,
         users: Mapping[str, str] | None = None,
         acls: Iterable[AclRule] | None = None,
+        version: str | None = None,
     ) -> None:
         super().__init__(
             topics=topics,
@@ -80,6 +83,7 @@ class Broker(InProcess, BrokerCalls):
             security=security,
             users=users,
             acls=acls,
+            version=version,
         )
         self._node: Node
         self.faults = Faults(self._on_nodes)

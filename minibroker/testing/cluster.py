@@ -68,6 +68,7 @@ class Cluster(InProcess, ConsumerWaits):
         security: as for `Broker`; brokers use it among each other, too.
         users: as for `Broker`; the brokers are the first user, with `acls` the user `"broker"`.
         acls: as for `Broker`; with `security`, for brokers and clients would be one user.
+        version: as for `Broker`.
     """
 
     NOUN = "cluster"
@@ -83,6 +84,7 @@ class Cluster(InProcess, ConsumerWaits):
         security: str | None = None,
         users: Mapping[str, str] | None = None,
         acls: Iterable[AclRule] | None = None,
+        version: str | None = None,
     ) -> None:
         if brokers < 1:
             raise ValueError(f"brokers={brokers}: a cluster has one broker or more")
@@ -95,6 +97,7 @@ class Cluster(InProcess, ConsumerWaits):
             security=security,
             users=users,
             acls=acls,
+            version=version,
         )
         self._count = brokers  # constant
         self._racks = tuple(racks)  # constant

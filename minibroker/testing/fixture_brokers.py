@@ -22,12 +22,17 @@ if TYPE_CHECKING:
     Scope = Literal["session", "package", "module", "class", "function"]
 
 MARKER: Final = (
-    "(topics=[…], config={…}, security=…, users={…}, acls=[…]): topics of the fixtures `kafka` and"
-    " `kafka_broker`; settings, security protocol, users and ACLs of `kafka_broker`; on a module"
-    " also those of `kafka_module`"
+    "(topics=[…], config={…}, security=…, users={…}, acls=[…], version=[…]): topics of the fixtures"
+    " `kafka` and `kafka_broker`; settings, security protocol, users and ACLs of `kafka_broker`; on"
+    " a module also those of `kafka_module`; the Kafka releases that each fixture passes for, one"
+    " after the other"
 )
 OPTION: Final = "minibroker_kafka"
 """The name under which pytest keeps the value of `--minibroker-kafka` and of `--kafka`."""
+VERSIONS_OPTION: Final = "minibroker_kafka_versions"
+"""Likewise of `--minibroker-kafka-versions` and `--kafka-versions`."""
+VERSION_FIXTURE: Final = "_minibroker_version"
+"""The release of the test in hand, which every broker's fixture uses; None: the newest."""
 FIXTURES_INI: Final = "minibroker_fixtures"
 TWINS: Final = {
     "kafka": "minibroker",
@@ -66,7 +71,7 @@ def kafka_fixture(
     own_topics = tuple(topics)
 
     @pytest.fixture(scope=scope)
-    def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+    def broker(request: pytest.FixtureRequest, _minibroker_version: str | None) -> Iterator[Broker]:
         yield from lasting(request, own_topics, **wishes)
 
     return broker
@@ -93,13 +98,41 @@ def wishes_of(node: pytest.Item | pytest.Collector) -> dict[str, Any]:
     if marker is None:
         return {}
     wishes: dict[str, Any] = dict(marker.kwargs)
-    unknown = sorted(set(wishes) - {"topics", "config", "security", "users", "acls"})
+    unknown = sorted(set(wishes) - {"topics", "config", "security", "users", "acls", "version"})
     if unknown or marker.args:
         raise pytest.UsageError(
-            f"@pytest.mark.{marker.name} takes topics, config, security, users and acls,"
+            f"@pytest.mark.{marker.name} takes topics, config, security, users, acls and version,"
             f" not {unknown}"
         )
+    wishes.pop("version", None)  # `versions_of`
     return wishes
+
+
+def versions_of(item: pytest.Item | pytest.Collector) -> list[str]:
+    """Return the Kafka releases that a test runs with: those of its marker, else of
+    `--kafka-versions`; none: the newest, or the run has `--kafka`. Raises UsageError.
+    """
+    if item.config.getoption(OPTION) is not None:
+        return []
+    names = ("minibroker", "kafka") if has_short_names(item.config) else ("minibroker",)
+    marks = [mark for mark in item.iter_markers() if mark.name in names]
+    given = next((mark.kwargs["version"] for mark in marks if "version" in mark.kwargs), None)
+    if given is None:
+        given = (item.config.getoption(VERSIONS_OPTION) or "").split(",")
+    texts = [given] if isinstance(given, str) else list(given)
+    versions = [text.strip() for text in texts if text.strip()]
+    if versions:
+        from minibroker.broker.config.release_defaults import (  # noqa: PLC0415  only who asks pays
+            release_named,
+        )
+        from minibroker.kafka.errors import ConfigError  # noqa: PLC0415  as above
+
+        for version in versions:
+            try:
+                release_named(version)
+            except ConfigError as error:
+                raise pytest.UsageError(str(error)) from None
+    return versions
 
 
 def settings_of(config: pytest.Config) -> dict[str, str]:
@@ -125,7 +158,8 @@ def serving(
     from minibroker.testing.broker import Broker  # noqa: PLC0415  only who uses it pays
 
     settings = {**settings_of(request.config), **(config or {})}
-    with Broker(topics=topics, config=settings, **secured) as broker:
+    version = request.getfixturevalue(VERSION_FIXTURE)
+    with Broker(topics=topics, config=settings, version=version, **secured) as broker:
         note(request, broker)
         yield broker
 

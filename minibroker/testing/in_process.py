@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 from minibroker.broker.config.options import parse_topic
+from minibroker.broker.config.values import RELEASE_KEY
 from minibroker.rig.clock import MovableClock, TestClock
 from minibroker.testing.acls import authorizer_settings
 from minibroker.testing.loop_thread import LoopThread
@@ -51,11 +52,18 @@ class InProcess(ABC):
         security: str | None,
         users: Mapping[str, str] | None,
         acls: Iterable[AclRule] | None,
+        version: str | None,
     ) -> None:
         """Take the arguments that `Broker` and `Cluster` have in common; `Broker` explains them."""
         # Constant after construction, up to the clock.
         self._topics = tuple(parse_topic(topic) for topic in topics)
         self._settings = {name: setting_text(value) for name, value in (config or {}).items()}
+        if version is not None:
+            from minibroker.broker.config.release_defaults import (  # noqa: PLC0415  only who asks pays
+                release_named,
+            )
+
+            self._settings = {RELEASE_KEY: release_named(version), **self._settings}
         self._data_dir = None if data_dir is None else Path(data_dir)
         self._protocol = security
         self._users = users

@@ -18,7 +18,11 @@
         message.max.bytes=2000000
     minibroker_fixtures = prefixed only prefixed names: other plugins have the short ones
 
+    @pytest.mark.kafka(version=["0.11", "2.8", "4.4"])
+        each test of the marker runs once with each release that its brokers pass for
+
     pytest --kafka=HOST:PORT       a real Kafka in the place of `kafka`; see `real_kafka`
+    pytest --kafka-versions=0.11,2.8   every test with each of these releases
 
 Each name has a prefixed twin: `minibroker`, `minibroker_topic`, `minibroker_broker`, …, the marker
 `minibroker`, the option `--minibroker-kafka`. The short fixtures are in `short_names`. `--kafka` is
@@ -42,6 +46,8 @@ from minibroker.testing.fixture_brokers import (
     MARKER,
     OPTION,
     TWINS,
+    VERSION_FIXTURE,
+    VERSIONS_OPTION,
     brokers_of,
     has_short_names,
     lasting,
@@ -52,6 +58,7 @@ from minibroker.testing.fixture_brokers import (
     serving,
     settings_of,
     skip_on_real_kafka,
+    versions_of,
     wishes_of,
 )
 
@@ -65,7 +72,10 @@ _OPTION_HELP: Final = (
     "run the tests that use `kafka` against this Kafka; tests that read minibroker's data, move its"
     " clock or add faults are skipped"
 )
-_SHORT_OPTION: Final = "--kafka"
+_SHORT_OPTIONS: Final = {
+    "--kafka": (OPTION, "HOST:PORT"),
+    "--kafka-versions": (VERSIONS_OPTION, "RELEASE,…"),
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -77,8 +87,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "short: fixtures `kafka`, … beside `minibroker`, …; prefixed: the latter only",
         default="short",
     )
-    parser.getgroup("minibroker").addoption(
-        "--minibroker-kafka", dest=OPTION, metavar="HOST:PORT", help=_OPTION_HELP
+    group = parser.getgroup("minibroker")
+    group.addoption("--minibroker-kafka", dest=OPTION, metavar="HOST:PORT", help=_OPTION_HELP)
+    group.addoption(
+        "--minibroker-kafka-versions",
+        dest=VERSIONS_OPTION,
+        metavar="RELEASE,…",
+        help="run each test once with each of these Kafka releases, which its brokers pass for",
     )
 
 
@@ -88,10 +103,13 @@ def pytest_load_initial_conftests(
 ) -> Iterator[None]:
     """Add `--kafka` once every plugin and conftest has added its own options, if it is free."""
     yield
-    if has_short_names(early_config) and _is_free(parser, _SHORT_OPTION):
-        parser.getgroup("minibroker").addoption(
-            _SHORT_OPTION, dest=OPTION, metavar="HOST:PORT", help="the same as --minibroker-kafka"
-        )
+    if not has_short_names(early_config):
+        return
+    for option, (name, value) in _SHORT_OPTIONS.items():
+        if _is_free(parser, option):
+            parser.getgroup("minibroker").addoption(
+                option, dest=name, metavar=value, help=f"the same as --minibroker-{option[2:]}"
+            )
 
 
 def _is_free(parser: pytest.Parser, option: str) -> bool:
@@ -137,13 +155,31 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 # `kafka` is a broker all the same.
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test once with each release that it asks for, if it uses a broker."""
+    if VERSION_FIXTURE in metafunc.fixturenames:
+        versions = versions_of(metafunc.definition)
+        if versions:
+            metafunc.parametrize(VERSION_FIXTURE, versions, indirect=True, scope="session")
+
+
 @pytest.fixture(scope="session")
-def _minibroker_of_the_run(request: pytest.FixtureRequest) -> Iterator[Broker]:
+def _minibroker_version(request: pytest.FixtureRequest) -> str | None:
+    version: str | None = getattr(request, "param", None)
+    return version
+
+
+@pytest.fixture(scope="session")
+def _minibroker_of_the_run(
+    request: pytest.FixtureRequest, _minibroker_version: str | None
+) -> Iterator[Broker]:
     yield from serving(request, request.config.getini("minibroker_topics"))
 
 
 @pytest.fixture
-def _minibroker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+def _minibroker(
+    request: pytest.FixtureRequest, _minibroker_version: str | None
+) -> Iterator[Broker]:
     wishes = {} if "_minibroker_broker" in request.fixturenames else wishes_of(request.node)
     if (
         wishes.keys() & {"config", "security", "users", "acls"}
@@ -169,31 +205,39 @@ def _minibroker(request: pytest.FixtureRequest) -> Iterator[Broker]:
 
 
 @pytest.fixture
-def _minibroker_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+def _minibroker_broker(
+    request: pytest.FixtureRequest, _minibroker_version: str | None
+) -> Iterator[Broker]:
     skip_on_real_kafka(request)
     yield from serving(request, **wishes_of(request.node))
 
 
 @pytest.fixture
-def _minibroker_cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def _minibroker_cluster(
+    request: pytest.FixtureRequest, _minibroker_version: str | None
+) -> Iterator[Cluster]:
     skip_on_real_kafka(request)
     from minibroker.testing.cluster import Cluster  # noqa: PLC0415  only who uses it pays
 
     wishes = wishes_of(request.node)
     wishes["config"] = {**settings_of(request.config), **(wishes.get("config") or {})}
-    with Cluster(3, **wishes) as cluster:
+    with Cluster(3, version=_minibroker_version, **wishes) as cluster:
         note(request, cluster)
         yield cluster
 
 
 @pytest.fixture(scope="module")
-def _minibroker_module(request: pytest.FixtureRequest) -> Iterator[Broker]:
+def _minibroker_module(
+    request: pytest.FixtureRequest, _minibroker_version: str | None
+) -> Iterator[Broker]:
     wishes = wishes_of(request.node)
     yield from lasting(request, wishes.pop("topics", ()), **wishes)
 
 
 @pytest.fixture(scope="session")
-def _minibroker_session(request: pytest.FixtureRequest) -> Iterator[Broker]:
+def _minibroker_session(
+    request: pytest.FixtureRequest, _minibroker_version: str | None
+) -> Iterator[Broker]:
     yield from lasting(request)
 
 

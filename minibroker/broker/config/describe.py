@@ -177,7 +177,8 @@ def broker_layers(dynamic: DynamicConfig, name: str) -> list[Layer]:
             if synonym in values
         ]
     for synonym in names:
-        default = BROKER_KEYS[synonym].default if synonym in BROKER_KEYS else None
+        key_of_release = dynamic.static.keys.get(synonym)
+        default = key_of_release.default if key_of_release is not None else None
         if default is not None:
             layers.append(Layer(synonym, None if is_sensitive else default, DEFAULT_SOURCE))
     for position, layer in enumerate(layers):

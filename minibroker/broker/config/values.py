@@ -18,13 +18,16 @@ from minibroker.broker.config.keys import BROKER_KEYS, FEATURE_KEYS
 from minibroker.broker.config.listeners import SecurityProtocol, parse_listeners, parse_protocol_map
 from minibroker.broker.config.settings import LISTENER_PREFIX, ConfigValues
 from minibroker.broker.config.unserved import check_served, strays, without_effect
-from minibroker.kafka.config_keys import parse_value
+from minibroker.kafka.config_keys import default_value, parse_value
 from minibroker.kafka.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from minibroker.broker.config.listeners import Listener
+    from minibroker.kafka.config_keys import ConfigKey, Value
+
+RELEASE_KEY: Final = "minibroker.advertised.kafka.version"
 
 # Of keys that plug-ins of Kafka read by themselves, so that KafkaConfig does not list them.
 _PLUGIN_PREFIXES: Final = (LISTENER_PREFIX, "rsm.config.", "rlmm.config.", "config.providers.")
@@ -124,6 +127,15 @@ class BrokerValues(ConfigValues):
         settings = dict(originals or {})
         _join_node_id(settings)
         super().__init__(settings)
+        self.keys: Mapping[str, ConfigKey] = BROKER_KEYS
+        """The keys, with the defaults of the release that the broker passes for."""
+        release = settings.get(RELEASE_KEY)
+        if release is not None:
+            from minibroker.broker.config.release_defaults import (  # noqa: PLC0415  for tests
+                keys_of_release,
+            )
+
+            self.keys = keys_of_release(BROKER_KEYS, release)
         unknown = []
         for name, text in settings.items():
             key = BROKER_KEYS.get(name)
@@ -141,6 +153,10 @@ class BrokerValues(ConfigValues):
         self._check_served(settings)
         self._set_log()
         self._set_replication()
+
+    def get(self, name: str) -> Value:
+        key, text = self.keys.get(name), self.originals.get(name)
+        return super().get(name) if key is None or text is not None else default_value(key)
 
     def _check_served(self, settings: dict[str, str]) -> None:
         """Take `without_effect`. Raises ConfigError for a setting that is not served."""
@@ -171,7 +187,7 @@ class BrokerValues(ConfigValues):
         self.zookeeper_connection_timeout_ms = self.first_given(
             ("zookeeper.connection.timeout.ms", 1), ("zookeeper.session.timeout.ms", 1)
         )
-        self.advertised_kafka_version = self.text("minibroker.advertised.kafka.version")
+        self.advertised_kafka_version = self.text(RELEASE_KEY)
         self.feature_levels = {
             key: self.integer(key) for key in FEATURE_KEYS if self.get(key) is not None
         }

@@ -90,6 +90,16 @@ def _data_dir(value: str) -> tuple[str, str]:
     return "log.dirs", value
 
 
+def _release(value: str) -> tuple[str, str]:
+    from minibroker.broker.config.release_defaults import release_named  # noqa: PLC0415  seldom asked for
+    from minibroker.broker.config.values import RELEASE_KEY  # noqa: PLC0415  as above
+
+    try:
+        return RELEASE_KEY, release_named(value)
+    except ConfigError as error:
+        raise UsageError(str(error)) from None
+
+
 def _setting(value: str) -> tuple[str, str]:
     key, equals, text = value.partition("=")
     if not equals or not key.strip():
@@ -142,6 +152,14 @@ SETTINGS_IN_ORDER: Final = InOrder(
             Kind("HOST:PORT[,...][/chroot]", lambda value: ("zookeeper.connect", value)),
             "keep the metadata in ZooKeeper, as Apache Kafka 3.9 does",
             METADATA,
+        ),
+        Option(
+            "--as",
+            Kind("RELEASE", _release),
+            "pass for this Kafka release, from 0.8.2 to 4.4: versions of requests, features and "
+            "defaults are those of that release",
+            SETTINGS,
+            default="newest",
         ),
         Option(
             "--set",
