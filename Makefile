@@ -31,7 +31,7 @@ NUMBERED_CLIENT := build/numbered-client
 # The frameworks of the examples in Python, in an environment of their own: some want older clients than the tests.
 EXAMPLES := build/examples-venv
 # The examples that Maven tests, with what it needs for that in its own store; then it works without the network.
-EXAMPLES_OF_MAVEN := spring testcontainers/java
+EXAMPLES_OF_MAVEN := spring testcontainers/java clients/java
 EXAMPLE_REQUIREMENTS := $(filter-out examples/airflow/%,$(sort $(wildcard examples/*/requirements.txt examples/*/*/requirements.txt)))
 # Airflow takes 300 MB and versions of its own.
 AIRFLOW := build/examples-airflow
@@ -268,7 +268,7 @@ ifeq ($(MVN),)
 java:
 	@echo "make java: no Maven here, so the tests marked java will fail; install Java 17 and Maven (Debian: apt install openjdk-17-jdk-headless maven)" >&2
 else
-java: $(JAR_SETS:%=$(JARS)/%/.done) $(EXAMPLES_OF_MAVEN:%=build/maven/%/.done) $(CLIENTS)/java/.done ## fetch the jars of Apache Kafka that the tests run
+java: $(JAR_SETS:%=$(JARS)/%/.done) $(EXAMPLES_OF_MAVEN:%=build/maven/%/.done) ## fetch the jars of Apache Kafka that the tests run
 endif
 
 # Fetched beside and moved when whole: an interrupted fetch leaves no half directory.
@@ -279,19 +279,12 @@ $(JARS)/%/.done: tests/support/java/%/pom.xml
 	mv $(@D).part $(@D)
 	touch $@
 
-# No test has this name: Maven compiles the example and fetches what runs its tests.
-build/maven/%/.done: examples/%/pom.xml
+# No test has this name: Maven generates clients, compiles the example and fetches what runs its tests.
+build/maven/%/.done: examples/%/pom.xml minibroker/control/openapi.json
 	rm -rf $(@D)
-	mkdir -p $(dir $(@D))
+	mkdir -p $(dir $(@D)) build/maven/clients
+	cp minibroker/control/openapi.json build/maven/clients
 	cp -R examples/$* $(@D)
-	$(MVN) --quiet --batch-mode --file $(@D)/pom.xml test -Dtest=None -Dsurefire.failIfNoSpecifiedTests=false
-	touch $@
-
-# The same for a client that is generated from openapi.json beside it.
-$(CLIENTS)/java/.done: examples/clients/java/pom.xml minibroker/control/openapi.json
-	rm -rf $(@D)
-	mkdir -p $(@D)
-	cp -RL examples/clients/openapi.json examples/clients/java $(CLIENTS)
 	$(MVN) --quiet --batch-mode --file $(@D)/pom.xml test -Dtest=None -Dsurefire.failIfNoSpecifiedTests=false
 	touch $@
 

@@ -29,12 +29,14 @@ FRAMEWORKS = dict.fromkeys(
         "opentelemetry",
         "two_plugins",
         "testcontainers/python",
+        "clients/python",
     ),
     "examples-venv",
 )
 """Project → the environment below build/ with its framework."""
 if os.environ.get("MINIBROKER_EXAMPLES") == "1":  # make examples
     FRAMEWORKS["airflow"] = "examples-airflow"
+OPENAPI = "clients/openapi.json"
 CLIENTS = BUILD / "example-clients"
 """The needs of the generators of `examples/clients`."""
 QUICK_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -61,6 +63,10 @@ def run(command: list[str], directory: Path, **more: str) -> str:
 
 
 def copy_of(name: str, directory: Path) -> Path:
+    """Copy a project, and the description of the control API: some make their client of it."""
+    openapi = directory / OPENAPI
+    openapi.parent.mkdir()
+    shutil.copy(EXAMPLES / OPENAPI, openapi)
     return Path(shutil.copytree(EXAMPLES / name, directory / name))
 
 
@@ -84,6 +90,10 @@ def test_a_framework_in_python(project: str, tmp_path: Path) -> None:
     environment = BUILD / FRAMEWORKS[project]
     required(environment / ".done")
     directory = copy_of(project, tmp_path)
+    if "openapi-python-client" in (directory / "requirements.txt").read_text():
+        generator = str(environment / "bin" / "openapi-python-client")
+        options = ["--path", str(tmp_path / OPENAPI), "--meta", "none"]
+        run([generator, "generate", *options, "--output-path", "minibroker_control"], directory)
     other_plugin = [] if project == "two_plugins" else ["-p", "no:kafka_broker"]
     options = ["-rs", "-o", LOOP_SCOPE, "--timeout", "500", *other_plugin]
     output = run([str(environment / "bin" / "python"), "-m", "pytest", *options], directory)
@@ -103,7 +113,7 @@ def test_the_protocol_in_java(tmp_path: Path) -> None:
 
 
 @pytest.mark.java
-@pytest.mark.parametrize("project", ["spring", "testcontainers/java"])
+@pytest.mark.parametrize("project", ["spring", "testcontainers/java", "clients/java"])
 def test_a_project_of_maven(project: str, tmp_path: Path) -> None:
     required(BUILD / "maven" / project / ".done")
     directory = copy_of(project, tmp_path)
@@ -126,36 +136,10 @@ def test_the_protocol_in_node(tmp_path: Path) -> None:
     assert "# pass 1" in run(command, directory, NODE_PATH=str(NODE_MODULES))
 
 
-# Clients of the control API, generated from `openapi.json` beside them.
-
-
-def client_in(language: str, directory: Path) -> Path:
-    shutil.copy(EXAMPLES / "clients" / "openapi.json", directory)
-    return Path(shutil.copytree(EXAMPLES / "clients" / language, directory / language))
-
-
-def test_a_client_in_python(tmp_path: Path) -> None:
-    environment = BUILD / "examples-venv"
-    required(environment / ".done")
-    directory = client_in("python", tmp_path)
-    generator = str(environment / "bin" / "openapi-python-client")
-    options = ["--path", "../openapi.json", "--meta", "none", "--output-path", "minibroker_control"]
-    run([generator, "generate", *options], directory)
-    assert "3 passed" in run([str(environment / "bin" / "python"), "-m", "pytest"], directory)
-
-
-@pytest.mark.java
-def test_a_client_in_java(tmp_path: Path) -> None:
-    required(CLIENTS / "java" / ".done")
-    directory = client_in("java", tmp_path)
-    output = run(["mvn", "--offline", "--batch-mode", "test"], directory, MAVEN_OPTS=QUICK_JAVA)
-    assert "Tests run: 3, Failures: 0, Errors: 0, Skipped: 0" in output
-
-
 def test_a_client_in_go(tmp_path: Path) -> None:
     skip_without("go")
     required(CLIENTS / "go" / ".done")
-    directory = client_in("go", tmp_path)
+    directory = copy_of("clients/go", tmp_path)
     run(["go", "generate", "./..."], directory)
     assert "--- PASS: Test" in run(["go", "test", "-vet=off", "-v", "."], directory)
 
@@ -163,6 +147,6 @@ def test_a_client_in_go(tmp_path: Path) -> None:
 def test_a_client_in_typescript(tmp_path: Path) -> None:
     skip_without("npm")
     made = required(CLIENTS / "typescript" / ".done").parent
-    directory = client_in("typescript", tmp_path)
+    directory = copy_of("clients/typescript", tmp_path)
     (directory / "node_modules").symlink_to(made / "node_modules")
     assert "# pass 1" in run(["npm", "test"], directory)

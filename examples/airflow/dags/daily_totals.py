@@ -37,7 +37,7 @@ with DAG(
         apply_function=order_of,
         return_apply_function_results=True,
         commit_cadence="end_of_operator",
-        poll_timeout=2,
+        poll_timeout=10,  # after so many seconds without an order the task ends
     )
     write = ProduceToTopicOperator(
         task_id="write",

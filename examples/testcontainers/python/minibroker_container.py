@@ -1,14 +1,18 @@
 """`MinibrokerContainer`: minibroker as a container of Testcontainers.
 
     with MinibrokerContainer(topics=["orders:3"]) as kafka:
+        rule = FaultRule(api="Produce", error="NOT_LEADER_OR_FOLLOWER", times=2)
+        add_fault.sync(client=kafka.control, body=rule)
         run_my_service(bootstrap_servers=kafka.bootstrap)
 
+`minibroker_control` is the client that is generated from the description of the control API.
 Clients of this machine use `bootstrap`; containers of the same network use NAME:19092.
 """
 
 import secrets
 from collections.abc import Iterable
 
+from minibroker_control import AuthenticatedClient
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import HttpWaitStrategy
 
@@ -77,12 +81,7 @@ class MinibrokerContainer(DockerContainer):
         return f"{self.get_container_host_ip()}:{self.get_exposed_port(CLIENT_PORT)}"
 
     @property
-    def control_address(self) -> str:
-        """Return the address of the control API: faults, the clock, what the broker saw."""
-        port = self.get_exposed_port(CONTROL_PORT)
-        return f"http://{self.get_container_host_ip()}:{port}"
-
-    @property
-    def control_token(self) -> str:
-        """Return what callers of the control API send: `Authorization: Bearer TOKEN`."""
-        return self._token
+    def control(self) -> AuthenticatedClient:
+        """Return a client of the control API: faults, the clock, seeds, records, waits."""
+        address = f"{self.get_container_host_ip()}:{self.get_exposed_port(CONTROL_PORT)}"
+        return AuthenticatedClient(base_url=f"http://{address}", token=self._token)

@@ -1,10 +1,20 @@
 """The container as a user has it, without Docker: see `local_engine`."""
 
-from urllib.request import Request, urlopen
+from io import BytesIO
 
 import pytest
 from confluent_kafka import Producer
 from minibroker_container import MinibrokerContainer
+from minibroker_control.api.default import (
+    add_fault,
+    advance_clock,
+    clock,
+    load_seed,
+    read_records,
+    remove_fault,
+)
+from minibroker_control.models import Advance, FaultRule
+from minibroker_control.types import File
 
 
 @pytest.fixture
@@ -40,14 +50,9 @@ def test_other_containers_use_the_alias_of_the_network(engine):
         assert ",NETWORK://kafka:19092\n" in engine.script
 
 
-def test_a_fault_over_the_control_api_meets_a_client(kafka):
-    rule = b'{"api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER", "times": 2}'
-    headers = {
-        "Authorization": f"Bearer {kafka.control_token}",
-        "Content-Type": "application/json",
-    }
-    with urlopen(Request(f"{kafka.control_address}/faults", rule, headers)) as answer:
-        assert answer.status == 201
+def test_a_fault_meets_a_client(kafka):
+    rule = FaultRule(api="Produce", error="NOT_LEADER_OR_FOLLOWER", times=2)
+    fault = add_fault.sync(client=kafka.control, body=rule)
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "retry.backoff.ms": 10})
     delivered = []
     producer.produce(
@@ -56,3 +61,18 @@ def test_a_fault_over_the_control_api_meets_a_client(kafka):
     assert producer.flush(60) == 0
     ((error, message),) = delivered
     assert (error, message.offset()) == (None, 0)
+    assert remove_fault.sync(fault.id, client=kafka.control).hits == 2
+
+
+def test_the_clock_moves(kafka):
+    before_ms = clock.sync(client=kafka.control).now_ms
+    after_ms = advance_clock.sync(client=kafka.control, body=Advance(minutes=10)).now_ms
+    assert (after_ms - before_ms) // 60_000 == 10
+
+
+def test_a_seed_is_loaded(kafka):
+    seed = File(BytesIO(b'{"topic": "orders", "value": "first", "partition": 0}\n'))
+    loaded = load_seed.sync(client=kafka.control, body=seed)
+    assert loaded.records.additional_properties == {"orders": 1}
+    (record,) = read_records.sync("orders", client=kafka.control).records
+    assert record.value == "first"

@@ -1,8 +1,9 @@
 package minibroker;
 
 import com.github.dockerjava.api.command.InspectContainerResponse;
-import java.net.URI;
 import java.util.UUID;
+import minibroker.control.ApiClient;
+import minibroker.control.DefaultApi;
 import org.testcontainers.containers.GenericContainer;
 import org.testcontainers.containers.wait.strategy.Wait;
 import org.testcontainers.images.builder.Transferable;
@@ -14,6 +15,7 @@ import org.testcontainers.utility.DockerImageName;
  * <pre>
  * try (var kafka = new MinibrokerContainer().withTopics("orders:3")) {
  *     kafka.start();
+ *     kafka.control().addFault(new FaultRule().api("Produce").error("NOT_LEADER_OR_FOLLOWER").times(2L));
  *     runMyService(kafka.getBootstrapServers());
  * }
  * </pre>
@@ -74,13 +76,11 @@ public class MinibrokerContainer extends GenericContainer<MinibrokerContainer> {
         return getHost() + ":" + getMappedPort(CLIENT_PORT);
     }
 
-    /** Returns the address of the control API: faults, the clock, what the broker saw. */
-    public URI getControlAddress() {
-        return URI.create("http://" + getHost() + ":" + getMappedPort(CONTROL_PORT));
-    }
-
-    /** Returns what callers of the control API send: `Authorization: Bearer TOKEN`. */
-    public String getControlToken() {
-        return token;
+    /** Returns the control API: faults, the clock, seeds, records, waits, what the broker saw. */
+    public DefaultApi control() {
+        var client = new ApiClient();
+        client.updateBaseUri("http://" + getHost() + ":" + getMappedPort(CONTROL_PORT));
+        client.setRequestInterceptor(request -> request.header("Authorization", "Bearer " + token));
+        return new DefaultApi(client);
     }
 }

@@ -18,7 +18,11 @@ class MinibrokerContainerTest {
         }
     }
 
-    private final Inspected kafka = (Inspected) new Inspected().withTopics("orders:3", "names:1:cleanup.policy=compact");
+    private final Inspected kafka = new Inspected();
+
+    MinibrokerContainerTest() {
+        kafka.withTopics("orders:3", "names:1:cleanup.policy=compact");
+    }
 
     @Test
     void itExposesTheBrokerAndTheControlApi() {
