@@ -64,7 +64,8 @@ _MEMBERS_FROM: Final = 3
 """Version of LeaveGroup from which on a request has a list of members."""
 
 PROTOCOL_TYPE: Final = "consumer"
-SESSION_MS: Final = 45_000
+SESSION_MS: Final = 30_000
+"""The longest session that brokers of 0.9 and 0.10.0 take."""
 REBALANCE_MS: Final = 300_000
 HEARTBEAT_S: Final = 3.0
 POLL_MAX_S: Final = REBALANCE_MS / 1000

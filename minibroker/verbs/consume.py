@@ -156,9 +156,13 @@ def check(plan: ConsumePlan, names: Names) -> None:
 
 def layout_of(plan: ConsumePlan, *, is_terminal: bool) -> RecordLayout:
     """Return the layout of the records. Raises UsageError for a template that cannot be."""
-    from minibroker.verbs.record_text import RecordLayout, template_of  # noqa: PLC0415  not for help
+    from minibroker.verbs.record_text import (  # noqa: PLC0415  not for help
+        PAIRS,
+        RecordLayout,
+        template_of,
+    )
 
-    template = "{key}\\t{value}" if plan.keys else plan.template
+    template = PAIRS if plan.keys else plan.template
     layout = RecordLayout(template, plan.is_json, plan.null, plan.is_base64, is_terminal)
     if template is not None:
         template_of(template, layout)

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from minibroker.kafka.records.stored_batch import StoredBatch
 
 DEFAULT_NULL: Final = "NULL"
-DEFAULT_SEPARATOR: Final = "\t"
+PAIRS: Final = "{key}\\t{value}"
+"""The template of a key, a tab and the value."""
 _FIELD: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _ESCAPES: Final = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 _ESCAPED: Final = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
@@ -67,10 +68,11 @@ class Renderer:
         """Raises UsageError for a template that cannot be."""
         self._layout = layout
         self._null = layout.null.encode()
-        self._is_plain = not (
-            layout.template or layout.is_json or layout.is_base64 or layout.is_terminal
-        )
+        is_raw = not (layout.is_json or layout.is_base64 or layout.is_terminal)
+        self._is_plain = is_raw and layout.template is None
         """Values go out as they are."""
+        self._is_pairs = is_raw and layout.template == PAIRS
+        """Keys and values do, with a tab between."""
         self._writers = template_of(layout.template or "{value}", layout)
 
     def render(self, fetched: Fetched, cut: Cut, most: int | None) -> tuple[bytes, int, int]:
@@ -93,7 +95,7 @@ class Renderer:
             if self._is_plain and _is_whole(batch, cut, left):
                 lines, count = self._values(batch), batch.header.count
             else:
-                records = list(_records_of(batch, cut, left))
+                records = _records_of(batch, cut, left)
                 lines, count = self._lines(fetched.place, records), len(records)
                 if count == left:
                     behind = records[-1].offset + 1
@@ -106,6 +108,14 @@ class Renderer:
     def _lines(self, place: TopicPartition, records: list[Record]) -> list[bytes]:
         if self._layout.is_json:
             return [lines_of(place, records)[:-1]] if records else []
+        if self._is_pairs:
+            null = self._null
+            return [
+                (null if record.key is None else record.key)
+                + b"\t"
+                + (null if record.value is None else record.value)
+                for record in records
+            ]
         return [self._line(place, record) for record in records]
 
     def _values(self, batch: StoredBatch) -> list[bytes]:
@@ -137,7 +147,14 @@ def _is_whole(batch: StoredBatch, cut: Cut, most: int | None) -> bool:
     )
 
 
-def _records_of(batch: StoredBatch, cut: Cut, most: int | None) -> Iterator[Record]:
+def _records_of(batch: StoredBatch, cut: Cut, most: int | None) -> list[Record]:
+    """Return the records of a batch that are shown. Raises CorruptionError."""
+    if _is_whole(batch, cut, most):
+        return read_records(batch.content, 0, batch.header)
+    return list(_shown_records(batch, cut, most))
+
+
+def _shown_records(batch: StoredBatch, cut: Cut, most: int | None) -> Iterator[Record]:
     number = 0
     for record in read_records(batch.content, 0, batch.header):
         if record.offset < cut.start:
