@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.cli.program import run_words
 from minibroker.pipeline import PipelineError, archive, copy, replay, rollup
-from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.errors import JobUsageError
 from minibroker.pipeline.kafka import preflight
 from minibroker.pipeline.kafka.cluster import Kafka
@@ -304,11 +304,11 @@ def test_a_misspelt_mask_has_an_exit_code_and_waits_for_a_first_record(
     out, errors = io.StringIO(), io.StringIO()
     words = ["archive", "--bootstrap", minibroker_address, "--topic", topic]
     words += ["--to", f"{tmp_path}/archive", "--mask", "customer.emial=mask"]
-    assert run_words(words, out, errors) == 0, errors.getvalue()
+    assert run_words(["pipeline", *words], out, errors) == 0, errors.getvalue()
     assert not (tmp_path / "archive").exists()
     client = topics.producer(minibroker_address)
     client.produce(topic, b'{"customer": {"email": "ann@example.com"}}')
     assert client.flush(topics.SECONDS) == 0
-    assert run_words(words, out, errors) == 2
+    assert run_words(["pipeline", *words], out, errors) == 2
     assert "(did you mean customer.email" in errors.getvalue()
     assert not (tmp_path / "archive").exists()

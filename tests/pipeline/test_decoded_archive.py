@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 import pytest
 
+from minibroker.cli.program import run_words
 from minibroker.pipeline import PipelineError, archive, replay
-from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.errors import BadRecordError, JobUsageError
 from minibroker.pipeline.values.wire_format import header_of
 from tests.pipeline import topics
@@ -407,7 +407,8 @@ def test_the_page_is_typed(
         words = shlex.split(command.replace("./", f"{tmp_path}/"))[2:]
         words = [registry.url if word == "http://localhost:8081" else word for word in words]
         out, errors = io.StringIO(), io.StringIO()
-        assert (run_words([*words, "--bootstrap", address], out, errors), errors.getvalue()) == (
+        code = run_words(["pipeline", *words, "--bootstrap", address], out, errors)
+        assert (code, errors.getvalue()) == (
             0,
             "",
         )

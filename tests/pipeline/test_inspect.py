@@ -9,10 +9,10 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from minibroker.broker.storage import names
+from minibroker.cli.program import run_words
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record
 from minibroker.pipeline import inspect
-from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.verbs.inspect.facts import FrequentKey, GroupLag
@@ -151,7 +151,7 @@ def test_the_command_prints_the_table_and_writes_the_page(
     page = tmp_path / "page.html"
     words = ["inspect", "--log-dir", str(tmp_path / "logs"), "--report", str(page)]
     out, errors = io.StringIO(), io.StringIO()
-    assert run_words(words, out, errors) == 0, errors.getvalue()
+    assert run_words(["pipeline", *words], out, errors) == 0, errors.getvalue()
     assert "orders: 3,000 records" in out.getvalue()
     assert "! Skewed: partition 1 holds 80 % of the records" in out.getvalue()
     assert "<svg" in page.read_text(encoding="utf-8")

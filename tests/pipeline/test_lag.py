@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from minibroker.cli.program import run_words
 from minibroker.client import groups as wire_groups
-from minibroker.pipeline.command_line import run_words
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.kafka.cluster import Kafka
 from minibroker.pipeline.kafka.reader_lag import LagReader
@@ -54,7 +54,7 @@ def commit(address: str, topic: str, offsets: dict[int, int], group: str | None 
 
 def look(*words: str) -> tuple[int, str, str]:
     out, errors = io.StringIO(), io.StringIO()
-    return run_words(["lag", *words], out, errors), out.getvalue(), errors.getvalue()
+    return run_words(["pipeline", "lag", *words], out, errors), out.getvalue(), errors.getvalue()
 
 
 def test_a_script_gets_one_look(minibroker_address: str, read_topic: str) -> None:

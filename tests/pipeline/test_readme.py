@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyarrow import dataset
 
-from minibroker.pipeline.command_line import run_words
+from minibroker.cli.program import run_words
 from minibroker.testing import Broker
 from tests.pipeline import topics
 from tests.pipeline.committed import records
@@ -71,7 +71,7 @@ def typed(command: str, address: str, out: io.StringIO | None = None) -> str:
     assert (program, pipeline) == ("minibroker", "pipeline")
     out, errors = out or io.StringIO(), io.StringIO()
     broker = [] if words[0] == "maintain" else ["--bootstrap", address]
-    code = run_words([*words, *broker], out, errors)
+    code = run_words(["pipeline", *words, *broker], out, errors)
     complaints = [line for line in errors.getvalue().splitlines() if ": asking " not in line]
     assert (code, complaints) == (0, []), command
     return out.getvalue()
