@@ -254,9 +254,10 @@ def _put_logins(
     for listener in listeners:
         if listener.name == between and listener.protocol.startswith("SASL"):
             plain = users_text({"username": user, "password": password})
-            known = {f"user_{name}": word for name, word in {**users, user: password}.items()}
+            passwords = {f"user_{name}": word for name, word in {**users, user: password}.items()}
+            users_words = users_text(passwords)
             lines = {
-                "PLAIN": f"{_LOGIN_MODULE.format('plain', 'Plain')} {plain} {users_text(known)};",
+                "PLAIN": f"{_LOGIN_MODULE.format('plain', 'Plain')} {plain} {users_words};",
                 "SCRAM": f"{_LOGIN_MODULE.format('scram', 'Scram')} {plain};",
             }
             for mechanism in filter(None, mechanisms.split(",")):

@@ -173,7 +173,10 @@ def listener_to_ask(config: BrokerConfig) -> str:
     """Return HOST:PORT PROTOCOL for the health check: the listener, as it is bound, that asks
     least of a client.
     """
-    listener = min(config.listeners, key=lambda known: _EASIEST.index(known.security_protocol))
+    listener = min(
+        config.listeners,
+        key=lambda listener_choice: _EASIEST.index(listener_choice.security_protocol),
+    )
     return f"{listener.host}:{listener.port} {listener.security_protocol}"
 
 
@@ -184,18 +187,18 @@ def _flags(environment: Mapping[str, str]) -> list[str]:
 
 
 def _defaults(
-    given: Mapping[str, str], translated: Translated, plan: ServePlan, host: str
+    environment: Mapping[str, str], translated: Translated, plan: ServePlan, host: str
 ) -> list[tuple[str, str]]:
     """Return the settings that the image has where the user sets none."""
     settings = []
     cluster_id = translated.variables.get("CLUSTER_ID", "")
-    if cluster_id and "minibroker.cluster.id" not in given:
+    if cluster_id and "minibroker.cluster.id" not in environment:
         settings.append(("minibroker.cluster.id", cluster_id))
-    if not {"log.dirs", "log.dir"} & given.keys():
+    if not {"log.dirs", "log.dir"} & environment.keys():
         settings.append(("log.dirs", translated.data_dir))
-    if "zookeeper.connect" in given and not {"broker.id", "node.id"} & given.keys():
+    if "zookeeper.connect" in environment and not {"broker.id", "node.id"} & environment.keys():
         settings.append(("broker.id", str(GENERATED_ID)))
-    if {"listeners", "advertised.listeners"} & given.keys():
+    if {"listeners", "advertised.listeners"} & environment.keys():
         return settings
     if translated.listeners and not plan.users and plan.security is None:
         return [*settings, *translated.listeners.items()]

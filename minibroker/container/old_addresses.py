@@ -66,9 +66,9 @@ def put_listeners(variables: MutableMapping[str, str]) -> list[str]:
 
     Listeners are stronger than the old keys.
     """
-    given = {name: variables.pop(name) for name in _ADDRESSES if name in variables}
+    addresses = {name: variables.pop(name) for name in _ADDRESSES if name in variables}
     # Kubernetes sets KAFKA_PORT=tcp://10.0.0.1:9092 for a service with the name kafka.
-    old = {name: value for name, value in given.items() if not value.startswith("tcp://")}
+    old = {name: value for name, value in addresses.items() if not value.startswith("tcp://")}
     if not old:
         return []
     strong = sorted(_LISTENERS & variables.keys())
@@ -78,11 +78,11 @@ def put_listeners(variables: MutableMapping[str, str]) -> list[str]:
     host = old.get("KAFKA_HOST_NAME", "")
     variables.setdefault("KAFKA_LISTENERS", f"PLAINTEXT://{host}:{port}")
     if old.keys() & {"KAFKA_ADVERTISED_HOST_NAME", "KAFKA_ADVERTISED_PORT"}:
-        told = (
+        advertised_host = (
             old.get("KAFKA_ADVERTISED_HOST_NAME", host),
             old.get("KAFKA_ADVERTISED_PORT", port),
         )
-        variables["KAFKA_ADVERTISED_LISTENERS"] = "PLAINTEXT://{}:{}".format(*told)
+        variables["KAFKA_ADVERTISED_LISTENERS"] = "PLAINTEXT://{}:{}".format(*advertised_host)
     return []
 
 
@@ -101,10 +101,10 @@ def _run(variable: str, command: str) -> str:
         raise ConfigError(f"{variable}={command}: {error}") from None
     output = done.stdout[:_OUTPUT_MAX].decode("utf-8", "replace").strip()
     if done.returncode or not output:
-        said = done.stderr[:_OUTPUT_MAX].decode("utf-8", "replace").strip().replace("\n", " ")
+        error_text = done.stderr[:_OUTPUT_MAX].decode("utf-8", "replace").strip().replace("\n", " ")
         raise ConfigError(
             f"{variable}={command}: it ended with code {done.returncode} and printed "
-            f"{output or 'nothing'!r} ({said or 'no error'}); expected a line with the value. Set "
-            "the variable that gets it, and leave out the command"
+            f"{output or 'nothing'!r} ({error_text or 'no error'}); expected a line with the "
+            "value. Set the variable that gets it, and leave out the command"
         )
     return output

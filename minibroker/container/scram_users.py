@@ -110,13 +110,13 @@ def parse_specification(text: str, name: str = "") -> ScramUser:
     There may be `iterations` and `salt`, and `saltedpassword` (both in base 64) in place of the
     password.
     """
-    mechanism, _, listed = text.partition("=")
+    mechanism, _, options_text = text.partition("=")
     code = CODES.get(mechanism)
-    if code is None or not (listed.startswith("[") and listed.endswith("]")):
+    if code is None or not (options_text.startswith("[") and options_text.endswith("]")):
         raise ConfigError(
             f"{mechanism!r}: expected {' or '.join(CODES)}, and =[name=…,password=…] behind it"
         )
-    options = {found[1]: found[2] or found[3] for found in _OPTION.finditer(listed[1:-1])}
+    options = {match[1]: match[2] or match[3] for match in _OPTION.finditer(options_text[1:-1])}
     user = options.get("name", name)
     if not user:
         raise ConfigError(f"{mechanism}: name=… is missing")
@@ -140,11 +140,11 @@ def _new_salt() -> bytes:
     return secrets.token_bytes(SALT_BYTES)
 
 
-def _bytes(what: str, text: str) -> bytes:
+def _bytes(field_name: str, text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error:
-        raise ConfigError(f"{what}: expected base 64") from None
+        raise ConfigError(f"{field_name}: expected base 64") from None
 
 
 if __name__ == "__main__":

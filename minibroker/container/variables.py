@@ -113,7 +113,7 @@ def _data_dir() -> str:
 
 
 def _log_level(level: str) -> str:
-    known = _LOG_LEVELS.get(level.upper().partition(",")[0].strip())
-    if known is None:
+    log_level = _LOG_LEVELS.get(level.upper().partition(",")[0].strip())
+    if log_level is None:
         raise ConfigError(f"{_LOG_LEVEL}={level}: expected one of {', '.join(_LOG_LEVELS)}")
-    return known
+    return log_level

@@ -103,8 +103,8 @@ def _explain(message: str, value: Any, shape: type[msgspec.Struct], kind: str) -
         expected = text.partition(", got ")[0].removeprefix("Expected ")
         expected = re.sub(r"`([^`]*)`", lambda match: _worded(match.group(1)), expected)
         expected = expected.replace(">=", "from").replace("<=", "up to").removesuffix(".0")
-    what = f"{kind} {path!r}" if path else "the body"
-    return f"{what} is {value!r:.100}, expected {expected}"
+    subject = f"{kind} {path!r}" if path else "the body"
+    return f"{subject} is {value!r:.100}, expected {expected}"
 
 
 def _worded(types: str) -> str:

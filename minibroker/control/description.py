@@ -87,16 +87,16 @@ def _operation(
     parameters = []
     if name := row.part_name:
         kind = "integer" if name in _INTEGER_PARTS else "string"
-        shown = _as_3_0({"type": kind})
-        parameters.append({"name": name, "in": "path", "required": True, "schema": shown})
+        schema_text = _as_3_0({"type": kind})
+        parameters.append({"name": name, "in": "path", "required": True, "schema": schema_text})
     query = components[row.query.__name__]
     for name, schema in query["properties"].items():
-        shown = _as_3_0(schema)
-        shown.pop("nullable", None)
+        schema_text = _as_3_0(schema)
+        schema_text.pop("nullable", None)
         parameter = {"name": name, "in": "query", "required": name in query["required"]}
-        if text := shown.pop("description", None):
+        if text := schema_text.pop("description", None):
             parameter["description"] = text
-        parameters.append({**parameter, "schema": shown})
+        parameters.append({**parameter, "schema": schema_text})
     failures = row.failures if row.is_open else (*_OF_EACH, *row.failures)
     answers = {row.status: "done"} | {status: _DESCRIPTIONS[status] for status in failures}
     responses = {}
@@ -136,27 +136,27 @@ def _as_3_0(schema: Any) -> Any:
         return [_as_3_0(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    shown = {name: _as_3_0(part) for name, part in schema.items() if name != "title"}
-    choices = shown.pop("anyOf", None)
+    converted = {name: _as_3_0(part) for name, part in schema.items() if name != "title"}
+    choices = converted.pop("anyOf", None)
     if choices is not None:
         others = [choice for choice in choices if choice != {"type": "null"}]
         is_nullable = len(others) < len(choices)
-        shown |= others[0] if len(others) == 1 else {"anyOf": others}
-        if is_nullable and "default" not in shown:
-            shown["nullable"] = True
-    if shown.get("default", "") is None:
-        del shown["default"]
-    if "$ref" in shown and len(shown) > 1:
-        shown = {"allOf": [{"$ref": shown.pop("$ref")}], **shown}
-    if shown.get("type") == "integer":
-        shown["format"] = "int64"
-    if shown.get("type") == "array":
-        shown.setdefault("items", {})
-    if "enum" in shown:
-        shown.setdefault("type", "string")
-    if not shown.get("required", True):
-        del shown["required"]
-    return shown
+        converted |= others[0] if len(others) == 1 else {"anyOf": others}
+        if is_nullable and "default" not in converted:
+            converted["nullable"] = True
+    if converted.get("default", "") is None:
+        del converted["default"]
+    if "$ref" in converted and len(converted) > 1:
+        converted = {"allOf": [{"$ref": converted.pop("$ref")}], **converted}
+    if converted.get("type") == "integer":
+        converted["format"] = "int64"
+    if converted.get("type") == "array":
+        converted.setdefault("items", {})
+    if "enum" in converted:
+        converted.setdefault("type", "string")
+    if not converted.get("required", True):
+        del converted["required"]
+    return converted
 
 
 def _with_optional_fields(schema: dict[str, Any]) -> dict[str, Any]:

@@ -193,16 +193,16 @@ def _connections(broker: Broker) -> Iterator[str]:
 
 def _cluster(broker: Broker) -> Iterator[str]:
     image = broker.cluster.image
-    here = broker.config.broker_id
+    broker_id = broker.config.broker_id
     total = leaderless = mine = led = offline = behind = 0
     for topic in list(image.topics.values()):
         for partition in topic.partitions:
             total += 1
             leaderless += partition.leader < 0
-            mine += here in partition.replicas
-            led += partition.leader == here
-            offline += here in partition.offline
-            behind += partition.leader == here and len(partition.isr) < len(partition.replicas)
+            mine += broker_id in partition.replicas
+            led += partition.leader == broker_id
+            offline += broker_id in partition.offline
+            behind += partition.leader == broker_id and len(partition.isr) < len(partition.replicas)
             yield ""
     type_name = "KafkaController"
     for name, text, value in (

@@ -109,7 +109,7 @@ class TopicReading:
         query = self._query
         partitions = partitions_of(self._nodes, self._topic, query.partition)
         places = await self._places(partitions)
-        wanted = min(query.at_least, query.limit)
+        needed_count = min(query.at_least, query.limit)
         until_s = monotonic() + query.wait_ms / 1000
         progress = TopicProgress()
         try:
@@ -119,7 +119,7 @@ class TopicReading:
                 for place in places:
                     await self._read(place)
                 left_s = until_s - monotonic()
-                if len(self._records) >= wanted or self._bytes_left <= 0 or left_s <= 0:
+                if len(self._records) >= needed_count or self._bytes_left <= 0 or left_s <= 0:
                     return self._records, [self._position(place) for place in places]
                 try:
                     await asyncio.wait_for(progress.event.wait(), left_s)

@@ -131,8 +131,8 @@ RequestView: Any = defstruct(
 def _sentences(documented: Any) -> dict[str, str]:
     """Return argument → its sentence in the docstring."""
     text = (inspect.getdoc(documented) or "").partition("Args:\n")[2]
-    found = re.findall(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", text, re.MULTILINE)
-    return {name: re.sub(r"\s+", " ", sentence) for name, sentence in found}
+    sections = re.findall(r"^ {4}(\w+): (.+(?:\n {8}.+)*)", text, re.MULTILINE)
+    return {name: re.sub(r"\s+", " ", sentence) for name, sentence in sections}
 
 
 def _fields_of_a_fault() -> list[tuple[str, Any, Any]]:

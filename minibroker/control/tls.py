@@ -40,11 +40,11 @@ class ControlTls:
         Raises ConfigError.
         """
         self._config = config
-        listeners = {known.name: known for known in config().listeners}
+        listeners = {listener.name: listener for listener in config().listeners}
         self._listener = listeners.get(source.upper())
         self._file = source
         if self._listener is None and not Path(source).is_file():
-            secured = [known.name for known in listeners.values() if _has_tls(known)]
+            secured = [listener.name for listener in listeners.values() if _has_tls(listener)]
             expected = " or ".join([*secured, "a PEM file with a private key and its certificates"])
             raise ConfigError(
                 f"--control-tls {source}: no listener has this name, and there is no such file; "

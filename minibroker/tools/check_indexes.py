@@ -58,9 +58,9 @@ class _Entries:
         while is_last and self.count > 1 and self.index.entry(self.count - 1) == (0, 0):
             self.count -= 1
 
-    def broken(self, rule: str, number: int, what: str) -> None:
+    def broken(self, rule: str, number: int, detail: str) -> None:
         """Report a finding about entry `number`."""
-        self.findings.broken(f"{self.RULE}-{rule}", self.path, number * self.LAYOUT.size, what)
+        self.findings.broken(f"{self.RULE}-{rule}", self.path, number * self.LAYOUT.size, detail)
 
     def stop(self) -> None:
         """Skip the rest of the entries, which cannot be compared."""

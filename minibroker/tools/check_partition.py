@@ -75,7 +75,7 @@ class _PartitionCheck:
         self.facts = facts
         self.findings = findings
         self.is_deep = is_deep
-        self.found = sorted(REAL_FILES.list_files(directory))
+        self.file_names = sorted(REAL_FILES.list_files(directory))
         self.producers = ProducerHistory(findings, facts.log_start_offset)
         self.epochs: list[EpochSpan] = []
         self.may_mend = not facts.is_clean and not facts.is_strict
@@ -108,7 +108,7 @@ class _PartitionCheck:
 
     def _bases(self) -> list[int]:
         bases = []
-        for name in self.found:
+        for name in self.file_names:
             base = names.base_offset_of(name)
             if base is not None and name == names.segment_file(base, names.LOG):
                 bases.append(base)
@@ -116,16 +116,16 @@ class _PartitionCheck:
 
     def _snapshots(self) -> dict[int, str]:
         bases = {}
-        for name in self.found:
+        for name in self.file_names:
             offset = names.base_offset_of(name)
             if offset is not None and name == names.segment_file(offset, names.SNAPSHOT):
                 bases[offset] = self._path(name)
         return bases
 
     def _note_leftovers(self, bases: list[int]) -> None:
-        if not bases and self.found != [names.PARTITION_METADATA]:  # such has no record yet
+        if not bases and self.file_names != [names.PARTITION_METADATA]:  # such has no record yet
             self.findings.note("no-segment", self.directory, "no segment: an empty log")
-        for name in self.found:
+        for name in self.file_names:
             base = names.base_offset_of(name)
             for suffix, words in _LEFTOVERS.items():
                 if name.endswith(suffix):

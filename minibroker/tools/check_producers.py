@@ -210,8 +210,8 @@ class ProducerHistory:
                 f"{last_offset}",
             )
 
-    def _differs(self, path: str, producer_id: int, what: str) -> None:
-        self._findings.broken("snapshot-state", path, None, f"producer {producer_id}: {what}")
+    def _differs(self, path: str, producer_id: int, detail: str) -> None:
+        self._findings.broken("snapshot-state", path, None, f"producer {producer_id}: {detail}")
 
 
 def has_producer(header: BatchHeader) -> bool:

@@ -185,5 +185,5 @@ class SegmentCheck:
             self._broken("epoch", batch, f"leader epoch {epoch} after {last_span.epoch}")
         self.epochs.append(EpochSpan(epoch, header.base_offset, header.last_offset))
 
-    def _broken(self, rule: str, batch: FileBatch, what: str) -> None:
-        self.findings.broken(rule, self.path, batch.position, what)
+    def _broken(self, rule: str, batch: FileBatch, detail: str) -> None:
+        self.findings.broken(rule, self.path, batch.position, detail)

@@ -62,20 +62,20 @@ _ABSENT_OFFSET: Final = Report(
 class IndexMismatches:
     """Mismatches between indexes and logs, by kind and file."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("_mismatches",)
 
     def __init__(self) -> None:
-        self._found: dict[Report, dict[str, list[Pair]]] = {
+        self._mismatches: dict[Report, dict[str, list[Pair]]] = {
             report: {} for report in (_WRONG_OFFSET, _WRONG_TIME, _UNORDERED_TIME, _ABSENT_OFFSET)
         }
 
     def add(self, report: Report, path: str, first: int, second: int) -> None:
         """Add one pair."""
-        self._found[report].setdefault(absolute(path), []).append((first, second))
+        self._mismatches[report].setdefault(absolute(path), []).append((first, second))
 
     def report(self, output: Output) -> None:
         """Print the mismatches. Kafka's tool lists wrong offsets backwards, the others in order."""
-        for kind, files in self._found.items():
+        for kind, files in self._mismatches.items():
             for path, pairs in files.items():
                 output.mismatches(kind, path, pairs[::-1] if kind is _WRONG_OFFSET else pairs)
 
@@ -151,7 +151,7 @@ def _beside(path: str, suffix: str) -> str:
 
 
 def dump_offset_index(
-    path: str, arguments: DumpPlan, output: Output, found: IndexMismatches
+    path: str, arguments: DumpPlan, output: Output, mismatches: IndexMismatches
 ) -> None:
     """Print the entries of a `.index`. Raises CorruptionError, OSError."""
     base_offset = base_offset_in(path)
@@ -177,12 +177,14 @@ def dump_offset_index(
                     f"of up to {arguments.max_message_size} bytes stands"
                 )
             if batch.header.last_offset != offset:
-                found.add(_WRONG_OFFSET, path, offset, batch.header.last_offset)
+                mismatches.add(_WRONG_OFFSET, path, offset, batch.header.last_offset)
             if not arguments.verify_only:
                 output.offset_entry(offset, position)
 
 
-def dump_time_index(path: str, arguments: DumpPlan, output: Output, found: IndexMismatches) -> None:
+def dump_time_index(
+    path: str, arguments: DumpPlan, output: Output, mismatches: IndexMismatches
+) -> None:
     """Print the entries of a `.timeindex`. Raises CorruptionError, OSError."""
     base_offset = base_offset_in(path)
     with LogFile(_beside(path, names.LOG)) as log:
@@ -208,12 +210,12 @@ def dump_time_index(path: str, arguments: DumpPlan, output: Output, found: Index
             _check_position(path, position, log)
             last_offset, largest = _largest_timestamp(log, position, offset)
             if last_offset != offset:
-                found.add(_ABSENT_OFFSET, path, offset, last_offset)
+                mismatches.add(_ABSENT_OFFSET, path, offset, last_offset)
             else:
                 if largest != timestamp:
-                    found.add(_WRONG_TIME, path, timestamp, largest)
+                    mismatches.add(_WRONG_TIME, path, timestamp, largest)
                 if previous >= timestamp:
-                    found.add(_UNORDERED_TIME, path, timestamp, previous)
+                    mismatches.add(_UNORDERED_TIME, path, timestamp, previous)
             if not arguments.verify_only:
                 output.time_entry(timestamp, offset)
             previous = timestamp

@@ -49,15 +49,15 @@ class Findings:
         self.excuses = False
         """While True, damage counts as a note: the next start mends it."""
 
-    def broken(self, rule: str, path: str, position: int | None, what: str) -> None:
+    def broken(self, rule: str, path: str, position: int | None, detail: str) -> None:
         """Report an invariant that does not hold."""
         if self.excuses:
-            what += " (the next start mends it)"
-        self.add(Finding(NOTE if self.excuses else BROKEN, rule, path, position, what))
+            detail += " (the next start mends it)"
+        self.add(Finding(NOTE if self.excuses else BROKEN, rule, path, position, detail))
 
-    def note(self, rule: str, path: str, what: str, position: int | None = None) -> None:
+    def note(self, rule: str, path: str, detail: str, position: int | None = None) -> None:
         """Report a fact that is no damage."""
-        self.add(Finding(NOTE, rule, path, position, what))
+        self.add(Finding(NOTE, rule, path, position, detail))
 
     def add(self, finding: Finding) -> None:
         """Print a finding, unless enough of its kind were printed for its file."""

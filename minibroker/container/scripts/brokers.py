@@ -37,8 +37,8 @@ def run(name: str, words: Words, out: TextIO, errors: TextIO) -> int:
     """Show it; return the exit code. Raises KafkaError, OSError, ProtocolError, ConfigError."""
     if name == CLUSTER:
         path = words.all("config")
-        given = Words({**words.values, "command-config": path} if path else words.values)
-        out.write(f"Cluster ID: {admin.describe(reader_of(given), ()).cluster_id}\n")
+        all_words = Words({**words.values, "command-config": path} if path else words.values)
+        out.write(f"Cluster ID: {admin.describe(reader_of(all_words), ()).cluster_id}\n")
         return 0
     client = reader_of(words)
     for broker_id, broker in sorted(admin.describe(client, ()).brokers.items()):
@@ -54,9 +54,9 @@ def _lines(client: Client, broker: DescribedBroker) -> Iterable[str]:
     request = ApiVersionsRequest(client_software_name="minibroker", client_software_version="1")
     answer = client.ask(broker.address, request, ApiVersionsResponse, _API_VERSIONS)
     for api in sorted(answer.api_keys, key=lambda api: int(api.api_key)):
-        known = APIS.get(api.api_key)
-        name = known.name if known else "UNKNOWN"
-        own = (known.min_version, known.max_version) if known else (0, -1)
+        api_name = APIS.get(api.api_key)
+        name = api_name.name if api_name else "UNKNOWN"
+        own = (api_name.min_version, api_name.max_version) if api_name else (0, -1)
         low, high = api.min_version, api.max_version
         usable = min(high, own[1])
         versions = f"{low} to {high}" if high > low else f"{low}"

@@ -117,8 +117,10 @@ def _entities(words: Words) -> tuple[list[str], list[str]]:
             names.append("")
     for kind in types:
         if kind not in {**_RESOURCES, **_QUOTAS}:
-            known = ", ".join((*_RESOURCES, *_QUOTAS))
-            raise WordsError(f"Invalid entity type {kind}, the entity type must be one of {known}")
+            kinds_text = ", ".join((*_RESOURCES, *_QUOTAS))
+            raise WordsError(
+                f"Invalid entity type {kind}, the entity type must be one of {kinds_text}"
+            )
     return types, names
 
 
@@ -143,38 +145,38 @@ def _alter(words: Words, types: Sequence[str], names: Sequence[str]) -> None:
     if len(types) != len(names):
         raise WordsError("An entity name must be specified for every entity type")
     added = _pairs(words)
-    taken = [key.strip() for key in words.value("delete-config").split(",") if key.strip()]
-    scram = any(key in CODES for key in (*added, *taken))
+    deleted_keys = [key.strip() for key in words.value("delete-config").split(",") if key.strip()]
+    scram = any(key in CODES for key in (*added, *deleted_keys))
     if types[0] == "users" and len(types) == 1 and scram:
-        _alter_logins(words, names[0], taken)
+        _alter_logins(words, names[0], deleted_keys)
         return
     client = reader_of(words)
     if types[0] in _QUOTAS:
-        _alter_quotas(client, types, names, added, taken)
+        _alter_quotas(client, types, names, added, deleted_keys)
         return
     resource = configs.Resource(_RESOURCES[types[0]], names[0])
-    own = {setting.name for setting in _own_settings(client, resource)} if taken else set()
-    missing = [key for key in taken if key not in own]
+    own = {setting.name for setting in _own_settings(client, resource)} if deleted_keys else set()
+    missing = [key for key in deleted_keys if key not in own]
     if missing:
         raise ScriptError(f"Invalid config(s): {','.join(missing)}")
-    changes: dict[str, str | None] = {**added, **dict.fromkeys(taken)}
+    changes: dict[str, str | None] = {**added, **dict.fromkeys(deleted_keys)}
     configs.alter_settings(client, resource, changes, only_checks=False)
 
 
-def _alter_logins(words: Words, name: str, taken: Sequence[str]) -> None:
+def _alter_logins(words: Words, name: str, deleted_mechanisms: Sequence[str]) -> None:
     """Set and delete SCRAM credentials of a user. Raises ConfigError, KafkaError, OSError."""
     users = []
     for part in filter(None, _PAIR_END.split(words.value("add-config"))):
         users += parse_specifications(part, name)
     has_broker = os.path.exists(LISTENER_FILE)  # noqa: PTH110  pathlib costs 3 ms
-    if words.has(ZOOKEEPER) and not has_broker and users and not taken:
+    if words.has(ZOOKEEPER) and not has_broker and users and not deleted_mechanisms:
         keep(users, USERS_FILE)
         return
     messages = alter_user_scram_credentials
     request = messages.AlterUserScramCredentialsRequest(
         deletions=[
             messages.ScramCredentialDeletion(name=name, mechanism=CODES[mechanism])
-            for mechanism in taken
+            for mechanism in deleted_mechanisms
         ],
         upsertions=[
             messages.ScramCredentialUpsertion(
@@ -202,15 +204,15 @@ def _alter_quotas(
     types: Sequence[str],
     names: Sequence[str],
     added: dict[str, str],
-    taken: Sequence[str],
+    deleted_keys: Sequence[str],
 ) -> None:
     """Set and delete quotas. Raises WordsError, ScriptError, KafkaError, OSError."""
     own = {key for _, values in _quotas(client, types, names) for key in values}
-    missing = [key for key in taken if key not in own]
+    missing = [key for key in deleted_keys if key not in own]
     if missing:
         raise ScriptError(f"Invalid config(s): {','.join(missing)}")
     messages = alter_client_quotas
-    ops = [messages.OpData(key=key, value=0.0, remove=True) for key in taken]
+    ops = [messages.OpData(key=key, value=0.0, remove=True) for key in deleted_keys]
     for key, text in added.items():
         try:
             ops.append(messages.OpData(key=key, value=float(text), remove=False))
@@ -237,8 +239,8 @@ def _describe(
     """Show the settings. Raises KafkaError, OSError, ProtocolError."""
     if types[0] in _QUOTAS:
         for entity, values in _quotas(client, types, names):
-            shown = ", ".join(f"{key}={value}" for key, value in values.items())
-            out.write(f"Quota configs for {entity} are {shown}\n")
+            values_text = ", ".join(f"{key}={value}" for key, value in values.items())
+            out.write(f"Quota configs for {entity} are {values_text}\n")
         if "users" in types and "clients" not in types and "" not in names:
             _describe_logins(client, names, out)
         return
@@ -246,8 +248,8 @@ def _describe(
     everything = words.has("all")
     for name in names or _all_names(client, kind):
         resource = configs.Resource(_RESOURCES[kind], name)
-        what = "All" if everything else "Dynamic"
-        title = f"{what} configs for {kind.removesuffix('s')} {name} are:"
+        scope = "All" if everything else "Dynamic"
+        title = f"{scope} configs for {kind.removesuffix('s')} {name} are:"
         out.write(f"{title if name else f'Default configs for {kind} in the cluster are:'}\n")
         settings = (
             configs.settings_of(client, resource, with_synonyms=True)
@@ -270,13 +272,13 @@ def _text(value: str | None) -> str:
 
 def _own_settings(client: Client, resource: configs.Resource) -> list[OwnSetting]:
     """Return the settings of the resource itself: of a broker that one's, or the default's."""
-    wanted = configs.OWN_SOURCES[resource.kind]
+    sources = configs.OWN_SOURCES[resource.kind]
     if resource.kind == configs.BROKER:
-        wanted = frozenset({2 if resource.name else 3})
+        sources = frozenset({2 if resource.name else 3})
     return [
         setting
         for setting in configs.settings_of(client, resource, with_synonyms=True)
-        if setting.source in wanted
+        if setting.source in sources
     ]
 
 
@@ -303,10 +305,10 @@ def _quotas(
     request = messages.DescribeClientQuotasRequest(components=components, strict=True)
     answer = client.ask_any(request, messages.DescribeClientQuotasResponse, (0, 1))
     _check(answer.error_code, answer.error_message)
-    found = []
+    entities = []
     for entry in answer.entries or ():
         entity = {part.entity_type: part.entity_name for part in entry.entity}
-        shown = ", ".join(
+        values_text = ", ".join(
             f"{title} '{entity[kind]}'" if entity[kind] is not None else f"the default {title}"
             for kind, title in (
                 ("user", "user-principal"),
@@ -315,8 +317,8 @@ def _quotas(
             )
             if kind in entity
         )
-        found.append((shown, {value.key: value.value for value in entry.values}))
-    return found
+        entities.append((values_text, {value.key: value.value for value in entry.values}))
+    return entities
 
 
 def _describe_logins(client: Client, names: Sequence[str], out: TextIO) -> None:
@@ -332,8 +334,10 @@ def _describe_logins(client: Client, names: Sequence[str], out: TextIO) -> None:
         if result.error_code == ErrorCode.RESOURCE_NOT_FOUND:
             continue
         _check(result.error_code, result.error_message)
-        shown = ", ".join(
+        values_text = ", ".join(
             f"{MECHANISMS[info.mechanism]}=iterations={info.iterations}"
             for info in result.credential_infos
         )
-        out.write(f"SCRAM credential configs for user-principal '{result.user}' are {shown}\n")
+        out.write(
+            f"SCRAM credential configs for user-principal '{result.user}' are {values_text}\n"
+        )

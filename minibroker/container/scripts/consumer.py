@@ -104,20 +104,20 @@ class RecordFormat(NamedTuple):
             part("null.literal", "null"),
         )
 
-    def line(self, shown: Shown) -> bytes:
+    def line(self, printed: ShownRecord) -> bytes:
         """Return a record as a line."""
-        record = shown.record
+        record = printed.record
         parts: list[bytes] = []
         if self.has_timestamp:
-            kind = _TIME_TYPES[shown.is_append_time]
+            kind = _TIME_TYPES[printed.is_append_time]
             text = f"{kind}:{record.timestamp}" if record.timestamp >= 0 else "NO_TIMESTAMP"
             parts.append(text.encode())
         if self.has_partition:
-            parts.append(f"Partition:{shown.place.partition}".encode())
+            parts.append(f"Partition:{printed.place.partition}".encode())
         if self.has_offset:
             parts.append(f"Offset:{record.offset}".encode())
         if self.has_epoch:
-            epoch = shown.leader_epoch
+            epoch = printed.leader_epoch
             parts.append(f"Epoch:{epoch if epoch >= 0 else 'NOT_PRESENT'}".encode())
         if self.has_headers:
             pairs = (name.encode() + b":" + self._text(value) for name, value in record.headers)
@@ -132,7 +132,7 @@ class RecordFormat(NamedTuple):
         return self.null if data is None else bytes(data)
 
 
-class Shown(NamedTuple):
+class ShownRecord(NamedTuple):
     """A record and where it stands."""
 
     place: TopicPartition
@@ -188,11 +188,11 @@ class _Output:
         `behind` gets the offset behind each record that was shown. Raises BrokenPipeError.
         """
         self._is_showing = True
-        for shown in _shown(fetched):
+        for record in _records_of(fetched):
             if self._is_enough:
                 break
-            _write(self._out, self._form.line(shown))
-            behind[shown.place] = shown.record.offset + 1
+            _write(self._out, self._form.line(record))
+            behind[record.place] = record.record.offset + 1
             self._shown_s = time.monotonic()
             self.count += 1
             self._is_enough |= self.count == self.most
@@ -227,14 +227,14 @@ def _ending_at_signals(output: _Output) -> Iterator[None]:
     """Let SIGTERM and Ctrl-C end the script as Kafka's: the count comes, and offsets are kept."""
     numbers = (signal.SIGTERM, signal.SIGINT)
     try:
-        before = [signal.signal(number, output.end) for number in numbers]
+        old_handlers = [signal.signal(number, output.end) for number in numbers]
     except ValueError:  # a thread that is not the main one gets no signals
         yield
         return
     try:
         yield
     finally:
-        for number, handler in zip(numbers, before, strict=True):
+        for number, handler in zip(numbers, old_handlers, strict=True):
             signal.signal(number, handler)
 
 
@@ -349,19 +349,19 @@ def _starts(client: Client, words: Words, *, begins: bool) -> dict[TopicPartitio
 def _offsets(
     client: Client, places: Iterable[TopicPartition], moment: int
 ) -> dict[TopicPartition, int]:
-    listed = admin.list_offsets(client, dict.fromkeys(places, moment), is_committed=False)
-    for error in listed.failed.values():
+    answers = admin.list_offsets(client, dict.fromkeys(places, moment), is_committed=False)
+    for error in answers.failed.values():
         raise error
-    return listed.found
+    return answers.found
 
 
-def _shown(fetched: Fetched) -> Iterator[Shown]:
+def _records_of(fetched: Fetched) -> Iterator[ShownRecord]:
     """Yield the records of an answer from its first offset on."""
     for batch in fetched.batches:
         header = batch.header
         for record in read_records(batch.content, 0, header):
             if record.offset >= fetched.start:
-                yield Shown(fetched.place, record, header.leader_epoch, header.is_append_time)
+                yield ShownRecord(fetched.place, record, header.leader_epoch, header.is_append_time)
 
 
 class _GroupReading:

@@ -149,22 +149,22 @@ def _group_names(client: Client, words: Words) -> list[str]:
 
 
 def _list(client: Client, words: Words, out: TextIO, _: TextIO) -> None:
-    listed = groups.list_groups(client, _deadline(words))
+    all_groups = groups.list_groups(client, _deadline(words))
     if not words.has("state", "type"):
-        out.write("".join(f"{group.name}\n" for group in listed))
+        out.write("".join(f"{group.name}\n" for group in all_groups))
         return
-    wanted = {state.strip().lower() for state in words.value("state").split(",") if state}
-    width = max([15, *(len(group.name) for group in listed)]) + 10
+    chosen_states = {state.strip().lower() for state in words.value("state").split(",") if state}
+    width = max([15, *(len(group.name) for group in all_groups)]) + 10
     columns = [name for name in ("type", "state") if words.has(name)]
     out.write(f"{'GROUP':<{width}}" + "".join(f" {name.upper():<20}" for name in columns) + "\n")
-    for group in listed:
-        if wanted and group.state.lower() not in wanted:
+    for group in all_groups:
+        if chosen_states and group.state.lower() not in chosen_states:
             continue
-        shown = {"state": group.state}
+        row = {"state": group.state}
         if words.has("type"):
             details = group_details(CoordinatorClient(client, group.name), _deadline(words))
-            shown["type"] = details.protocol.capitalize()
-        out.write(f"{group.name:<{width}}" + "".join(f" {shown[c]:<20}" for c in columns) + "\n")
+            row["type"] = details.protocol.capitalize()
+        out.write(f"{group.name:<{width}}" + "".join(f" {row[c]:<20}" for c in columns) + "\n")
 
 
 def _describe(client: Client, words: Words, out: TextIO, errors: TextIO) -> None:
@@ -269,8 +269,8 @@ def _assignment(places: Sequence[TopicPartition]) -> str:
 
 def _show_state(client: Client, _: Words, view: GroupDetails, out: TextIO) -> None:
     find = FindCoordinatorRequest(key=view.name, key_type=OF_GROUPS)
-    found = client.ask_any(find, FindCoordinatorResponse, FIND_VERSIONS)
-    coordinator = f"{found.host}:{found.port}  ({found.node_id})"
+    node = client.ask_any(find, FindCoordinatorResponse, FIND_VERSIONS)
+    coordinator = f"{node.host}:{node.port}  ({node.node_id})"
     width = max(25, len(coordinator))
     form = f"\n{{:<{width}}} {{:<25}} {{:<20}} {{:<15}} {{}}"
     header = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
@@ -358,21 +358,21 @@ def _new_offsets(
         return {place: committed.get(place, ends[place]) for place in places}
     moment = _moment(words)
     if moment is not None:
-        found = _offsets_at(client, places, moment)
-        return {place: found[place] if found[place] >= 0 else ends[place] for place in places}
-    wanted: dict[TopicPartition, int] = {}
+        offsets = _offsets_at(client, places, moment)
+        return {place: offsets[place] if offsets[place] >= 0 else ends[place] for place in places}
+    new_offsets: dict[TopicPartition, int] = {}
     for place in places:
         if not words.has("shift-by"):
-            wanted[place] = words.number("to-offset") or 0
+            new_offsets[place] = words.number("to-offset") or 0
         elif place in committed:
-            wanted[place] = committed[place] + (words.number("shift-by") or 0)
+            new_offsets[place] = committed[place] + (words.number("shift-by") or 0)
         else:
             raise WordsError(
                 f"Cannot shift offset for partition {place} since there is no current committed"
                 " offset"
             )
     inside = {}
-    for place, offset in wanted.items():
+    for place, offset in new_offsets.items():
         inside[place] = min(max(offset, starts[place]), ends[place])
         if inside[place] != offset:
             side = "lower" if offset < starts[place] else "higher"
@@ -387,10 +387,10 @@ def _new_offsets(
 def _offsets_at(
     client: Client, places: Iterable[TopicPartition], moment: int
 ) -> dict[TopicPartition, int]:
-    listed = admin.list_offsets(client, dict.fromkeys(places, moment), is_committed=False)
-    for error in listed.failed.values():
+    answers = admin.list_offsets(client, dict.fromkeys(places, moment), is_committed=False)
+    for error in answers.failed.values():
         raise error
-    return listed.found
+    return answers.found
 
 
 def _moment(words: Words) -> int | None:

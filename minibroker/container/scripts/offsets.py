@@ -66,15 +66,17 @@ def run(_: str, words: Words, out: TextIO, errors: TextIO) -> int:
         raise ScriptError(
             "Error occurred: Could not match any topic-partitions with the specified filters"
         )
-    listed = admin.list_offsets(client, dict.fromkeys(places, _time(time_text)), is_committed=False)
+    answers = admin.list_offsets(
+        client, dict.fromkeys(places, _time(time_text)), is_committed=False
+    )
     for place in sorted(places, key=str):
-        if place in listed.failed:
+        if place in answers.failed:
             errors.write(
                 f"Skip getting offsets for topic-partition {place} due to error:"
-                f" {listed.failed[place]}\n"
+                f" {answers.failed[place]}\n"
             )
-        elif listed.found[place] >= 0:
-            out.write(f"{place.topic}:{place.partition}:{listed.found[place]}\n")
+        elif answers.found[place] >= 0:
+            out.write(f"{place.topic}:{place.partition}:{answers.found[place]}\n")
     return 0
 
 
@@ -104,14 +106,14 @@ def _filter_of(words: Words) -> Callable[[str, int], bool]:
     pattern = re.compile(words.value("topic", default=".*").replace(",", "|"))
     numbers = words.value("partitions")
     try:
-        wanted = {int(number) for number in numbers.split(",") if number}
+        chosen_indexes = {int(number) for number in numbers.split(",") if number}
     except ValueError:
         raise ScriptError(
             "Error occurred: --partitions expects a comma separated list of numeric partition ids,"
             f" but received: {numbers}"
         ) from None
     return lambda name, number: (
-        pattern.fullmatch(name) is not None and (not wanted or number in wanted)
+        pattern.fullmatch(name) is not None and (not chosen_indexes or number in chosen_indexes)
     )
 
 

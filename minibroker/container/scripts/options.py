@@ -92,10 +92,10 @@ def parse(words: Sequence[str], options: Mapping[str, ScriptOption]) -> Words:
 
 
 def _name(text: str, options: Mapping[str, ScriptOption]) -> str:
-    known = (*options, *HELP)
-    if text in known:
+    names = (*options, *HELP)
+    if text in names:
         return text
-    near = [name for name in known if text and name.startswith(text)]
+    near = [name for name in names if text and name.startswith(text)]
     if len(near) == 1:
         return near[0]
     raise WordsError(f"{text} is not a recognized option")

@@ -106,27 +106,27 @@ class LineFormat(NamedTuple):
         now_ms = SystemClock().now_ms()
         return Record(0, now_ms, self._bytes(key), self._bytes(text), pairs)
 
-    def _part(self, text: str, mark: str, what: str, number: int) -> tuple[str | None, str]:
-        before, found, behind = text.partition(mark)
-        if found:
-            return before, behind
+    def _part(self, text: str, mark: str, part_name: str, number: int) -> tuple[str | None, str]:
+        head, separator, behind = text.partition(mark)
+        if separator:
+            return head, behind
         if self.ignores_errors:
             return None, text
         raise ScriptError(
             "org.apache.kafka.common.KafkaException: "
-            f"No {what} found on line number {number}: '{text}'"
+            f"No {part_name} found on line number {number}: '{text}'"
         )
 
     def _headers(self, text: str, number: int) -> tuple[tuple[str, bytes | None], ...]:
         pairs: list[tuple[str, bytes | None]] = []
         for pair in text.split(self.headers_separator):
-            name, found, value = pair.partition(self.headers_key_separator)
-            if not found and not self.ignores_errors:
+            name, separator, value = pair.partition(self.headers_key_separator)
+            if not separator and not self.ignores_errors:
                 raise ScriptError(
                     "org.apache.kafka.common.KafkaException: No header key separator found in pair"
                     f" '{pair}' on line number {number}"
                 )
-            pairs.append((name, self._bytes(value) if found else None))
+            pairs.append((name, self._bytes(value) if separator else None))
         return tuple(pairs)
 
     def _bytes(self, text: str | None) -> bytes | None:

@@ -160,12 +160,12 @@ def _assignment(text: str) -> dict[int, list[int]]:
 
 def _names(client: Client, words: Words) -> list[str]:
     """Return the names of topics that the words mean, in order."""
-    wanted = re.compile(_python_pattern(words.value("topic", default=".*")))
+    pattern = re.compile(_python_pattern(words.value("topic", default=".*")))
     topics = admin.describe(client).topics
     return sorted(
         name
         for name, topic in topics.items()
-        if wanted.fullmatch(name) and not (topic.is_internal and words.has("exclude-internal"))
+        if pattern.fullmatch(name) and not (topic.is_internal and words.has("exclude-internal"))
     )
 
 
@@ -208,8 +208,8 @@ def _describe(client: Client, words: Words, out: TextIO) -> None:
         settings = configs.topic_settings(client, name)
         own = sorted(setting for setting in settings if setting.source != configs.DEFAULT)
         if shows_topics and (own or not words.has("topics-with-overrides")):
-            shown = ",".join(f"{setting.name}={setting.value}" for setting in own)
-            out.write(_line_of_topic(name, topic, shown))
+            configs_text = ",".join(f"{setting.name}={setting.value}" for setting in own)
+            out.write(_line_of_topic(name, topic, configs_text))
         if words.has("topics-with-overrides"):
             continue
         least = next((int(s.value or 1) for s in settings if s.name == "min.insync.replicas"), 1)

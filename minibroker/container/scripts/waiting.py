@@ -93,13 +93,13 @@ def _cub(words: Sequence[str]) -> int:
             "only kafka-ready -b HOST:PORT BROKERS SECONDS and zk-ready HOST:PORT SECONDS are here"
         )
     *options, least, seconds = rest
-    given = parse(options, _CUB)
+    parsed = parse(options, _CUB)
     names = {"b": "bootstrap-server", "c": "command-config", "config": "command-config"}
     names["z"] = "zookeeper"
-    asked = Words({names.get(name, name): value for name, value in given.values.items()})
+    all_words = Words({names.get(name, name): value for name, value in parsed.values.items()})
 
     def look() -> None:
-        count = len(admin.describe(reader_of(asked), ()).brokers)
+        count = len(admin.describe(reader_of(all_words), ()).brokers)
         if count < int(least):
             raise ScriptError(f"expected {least} brokers and there are {count}")
 

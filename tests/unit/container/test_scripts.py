@@ -18,7 +18,7 @@ from confluent_kafka import Producer
 
 from minibroker.container.scripts import configs, connecting
 from minibroker.container.scripts.__main__ import main
-from minibroker.container.scripts.consumer import RecordFormat, Shown
+from minibroker.container.scripts.consumer import RecordFormat, ShownRecord
 from minibroker.container.scripts.options import ScriptError, ScriptOption, WordsError, parse
 from minibroker.container.scripts.producer import LineFormat
 from minibroker.kafka.ids import TopicPartition
@@ -149,10 +149,12 @@ def test_a_record_is_shown_in_kafkas_order() -> None:
     names = ("timestamp", "partition", "offset", "epoch", "headers", "key")
     form = RecordFormat.of({f"print.{name}": "true" for name in names} | {"key.separator": " "})
     record = Record(7, 1000, None, b"\xff", (("h", None),))
-    shown = Shown(TopicPartition("t", 2), record, 3, is_append_time=True)
+    shown = ShownRecord(TopicPartition("t", 2), record, 3, is_append_time=True)
     line = b"LogAppendTime:1000 Partition:2 Offset:7 Epoch:3 h:null null \xff\n"
     assert form.line(shown) == line
-    shown = Shown(TopicPartition("t", 2), Record(7, -1, b"k", b"v", ()), -1, is_append_time=False)
+    shown = ShownRecord(
+        TopicPartition("t", 2), Record(7, -1, b"k", b"v", ()), -1, is_append_time=False
+    )
     line = b"NO_TIMESTAMP Partition:2 Offset:7 Epoch:NOT_PRESENT NO_HEADERS k v\n"
     assert form.line(shown) == line
 
