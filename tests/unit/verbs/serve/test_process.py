@@ -103,11 +103,18 @@ def test_in_memory_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert files_in(tmp_path) == {"ready"}
 
 
+def with_data_of_another_broker(directory: Path) -> BrokerConfig:
+    data = directory / "data"
+    data.mkdir()
+    (data / "meta.properties").write_text("version=0\nbroker.id=7\n")
+    return config(data)
+
+
 @pytest.mark.parametrize(
     "break_it",
     [
         lambda directory: config(directory / "file" / "data"),
-        lambda directory: config(directory / "data", minibroker_advertised_kafka_version="9.9"),
+        with_data_of_another_broker,
     ],
 )
 def test_a_failed_start_is_one_sentence_and_1(
