@@ -157,16 +157,16 @@ def describe(client: Client, names: Iterable[str] | None = None) -> DescribedClu
         ProtocolError: an answer is malformed.
         ConfigError: the settings of TLS.
     """
-    wanted = None if names is None else tuple(names)
-    answer = client.ask_any(metadata_request(wanted), MetadataResponse, METADATA_VERSIONS)
+    chosen_names = None if names is None else tuple(names)
+    answer = client.ask_any(metadata_request(chosen_names), MetadataResponse, METADATA_VERSIONS)
     brokers = {
         broker.node_id: DescribedBroker((broker.host, broker.port), broker.rack)
         for broker in answer.brokers
     }
     described = {str(topic.name): _described(topic) for topic in answer.topics}
-    if wanted is not None:  # an old broker tells of all topics, and makes none
+    if chosen_names is not None:  # an old broker tells of all topics, and makes none
         missing = DescribedTopic(0, ZERO_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        described = {name: described.get(name, missing) for name in wanted}
+        described = {name: described.get(name, missing) for name in chosen_names}
     controller = brokers.get(int(answer.controller_id))
     return DescribedCluster(
         str(answer.cluster_id or ""),
@@ -214,7 +214,7 @@ def list_offsets(
 
     Raises OSError, ProtocolError, ConfigError: nobody tells who leads, as `describe`.
     """
-    listed = ListedOffsets({}, {})
+    answers = ListedOffsets({}, {})
     of_topics: dict[str, list[TopicPartition]] = {}
     for place in times:
         of_topics.setdefault(place.topic, []).append(place)
@@ -223,22 +223,22 @@ def list_offsets(
         try:
             led = _led(client, topic, places)
         except KafkaError as error:
-            listed.failed.update(dict.fromkeys(places, error))
+            answers.failed.update(dict.fromkeys(places, error))
             continue
         for place in places:
             if place.partition in led:
                 of_leaders.setdefault(client.leader(*place).address, []).append(place)
             else:
-                listed.failed[place] = _leaderless(client, place)
+                answers.failed[place] = _leaderless(client, place)
     for address, places in of_leaders.items():
-        asked = {place: times[place] for place in places}
+        time_by_place = {place: times[place] for place in places}
         try:
-            _list_at(client, address, asked, listed, is_committed=is_committed)
+            _list_at(client, address, time_by_place, answers, is_committed=is_committed)
         except (OSError, ProtocolError) as error:
-            listed.failed.update(dict.fromkeys(places, error))
-    for place in listed.failed:
+            answers.failed.update(dict.fromkeys(places, error))
+    for place in answers.failed:
         client.forget(place.topic)
-    return listed
+    return answers
 
 
 def _led(client: Client, topic: str, places: Iterable[TopicPartition]) -> set[int]:
@@ -262,20 +262,20 @@ def _list_at(
     client: Client,
     address: tuple[str, int],
     times: Mapping[TopicPartition, int],
-    listed: ListedOffsets,
+    answers: ListedOffsets,
     *,
     is_committed: bool,
 ) -> None:
-    """Add the answers of one broker to `listed`. Raises OSError, ProtocolError."""
+    """Add the answers of one broker to `answers`. Raises OSError, ProtocolError."""
     topics: dict[str, list[ListOffsetsPartition]] = {}
     for place, timestamp in times.items():
         partition = ListOffsetsPartition(partition_index=place.partition, timestamp=timestamp)
         topics.setdefault(place.topic, []).append(partition)
-    asked = [ListOffsetsTopic(name=name, partitions=topics[name]) for name in topics]
+    request_topics = [ListOffsetsTopic(name=name, partitions=topics[name]) for name in topics]
 
     def of_version(version: int) -> ListOffsetsRequest:
         level = int(is_committed and version >= _ISOLATION_FROM)
-        return ListOffsetsRequest(replica_id=-1, isolation_level=level, topics=asked)
+        return ListOffsetsRequest(replica_id=-1, isolation_level=level, topics=request_topics)
 
     request = VersionedRequest(ListOffsetsRequest, of_version)
     answer = client.ask(address, request, ListOffsetsResponse, LIST_VERSIONS)
@@ -283,9 +283,9 @@ def _list_at(
     for place in times:
         part = part_of(parts, (place.topic, place.partition))
         if part.error_code:
-            listed.failed[place] = KafkaError(ErrorCode(part.error_code), str(place))
+            answers.failed[place] = KafkaError(ErrorCode(part.error_code), str(place))
         else:
-            listed.found[place] = offset_of(part)
+            answers.found[place] = offset_of(part)
 
 
 def create_topic(

@@ -84,8 +84,8 @@ def _signed(settings: TypedSettings, now_ms: Callable[[], int]) -> str:
     algorithm = (settings.text(f"{_PREFIX}algorithm") or "").upper()
     header, payload = _template_of(_text(settings, TEMPLATE_KEY))
     header |= {"alg": algorithm, "typ": "JWT"}
-    given = {name: _text(settings, f"{_PREFIX}claim.{name}") for name in _CLAIMS}
-    claims = {name: text for name, text in given.items() if text} | payload
+    claim_texts = {name: _text(settings, f"{_PREFIX}claim.{name}") for name in _CLAIMS}
+    claims = {name: text for name, text in claim_texts.items() if text} | payload
     claims |= _times_of(settings, now_ms() // 1000)
     if settings.boolean(f"{_PREFIX}claim.jti.include"):
         claims["jti"] = str(uuid.uuid4())
@@ -113,8 +113,8 @@ def _template_of(file: str) -> tuple[dict[str, Any], dict[str, Any]]:
         return {}, {}
     data = _read(TEMPLATE_KEY, file)
     try:
-        found = json.loads(data)
-        header, payload = dict(found.get("header", {})), dict(found.get("payload", {}))
+        template = json.loads(data)
+        header, payload = dict(template.get("header", {})), dict(template.get("payload", {}))
     except (AttributeError, TypeError, ValueError, RecursionError):
         raise ConfigError(
             f'{TEMPLATE_KEY}={file}: expected JSON, {{"header": {{…}}, "payload": {{…}}}}'

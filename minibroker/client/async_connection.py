@@ -209,10 +209,10 @@ class AsyncConnection:
 
     def _take(self, frame: memoryview) -> None:
         """Give one answer to the request that waits for it. Raises ProtocolError."""
-        sent = self._dialogue.sent_for(frame)
+        request = self._dialogue.sent_for(frame)
         answer = self._answers.popleft()
         try:
-            message = sent.read(frame)
+            message = request.read(frame)
         except ProtocolError as error:
             if not answer.done():
                 answer.set_exception(error)

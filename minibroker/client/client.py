@@ -110,8 +110,10 @@ def metadata_request(
     def of_version(version: int) -> MetadataRequest:
         if version >= _AUTO_CREATION_FROM:
             return MetadataRequest(topics=topics, allow_auto_topic_creation=creates_topics)
-        asked = topics if creates_topics or not topics else None
-        return MetadataRequest(topics=[] if asked is None and not version else asked)
+        request_topics = topics if creates_topics or not topics else None
+        return MetadataRequest(
+            topics=[] if request_topics is None and not version else request_topics
+        )
 
     return VersionedRequest(MetadataRequest, of_version)
 
@@ -337,9 +339,9 @@ def close_idle(after_s: float = 0.0) -> None:
     now_s = time.monotonic()
     for key, connection in list(_idle.items()):
         if now_s - connection.idle_since_s >= after_s:
-            taken = _idle.pop(key, None)  # another thread may have taken it
-            if taken is not None:
-                taken.close()
+            pooled = _idle.pop(key, None)  # another thread may have taken it
+            if pooled is not None:
+                pooled.close()
 
 
 atexit.register(close_idle)

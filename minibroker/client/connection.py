@@ -127,12 +127,12 @@ class BlockingConnection:
         version = self._dialogue.version_for(request, oldest, newest)
         if version is None:
             api = APIS[request.API_KEY].name
-            known = self._dialogue.versions.get(request.API_KEY)
-            if known is None:
+            version_range = self._dialogue.versions.get(request.API_KEY)
+            if version_range is None:
                 raise BrokerRefusedError(
                     f"{self} does not know {api}: its release has no such call"
                 )
-            low, high = known
+            low, high = version_range
             raise BrokerRefusedError(
                 f"{self} knows {api} in the versions {low} to {high}, wanted are {oldest} to "
                 f"{newest}"

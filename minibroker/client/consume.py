@@ -51,7 +51,9 @@ UNKNOWN_S: Final = 10.0
 """The same of a partition that brokers do not know: one that has just started knows no topic."""
 FOLLOWED_S: Final = 300.0
 """Time for which a replica that the leader names is read in its place (metadata.max.age.ms)."""
-_GONE: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+_MISSING_CODES: Final = frozenset(
+    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
+)
 
 
 class OffsetGoneError(KafkaError):
@@ -81,9 +83,9 @@ class Fetched(NamedTuple):
 class _FetchLink:
     """A connection, and the positions that its request asks for."""
 
-    def __init__(self, connection: BlockingConnection, asked: dict[TopicPartition, int]) -> None:
+    def __init__(self, connection: BlockingConnection, offsets: dict[TopicPartition, int]) -> None:
         self.connection = connection
-        self.asked = asked
+        self.asked = offsets
         self.sent_s = time.monotonic()
         self.version = 0
 
@@ -188,10 +190,10 @@ class PartitionReader:
                 self._fail([place], error)
                 continue
             of_brokers.setdefault(address, {})[place] = (offset, epoch)
-        for address, asked in of_brokers.items():
+        for address, positions in of_brokers.items():
             link = self._links.get(address)
             if link is None or not link.asked:
-                self._send(address, asked)
+                self._send(address, positions)
 
     def _address_of(self, place: TopicPartition) -> tuple[tuple[str, int], int]:
         """Return the broker to ask about a partition, and the leader's epoch.
@@ -205,13 +207,15 @@ class PartitionReader:
             address = leader.address
         return address, leader.epoch
 
-    def _send(self, address: tuple[str, int], asked: dict[TopicPartition, tuple[int, int]]) -> None:
-        offsets = {place: offset for place, (offset, _) in asked.items()}
+    def _send(
+        self, address: tuple[str, int], positions: dict[TopicPartition, tuple[int, int]]
+    ) -> None:
+        offsets = {place: offset for place, (offset, _) in positions.items()}
         try:
             link = self._link(address)
             link.asked, link.sent_s = offsets, time.monotonic()
             link.version = link.connection.version_for(FetchRequest, *VERSIONS)
-            link.connection.send(self._request(asked), FetchResponse, link.version)
+            link.connection.send(self._request(positions), FetchResponse, link.version)
         except BrokerRefusedError:
             raise
         except (OSError, ProtocolError) as error:
@@ -227,9 +231,9 @@ class PartitionReader:
             link = self._links[address] = _FetchLink(self._client.connection(address), {})
         return link
 
-    def _request(self, asked: Mapping[TopicPartition, tuple[int, int]]) -> FetchRequest:
+    def _request(self, positions: Mapping[TopicPartition, tuple[int, int]]) -> FetchRequest:
         topics: dict[str, FetchTopic] = {}
-        for place, (offset, epoch) in asked.items():
+        for place, (offset, epoch) in positions.items():
             topic = topics.setdefault(place.topic, FetchTopic(topic=place.topic))
             topic.partitions.append(
                 FetchPartition(
@@ -256,7 +260,7 @@ class PartitionReader:
         fetched: list[Fetched] = []
         for address in self._readable(until_s):
             link = self._links[address]
-            asked, link.asked = link.asked, {}
+            positions, link.asked = link.asked, {}
             try:
                 answer = link.connection.receive()
                 self._resumes_s = time.monotonic() + answer.throttle_time_ms / 1000
@@ -264,17 +268,17 @@ class PartitionReader:
                     raise KafkaError(ErrorCode(answer.error_code), "Fetch")
             except (OSError, ProtocolError, KafkaError) as error:
                 self._drop(address)
-                self._fail(asked, error)
+                self._fail(positions, error)
                 continue
             for topic in answer.responses:
                 for part in topic.partitions:
                     place = TopicPartition(topic.topic, part.partition_index)
-                    start = asked.pop(place, None)
+                    start = positions.pop(place, None)
                     if start is not None and self.positions.get(place) == start:
                         fetched.extend(self._taken(place, start, part, link.version))
-            if asked and not answer.throttle_time_ms:  # over a quota an answer is empty
-                left_out = ", ".join(map(str, list(asked)[:5]))
-                self._fail(asked, ProtocolError(f"{link.connection} leaves {left_out} out"))
+            if positions and not answer.throttle_time_ms:  # over a quota an answer is empty
+                left_out = ", ".join(map(str, list(positions)[:5]))
+                self._fail(positions, ProtocolError(f"{link.connection} leaves {left_out} out"))
         return fetched
 
     def _readable(self, until_s: float) -> list[tuple[str, int]]:
@@ -328,15 +332,15 @@ class PartitionReader:
             if part.last_stable_offset >= 0:
                 end = part.last_stable_offset
         try:
-            found = read_batches(part.records or b"", aborted)
+            batches = read_batches(part.records or b"", aborted)
         except CorruptionError as error:
             raise CorruptionError(f"{place}, offset {start}: {error}") from error
-        next_offset = start if found.next_offset is None else max(start, found.next_offset)
-        if found.next_offset is None and version < _WHOLE_FROM and start < end:
+        next_offset = start if batches.next_offset is None else max(start, batches.next_offset)
+        if batches.next_offset is None and version < _WHOLE_FROM and start < end:
             self._partition_bytes = self._grown(place, start)
             return []
         self.positions[place] = next_offset
-        return [Fetched(place, found.data, start, next_offset, end)]
+        return [Fetched(place, batches.data, start, next_offset, end)]
 
     def _grown(self, place: TopicPartition, offset: int) -> int:
         """Return a larger limit of a partition, for a batch that does not fit into it.
@@ -359,9 +363,9 @@ class PartitionReader:
         helped for long.
         """
         code = error.code if isinstance(error, KafkaError) else None
-        if code is not None and not code.retriable and code not in _GONE:
+        if code is not None and not code.retriable and code not in _MISSING_CODES:
             raise error
-        patience_s = UNKNOWN_S if code in _GONE else PATIENCE_S
+        patience_s = UNKNOWN_S if code in _MISSING_CODES else PATIENCE_S
         now_s = time.monotonic()
         for place in places:
             self._followed.pop(place, None)

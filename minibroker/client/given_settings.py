@@ -129,10 +129,10 @@ def read_file(path: str) -> dict[str, str]:
     Raises ConfigError: the file cannot be read.
     """
     try:
-        found = properties.read_properties(path)
+        settings = properties.read_properties(path)
     except ConfigError as error:
         raise ConfigError(f"--kafka-config: {error}") from None
-    return {name.removeprefix("kafka."): value for name, value in found.items()}
+    return {name.removeprefix("kafka."): value for name, value in settings.items()}
 
 
 def reader_settings(settings: Mapping[str, str]) -> dict[str, str]:
@@ -156,34 +156,34 @@ def for_writer(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _in_java(settings: Mapping[str, str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    java_settings: dict[str, str] = {}
     for name, value in settings.items():
         java = _JAVA_NAMES.get(name, name)
         if name not in _WITHOUT_EFFECT and (java == name or java not in settings):
-            found[java] = value
-    if found.get("ssl.endpoint.identification.algorithm") == "none":
-        found["ssl.endpoint.identification.algorithm"] = ""
-    _move_certificates(found)
-    _move_login(found)
-    return with_stores_as_text(found)
+            java_settings[java] = value
+    if java_settings.get("ssl.endpoint.identification.algorithm") == "none":
+        java_settings["ssl.endpoint.identification.algorithm"] = ""
+    _move_certificates(java_settings)
+    _move_login(java_settings)
+    return with_stores_as_text(java_settings)
 
 
-def _move_certificates(left: dict[str, str]) -> None:
+def _move_certificates(settings: dict[str, str]) -> None:
     """Replace librdkafka's certificates by the texts of stores of type PEM.
 
     Raises ConfigError: a file cannot be read.
     """
     texts = {}
     for name, java in _CERTIFICATES.items():
-        location, text = left.pop(f"{name}.location", None), left.pop(f"{name}.pem", None)
+        location, text = settings.pop(f"{name}.location", None), settings.pop(f"{name}.pem", None)
         if text is None and location not in (None, _PROBE):
             text = _read(f"{name}.location", str(location))
         if text is not None:
             texts[java] = text
     for store in ("ssl.truststore.", "ssl.keystore."):
         own = {name: text for name, text in texts.items() if name.startswith(store)}
-        if own and not any(name.startswith(store) for name in left):
-            left |= {f"{store}type": PEM, **own}
+        if own and not any(name.startswith(store) for name in settings):
+            settings |= {f"{store}type": PEM, **own}
 
 
 def _read(name: str, location: str) -> str:
@@ -193,34 +193,34 @@ def _read(name: str, location: str) -> str:
         raise ConfigError(f"{name}={location} cannot be read: {error}") from error
 
 
-def _move_login(left: dict[str, str]) -> None:
+def _move_login(settings: dict[str, str]) -> None:
     """Replace librdkafka's settings of a login by those of Java.
 
     Raises ConfigError for no JAAS line, or for a login that this client does not have.
     """
-    line = left.get(JAAS_KEY)
+    line = settings.get(JAAS_KEY)
     module = None if line is None else jaas.parse_line(line)
-    if token_logins.is_token_login(left, module):
-        left |= token_logins.in_java(left, {} if module is None else module.options)
-        left[JAAS_KEY] = _with_stores_as_text(left[JAAS_KEY])
-        oauth.login_of(left)
+    if token_logins.is_token_login(settings, module):
+        settings |= token_logins.in_java(settings, {} if module is None else module.options)
+        settings[JAAS_KEY] = _with_stores_as_text(settings[JAAS_KEY])
+        oauth.login_of(settings)
         return
-    if (handler := left.get(oauth.HANDLER_KEY)) is not None:
+    if (handler := settings.get(oauth.HANDLER_KEY)) is not None:
         raise ConfigError(
             f"{oauth.HANDLER_KEY} names {handler}, a class of Java: only those of OAUTHBEARER have "
             "a counterpart here"
         )
-    user, password = (left.pop(name, None) for name in _USER)
-    ticket = {java: left.pop(name) for name, java in _KERBEROS.items() if name in left}
+    user, password = (settings.pop(name, None) for name in _USER)
+    ticket = {java: settings.pop(name) for name, java in _KERBEROS.items() if name in settings}
     if line is not None:
         return
-    mechanism = left.get(MECHANISM_KEY, GSSAPI).upper()
-    if mechanism == GSSAPI and left.get("security.protocol", "").lower().startswith("sasl_"):
-        left.setdefault("sasl.kerberos.service.name", "kafka")
+    mechanism = settings.get(MECHANISM_KEY, GSSAPI).upper()
+    if mechanism == GSSAPI and settings.get("security.protocol", "").lower().startswith("sasl_"):
+        settings.setdefault("sasl.kerberos.service.name", "kafka")
         way = "useKeyTab" if "keyTab" in ticket else "useTicketCache"
-        left[JAAS_KEY] = token_logins.line_of(MODULES[GSSAPI], {way: "true", **ticket})
+        settings[JAAS_KEY] = token_logins.line_of(MODULES[GSSAPI], {way: "true", **ticket})
     elif user is not None and password is not None and mechanism in MODULES:
-        left[JAAS_KEY] = token_logins.line_of(
+        settings[JAAS_KEY] = token_logins.line_of(
             MODULES[mechanism], {"username": user, "password": password}
         )
 

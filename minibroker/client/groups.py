@@ -164,8 +164,8 @@ def committed_offsets(
     """
     topics: dict[str, OffsetFetchRequestTopic] = {}
     for topic, partition in places or ():
-        asked = topics.setdefault(topic, OffsetFetchRequestTopic(name=topic))
-        asked.partition_indexes.append(partition)
+        request_topic = topics.setdefault(topic, OffsetFetchRequestTopic(name=topic))
+        request_topic.partition_indexes.append(partition)
     request = OffsetFetchRequest(
         group_id=group.name, topics=None if places is None else list(topics.values())
     )

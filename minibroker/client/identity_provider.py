@@ -30,10 +30,10 @@ def scheme_of(url: str) -> str | None:
         if scheme == "file":
             return scheme if parts.path and not parts.netloc else None
         host, _ = (parts.hostname or "").encode("idna"), parts.port
-        sent = host + f"{parts.path}{parts.query}".encode("ascii")
+        request_bytes = host + f"{parts.path}{parts.query}".encode("ascii")
     except ValueError:
         return None
-    is_web = scheme in {"http", "https"} and host and min(sent) > 0x20
+    is_web = scheme in {"http", "https"} and host and min(request_bytes) > 0x20
     return scheme if is_web else None
 
 

@@ -276,8 +276,8 @@ class MemberSession:
             )
             for member in joined.members
         }
-        wanted = sorted(frozenset().union(*topics_of.values()))
-        described = admin.describe(self._client, wanted).topics
+        topic_names = sorted(frozenset().union(*topics_of.values()))
+        described = admin.describe(self._client, topic_names).topics
         counts = {
             name: topic.partition_count for name, topic in described.items() if not topic.error
         }

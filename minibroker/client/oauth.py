@@ -240,13 +240,13 @@ def login_of(settings: Mapping[str, Any]) -> OAuthLogin:
 
     Raises ConfigError.
     """
-    given = tuple(sorted((name, str(settings[name])) for name in settings if name in KEYS))
+    login_settings = tuple(sorted((name, str(settings[name])) for name in settings if name in KEYS))
     with _lock:  # two threads of the driver get the same one
-        return _made(given)
+        return _made(login_settings)
 
 
 @lru_cache(maxsize=LOGINS_MAX)
-def _made(given: tuple[tuple[str, str], ...]) -> OAuthLogin:
-    settings = dict(given)
+def _made(login_settings: tuple[tuple[str, str], ...]) -> OAuthLogin:
+    settings = dict(login_settings)
     options = parse_line(settings.pop(JAAS_KEY)).options
     return oauth_login(ClientConfig(settings), options, SystemClock().now_ms)

@@ -51,7 +51,9 @@ ANSWER_MS: Final = 30_000
 PAUSE_S: Final = 0.1
 UNKNOWN_S: Final = 30.0
 """Time until a partition that brokers do not know is taken for gone."""
-_GONE: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
+_MISSING_CODES: Final = frozenset(
+    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
+)
 _TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 
 
@@ -170,7 +172,7 @@ class ProduceQueue:
 
     def _check_patience(self) -> None:
         failure = self._failure
-        is_gone = isinstance(failure, KafkaError) and failure.code in _GONE
+        is_gone = isinstance(failure, KafkaError) and failure.code in _MISSING_CODES
         patience_s = min(self._limits.patience_s, UNKNOWN_S if is_gone else float("inf"))
         if failure is not None and time.monotonic() - self._progress_s >= patience_s:
             raise failure

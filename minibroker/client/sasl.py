@@ -128,22 +128,22 @@ class ScramClient:
         return b""
 
     def _prove(self, server_first: str) -> bytes:
-        found = _SERVER_FIRST.fullmatch(server_first)
-        if found is None or not found[1].startswith(self._nonce):
+        match = _SERVER_FIRST.fullmatch(server_first)
+        if match is None or not match[1].startswith(self._nonce):
             raise ProtocolError("SCRAM: the first message of the broker is malformed")
-        iterations = int(found[3])
+        iterations = int(match[3])
         if not ITERATIONS_MIN <= iterations <= _ITERATIONS_MAX:
             raise ProtocolError(
                 f"SCRAM: the broker asks for {iterations} iterations, expected {ITERATIONS_MIN} to"
                 f" {_ITERATIONS_MAX}"
             )
         try:
-            salt = base64.b64decode(found[2], validate=True)
+            salt = base64.b64decode(match[2], validate=True)
         except binascii.Error:
             raise ProtocolError("SCRAM: the salt of the broker is malformed") from None
         name = HASHES[self._code]
         salted = salted_password(self._code, self._password, salt, iterations)
-        unsigned = f"c=biws,r={found[1]}"
+        unsigned = f"c=biws,r={match[1]}"
         signed = f"{self._bare},{server_first},{unsigned}".encode()
         client_key = hmac.digest(salted, b"Client Key", name)
         signature = hmac.digest(hashlib.new(name, client_key).digest(), signed, name)

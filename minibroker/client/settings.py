@@ -154,8 +154,8 @@ class _StoreSettings(ClientConfig):
     __slots__ = ()
 
     def text(self, name: str) -> str | None:
-        given = self.originals.get(name)
-        if given is not None or not name.endswith("store.type"):
+        value = self.originals.get(name)
+        if value is not None or not name.endswith("store.type"):
             return super().text(name)
         location = self.originals.get(f"{name.removesuffix('.type')}.location")
         return PEM if location is None or is_pem_file(location) else "JKS"
@@ -206,20 +206,20 @@ def with_stores_as_text(settings: Mapping[str, str]) -> dict[str, str]:
 
     Raises ConfigError: a store cannot be read.
     """
-    given = _StoreSettings(dict(settings))
-    trusted, own = load_trust_store(given), load_key_store(given)
-    found = {name: settings[name] for name in settings if not name.startswith(_STORES)}
+    store_settings = _StoreSettings(dict(settings))
+    trusted, own = load_trust_store(store_settings), load_key_store(store_settings)
+    kept_settings = {name: settings[name] for name in settings if not name.startswith(_STORES)}
     if trusted is not None:
-        found["ssl.truststore.type"] = PEM
-        found["ssl.truststore.certificates"] = "\n".join(trusted.certificates)
+        kept_settings["ssl.truststore.type"] = PEM
+        kept_settings["ssl.truststore.certificates"] = "\n".join(trusted.certificates)
     if own is not None:
-        found.pop("ssl.key.password", None)
-        found["ssl.keystore.type"] = PEM
-        found["ssl.keystore.key"] = own.key
-        found["ssl.keystore.certificate.chain"] = "\n".join(own.certificates)
+        kept_settings.pop("ssl.key.password", None)
+        kept_settings["ssl.keystore.type"] = PEM
+        kept_settings["ssl.keystore.key"] = own.key
+        kept_settings["ssl.keystore.certificate.chain"] = "\n".join(own.certificates)
         if own.key_password is not None:
-            found["ssl.key.password"] = own.key_password
-    return found
+            kept_settings["ssl.key.password"] = own.key_password
+    return kept_settings
 
 
 def _check_login(secured: Mapping[str, str]) -> None:
@@ -250,7 +250,7 @@ def _check_login(secured: Mapping[str, str]) -> None:
 
 def servers_of(text: str) -> tuple[tuple[str, int], ...]:
     """Return host and port of each of the bootstrap servers. Raises ConfigError."""
-    found = []
+    servers = []
     for server in text.split(","):
         address = server.strip().rpartition("://")[2]
         if not address:
@@ -260,10 +260,10 @@ def servers_of(text: str) -> tuple[tuple[str, int], ...]:
             host, port = address, str(PORT)
         if not port.isdecimal():
             raise ConfigError(f"address {server!r} has no port that is a number")
-        found.append((host.strip("[]"), int(port)))
-    if not found:
+        servers.append((host.strip("[]"), int(port)))
+    if not servers:
         raise ConfigError(f"{BOOTSTRAP} is empty")
-    return tuple(found)
+    return tuple(servers)
 
 
 def _number(settings: Mapping[str, str], name: str, default: int) -> int:

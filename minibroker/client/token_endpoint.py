@@ -194,8 +194,8 @@ class Refreshing(NamedTuple):
         part = self.factor + self.jitter * random.random()
         if self.min_period_ms + self.buffer_ms > end_ms - now_ms:  # too short-lived for both
             return now_ms + int((end_ms - now_ms) * part)
-        wanted = min(start_ms + int((end_ms - start_ms) * part), end_ms - self.buffer_ms)
-        return max(wanted, now_ms + self.min_period_ms)
+        chosen_ms = min(start_ms + int((end_ms - start_ms) * part), end_ms - self.buffer_ms)
+        return max(chosen_ms, now_ms + self.min_period_ms)
 
 
 class _KnownToken(NamedTuple):
@@ -241,12 +241,12 @@ class TokenEndpoint:
         Blocks while the provider is asked: the login that renews a token, and every login where no
         token is good.
         """
-        known = self._known
+        cached = self._known
         now_ms = self._now_ms()
-        if now_ms < known.renew_at_ms:
-            return known.text
-        if not self._lock.acquire(blocking=now_ms >= known.ends_ms):
-            return known.text  # another login renews it
+        if now_ms < cached.renew_at_ms:
+            return cached.text
+        if not self._lock.acquire(blocking=now_ms >= cached.ends_ms):
+            return cached.text  # another login renews it
         try:
             return self._renewed().text
         finally:
@@ -401,7 +401,7 @@ def _scope(settings: TypedSettings, options: Mapping[str, str]) -> dict[str, str
 
 def _refreshing(settings: TypedSettings) -> Refreshing:
     """Raises ConfigError for a value that Kafka does not take."""
-    found = []
+    numbers = []
     for name, lowest, highest in (
         ("window.factor", 0.5, 1.0),
         ("window.jitter", 0.0, 0.25),
@@ -412,8 +412,8 @@ def _refreshing(settings: TypedSettings) -> Refreshing:
         value = settings.number(key)
         if not lowest <= value <= highest:
             raise ConfigError(f"{key}={value:g}: expected {lowest:g} to {highest:g}")
-        found.append(value)
-    factor, jitter, period_s, buffer_s = found
+        numbers.append(value)
+    factor, jitter, period_s, buffer_s = numbers
     return Refreshing(factor, jitter, int(period_s * 1000), int(buffer_s * 1000))
 
 
@@ -432,8 +432,8 @@ def _seconds(settings: TypedSettings, name: str) -> float:
 
 def _token_of(url: str, data: bytes) -> str:
     """Return the token of an answer. Raises TokenFetchError, without the answer: it is secret."""
-    found = _json_of(data)
-    token = found.get("access_token") if isinstance(found, dict) else None
+    answer = _json_of(data)
+    token = answer.get("access_token") if isinstance(answer, dict) else None
     if not isinstance(token, str) or not token.strip():
         raise TokenFetchError(f"{url} answers without an access_token")
     return token.strip()
@@ -441,11 +441,11 @@ def _token_of(url: str, data: bytes) -> str:
 
 def _reason_of(data: bytes) -> str:
     """Return what an error of the provider says (RFC 6749, 5.2)."""
-    found = _json_of(data)
-    if isinstance(found, dict):
+    answer = _json_of(data)
+    if isinstance(answer, dict):
         for code, text in (("error", "error_description"), ("errorCode", "errorSummary")):
-            if code in found:
-                return f"{found[code]} - {found.get(text, '')}"[:_ERROR_CHARACTERS]
+            if code in answer:
+                return f"{answer[code]} - {answer.get(text, '')}"[:_ERROR_CHARACTERS]
     return data[:_ERROR_CHARACTERS].decode("utf-8", "replace")
 
 

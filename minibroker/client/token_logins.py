@@ -69,8 +69,8 @@ def is_token_login(settings: Mapping[str, str], module: LoginModule | None = Non
     return MECHANISM in mechanisms or (module is not None and module.name == MODULE)
 
 
-def in_java(left: dict[str, str], options: Mapping[str, str]) -> dict[str, str]:
-    """Remove a login by token from `left`; return it with names of Java, with its JAAS line.
+def in_java(settings: dict[str, str], options: Mapping[str, str]) -> dict[str, str]:
+    """Remove a login by token from `settings`; return it with names of Java, with its JAAS line.
 
     Args:
         left: settings with names of Java or librdkafka; theirs stand over `options`, as in Java.
@@ -78,24 +78,26 @@ def in_java(left: dict[str, str], options: Mapping[str, str]) -> dict[str, str]:
 
     Raises ConfigError for a setting or a value that this client does not take.
     """
-    given = {name: left[name] for name in left if name in KEYS or _is_librdkafkas(name)}
-    renamed = {_RENAMED.get(name, name): given[name] for name in given}
+    oauth_settings = {
+        name: settings[name] for name in settings if name in KEYS or _is_librdkafkas(name)
+    }
+    renamed = {_RENAMED.get(name, name): oauth_settings[name] for name in oauth_settings}
     for name in sorted(renamed.keys() - KEYS - _LIBRDKAFKA_KEYS):
         raise ConfigError(f"{name} is a setting of OAUTHBEARER that this client does not know")
     if renamed.get(_CA_KEY) == "probe":
         del renamed[_CA_KEY]  # the usual places, where the client looks without a setting
-    for name in given:
-        del left[name]
-    found = {name: renamed[name] for name in renamed if name in KEYS}
+    for name in oauth_settings:
+        del settings[name]
+    java_settings = {name: renamed[name] for name in renamed if name in KEYS}
     line = {**options, **_options_of(renamed)}
-    if _SCOPE_KEY in found:
-        line["scope"] = found[_SCOPE_KEY]
+    if _SCOPE_KEY in java_settings:
+        line["scope"] = java_settings[_SCOPE_KEY]
     if _GRANT_KEY in renamed:
-        found.setdefault(_RETRIEVER_KEY, _retriever(renamed[_GRANT_KEY]))
-    if _URL_KEY in found or renamed.get(_METHOD_KEY, "").lower() == "oidc":
-        found.setdefault(HANDLER_KEY, _HANDLER)
-    found[JAAS_KEY] = line_of(MODULE, line)
-    return found
+        java_settings.setdefault(_RETRIEVER_KEY, _retriever(renamed[_GRANT_KEY]))
+    if _URL_KEY in java_settings or renamed.get(_METHOD_KEY, "").lower() == "oidc":
+        java_settings.setdefault(HANDLER_KEY, _HANDLER)
+    java_settings[JAAS_KEY] = line_of(MODULE, line)
+    return java_settings
 
 
 def line_of(module: str, options: Mapping[str, str]) -> str:
@@ -109,17 +111,17 @@ def _is_librdkafkas(name: str) -> bool:
     return is_one and name not in KEYS
 
 
-def _options_of(given: Mapping[str, str]) -> dict[str, str]:
+def _options_of(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the options of a JAAS line that stand for these settings. Raises ConfigError."""
-    found = {_OPTIONS[name]: value for name, value in given.items() if name in _OPTIONS}
-    if "ssl.truststore.location" in found or "ssl.truststore.certificates" in found:
-        found["ssl.truststore.type"] = "PEM"
-    for pair in filter(None, given.get(_EXTENSIONS_KEY, "").split(",")):
+    java_options = {_OPTIONS[name]: value for name, value in settings.items() if name in _OPTIONS}
+    if "ssl.truststore.location" in java_options or "ssl.truststore.certificates" in java_options:
+        java_options["ssl.truststore.type"] = "PEM"
+    for pair in filter(None, settings.get(_EXTENSIONS_KEY, "").split(",")):
         name, _, value = pair.partition("=")
-        found[f"{_EXTENSION}{name.strip()}"] = value
-    if given.get(_UNSECURED_KEY, "false").lower() == "true":
-        found |= _unsecured(given.get(_CONFIG_KEY, ""))
-    return found
+        java_options[f"{_EXTENSION}{name.strip()}"] = value
+    if settings.get(_UNSECURED_KEY, "false").lower() == "true":
+        java_options |= _unsecured(settings.get(_CONFIG_KEY, ""))
+    return java_options
 
 
 def _unsecured(config: str) -> dict[str, str]:
@@ -127,24 +129,24 @@ def _unsecured(config: str) -> dict[str, str]:
 
     The text is `principal=alice scope=read,write lifeSeconds=60`. Raises ConfigError.
     """
-    told = dict(pair.partition("=")[::2] for pair in config.split())
-    name_claim, scope_claim = told.pop("principalClaimName", ""), told.pop("scopeClaimName", "")
-    found = {"unsecuredLoginPrincipalClaimName": name_claim} if name_claim else {}
-    for name, value in told.items():
+    parts = dict(pair.partition("=")[::2] for pair in config.split())
+    name_claim, scope_claim = parts.pop("principalClaimName", ""), parts.pop("scopeClaimName", "")
+    java_options = {"unsecuredLoginPrincipalClaimName": name_claim} if name_claim else {}
+    for name, value in parts.items():
         if name == "principal":
-            found[f"unsecuredLoginStringClaim_{name_claim or 'sub'}"] = value
+            java_options[f"unsecuredLoginStringClaim_{name_claim or 'sub'}"] = value
         elif name == "scope":
-            found[f"unsecuredLoginListClaim_{scope_claim or 'scope'}"] = f",{value}"
+            java_options[f"unsecuredLoginListClaim_{scope_claim or 'scope'}"] = f",{value}"
         elif name == "lifeSeconds":
-            found["unsecuredLoginLifetimeSeconds"] = value
+            java_options["unsecuredLoginLifetimeSeconds"] = value
         elif name.startswith("extension_"):
-            found[f"unsecuredLoginE{name[1:]}"] = value
+            java_options[f"unsecuredLoginE{name[1:]}"] = value
         else:
             raise ConfigError(
                 f"{_CONFIG_KEY} has {name}: expected principal, principalClaimName, scope, "
                 "scopeClaimName, lifeSeconds or extension_NAME"
             )
-    return found
+    return java_options
 
 
 def _retriever(grant: str) -> str:

@@ -204,11 +204,11 @@ class TopicWriter:
         while start < len(values):
             batch = self._batch(self._keyless, has_records=False)
             room = min(RECORDS_MAX - batch.count, len(values) - start)
-            taken = self._fitting(batch, values, start, start + room)
-            batch.values += values[start:taken] if start or taken < len(values) else values
+            fitting = self._fitting(batch, values, start, start + room)
+            batch.values += values[start:fitting] if start or fitting < len(values) else values
             if batch.keys is not None:
-                batch.keys += [None] * (taken - start)
-            start = taken
+                batch.keys += [None] * (fitting - start)
+            start = fitting
             if start < len(values) or self._is_full(batch):
                 self._send([self._keyless])
 

@@ -223,8 +223,8 @@ class RecordOutput:
         """
         from minibroker.verbs.record_text import Cut  # noqa: PLC0415  not for a help page
 
-        left = None if self._most is None else self._most - self.shown
-        data, count, behind = self._renderer.render(fetched, Cut(start, end), left)
+        remaining = None if self._most is None else self._most - self.shown
+        data, count, behind = self._renderer.render(fetched, Cut(start, end), remaining)
         self._stream.write(data)
         self.shown += count
         self._progress.show(f"{self.shown:,} records")

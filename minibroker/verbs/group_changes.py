@@ -55,17 +55,17 @@ def moves_of(
     ConfigError.
     """
     coordinator = CoordinatorClient(client, group)
-    asked = None if topic is None else places.partitions_of(client, topic)
+    chosen = None if topic is None else places.partitions_of(client, topic)
     deadline = time.monotonic() + TIMEOUT_S
     committed = {
         TopicPartition(each.topic, each.partition): each.offset
         for each in (
             committed_offsets(client, coordinator, deadline)
-            if asked is None
-            else groups.committed_offsets(coordinator, deadline, asked)
+            if chosen is None
+            else groups.committed_offsets(coordinator, deadline, chosen)
         )
     }
-    moved = sorted(committed) if asked is None else asked
+    moved = sorted(committed) if chosen is None else chosen
     if not moved:
         raise CommandError(
             f"group {group} has no offsets: name the topic that it is to read (--topic)"

@@ -64,20 +64,20 @@ def listed(client: Client) -> list[GroupSummary]:
     ConfigError.
     """
     deadline = time.monotonic() + TIMEOUT_S
-    found = []
+    summaries = []
     for each in sorted(groups.list_groups(client, deadline)):
         view = _view(client, CoordinatorClient(client, each.name), deadline)
         lags = [part.lag for part in view.partitions if part.committed is not None]
-        known = [lag for lag in lags if lag is not None]
-        found.append(
+        known_lags = [lag for lag in lags if lag is not None]
+        summaries.append(
             GroupSummary(
                 each.name,
                 view.details.state,
                 len(view.details.members),
-                sum(known) if len(known) == len(lags) else None,
+                sum(known_lags) if len(known_lags) == len(lags) else None,
             )
         )
-    return found
+    return summaries
 
 
 def list_lines(rows: Sequence[GroupSummary]) -> list[str]:
@@ -247,7 +247,9 @@ def _places(partitions: Iterable[TopicPartition]) -> str:
     numbers: dict[str, list[str]] = {}
     for topic, partition in partitions:
         numbers.setdefault(topic, []).append(str(partition))
-    return "; ".join(f"{topic}: {','.join(found)}" for topic, found in numbers.items()) or "none"
+    return (
+        "; ".join(f"{topic}: {','.join(indexes)}" for topic, indexes in numbers.items()) or "none"
+    )
 
 
 def _table(

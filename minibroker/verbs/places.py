@@ -112,19 +112,19 @@ def offsets_at(
     if place.kind == TIME and place.number >= 0:
         times = dict.fromkeys(bounds, place.number)
         dated = _listed(client, times, is_committed=is_committed)
-        found = {
+        offsets = {
             part: offset if offset >= 0 else bounds[part].end for part, offset in dated.items()
         }
     elif place.kind == LAST:
-        found = {part: bound.end - place.number for part, bound in bounds.items()}
+        offsets = {part: bound.end - place.number for part, bound in bounds.items()}
     elif place.kind == OFFSET:
-        found = dict.fromkeys(bounds, place.number)
+        offsets = dict.fromkeys(bounds, place.number)
     else:
         is_end = place.number == LATEST_TIMESTAMP
-        found = {part: bound.end if is_end else 0 for part, bound in bounds.items()}
+        offsets = {part: bound.end if is_end else 0 for part, bound in bounds.items()}
     return {
         part: min(max(offset, bounds[part].beginning), bounds[part].end)
-        for part, offset in found.items()
+        for part, offset in offsets.items()
     }
 
 
@@ -148,7 +148,7 @@ def _listed(
 ) -> dict[TopicPartition, int]:
     from minibroker.client import admin  # noqa: PLC0415  not for a help page
 
-    listed = admin.list_offsets(client, times, is_committed=is_committed)
-    for error in listed.failed.values():
+    answers = admin.list_offsets(client, times, is_committed=is_committed)
+    for error in answers.failed.values():
         raise error
-    return listed.found
+    return answers.found

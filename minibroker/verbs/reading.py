@@ -55,10 +55,10 @@ def read_between(
 
     Raises as `PartitionReader.poll`.
     """
-    left = {place: start for place, start in starts.items() if start < ends[place]}
-    empty = dict.fromkeys(left, 0)
+    remaining = {place: start for place, start in starts.items() if start < ends[place]}
+    empty = dict.fromkeys(remaining, 0)
     reader = PartitionReader(
-        client, left, is_committed=is_committed, wait_ms=ENDED_MS, rack=client.rack
+        client, remaining, is_committed=is_committed, wait_ms=ENDED_MS, rack=client.rack
     )
     try:
         while reader.positions:
@@ -88,9 +88,9 @@ def read_on(
     reader = PartitionReader(client, starts, is_committed=is_committed, rack=client.rack)
     try:
         while True:
-            found = [each for each in polled(client, reader, ASK_S, on_lost) if each.batches]
-            if found:
-                yield from found
+            with_batches = [each for each in polled(client, reader, ASK_S, on_lost) if each.batches]
+            if with_batches:
+                yield from with_batches
             else:
                 yield None
     finally:

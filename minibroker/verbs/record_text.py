@@ -88,16 +88,16 @@ class Renderer:
         parts: list[bytes] = []
         shown, behind = 0, fetched.start
         for batch in fetched.batches:
-            left = None if most is None else most - shown
-            if left is not None and left <= 0:
+            remaining = None if most is None else most - shown
+            if remaining is not None and remaining <= 0:
                 return b"".join(parts), shown, behind
             behind = batch.header.last_offset + 1
-            if self._is_plain and _is_whole(batch, cut, left):
+            if self._is_plain and _is_whole(batch, cut, remaining):
                 lines, count = self._values(batch), batch.header.count
             else:
-                records = _records_of(batch, cut, left)
+                records = _records_of(batch, cut, remaining)
                 lines, count = self._lines(fetched.place, records), len(records)
-                if count == left:
+                if count == remaining:
                     behind = records[-1].offset + 1
             if lines:
                 parts += (b"\n".join(lines), b"\n")
@@ -197,8 +197,8 @@ def unescaped(text: str) -> bytes:
         if code is not None:
             return chr(int(code, 16))
         if letter not in _ESCAPED:
-            known = ", ".join(f"\\{name}" for name in (*_ESCAPED, "xNN"))
-            raise UsageError(f"{match.group()} is no escape: expected one of {known}")
+            escapes = ", ".join(f"\\{name}" for name in (*_ESCAPED, "xNN"))
+            raise UsageError(f"{match.group()} is no escape: expected one of {escapes}")
         return _ESCAPED[letter].decode()
 
     out, at = b"", 0
@@ -231,14 +231,14 @@ def _field(name: str, text: str, layout: RecordLayout) -> Callable[[TopicPartiti
     if name in plain:
         return plain[name]
     if name.startswith(_HEADER):
-        wanted = name.removeprefix(_HEADER)
+        header_name = name.removeprefix(_HEADER)
         return lambda _, record: show(
-            next((value for key, value in reversed(record.headers) if key == wanted), None)
+            next((value for key, value in reversed(record.headers) if key == header_name), None)
         )
-    known = [*plain, f"{_HEADER}NAME"]
+    names = [*plain, f"{_HEADER}NAME"]
     hint = near(name, plain)
     raise UsageError(
-        f"{text!r} has {{{name}}}, which is no field{hint}: expected one of {', '.join(known)}"
+        f"{text!r} has {{{name}}}, which is no field{hint}: expected one of {', '.join(names)}"
     )
 
 

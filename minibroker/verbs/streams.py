@@ -75,11 +75,11 @@ def ending_at_sigterm() -> Iterator[None]:
         raise SystemExit(_EXIT_TERMINATED)
 
     try:
-        before = signal.signal(signal.SIGTERM, end)
+        old_handler = signal.signal(signal.SIGTERM, end)
     except ValueError:  # not the main thread, which alone may do that
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, old_handler)

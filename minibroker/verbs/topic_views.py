@@ -69,14 +69,14 @@ def listed(client: Client, *, has_internal: bool) -> list[TopicSummary]:
     ConfigError.
     """
     cluster = admin.describe(client)
-    shown = {
+    details = {
         name: topic
         for name, topic in sorted(cluster.topics.items())
         if has_internal or not topic.is_internal
     }
-    logs = _logs(client, cluster, shown)
+    logs = _logs(client, cluster, details)
     rows = []
-    for name, topic in shown.items():
+    for name, topic in details.items():
         places = [TopicPartition(name, part.number) for part in topic.partitions]
         counts = [
             logs.ends[place] - logs.starts[place]

@@ -84,9 +84,9 @@ def run(plan: UpPlan, out: TextIO, errors: TextIO) -> int:
     return EXIT_OK
 
 
-def _is_same(words: Sequence[str], given: Sequence[str], directory: str) -> bool:
+def _is_same(words: Sequence[str], new_words: Sequence[str], directory: str) -> bool:
     """Return whether a broker runs with these options; paths among them may be relative."""
-    return list(words) == list(given) and directory == os.getcwd()  # noqa: PTH109  it is text
+    return list(words) == list(new_words) and directory == os.getcwd()  # noqa: PTH109  it is text
 
 
 VERB: Final = UpVerb(

@@ -127,8 +127,8 @@ def _places(plan: ServePlan) -> tuple[list[str], bool]:
     in_zookeeper = bool(settings.get("zookeeper.connect"))
     if plan.in_memory:
         return [], in_zookeeper
-    given = settings.get("log.dirs") or settings.get("log.dir") or "minibroker-data"
-    return [str(Path(name.strip()).absolute()) for name in given.split(",")], in_zookeeper
+    directories = settings.get("log.dirs") or settings.get("log.dir") or "minibroker-data"
+    return [str(Path(name.strip()).absolute()) for name in directories.split(",")], in_zookeeper
 
 
 def _spawn(state: StateDirectory, words: Sequence[str], lock: int, writing: int) -> int:
