@@ -318,9 +318,7 @@ class RecordsView(AnswerShape):
 
 
 class NewRecord(QueryShape):
-    """A record to write; without a value it is a tombstone. A record that was read can be written
-    as it is.
-    """
+    """A record to write, as one that was read; without a value it is a tombstone."""
 
     topic: Annotated[str, Meta(description="It says nothing here.")] | None = None
     offset: Annotated[Count, Meta(description="It says nothing here.")] | None = None

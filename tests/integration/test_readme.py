@@ -44,6 +44,8 @@ TESTS_IN_PYTHON = (
     "Say who may do what",
     "A test",
     "In Python tests",
+    "Wait for consumers",
+    "Each Kafka release",
     "Fixtures of your own",
     "Faults and time",
     "A test with three brokers",
@@ -219,8 +221,9 @@ def test_the_tests_in_python_pass(tmp_path: Path, section: str) -> None:
     (tmp_path / "test_pasted.py").write_text(example(section))
     options = "-q -W error -o asyncio_default_fixture_loop_scope=function -p no:cacheprovider"
     printed = run_command(f"python -m pytest {options}", tmp_path)
-    count = example(section).count("def test_")
-    assert f"{count} passed" in printed
+    passed = re.search(r"(\d+) passed", printed)
+    assert passed is not None, printed
+    assert int(passed[1]) >= example(section).count("def test_")  # one may run several times
 
 
 @pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
