@@ -66,11 +66,13 @@ class ClientName(NamedTuple):
 class ReadPlace:
     """The place where one connection reads in one partition."""
 
-    __slots__ = ("at_ns", "offset", "starts")
+    __slots__ = ("at_ns", "earlier_ns", "offset", "starts")
 
     def __init__(self) -> None:
         self.offset = -1
         """Offset of the last Fetch: the client has all records before it."""
+        self.earlier_ns = 0
+        """When the Fetch before it came."""
         self.at_ns = 0
         """When that came, on the clock of `perf_counter_ns`."""
         self.starts: list[tuple[int, int]] = []
@@ -81,7 +83,7 @@ class ReadPlace:
         if not self.starts or self.starts[-1][0] < share_ns:
             self.starts.append((now_ns, offset))
             del self.starts[:-STARTS_MAX]
-        self.at_ns, self.offset = now_ns, offset
+        self.earlier_ns, self.at_ns, self.offset = self.at_ns, now_ns, offset
 
     def start_after(self, share_ns: int) -> int:
         """Return the offset of the first Fetch after a moment; the place was fetched since."""
@@ -91,21 +93,23 @@ class ReadPlace:
 class FetchingConnection:
     """The partitions that one connection fetches."""
 
-    __slots__ = ("client", "fetched_ns", "in_session", "places")
+    __slots__ = ("client", "earlier_ns", "fetched_ns", "in_session", "places")
 
     def __init__(self, client: ClientName) -> None:
         self.client = client
         self.places: dict[TopicAndIndex, ReadPlace] = {}
         self.in_session: set[TopicAndIndex] = set()
         """Partitions of its fetch session: each Fetch reads them, though it does not name them."""
+        self.earlier_ns = 0
+        """When the last Fetch but one came."""
         self.fetched_ns = 0
         """When the last Fetch came."""
 
     def renew(self, now_ns: int, share_ns: int, change_ns: int) -> None:
-        """Note a Fetch for the partitions of the session; nothing depends on it before the next
-        change of a member.
+        """Note a Fetch for the partitions of the session: the first two behind a change of a
+        member. Nothing depends on further ones.
         """
-        if self.fetched_ns < change_ns:
+        if self.earlier_ns < change_ns:
             for key in self.in_session:
                 place = self.places[key]
                 place.note(now_ns, place.offset, share_ns)
@@ -130,6 +134,8 @@ class Fetching:
         """Open connection → its client, and the members that sent their heartbeats on it."""
         self._gone: OrderedDict[GroupAndMember, None] = OrderedDict()
         """Members whose connection was closed since their last heartbeat."""
+        self._moved: OrderedDict[str, None] = OrderedDict()
+        """Member ids that got more than one share."""
         self._share_ns = 0
         """When somebody last got a share, or asked for it."""
         self._change_ns = 0
@@ -177,12 +183,18 @@ class Fetching:
             members.add(member)
         if call.handler.api_key == SYNC_GROUP:
             self._share_ns = call.started_ns
+            if member in self._synced:
+                self._note_moved(request.member_id)
             self._synced[member] = (request.generation_id, call.started_ns)
             self._synced.move_to_end(member)
             _shorten(self._synced)
             self._note_change(client)
         elif call.handler.api_key == CONSUMER_GROUP_HEARTBEAT and request.member_epoch < 0:
             self._note_change(client)
+
+    def _note_moved(self, member_id: str) -> None:
+        self._moved[member_id] = None
+        _shorten(self._moved)
 
     def _note_change(self, client: ClientName) -> None:
         """Note that a member of a client got a share or left."""
@@ -204,6 +216,8 @@ class Fetching:
 
     def _note_given(self, response: Any) -> None:
         now_ns = self._share_ns = perf_counter_ns()
+        if response.member_id in self._given:
+            self._note_moved(response.member_id)
         before = self._given.get(response.member_id, {})
         self._given[response.member_id] = {
             (topic.topic_id, index): before.get((topic.topic_id, index), now_ns)
@@ -233,7 +247,7 @@ class Fetching:
                     connection.forget((topic_id, index))
         for key in _refused(call, outcome):
             connection.forget(key)
-        connection.fetched_ns = call.started_ns
+        connection.earlier_ns, connection.fetched_ns = connection.fetched_ns, call.started_ns
         self.on_progress()
 
     def _note_places(
@@ -289,9 +303,16 @@ class Fetching:
         """
         return (group_id, member_id) in self._gone
 
-    def places(self, client: ClientName, key: TopicAndIndex, since_ns: int) -> list[ReadPlace]:
+    def has_moved(self, member_id: str) -> bool:
+        """Return whether a member got a share before its present one."""
+        return member_id in self._moved
+
+    def places(
+        self, client: ClientName, key: TopicAndIndex, since_ns: int, *, is_twice: bool
+    ) -> list[ReadPlace]:
         """Return where the connections of a client read a partition, as far as they fetched it
-        after a moment, and after the last change of the client's members.
+        after a moment, and after the last change of the client's members. `is_twice`: as far as
+        they fetched it two times.
         """
         since_ns = max(since_ns, self._changed.get(client, 0))
         return [
@@ -299,7 +320,7 @@ class Fetching:
             for connection in self._connections.values()
             if connection.client == client
             and (place := connection.places.get(key)) is not None
-            and place.at_ns > since_ns
+            and (place.earlier_ns if is_twice else place.at_ns) > since_ns
         ]
 
     def count_connections(self, client: ClientName) -> int:

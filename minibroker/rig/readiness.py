@@ -5,8 +5,12 @@ they saw of their readers (`fetching`).
 
 A member that is ready has a position in each of its partitions: a Fetch of its client came after
 it got its share, and its offset was in the log. From then on it reads whatever is produced, also
-with `auto.offset.reset=latest`. A Fetch does not say whose it is. So two members of the same client
-id and address that read one partition, in two groups, are ready when two connections read it.
+with `auto.offset.reset=latest`. A member that had another share before has to fetch twice:
+librdkafka may still ask for the end once more, on account of that share, and the answer moves its
+position. That question waits behind the first Fetch, so it is answered before the second one.
+
+A Fetch does not say whose it is. So two members of the same client id and address that read one
+partition, in two groups, are ready when two connections read it.
 """
 
 from __future__ import annotations
@@ -106,7 +110,8 @@ class GroupLook:
         since_ns = share.since_ns[key]
         if since_ns is None:
             return []
-        places = self._fetching.places(share.client, key, since_ns)
+        has_moved = self._fetching.has_moved(share.member.member_id)
+        places = self._fetching.places(share.client, key, since_ns, is_twice=has_moved)
         if len(places) <= self.rivals(share, topic, index):
             return []
         connections = self._fetching.count_connections(share.client)

@@ -147,6 +147,8 @@ def test_each_rebalance_asks_for_positions_again(broker: Broker) -> None:
         fetch(second, "t", {1: 0})
         assert "has t-0, not fetched yet" in lack(broker)
         fetch(first, "t", {0: 0})
+        assert "has t-0, not fetched yet" in lack(broker)  # it had another share before
+        fetch(first, "t", {0: 0})
         assert {view.client_id: view.partitions for view in ready(broker, members=2)} == {
             "wire": (("t", 0),),
             "second": (("t", 1),),
