@@ -46,7 +46,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs $(CLIENTS)/typescript/.don
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move secure-move client-suites lint format bench bench-diff waits smoke java registry kerberos kafkajs sarama secured-client numbered-client compose-reader actionlint generate clean
+.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move secure-move client-suites lint format bench bench-diff waits release-dialogues smoke java registry kerberos kafkajs sarama secured-client numbered-client compose-reader actionlint generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -246,6 +246,11 @@ examples: $(VENV)/.test $(EXAMPLES)/.done $(AIRFLOW)/.done java $(OTHER_CLIENTS)
 bench: $(VENV)/.test ## side by side with Apache Kafka and kfake, 15 minutes (ARGS=--quick: less)
 	-$(MAKE) java
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# Fetched for these recordings alone; the tests read what is recorded.
+RECORDED_RELEASES := kafka-0.11.0.3 kafka-1.1.1 kafka-2.8.2 kafka-3.9.1
+release-dialogues: $(VENV)/.test $(RECORDED_RELEASES:%=$(JARS)/%/.done) ## record anew how Kafka 0.11 to 3.9 answer, for serve --as
+	$(BIN)/python -m tests.golden.record_releases $(ARGS)
 
 # In turns, so that the machine's speed cancels out. ARGS='--rounds 9 --rows raw': more, or less.
 bench-diff: $(VENV)/.test ## the broker of this checkout beside another commit's, 10 minutes (BASE=COMMIT)

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from minibroker.kafka.protocol.messages.create_topics import CreatableTopic
 
 _DEFAULT: Final = -1
+_INVALID_CONFIG_SINCE: Final = (2, 1)
+"""The release from which on a wrong setting has an error of its own."""
 _METADATA_TOPIC: Final = "__cluster_metadata"
 
 
@@ -178,7 +180,7 @@ async def _create(
         replication_factor = config.default_replication_factor
     replicas = cluster.plan_topic(name, partition_count, replication_factor, assignment)
     if configs:
-        check_values(services, TOPIC, name, configs)
+        _check_configs(services, name, configs)
     if not request.validate_only:
         mutations.record(len(replicas))
         created = await cluster.create_topic(
@@ -199,6 +201,17 @@ async def _create(
     result.num_partitions = len(replicas)
     result.replication_factor = len(replicas[0])
     result.configs = _described(services, configs) if context.version >= 5 else []
+
+
+def _check_configs(services: Services, name: str, configs: dict[str, str]) -> None:
+    """Raise KafkaError for a wrong setting: INVALID_CONFIG, before 2.1 UNKNOWN_SERVER_ERROR."""
+    try:
+        check_values(services, TOPIC, name, configs)
+    except KafkaError as error:
+        release = services.config.advertised_kafka_version
+        if release is not None and tuple(map(int, release.split("."))) < _INVALID_CONFIG_SINCE:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
+        raise
 
 
 def _wanted_configs(topic: CreatableTopic) -> dict[str, str]:
