@@ -58,6 +58,11 @@ class LineRules(NamedTuple):
         return self[:1] + self[2:] == LineRules()[:1] + LineRules()[2:]
 
 
+def _words_of(separator: bytes) -> str:
+    """Return a separator as a person reads it."""
+    return "tab" if separator == b"\t" else repr(separator.decode("utf-8", "replace"))
+
+
 class RecordPace:
     """The times at which records may be written. Used by one thread."""
 
@@ -187,8 +192,8 @@ def _write(
             key, separator, value = line.partition(rules.separator)
             if not separator:
                 raise CommandError(
-                    f"{place}: the line has no {rules.separator!r} between a key and a value: add "
-                    "it, give another --separator, or leave --keys out"
+                    f"{place}: the line has no {_words_of(rules.separator)} between a key and a "
+                    "value: add it, give another --separator, or leave --keys out"
                 )
         _add(writer, rules, _content(key, rules, place), _content(value, rules, place))
 

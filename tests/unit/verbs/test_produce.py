@@ -72,7 +72,7 @@ def test_files_as_lines_and_whole(program: Program, broker: Broker, tmp_path: Pa
 @pytest.mark.parametrize(
     ("data", "words", "sentence"),
     [
-        (b"a\tb\nab\n", ("--keys",), "standard input:2: the line has no b'\\t' between a key"),
+        (b"a\tb\nab\n", ("--keys",), "standard input:2: the line has no tab between a key"),
         (b"x\n", ("--base64",), "standard input:1: b'x' is no base64"),
         (b'{"value": 1}\n{\n', ("--json",), "standard input:2: it is no JSON"),
         (b'{"valu": 1}\n', ("--json",), "standard input:1: "),
