@@ -107,7 +107,7 @@ class Life:
     def stop(self) -> None:
         if self.manager is not None:
             abandon(self.manager)
-        LogDirectory.held.discard(str(self.path))
+        LogDirectory.locked_paths.discard(str(self.path))
 
 
 def aborted_offsets(log: PartitionLog) -> set[int]:

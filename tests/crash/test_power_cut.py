@@ -238,7 +238,7 @@ def _release(path: Path) -> None:
     """Release the lock, as the death of a process does."""
     from minibroker.broker.storage.log_directory import LogDirectory  # noqa: PLC0415
 
-    LogDirectory.held.discard(str(path))
+    LogDirectory.locked_paths.discard(str(path))
 
 
 @pytest.mark.parametrize("survival", SURVIVALS)

@@ -354,7 +354,7 @@ class LogMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "manager"):
             abandon(self.manager)
-            LogDirectory.held.discard(self.path)
+            LogDirectory.locked_paths.discard(self.path)
             self.files.forget_pins()
             shutil.rmtree(self.path, ignore_errors=True)
 

@@ -176,7 +176,7 @@ class Host:
         world.network.stop(machine, is_silent=is_silent)
         world.tree_expires_later(session)
         abandon(self.broker.logs)
-        LogDirectory.held.discard(str(self.root / "data"))
+        LogDirectory.locked_paths.discard(str(self.root / "data"))
         world.graveyard.append(self.broker)
 
     def cut_power(self, chance: random.Random, *, keeps_all: bool = False) -> None:
