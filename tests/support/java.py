@@ -127,8 +127,9 @@ def run_java(
     timeout_s: float = TOOL_SECONDS,
     classes: Path | None = None,
     with_errors: bool = True,
+    stdin: str | None = None,
 ) -> str:
-    """Run to the end and return what it printed: both streams, or stdout alone.
+    """Run to the end and return what it printed: both streams, or stdout alone. `stdin`: its input.
 
     Raises:
         AssertionError: the exit code was not 0; carries the output.
@@ -138,6 +139,7 @@ def run_java(
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT if with_errors else subprocess.PIPE,
         text=True,
+        input=stdin,
         timeout=timeout_s,
         check=False,
     )
