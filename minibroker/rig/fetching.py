@@ -33,7 +33,7 @@ from minibroker.kafka.protocol.api_keys import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Set
 
     from minibroker.broker.handlers.common.context import RequestContext
     from minibroker.broker.server.answers import AnyAnswer, WaitingRequest
@@ -93,31 +93,49 @@ class ReadPlace:
 class FetchingConnection:
     """The partitions that one connection fetches."""
 
-    __slots__ = ("client", "earlier_ns", "fetched_ns", "in_session", "places")
+    __slots__ = ("_change_ns", "client", "fetched_ns", "in_session", "places", "unproven")
 
     def __init__(self, client: ClientName) -> None:
         self.client = client
         self.places: dict[TopicAndIndex, ReadPlace] = {}
         self.in_session: set[TopicAndIndex] = set()
         """Partitions of its fetch session: each Fetch reads them, though it does not name them."""
-        self.earlier_ns = 0
-        """When the last Fetch but one came."""
+        self.unproven: set[TopicAndIndex] = set()
+        """Those of them that were not fetched twice since a member last changed."""
         self.fetched_ns = 0
         """When the last Fetch came."""
+        self._change_ns = 0
+        """The change of a member that `unproven` is about."""
 
-    def renew(self, now_ns: int, share_ns: int, change_ns: int) -> None:
-        """Note a Fetch for the partitions of the session: the first two behind a change of a
-        member. Nothing depends on further ones.
+    def renew(self, named: Set[TopicAndIndex], now_ns: int, share_ns: int, change_ns: int) -> None:
+        """Note a Fetch for the partitions of the session that it does not name: the first two
+        behind a change of a member. Nothing depends on further ones.
         """
-        if self.earlier_ns < change_ns:
-            for key in self.in_session:
-                place = self.places[key]
+        if self._change_ns < change_ns:
+            self._change_ns = change_ns
+            self.unproven = set(self.in_session)
+        for key in list(self.unproven):
+            place = self.places[key]
+            if key not in named:
                 place.note(now_ns, place.offset, share_ns)
+            if place.earlier_ns > change_ns:
+                self.unproven.discard(key)
+
+    def begin_session(self) -> None:
+        """Note that an earlier fetch session, if there was one, has ended."""
+        self.in_session.clear()
+        self.unproven.clear()
+
+    def join_session(self, key: TopicAndIndex) -> None:
+        """Note that each Fetch reads a partition from now on."""
+        self.in_session.add(key)
+        self.unproven.add(key)
 
     def forget(self, key: TopicAndIndex) -> None:
         """Note that a partition is read no more, or that its Fetch was refused."""
         self.places.pop(key, None)
         self.in_session.discard(key)
+        self.unproven.discard(key)
 
 
 class Fetching:
@@ -238,7 +256,7 @@ class Fetching:
         has_session = call.version >= _FIRST_VERSION_WITH_SESSIONS
         is_whole = not has_session or request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH)
         if is_whole:
-            connection.in_session.clear()
+            connection.begin_session()
         self._note_places(call, request, connection)
         if has_session:
             for topic in request.forgotten_topics_data:
@@ -247,7 +265,7 @@ class Fetching:
                     connection.forget((topic_id, index))
         for key in _refused(call, outcome):
             connection.forget(key)
-        connection.earlier_ns, connection.fetched_ns = connection.fetched_ns, call.started_ns
+        connection.fetched_ns = call.started_ns
         self.on_progress()
 
     def _note_places(
@@ -257,18 +275,20 @@ class Fetching:
         uses_session = call.version >= _FIRST_VERSION_WITH_SESSIONS and (
             request.session_epoch != FINAL_EPOCH
         )
-        connection.renew(call.started_ns, self._share_ns, self._change_ns)
+        named: set[TopicAndIndex] = set()
         for topic in request.topics:
             topic_id = _id_of(call, topic)
-            for asked in topic.partitions:
-                key = (topic_id, asked.partition)
-                if not _is_in_log(call, topic_id, asked.partition, asked.fetch_offset):
+            for part in topic.partitions:
+                key = (topic_id, part.partition)
+                if not _is_in_log(call, topic_id, part.partition, part.fetch_offset):
                     connection.forget(key)
                     continue
+                named.add(key)
                 place = connection.places.setdefault(key, ReadPlace())
-                place.note(call.started_ns, asked.fetch_offset, self._share_ns)
+                place.note(call.started_ns, part.fetch_offset, self._share_ns)
                 if uses_session:
-                    connection.in_session.add(key)
+                    connection.join_session(key)
+        connection.renew(named, call.started_ns, self._share_ns, self._change_ns)
 
     def note_closed(self, context: RequestContext) -> None:
         """Forget the places of a connection that is closed; its members are gone."""

@@ -31,6 +31,7 @@ from tests.support import kerberos
 from tests.support.certificates import authority_pem, broker_certificate, pkcs12_of
 from tests.support.clients import confluent_consume, confluent_produce, expected
 from tests.support.container import ROOT, WHEELS, Container, build_layer, missing
+from tests.support.examples import python_project
 from tests.support.made import BUILD, required
 from tests.support.memory import directory_in_memory
 from tests.support.processes import free_port
@@ -243,18 +244,18 @@ print(json.dumps([*container, module.start_script("localhost", module.CLIENT_POR
 
 
 @needs_namespaces
-def test_the_container_class_of_the_examples_starts_it(start: Start) -> None:
+def test_the_container_class_of_the_examples_starts_it(start: Start, tmp_path: Path) -> None:
     """In Java it has the same variables and the same script; its own test says so."""
-    environment = required(BUILD / "examples-venv" / ".done").parent
+    project, python = python_project("testcontainers/python", "examples-venv", tmp_path)
     port, network_port, control_port = (free_port() for _ in range(3))
     described = subprocess.run(
         [
-            environment / "bin" / "python",
+            python,
             "-c",
             DESCRIBE,
             *map(str, (port, network_port, control_port)),
         ],
-        cwd=ROOT / "examples" / "testcontainers" / "python",
+        cwd=project,
         capture_output=True,
         text=True,
         check=True,

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.examples import EXAMPLES, copy_of, python_project, run
 from tests.support.groups import NODE_MODULES, SARAMA_MEMBER
 from tests.support.java import JUNIT_5, KAFKA_44, class_path
-from tests.support.made import BUILD, ROOT, required
+from tests.support.made import BUILD, required
 
-EXAMPLES = ROOT / "examples"
 FRAMEWORKS = dict.fromkeys(
     (
         "faststream",
@@ -36,38 +35,11 @@ FRAMEWORKS = dict.fromkeys(
 """Project → the environment below build/ with its framework."""
 if os.environ.get("MINIBROKER_EXAMPLES") == "1":  # make examples
     FRAMEWORKS["airflow"] = "examples-airflow"
-OPENAPI = "clients/openapi.json"
 CLIENTS = BUILD / "example-clients"
 """The needs of the generators of `examples/clients`."""
 QUICK_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-TIMEOUT_S = 560
 LOOP_SCOPE = "asyncio_default_fixture_loop_scope=function"
 IMPORT_WARNING = "ignore::DeprecationWarning"  # kafka-python's, while it is imported
-
-
-def run(command: list[str], directory: Path, **more: str) -> str:
-    """Run a command and return its output. Raises AssertionError if it fails."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        command,
-        cwd=directory,
-        env={**os.environ, "PATH": path, **more},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-    )
-    assert done.returncode == 0, f"{command[0]} ended with {done.returncode}:\n{done.stdout}"
-    return done.stdout
-
-
-def copy_of(name: str, directory: Path) -> Path:
-    """Copy a project, and the description of the control API: some make their client of it."""
-    openapi = directory / OPENAPI
-    openapi.parent.mkdir()
-    shutil.copy(EXAMPLES / OPENAPI, openapi)
-    return Path(shutil.copytree(EXAMPLES / name, directory / name))
 
 
 def skip_without(program: str) -> None:
@@ -87,16 +59,10 @@ def test_a_project_in_python(project: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("project", FRAMEWORKS)
 def test_a_framework_in_python(project: str, tmp_path: Path) -> None:
     """One has another plugin with fixtures of the same names, which skips its own test."""
-    environment = BUILD / FRAMEWORKS[project]
-    required(environment / ".done")
-    directory = copy_of(project, tmp_path)
-    if "openapi-python-client" in (directory / "requirements.txt").read_text():
-        generator = str(environment / "bin" / "openapi-python-client")
-        options = ["--path", str(tmp_path / OPENAPI), "--meta", "none"]
-        run([generator, "generate", *options, "--output-path", "minibroker_control"], directory)
+    directory, python = python_project(project, FRAMEWORKS[project], tmp_path)
     other_plugin = [] if project == "two_plugins" else ["-p", "no:kafka_broker"]
     options = ["-rs", "-o", LOOP_SCOPE, "--timeout", "500", *other_plugin]
-    output = run([str(environment / "bin" / "python"), "-m", "pytest", *options], directory)
+    output = run([str(python), "-m", "pytest", *options], directory)
     assert " passed" in output
     assert output.count("SKIPPED") == output.count("Tests requiring a Kafka broker are not enabled")
 

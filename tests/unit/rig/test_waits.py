@@ -66,6 +66,17 @@ def lone_member(client: WireClient, group: str = "g") -> Answer:
     return joined
 
 
+def moved_member(client: WireClient, fetched: dict[int, int] | None = None) -> int:
+    """Join as the only member, and get a second share; return the id of a fetch session that began
+    before.
+    """
+    joined = lone_member(client)
+    session: int = fetch(client, "t", fetched or {}, session_epoch=0)["session_id"]
+    again = receive_join(client, send_join(client, "g", ["t"], joined["member_id"]))
+    sync(client, "g", again, {joined["member_id"]: {"t": [0, 1]}})
+    return session
+
+
 # A group.
 
 
@@ -120,6 +131,28 @@ def test_a_fetch_of_a_session_counts_for_each_of_its_partitions(broker: Broker) 
         forgotten = [{"topic": "t", "partitions": [1]}]
         fetch(client, "t", {}, session_id=session, session_epoch=2, forgotten_topics_data=forgotten)
         assert "t-0 at 0, t-1, not fetched yet" in lack(broker)
+
+
+def test_a_partition_that_joins_the_session_late_is_fetched_twice_too(broker: Broker) -> None:
+    """Java looks up its positions one after the other, and names a partition once."""
+    with connect(broker) as client:
+        session = moved_member(client)
+        fetch(client, "t", {0: 0}, session_id=session, session_epoch=1)
+        fetch(client, "t", {}, session_id=session, session_epoch=2)
+        assert "t-0 at 0, t-1, not fetched yet" in lack(broker)
+        fetch(client, "t", {1: 0}, session_id=session, session_epoch=3)
+        assert "t-0 at 0, t-1, not fetched yet" in lack(broker)
+        fetch(client, "t", {}, session_id=session, session_epoch=4)
+        assert ready(broker)
+
+
+def test_a_fetch_that_names_partitions_of_its_session_counts_once(broker: Broker) -> None:
+    with connect(broker) as client:
+        session = moved_member(client, {0: 0, 1: 0})
+        fetch(client, "t", {0: 0, 1: 0}, session_id=session, session_epoch=1)
+        assert "t-0, not fetched yet, t-1, not fetched yet" in lack(broker)
+        fetch(client, "t", {}, session_id=session, session_epoch=2)
+        assert ready(broker)
 
 
 def test_a_closed_connection_reads_no_more(broker: Broker) -> None:
