@@ -258,13 +258,15 @@ class LogMachine(RuleBasedStateMachine):
         """Check the known producers.
 
         As in Kafka, a producer whose records are all deleted is unknown, or known by its marker
-        alone, and begins again.
+        alone, and begins again. A later start may know it by a snapshot that this one did not read.
         """
         for producer, next_sequence in self.sequences.items():
             entry = self.log.producers.loaded().producers.get(producer)
             if entry is None or not entry.batches:
                 assert self.last_written[producer] < self.start
                 self.sequences[producer] = 0
+            elif next_sequence == 0 and entry.batches[-1].last_offset < self.start:
+                self.sequences[producer] = entry.last_sequence + 1
             else:
                 assert entry.last_sequence + 1 == next_sequence
 

@@ -396,7 +396,7 @@ class _Loader:
             )
             for segment in list(self.segments):
                 self._remove(segment)
-            self.epochs.clear()
+            self.has_new_epochs |= self.epochs.clear()
         fresh = self._new_segment(log_start)
         fresh.begin_empty()
         if log_start:
