@@ -658,7 +658,7 @@ def test_a_log_that_ends_before_its_start_begins_empty_there(tmp_path: Path) -> 
     (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 100\n")
     manager, log = recovery_start(tmp_path)
     assert (log.log_start_offset, log.log_end_offset) == (100, 100)
-    checkpoint = Path(log.directory) / "leader-epoch-checkpoint"
+    checkpoint = tmp_path / "t-0" / "leader-epoch-checkpoint"
     assert checkpoint.read_text() == "0\n0\n"  # the epochs of the removed segments are gone, too
     assert append(log, b"a") == 100
     manager.close()
