@@ -33,12 +33,12 @@ from tests.support.certificates import (
 from tests.support.compose_network import Link, Place, within
 from tests.support.container import Container, build_layer
 from tests.support.memory import directory_in_memory
+from tests.support.peers import ZooKeeper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from tests.support.peers import ZooKeeper
 
 pytestmark = pytest.mark.timeout(300)  # the first one makes the image's files
 
@@ -82,6 +82,15 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", found)
 
 
+@pytest.fixture(scope="module")
+def own_zookeeper(peers_directory: Path) -> Iterator[ZooKeeper]:
+    """Yield a ZooKeeper for these files alone: each of them finds it empty, without a chroot."""
+    server = ZooKeeper(peers_directory / "zookeeper-of-compose-files")
+    server.start()
+    yield server
+    server.stop()
+
+
 @needs_places
 @pytest.mark.parametrize(
     "service",
@@ -102,7 +111,7 @@ def test_a_public_file_starts_unchanged(
         stack.callback(inside.close)
         stack.callback(outside.close)
         if service.zookeeper:
-            zookeeper: ZooKeeper = request.getfixturevalue("zookeeper")
+            zookeeper: ZooKeeper = request.getfixturevalue("own_zookeeper")
             empty(zookeeper)
             port = int(service.zookeeper.rpartition(":")[2])
             stack.enter_context(Link(inside, port, None, zookeeper.port))
