@@ -138,6 +138,12 @@ class ListedOffsets(NamedTuple):
     failed: dict[TopicPartition, Exception]
     """KafkaError of a partition; OSError or ProtocolError of its broker."""
 
+    def whole(self) -> dict[TopicPartition, int]:
+        """Return the offsets of all partitions. Raises the failure of one, if there is any."""
+        for error in self.failed.values():
+            raise error
+        return self.found
+
 
 class _TopicChange(NamedTuple):
     """A call that the controller alone carries out."""
@@ -239,6 +245,16 @@ def list_offsets(
     for place in answers.failed:
         client.forget(place.topic)
     return answers
+
+
+def offsets_at(
+    client: Client, places: Iterable[TopicPartition], time_ms: int, *, is_committed: bool
+) -> dict[TopicPartition, int]:
+    """Return the offset of every partition at one time; arguments and errors are those of
+    `list_offsets`, and the failure of a partition is raised, too: KafkaError.
+    """
+    times = dict.fromkeys(places, time_ms)
+    return list_offsets(client, times, is_committed=is_committed).whole()
 
 
 def _led(client: Client, topic: str, places: Iterable[TopicPartition]) -> set[int]:

@@ -55,6 +55,10 @@ LIST_VERSIONS: Final = (0, 7)
 _AUTO_CREATION_FROM: Final = 4
 """Version of Metadata from which on a request may forbid the broker to make a missing topic."""
 CLIENT_ERRORS: Final = (KafkaError, OSError, ProtocolError, ConfigError)
+UNKNOWN_TOPIC_CODES: Final = frozenset(
+    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
+)
+"""A broker does not know the topic: it has just started, or the topic is gone."""
 """The errors that a call of the client raises, from whatever cause."""
 
 

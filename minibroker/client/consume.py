@@ -15,6 +15,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.client.client import UNKNOWN_TOPIC_CODES
 from minibroker.client.dialogue import BrokerRefusedError
 from minibroker.client.fetch import read_batches
 from minibroker.client.readiness import is_any_readable
@@ -51,9 +52,6 @@ UNKNOWN_S: Final = 10.0
 """The same of a partition that brokers do not know: one that has just started knows no topic."""
 FOLLOWED_S: Final = 300.0
 """Time for which a replica that the leader names is read in its place (metadata.max.age.ms)."""
-_MISSING_CODES: Final = frozenset(
-    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
-)
 
 
 class OffsetGoneError(KafkaError):
@@ -363,9 +361,9 @@ class PartitionReader:
         helped for long.
         """
         code = error.code if isinstance(error, KafkaError) else None
-        if code is not None and not code.retriable and code not in _MISSING_CODES:
+        if code is not None and not code.retriable and code not in UNKNOWN_TOPIC_CODES:
             raise error
-        patience_s = UNKNOWN_S if code in _MISSING_CODES else PATIENCE_S
+        patience_s = UNKNOWN_S if code in UNKNOWN_TOPIC_CODES else PATIENCE_S
         now_s = time.monotonic()
         for place in places:
             self._followed.pop(place, None)

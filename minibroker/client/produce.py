@@ -20,6 +20,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.client.client import UNKNOWN_TOPIC_CODES
 from minibroker.client.dialogue import BrokerRefusedError
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, ProtocolError
@@ -51,9 +52,6 @@ ANSWER_MS: Final = 30_000
 PAUSE_S: Final = 0.1
 UNKNOWN_S: Final = 30.0
 """Time until a partition that brokers do not know is taken for gone."""
-_MISSING_CODES: Final = frozenset(
-    {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
-)
 _TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
 
 
@@ -172,7 +170,7 @@ class ProduceQueue:
 
     def _check_patience(self) -> None:
         failure = self._failure
-        is_gone = isinstance(failure, KafkaError) and failure.code in _MISSING_CODES
+        is_gone = isinstance(failure, KafkaError) and failure.code in UNKNOWN_TOPIC_CODES
         patience_s = min(self._limits.patience_s, UNKNOWN_S if is_gone else float("inf"))
         if failure is not None and time.monotonic() - self._progress_s >= patience_s:
             raise failure

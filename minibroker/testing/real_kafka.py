@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from minibroker.broker.config.options import parse_topic
-from minibroker.client.admin import list_offsets
+from minibroker.client.admin import offsets_at
 from minibroker.client.client import Client
 from minibroker.client.coordinators import CoordinatorClient
 from minibroker.client.group_details import DEAD, group_details
@@ -26,7 +26,7 @@ from minibroker.client.groups import committed_offsets
 from minibroker.client.settings import client_settings
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
-from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.ids import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, TopicPartition
 from minibroker.kafka.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -234,14 +234,12 @@ class RealKafka:
         self, places: Iterable[TopicPartition], committed: Mapping[TopicPartition, int]
     ) -> list[str]:
         """Return a text for each partition whose end is not committed. Raises KafkaError."""
-        ends = list_offsets(self._client, dict.fromkeys(places, -1), is_committed=True)
-        starts = list_offsets(self._client, dict.fromkeys(places, -2), is_committed=False)
-        for error in (*ends.failed.values(), *starts.failed.values()):
-            raise error
+        ends = offsets_at(self._client, places, LATEST_TIMESTAMP, is_committed=True)
+        starts = offsets_at(self._client, places, EARLIEST_TIMESTAMP, is_committed=False)
         return [
             f"{place} ends at {end}, committed up to {committed.get(place, 'nowhere')}"
-            for place, end in sorted(ends.found.items())
-            if committed.get(place, starts.found[place]) < end
+            for place, end in sorted(ends.items())
+            if committed.get(place, starts[place]) < end
         ]
 
     async def wait_until_read_async(

@@ -95,9 +95,11 @@ def bounds_of(
     `is_committed`: the end is the last stable offset. Raises KafkaError, OSError, ProtocolError,
     ConfigError.
     """
+    from minibroker.client import admin  # noqa: PLC0415  not for a help page
+
     places = list(partitions)
-    starts = _listed(client, dict.fromkeys(places, EARLIEST_TIMESTAMP), is_committed=is_committed)
-    ends = _listed(client, dict.fromkeys(places, LATEST_TIMESTAMP), is_committed=is_committed)
+    starts = admin.offsets_at(client, places, EARLIEST_TIMESTAMP, is_committed=is_committed)
+    ends = admin.offsets_at(client, places, LATEST_TIMESTAMP, is_committed=is_committed)
     return {place: Bounds(starts[place], max(starts[place], ends[place])) for place in places}
 
 
@@ -110,8 +112,9 @@ def offsets_at(
 ) -> dict[TopicPartition, int]:
     """Return the offset of a place in each partition, within its bounds. Raises as `bounds_of`."""
     if place.kind == TIME and place.number >= 0:
-        times = dict.fromkeys(bounds, place.number)
-        dated = _listed(client, times, is_committed=is_committed)
+        from minibroker.client import admin  # noqa: PLC0415  not for a help page
+
+        dated = admin.offsets_at(client, bounds, place.number, is_committed=is_committed)
         offsets = {
             part: offset if offset >= 0 else bounds[part].end for part, offset in dated.items()
         }
@@ -141,14 +144,3 @@ def partitions_of(client: Client, topic: str, numbers: Iterable[int] = ()) -> li
                 f"topic {topic} has {count} partitions, 0 to {count - 1}: there is no {number}",
             )
     return [TopicPartition(topic, number) for number in numbers or range(count)]
-
-
-def _listed(
-    client: Client, times: Mapping[TopicPartition, int], *, is_committed: bool
-) -> dict[TopicPartition, int]:
-    from minibroker.client import admin  # noqa: PLC0415  not for a help page
-
-    answers = admin.list_offsets(client, times, is_committed=is_committed)
-    for error in answers.failed.values():
-        raise error
-    return answers.found

@@ -24,7 +24,7 @@ from minibroker.kafka.records.conversion import read_records
 from minibroker.kafka.records.record import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from minibroker.client.client import Client
     from minibroker.client.consume import Fetched
@@ -309,7 +309,9 @@ def _polled(
         return reader.poll(timeout_s)
     except OffsetGoneError as gone:
         moment = -2 if begins else -1
-        reader.positions[gone.place] = _offsets(client, [gone.place], moment)[gone.place]
+        reader.positions[gone.place] = admin.offsets_at(
+            client, [gone.place], moment, is_committed=False
+        )[gone.place]
         return ()
 
 
@@ -333,26 +335,19 @@ def _starts(client: Client, words: Words, *, begins: bool) -> dict[TopicPartitio
         for number in range(client.partition_count(name))
     ]
     if not words.has("partition"):
-        return _offsets(client, places, -2 if begins else -1)
+        return admin.offsets_at(client, places, -2 if begins else -1, is_committed=False)
     place = TopicPartition(words.value("topic"), words.number("partition") or 0)
     text = words.value("offset", default="earliest" if begins else "latest").lower()
     if text in ("earliest", "latest"):
-        return _offsets(client, [place], -2 if text == "earliest" else -1)
+        return admin.offsets_at(
+            client, [place], -2 if text == "earliest" else -1, is_committed=False
+        )
     if not text.isdecimal():
         raise WordsError(
             f"The provided offset value '{text}' is incorrect. Valid values are 'earliest',"
             " 'latest', or a non-negative long."
         )
     return {place: int(text)}
-
-
-def _offsets(
-    client: Client, places: Iterable[TopicPartition], moment: int
-) -> dict[TopicPartition, int]:
-    answers = admin.list_offsets(client, dict.fromkeys(places, moment), is_committed=False)
-    for error in answers.failed.values():
-        raise error
-    return answers.found
 
 
 def _records_of(fetched: Fetched) -> Iterator[ShownRecord]:
@@ -392,7 +387,9 @@ class _GroupReading:
     def _show_assigned(self, output: _Output) -> bool:
         """Show the records of one assignment; return whether that was all."""
         assigned = self._member.join()
-        starts = _offsets(self._client, assigned, -2 if self._begins else -1)
+        starts = admin.offsets_at(
+            self._client, assigned, -2 if self._begins else -1, is_committed=False
+        )
         starts |= self._member.committed(assigned)
         client = self._client
         reader = PartitionReader(client, starts, is_committed=self._is_committed, rack=client.rack)

@@ -349,7 +349,9 @@ def _new_offsets(
         for each in groups.committed_offsets(group, _deadline(words))
     }
     places = list(committed) if words.has("all-topics") else _places(client, words.all("topic"))
-    starts, ends = (_offsets_at(client, places, moment) for moment in (-2, -1))
+    starts, ends = (
+        admin.offsets_at(client, places, moment, is_committed=False) for moment in (-2, -1)
+    )
     if words.has("to-earliest"):
         return starts
     if words.has("to-latest"):
@@ -358,7 +360,7 @@ def _new_offsets(
         return {place: committed.get(place, ends[place]) for place in places}
     moment = _moment(words)
     if moment is not None:
-        offsets = _offsets_at(client, places, moment)
+        offsets = admin.offsets_at(client, places, moment, is_committed=False)
         return {place: offsets[place] if offsets[place] >= 0 else ends[place] for place in places}
     new_offsets: dict[TopicPartition, int] = {}
     for place in places:
@@ -382,15 +384,6 @@ def _new_offsets(
                 f" Value will be set to {inside[place]}\n"
             )
     return inside
-
-
-def _offsets_at(
-    client: Client, places: Iterable[TopicPartition], moment: int
-) -> dict[TopicPartition, int]:
-    answers = admin.list_offsets(client, dict.fromkeys(places, moment), is_committed=False)
-    for error in answers.failed.values():
-        raise error
-    return answers.found
 
 
 def _moment(words: Words) -> int | None:

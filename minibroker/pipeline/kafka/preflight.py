@@ -215,8 +215,7 @@ def _listed(kafka: Kafka, times: Mapping[TopicPartition, int], client: Client) -
         left = {place: at for place, at in times.items() if place not in found}
         answers = admin.list_offsets(client, left, is_committed=False)
         found.update(answers.found)
-        for error in answers.failed.values():
-            raise error
+        answers.whole()
         return found
 
     return _answer(kafka, listed)
