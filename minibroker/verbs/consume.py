@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 SELECTION: Final = "Records"
 LAYOUT: Final = "Layout"
 DEFAULT_NULL: Final = "NULL"
-LINES_BYTES: Final = 1 << 16
-"""Bytes of one write to a pipe."""
 
 
 def number_of(text: str) -> int:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO, TextIO
 
 EVERY_S: Final = 0.2
+"""Time between two lines of progress."""
+_CLEAR_LINE: Final = "\r\x1b[K"
 _EXIT_TERMINATED: Final = 128 + signal.SIGTERM
 
 
@@ -40,7 +42,7 @@ class ProgressLine:
         self._stream = stream
         self.is_shown = stream.isatty() and not is_quiet
         self._shown_s = 0.0
-        self._width = 0
+        self._has_line = False
 
     def show(self, text: str) -> None:
         """Show the line, unless another one was shown just now."""
@@ -57,14 +59,13 @@ class ProgressLine:
 
     def clear(self) -> None:
         """Remove the line, so that another text may stand there."""
-        if self.is_shown and self._width:
+        if self._has_line:
             self._write("")
-            self._stream.write("\r")
 
     def _write(self, text: str) -> None:
-        self._stream.write(f"\r{text.ljust(self._width)}")
+        self._stream.write(f"{_CLEAR_LINE}{text}")
         self._stream.flush()
-        self._width = len(text)
+        self._has_line = bool(text)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TextIO
 
-from minibroker.cli.connection import CONNECTION, ConnectionOptions
+from minibroker.cli.connection import CONNECTION
 from minibroker.cli.declaration import Option, Part, Verb
 from minibroker.cli.kinds import COUNT, Kind, Many, check_topic
 from minibroker.cli.moments import Moment
@@ -26,14 +26,11 @@ from minibroker.pipeline.options.row_options import (
 )
 from minibroker.pipeline.options.row_options import check as check_operations
 from minibroker.pipeline.options.shared import RECORDS
+from minibroker.verbs.connecting import ClusterOptions, reader_of
 
 if TYPE_CHECKING:
     from minibroker.cli.declaration import Names
     from minibroker.verbs.record.recording import RecordingTally
-
-SHOW_S: Final = 0.2
-"""Time between two lines of progress."""
-_CLEAR_LINE: Final = "\r\x1b[K"
 
 
 class ChosenRecords(NamedTuple):
@@ -87,7 +84,7 @@ class RecordPlan(NamedTuple):
     operations: Annotated[RowOperations, Part(ChosenRecords, ChosenRecords.operations)] = (
         RowOperations()
     )
-    connection: Annotated[ConnectionOptions, Part(ConnectionOptions)] = ConnectionOptions()
+    connection: Annotated[ClusterOptions, Part(ClusterOptions)] = ClusterOptions()
 
 
 def check(plan: RecordPlan, names: Names) -> None:
@@ -97,18 +94,21 @@ def check(plan: RecordPlan, names: Names) -> None:
 
 def run(plan: RecordPlan, out: TextIO, errors: TextIO) -> int:
     """Record the topics; return the exit code. Raises CommandError, and as `recording.record`."""
-    from minibroker.client.client import Client  # noqa: PLC0415  not for help
-    from minibroker.client.given_settings import for_reader  # noqa: PLC0415  as above
-    from minibroker.client.settings import client_settings  # noqa: PLC0415  as above
-    from minibroker.pipeline.operations.mask_secret import check_given  # noqa: PLC0415  as above
+    from minibroker.pipeline.operations.mask_secret import check_given  # noqa: PLC0415  not for help
     from minibroker.seeds.operations import RecordOperations  # noqa: PLC0415  as above
     from minibroker.seeds.outputs import output_of  # noqa: PLC0415  as above
     from minibroker.verbs.record.recording import record  # noqa: PLC0415  as above
+    from minibroker.verbs.streams import ProgressLine  # noqa: PLC0415  as above
 
     secret = check_given(plan.operations, os.environ, in_result=plan.output) or b""
-    client = Client(client_settings(for_reader(plan.connection.settings())))
+    client = reader_of(plan.connection)
     start_s = time.monotonic()
-    progress = _Progress(errors)
+    progress = ProgressLine(errors)
+
+    def show(tally: RecordingTally) -> None:
+        done = percent(tally.read_offsets, tally.offsets)
+        progress.show(f"{done}, {counted(tally.records, 'record')}")
+
     output = output_of(Path(plan.output), plan.output)
     try:
         tally = record(
@@ -117,7 +117,7 @@ def run(plan: RecordPlan, out: TextIO, errors: TextIO) -> int:
             output,
             RecordOperations(plan.operations, secret),
             last=plan.last,
-            on_progress=progress.show,
+            on_progress=show,
         )
     except BaseException:
         progress.clear()
@@ -126,29 +126,6 @@ def run(plan: RecordPlan, out: TextIO, errors: TextIO) -> int:
     progress.clear()
     _tell(plan, tally, time.monotonic() - start_s, errors)
     return 0
-
-
-class _Progress:
-    """One line that stays on a terminal; nothing elsewhere."""
-
-    def __init__(self, errors: TextIO) -> None:
-        self._errors = errors if errors.isatty() else None
-        self._shown_s = 0.0
-
-    def show(self, tally: RecordingTally) -> None:
-        """Show how much of the topics is read, some times a second."""
-        now_s = time.monotonic()
-        if self._errors is not None and now_s - self._shown_s >= SHOW_S:
-            self._shown_s = now_s
-            done = percent(tally.read_offsets, tally.offsets)
-            self._errors.write(f"{_CLEAR_LINE}{done}, {counted(tally.records, 'record')}")
-            self._errors.flush()
-
-    def clear(self) -> None:
-        """Remove the line."""
-        if self._errors is not None and self._shown_s:
-            self._errors.write(_CLEAR_LINE)
-            self._errors.flush()
 
 
 def _tell(plan: RecordPlan, tally: RecordingTally, took_s: float, errors: TextIO) -> None:

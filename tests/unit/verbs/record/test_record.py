@@ -16,7 +16,7 @@ from minibroker.kafka.records.record import Record
 from minibroker.seeds import encoding
 from minibroker.testing import Broker
 from minibroker.verbs.record import shared_encoder
-from minibroker.verbs.record.plan import _Progress
+from minibroker.verbs.streams import ProgressLine
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -352,7 +352,7 @@ def test_ctrl_c_leaves_nothing(
         raise KeyboardInterrupt
 
     source.produce("t", ["a", "b"])
-    monkeypatch.setattr(_Progress, "show", interrupt)
+    monkeypatch.setattr(ProgressLine, "show", interrupt)
     code, written = run(source, "t", "-o", str(tmp_path / form))
     assert (code, written) == (EXIT_INTERRUPTED, "minibroker record: interrupted\n")
     assert list(tmp_path.iterdir()) == []
