@@ -29,7 +29,7 @@ function `run` and the constant `VERB`:
 and add `"consume": "minibroker.verbs.consume"` to a section of `verbs_table.SECTIONS`.
 
 - The module imports at its top only what the declaration needs: the help page and the completion of
-  a shell load it. What does the work is imported in `run`.
+  a shell load it. The module that does the work is imported in `run`.
 - An `Option` whose name has no dashes is a word with a place. A field without a default is needed;
   then `example` completes the sentence that says so. `kinds` has the kinds of values. `Many(…)`,
   `choice(…)` and `Kind("METAVAR", read)` make more: `read` raises UsageError without the name of

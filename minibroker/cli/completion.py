@@ -40,10 +40,10 @@ def answer_for(group: VerbGroup, words: Sequence[str]) -> CompletionAnswer:
         return answer_for(group, words[1:])
     if name not in group.modules:
         return CompletionAnswer()
-    found = member(group, name)
-    if isinstance(found, VerbGroup):
-        return answer_for(found, words[1:])
-    return _of_verb(found, words[1:-1], words[-1])
+    verb = member(group, name)
+    if isinstance(verb, VerbGroup):
+        return answer_for(verb, words[1:])
+    return _of_verb(verb, words[1:-1], words[-1])
 
 
 def _names(group: VerbGroup, typed: str) -> CompletionAnswer:
@@ -56,15 +56,15 @@ def _names(group: VerbGroup, typed: str) -> CompletionAnswer:
     return CompletionAnswer(_fitting(meanings.items(), typed))
 
 
-def _of_verb(verb: Verb, before: Sequence[str], typed: str) -> CompletionAnswer:
+def _of_verb(verb: Verb, earlier_words: Sequence[str], typed: str) -> CompletionAnswer:
     """Return what can follow the words before, and begins as the typed one."""
     options = [option_of(field) for field in verb.fields()]
     by_flag = flags_of(options)
     places = [option for option in options if not option.is_flag]
-    given: set[str] = set()
+    used_flags: set[str] = set()
     awaited: Option | None = None
     has_ended = False
-    for word in before:
+    for word in earlier_words:
         if awaited is not None:
             awaited = None
         elif not has_ended and word == END_OF_FLAGS:
@@ -72,7 +72,7 @@ def _of_verb(verb: Verb, before: Sequence[str], typed: str) -> CompletionAnswer:
         elif not has_ended and word.startswith("-") and word != "-":
             option = by_flag.get(word.partition("=")[0])
             if option is not None:
-                given.add(option.flag)
+                used_flags.add(option.flag)
                 awaited = None if option.kind.is_switch or "=" in word else option
         elif places and not places[0].kind.is_repeated:
             places.pop(0)
@@ -88,16 +88,16 @@ def _of_verb(verb: Verb, before: Sequence[str], typed: str) -> CompletionAnswer:
     return (
         CompletionAnswer()
         if has_ended
-        else CompletionAnswer(_fitting(_flags(options, given), typed))
+        else CompletionAnswer(_fitting(_flags(options, used_flags), typed))
     )
 
 
-def _flags(options: Iterable[Option], given: set[str]) -> list[tuple[str, str]]:
+def _flags(options: Iterable[Option], used_flags: set[str]) -> list[tuple[str, str]]:
     """Return the flags that can still be given, with their effects."""
     flags = [
         (option.flag, option.help)
         for option in options
-        if option.is_flag and (option.kind.is_repeated or option.flag not in given)
+        if option.is_flag and (option.kind.is_repeated or option.flag not in used_flags)
     ]
     return [*flags, (HELP[0], _HELP_TEXT)]
 

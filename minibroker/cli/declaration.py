@@ -207,11 +207,11 @@ class VerbGroup:
 class InWords:
     """The way in through the command line."""
 
-    __slots__ = ("given", "in_order", "later_wins")
+    __slots__ = ("in_order", "later_wins", "values")
 
     def __init__(
         self,
-        given: Mapping[str, Sequence[str]],
+        values: Mapping[str, Sequence[str]],
         in_order: Sequence[tuple[str, str]] = (),
         *,
         later_wins: bool = False,
@@ -223,7 +223,7 @@ class InWords:
             in_order: flag and word, in the order of the command line.
             later_wins: of several words for one value the last one counts.
         """
-        self.given = given
+        self.values = values
         self.in_order = in_order
         self.later_wins = later_wins
 
@@ -233,11 +233,11 @@ class InWords:
 
     def has(self, field: PlanField) -> bool:
         """Return whether the user gave the field."""
-        return self.name_of(field) in self.given
+        return self.name_of(field) in self.values
 
     def value_of(self, field: PlanField) -> Any:
         """Return the value that was given. Raises UsageError without the option's name."""
-        option, words = option_of(field), self.given[self.name_of(field)]
+        option, words = option_of(field), self.values[self.name_of(field)]
         is_often = option.kind.is_repeated or option.kind.is_switch or self.later_wins
         if len(words) > 1 and not is_often:
             raise UsageError(f"is given {len(words)} times")
@@ -252,11 +252,11 @@ class InWords:
 class InPython:
     """The way in through a function."""
 
-    __slots__ = ("given",)
+    __slots__ = ("values",)
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
+    def __init__(self, values: Mapping[str, Any]) -> None:
         """Take the arguments of a call: keyword → value; None counts as not given."""
-        self.given = given
+        self.values = values
 
     def name_of(self, field: PlanField) -> str:
         """Return what the user calls a field."""
@@ -264,11 +264,11 @@ class InPython:
 
     def has(self, field: PlanField) -> bool:
         """Return whether the user gave the field."""
-        return self.given.get(self.name_of(field)) is not None
+        return self.values.get(self.name_of(field)) is not None
 
     def value_of(self, field: PlanField) -> Any:
         """Return the value that was given. Raises UsageError without the option's name."""
-        return option_of(field).kind.of_python(self.given[self.name_of(field)])
+        return option_of(field).kind.of_python(self.values[self.name_of(field)])
 
     def example_of(self, field: PlanField) -> str:
         """Return an example of the field."""
@@ -352,18 +352,18 @@ def _fields_of(declared: type[Any]) -> Iterator[PlanField]:
 
 def options_of(declared: type[Any]) -> list[PlanField]:
     """Return the fields that are options, those of parts in place of the part."""
-    found: list[PlanField] = []
+    fields: list[PlanField] = []
     for field in fields_of(declared):
         if isinstance(field.declared, Part):
-            found.extend(options_of(field.declared.declared))
+            fields.extend(options_of(field.declared.declared))
         elif isinstance(field.declared, InOrder):
-            found.extend(
+            fields.extend(
                 PlanField(option.name or option.flag.lstrip("-"), option, is_needed=False)
                 for option in field.declared.options
             )
         else:
-            found.append(field)
-    return found
+            fields.append(field)
+    return fields
 
 
 def option_of(field: PlanField) -> Option:
@@ -383,9 +383,9 @@ def given_lines(plan: Any) -> list[str]:
                 lines.extend(given_lines(value))
         elif isinstance(field.declared, Option) and (field.is_needed or value != field.default):
             kind = field.declared.kind
-            shown = "" if kind.is_switch else f" {_quoted(kind.show(value))}"
+            value_text = "" if kind.is_switch else f" {_quoted(kind.show(value))}"
             if field.declared.is_flag:
-                lines.append(field.declared.flag + shown)
+                lines.append(field.declared.flag + value_text)
     return lines
 
 

@@ -206,13 +206,13 @@ def check_choice(text: str, allowed: Iterable[str]) -> str:
     return text
 
 
-def near(text: str, known: Iterable[str]) -> str:
+def near(text: str, words: Iterable[str]) -> str:
     """Return ` (did you mean --topic?)` if something known is near, else nothing."""
     import difflib  # noqa: PLC0415  a command without a mistake does without
 
-    bare = {name.lstrip("-"): name for name in known}  # dashes are alike in all flags
-    found = difflib.get_close_matches(text.lstrip("-"), bare, n=1)
-    return f" (did you mean {bare[found[0]]}?)" if found else ""
+    bare = {name.lstrip("-"): name for name in words}  # dashes are alike in all flags
+    matches = difflib.get_close_matches(text.lstrip("-"), bare, n=1)
+    return f" (did you mean {bare[matches[0]]}?)" if matches else ""
 
 
 def duration_ms(text: str) -> int:
@@ -230,10 +230,10 @@ def duration_ms(text: str) -> int:
 
 def bytes_of(text: str) -> int:
     """Return a size such as `64MB`, `512KB`, `1GB` or `1000000` in bytes. Raises UsageError."""
-    found = re.fullmatch(_SIZE, text.strip().upper())
-    if found is None or int(found[1]) == 0:
+    match = re.fullmatch(_SIZE, text.strip().upper())
+    if match is None or int(match[1]) == 0:
         raise UsageError(f"{text!r} is no size: expected for instance 64MB, 512KB or 1GB")
-    return int(found[1]) * _UNIT_BYTES[found[2] or ""]
+    return int(match[1]) * _UNIT_BYTES[match[2] or ""]
 
 
 def bytes_text(size_bytes: int) -> str:

@@ -56,11 +56,11 @@ def moment_of(text: str, now_ms: int) -> Moment:
 def _relative_ms(words: str, now_ms: int) -> int | None:
     if words == "now":
         return now_ms
-    found = _SIGNED.fullmatch(words)
-    distance_ms = None if found is None else milliseconds(found[2])
-    if found is None or distance_ms is None:
+    match = _SIGNED.fullmatch(words)
+    distance_ms = None if match is None else milliseconds(match[2])
+    if match is None or distance_ms is None:
         return None
-    return now_ms - distance_ms if found[1] == "-" else now_ms + distance_ms
+    return now_ms - distance_ms if match[1] == "-" else now_ms + distance_ms
 
 
 def _is_milliseconds(words: str) -> bool:

@@ -37,15 +37,15 @@ def parse(verb: Verb, words: Sequence[str]) -> InWords:
     remaining = iter(words)
     for word in remaining:
         if word == END_OF_FLAGS:
-            in_order += [_placed(places, rest, by_flag) for rest in remaining]
+            in_order += [_place_of(places, rest, by_flag) for rest in remaining]
         elif word.startswith("-") and word != "-":
             in_order.append(_flag(word, remaining, by_flag))
         else:
-            in_order.append(_placed(places, word, by_flag))
-    given: dict[str, list[str]] = {}
+            in_order.append(_place_of(places, word, by_flag))
+    words_by_flag: dict[str, list[str]] = {}
     for name, value in in_order:
-        given.setdefault(name, []).append(value)
-    return InWords(given, in_order, later_wins=verb.later_wins)
+        words_by_flag.setdefault(name, []).append(value)
+    return InWords(words_by_flag, in_order, later_wins=verb.later_wins)
 
 
 def flags_of(options: Sequence[Option]) -> dict[str, Option]:
@@ -74,7 +74,7 @@ def _flag(word: str, remaining: Iterator[str], by_flag: dict[str, Option]) -> tu
     return option.flag, following
 
 
-def _placed(places: list[Option], word: str, by_flag: dict[str, Option]) -> tuple[str, str]:
+def _place_of(places: list[Option], word: str, by_flag: dict[str, Option]) -> tuple[str, str]:
     """Return the option whose place a word takes; an option that is no list leaves `places`."""
     if not places:
         raise _unknown(word, by_flag)

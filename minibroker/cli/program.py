@@ -64,8 +64,8 @@ def run_words(words: Sequence[str], out: TextIO, errors: TextIO) -> int:
 
 def member(group: VerbGroup, name: str) -> Verb | VerbGroup:
     """Return a verb of a group, or a group in it, by its name. Raises KeyError."""
-    found: Verb | VerbGroup = import_module(group.modules[name]).VERB
-    return found
+    verb: Verb | VerbGroup = import_module(group.modules[name]).VERB
+    return verb
 
 
 def _run_group(group: VerbGroup, words: Sequence[str], out: TextIO, errors: TextIO) -> int:
@@ -119,8 +119,8 @@ def _run_verb(verb: Verb, words: Sequence[str], out: TextIO, errors: TextIO) -> 
     except BrokenPipeError:
         raise
     except OSError as error:
-        what = f"{error.filename}: " if error.filename else ""
-        errors.write(f"{command}: {what}{error.strerror or error}\n")
+        file_text = f"{error.filename}: " if error.filename else ""
+        errors.write(f"{command}: {file_text}{error.strerror or error}\n")
         return EXIT_FAILED
     except KeyboardInterrupt:
         errors.write(f"{command}: interrupted\n")

@@ -53,11 +53,11 @@ def page() -> str:
 
 def _verbs(group: VerbGroup) -> Iterator[Verb]:
     for name in group.modules:
-        found = member(group, name)
-        if isinstance(found, VerbGroup):
-            yield from _verbs(found)
+        verb = member(group, name)
+        if isinstance(verb, VerbGroup):
+            yield from _verbs(verb)
         else:
-            yield found
+            yield verb
 
 
 def _section(verb: Verb) -> str:

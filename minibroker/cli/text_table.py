@@ -11,7 +11,9 @@ WIDTH: Final = 100
 """Most characters of a line; only a table of large numbers is wider."""
 
 
-def table(rows: Sequence[Sequence[str]], *, left: int = 1, words: Sequence[str] = ()) -> list[str]:
+def table(
+    rows: Sequence[Sequence[str]], *, left_columns: int = 1, words: Sequence[str] = ()
+) -> list[str]:
     """Return lines with columns as wide as their widest cell, right-aligned but for texts.
 
     Args:
@@ -23,7 +25,9 @@ def table(rows: Sequence[Sequence[str]], *, left: int = 1, words: Sequence[str] 
     lines = []
     for row in rows:
         cells = [
-            cell.ljust(width) if column < left or rows[0][column] in words else cell.rjust(width)
+            cell.ljust(width)
+            if column < left_columns or rows[0][column] in words
+            else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  " + "  ".join(cells).rstrip())

@@ -134,7 +134,7 @@ class DescribedCluster(NamedTuple):
 class ListedOffsets(NamedTuple):
     """Answers about offsets."""
 
-    found: dict[TopicPartition, int]
+    offsets: dict[TopicPartition, int]
     failed: dict[TopicPartition, Exception]
     """KafkaError of a partition; OSError or ProtocolError of its broker."""
 
@@ -142,7 +142,7 @@ class ListedOffsets(NamedTuple):
         """Return the offsets of all partitions. Raises the failure of one, if there is any."""
         for error in self.failed.values():
             raise error
-        return self.found
+        return self.offsets
 
 
 class _TopicChange(NamedTuple):
@@ -301,7 +301,7 @@ def _list_at(
         if part.error_code:
             answers.failed[place] = KafkaError(ErrorCode(part.error_code), str(place))
         else:
-            answers.found[place] = offset_of(part)
+            answers.offsets[place] = offset_of(part)
 
 
 def create_topic(
@@ -366,7 +366,9 @@ def create_topic(
 
 
 def delete_topic(client: Client, name: str, *, timeout_s: float) -> None:
-    """Delete a topic, with its records. Raises as `create_topic`."""
+    """Delete a topic, with its records. Raises KafkaError, OSError, ProtocolError, ConfigError,
+    BrokerRefusedError.
+    """
     request = DeleteTopicsRequest(topic_names=[name], timeout_ms=int(timeout_s * 1000))
 
     def result(answer: DeleteTopicsResponse) -> Any:
@@ -433,7 +435,9 @@ def log_sizes(client: Client, cluster: DescribedCluster) -> dict[TopicPartition,
 
 
 def create_partitions(client: Client, name: str, count: int, *, timeout_s: float) -> None:
-    """Have a topic get `count` partitions in all. Raises as `create_topic`."""
+    """Have a topic get `count` partitions in all. Raises KafkaError, OSError, ProtocolError,
+    ConfigError, BrokerRefusedError.
+    """
     topic = CreatePartitionsTopic(name=name, count=count, assignments=None)
     request = CreatePartitionsRequest(topics=[topic], timeout_ms=int(timeout_s * 1000))
 
@@ -445,7 +449,9 @@ def create_partitions(client: Client, name: str, count: int, *, timeout_s: float
 
 
 def _ask_controller(client: Client, change: _TopicChange, timeout_s: float) -> None:
-    """Ask the controller, also one that takes over meanwhile. Raises as `create_topic`."""
+    """Ask the controller, also one that takes over meanwhile. Raises KafkaError, OSError,
+    ProtocolError, ConfigError, BrokerRefusedError.
+    """
     deadline = time.monotonic() + timeout_s
     while True:
         cluster = describe(client, ())

@@ -132,8 +132,8 @@ class AsyncConnection:
     async def call(self, request: Any, response: Any, version: int) -> Any:
         """Send the request; return its answer, read as `response`.
 
-        Waits while `IN_FLIGHT_MAX` others are on their way. Who is cancelled while it waits for the
-        answer has sent the request all the same. Raises OSError (ConnectionError when the
+        Waits while `IN_FLIGHT_MAX` others are on their way. A call that is cancelled while it waits
+        for the answer has sent the request all the same. Raises OSError (ConnectionError when the
         connection ends), ProtocolError.
         """
         async with self._slots:

@@ -296,7 +296,9 @@ class Client:
         return tuple(self.broker_addresses().values())
 
     def broker_addresses(self) -> dict[int, tuple[str, int]]:
-        """Return id → address of all brokers. Raises as `brokers`."""
+        """Return id → address of all brokers. Raises KafkaError, OSError, ProtocolError,
+        ConfigError.
+        """
         metadata = self.ask_any(metadata_request([]), MetadataResponse, METADATA_VERSIONS)
         addresses = {broker.node_id: (broker.host, broker.port) for broker in metadata.brokers}
         self._addresses = tuple(addresses.values())

@@ -95,13 +95,13 @@ def settings_of(
         OSError, ProtocolError, ConfigError: as `Client.ask_any`. BrokerRefusedError: a broker
             before Kafka 0.11 tells no settings.
     """
-    asked = DescribeConfigsResource(
+    request_resource = DescribeConfigsResource(
         resource_type=resource.kind, resource_name=resource.name, configuration_keys=None
     )
 
     def of_version(version: int) -> DescribeConfigsRequest:
         wants = with_synonyms and version >= _SYNONYMS_FROM
-        return DescribeConfigsRequest(resources=[asked], include_synonyms=wants)
+        return DescribeConfigsRequest(resources=[request_resource], include_synonyms=wants)
 
     request = VersionedRequest(DescribeConfigsRequest, of_version)
     answer = _ask(client, resource, request, DescribeConfigsResponse, DESCRIBE_VERSIONS)
@@ -122,7 +122,9 @@ def settings_of(
 
 
 def topic_settings(client: Client, name: str) -> list[OwnSetting]:
-    """Return the settings of a topic, with their defaults. Raises as `settings_of`."""
+    """Return the settings of a topic, with their defaults. Raises KafkaError, OSError,
+    ProtocolError, ConfigError, BrokerRefusedError.
+    """
     return settings_of(client, Resource(TOPIC, name))
 
 
@@ -131,7 +133,8 @@ def alter_settings(
 ) -> None:
     """Set settings of a resource; None takes one away, so that the default holds.
 
-    `only_checks`: the changes are checked and not made. Raises as `settings_of`.
+    `only_checks`: the changes are checked and not made. Raises KafkaError, OSError, ProtocolError,
+    ConfigError, BrokerRefusedError.
     """
     try:
         request, response = _incremental(resource, changes, only_checks=only_checks)

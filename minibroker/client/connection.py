@@ -2,9 +2,9 @@
 
     open ─► TLS ─► ApiVersions ─► login ─► send, send, … receive, receive, … ─► close
 
-A task has one thread and reads one partition at a time, so it needs no event loop. What it sends
-ahead is answered while it decodes: the answer waits in the socket. A malformed answer, one out of
-turn or one too large ends the connection.
+A task has one thread and reads one partition at a time, so it needs no event loop. A request that
+it sends ahead is answered while it decodes: the answer waits in the socket. A malformed answer, one
+out of turn or one too large ends the connection.
 
 Source: Kafka NetworkClient, SaslClientAuthenticator; KIP-368, KIP-511.
 """
@@ -99,7 +99,7 @@ class BlockingConnection:
     @property
     def is_waiting(self) -> bool:
         """Return whether an answer has not been received yet."""
-        return bool(self._dialogue.sent)
+        return bool(self._dialogue.open_requests)
 
     @property
     def is_usable(self) -> bool:
@@ -164,7 +164,7 @@ class BlockingConnection:
     def send_unanswered(self, request: Any, version: int) -> None:
         """Send a request that the broker does not answer: Produce with acks=0. Raises OSError."""
         self._stream.sendall(self._dialogue.request_frame(request, None, version))
-        self._dialogue.sent.pop()
+        self._dialogue.open_requests.pop()
 
     def fileno(self) -> int:
         """Return the descriptor of the socket, for a poll of several connections."""

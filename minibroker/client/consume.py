@@ -4,7 +4,8 @@
 
 So an answer is on its way while the caller works on the one before, and at most two answers of a
 leader are in memory. A broker that is away, or leads no more, is left, and the leaders are asked
-for anew. What only the caller can decide (an offset that the log does not have) is an exception.
+for anew. A case that only the caller can decide (an offset that the log does not have) is an
+exception.
 
 Source: Kafka Fetcher, AbstractFetch; KIP-74, KIP-98, KIP-320, KIP-392 (no sessions of KIP-227).
 """
@@ -83,7 +84,7 @@ class _FetchLink:
 
     def __init__(self, connection: BlockingConnection, offsets: dict[TopicPartition, int]) -> None:
         self.connection = connection
-        self.asked = offsets
+        self.open_positions = offsets
         self.sent_s = time.monotonic()
         self.version = 0
 
@@ -175,7 +176,7 @@ class PartitionReader:
         """Ask each broker that has no question for the partitions that it serves."""
         if time.monotonic() < self._resumes_s:
             return
-        waiting = {place for link in self._links.values() for place in link.asked}
+        waiting = {place for link in self._links.values() for place in link.open_positions}
         of_brokers: dict[tuple[str, int], dict[TopicPartition, tuple[int, int]]] = {}
         for place, offset in self.positions.items():
             if place in waiting:
@@ -190,7 +191,7 @@ class PartitionReader:
             of_brokers.setdefault(address, {})[place] = (offset, epoch)
         for address, positions in of_brokers.items():
             link = self._links.get(address)
-            if link is None or not link.asked:
+            if link is None or not link.open_positions:
                 self._send(address, positions)
 
     def _address_of(self, place: TopicPartition) -> tuple[tuple[str, int], int]:
@@ -211,7 +212,7 @@ class PartitionReader:
         offsets = {place: offset for place, (offset, _) in positions.items()}
         try:
             link = self._link(address)
-            link.asked, link.sent_s = offsets, time.monotonic()
+            link.open_positions, link.sent_s = offsets, time.monotonic()
             link.version = link.connection.version_for(FetchRequest, *VERSIONS)
             link.connection.send(self._request(positions), FetchResponse, link.version)
         except BrokerRefusedError:
@@ -258,7 +259,7 @@ class PartitionReader:
         fetched: list[Fetched] = []
         for address in self._readable(until_s):
             link = self._links[address]
-            positions, link.asked = link.asked, {}
+            positions, link.open_positions = link.open_positions, {}
             try:
                 answer = link.connection.receive()
                 self._resumes_s = time.monotonic() + answer.throttle_time_ms / 1000
@@ -273,7 +274,7 @@ class PartitionReader:
                     place = TopicPartition(topic.topic, part.partition_index)
                     start = positions.pop(place, None)
                     if start is not None and self.positions.get(place) == start:
-                        fetched.extend(self._taken(place, start, part, link.version))
+                        fetched.extend(self._read_part(place, start, part, link.version))
             if positions and not answer.throttle_time_ms:  # over a quota an answer is empty
                 left_out = ", ".join(map(str, list(positions)[:5]))
                 self._fail(positions, ProtocolError(f"{link.connection} leaves {left_out} out"))
@@ -281,7 +282,7 @@ class PartitionReader:
 
     def _readable(self, until_s: float) -> list[tuple[str, int]]:
         """Return the brokers whose answer is there, waiting for the first one until `until_s`."""
-        waiting = {address: link for address, link in self._links.items() if link.asked}
+        waiting = {address: link for address, link in self._links.items() if link.open_positions}
         ready = [address for address, link in waiting.items() if link.connection.wait(0)]
         pause_s = max(0.0, until_s - time.monotonic())
         if ready or not pause_s:
@@ -301,9 +302,9 @@ class PartitionReader:
         for address, link in waiting.items():
             if time.monotonic() - link.sent_s > PATIENCE_S and not link.connection.wait(0):
                 self._drop(address)
-                self._fail(link.asked, TimeoutError(f"{link.connection} does not answer"))
+                self._fail(link.open_positions, TimeoutError(f"{link.connection} does not answer"))
 
-    def _taken(
+    def _read_part(
         self, place: TopicPartition, start: int, part: PartitionData, version: int
     ) -> list[Fetched]:
         """Return what an answer has about a partition, and move the position behind it.

@@ -1,6 +1,6 @@
 """A client's side of a connection, without its socket: frames out and in, versions, the login.
 
-    request ─► `request_frame` ─► socket ─► `body_size`, `sent_for` ─► `Sent.read` ─► answer
+    request ─► `request_frame` ─► socket ─► `body_size`, `sent_for` ─► `OpenRequest.read` ─► answer
 
 Each request has a correlation id; answers come in the order of the requests. A driver brings the
 bytes to the socket and back: `connection` (blocking), `async_connection`. To open a
@@ -90,7 +90,7 @@ class VersionedRequest(NamedTuple):
         return versions
 
 
-class Sent(NamedTuple):
+class OpenRequest(NamedTuple):
     """A request without its answer."""
 
     correlation_id: int
@@ -109,13 +109,13 @@ class Sent(NamedTuple):
 class Dialogue:
     """The requests of one connection, and the versions of its broker."""
 
-    __slots__ = ("_answer_bytes_max", "_client_id", "_last_id", "sent", "versions")
+    __slots__ = ("_answer_bytes_max", "_client_id", "_last_id", "open_requests", "versions")
 
     def __init__(self, client_id: str, answer_bytes_max: int) -> None:
         self._client_id = client_id
         self._answer_bytes_max = answer_bytes_max
         self._last_id = 0
-        self.sent: deque[Sent] = deque()
+        self.open_requests: deque[OpenRequest] = deque()
         """Requests without their answer, the oldest first."""
         self.versions: dict[int, tuple[int, int]] = {}
         """API key → the broker's lowest and highest version; filled by `agreement_steps`."""
@@ -129,7 +129,7 @@ class Dialogue:
         write_request_header(writer, request.API_KEY, version, self._last_id, self._client_id)
         request.write(writer, version)
         body = writer.to_bytes()
-        self.sent.append(Sent(self._last_id, request.API_KEY, version, response))
+        self.open_requests.append(OpenRequest(self._last_id, request.API_KEY, version, response))
         return SIZE.pack(len(body)) + body
 
     def body_size(self, prefix: bytes | memoryview) -> int:
@@ -142,15 +142,15 @@ class Dialogue:
             )
         return size
 
-    def sent_for(self, frame: memoryview) -> Sent:
+    def sent_for(self, frame: memoryview) -> OpenRequest:
         """Take the oldest request, which this frame answers. Raises ProtocolError."""
         (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
-        oldest = self.sent[0].correlation_id if self.sent else None
+        oldest = self.open_requests[0].correlation_id if self.open_requests else None
         if correlation_id != oldest:
             raise ProtocolError(
                 f"an answer to request {correlation_id}, expected one to {oldest or 'none'}"
             )
-        return self.sent.popleft()
+        return self.open_requests.popleft()
 
     def version_for(self, request: Any, oldest: int, newest: int | None = None) -> int | None:
         """Return the newest version that both sides know, at least `oldest`, at most `newest`;

@@ -91,7 +91,7 @@ def group_details(group: CoordinatorClient, deadline: float) -> GroupDetails:
     Raises KafkaError, OSError, ProtocolError, ConfigError.
     """
     try:
-        part = _asked(
+        part = _ask(
             group,
             ConsumerGroupDescribeRequest(group_ids=[group.name]),
             ConsumerGroupDescribeResponse,
@@ -124,7 +124,7 @@ def delete_group(group: CoordinatorClient, deadline: float) -> None:
 def _classic_details(group: CoordinatorClient, deadline: float) -> GroupDetails:
     request = DescribeGroupsRequest(groups=[group.name])
     try:
-        part = _asked(group, request, DescribeGroupsResponse, DESCRIBE_VERSIONS, deadline)
+        part = _ask(group, request, DescribeGroupsResponse, DESCRIBE_VERSIONS, deadline)
     except KafkaError as error:
         if error.code in MISSING:
             return GroupDetails(group.name, DEAD, CLASSIC, "", ())
@@ -182,7 +182,7 @@ def _assigned(data: bytes) -> tuple[TopicPartition, ...]:
     )
 
 
-def _asked(
+def _ask(
     group: CoordinatorClient,
     request: DescribeGroupsRequest | ConsumerGroupDescribeRequest,
     response: Any,

@@ -242,11 +242,11 @@ def login_of(settings: Mapping[str, Any]) -> OAuthLogin:
     """
     login_settings = tuple(sorted((name, str(settings[name])) for name in settings if name in KEYS))
     with _lock:  # two threads of the driver get the same one
-        return _made(login_settings)
+        return _login_of_settings(login_settings)
 
 
 @lru_cache(maxsize=LOGINS_MAX)
-def _made(login_settings: tuple[tuple[str, str], ...]) -> OAuthLogin:
+def _login_of_settings(login_settings: tuple[tuple[str, str], ...]) -> OAuthLogin:
     settings = dict(login_settings)
     options = parse_line(settings.pop(JAAS_KEY)).options
     return oauth_login(ClientConfig(settings), options, SystemClock().now_ms)

@@ -83,7 +83,7 @@ class _Link:
 
     def __init__(self, connection: BlockingConnection) -> None:
         self.connection = connection
-        self.sent: deque[Sequence[OutgoingBatch]] = deque()
+        self.unanswered: deque[Sequence[OutgoingBatch]] = deque()
 
 
 class ProduceQueue:
@@ -216,7 +216,7 @@ class ProduceQueue:
         except (OSError, ProtocolError) as error:
             self._fail(error)
             return
-        while len(link.sent) >= self._limits.in_flight:
+        while len(link.unanswered) >= self._limits.in_flight:
             self._receive(link)
             if self._failure is not None:
                 return
@@ -229,7 +229,7 @@ class ProduceQueue:
                     self._pending[batch.where].remove(batch)
                     self._on_written(batch, -1)
                 return
-            link.sent.append(batches)
+            link.unanswered.append(batches)
             link.connection.send(request, ProduceResponse, version)
         except BrokerRefusedError:
             raise
@@ -240,7 +240,7 @@ class ProduceQueue:
         """Return the connection to a broker, a new one before its login ends."""
         link = self._links.get(address)
         if link is not None and link.connection.is_retired:
-            while link.sent and address in self._links:
+            while link.unanswered and address in self._links:
                 self._receive(link)
             self._links.pop(address, None)
             link.connection.close()
@@ -267,7 +267,7 @@ class ProduceQueue:
     def _drain(self) -> None:
         """Take every answer that is still to come."""
         for link in list(self._links.values()):
-            while link.sent:
+            while link.unanswered:
                 self._receive(link)
 
     def _receive(self, link: _Link) -> None:
@@ -282,7 +282,7 @@ class ProduceQueue:
             for topic in answer.responses
             for partition in topic.partition_responses
         }
-        for batch in link.sent.popleft():
+        for batch in link.unanswered.popleft():
             part = parts.get(batch.where)
             if part is None:
                 self._fail(ProtocolError(f"Produce is answered without {batch.where}"))
@@ -318,7 +318,7 @@ class ProduceQueue:
 
     def _lose(self, link: _Link, error: Exception) -> None:
         """Leave a connection whose requests will not be answered."""
-        link.sent.clear()
+        link.unanswered.clear()
         link.connection.close()
         self._links.pop(link.connection.address, None)
         self._fail(error)

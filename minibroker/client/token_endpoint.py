@@ -232,7 +232,7 @@ class TokenEndpoint:
         self._pause = pause
         self._lock = threading.Lock()
         """Held by the thread that fetches."""
-        self._known = _KnownToken("", 0, 0)
+        self._cached = _KnownToken("", 0, 0)
         """The last token. It is read without the lock, and exchanged as a whole under it."""
 
     def token(self) -> str:
@@ -241,7 +241,7 @@ class TokenEndpoint:
         Blocks while the provider is asked: the login that renews a token, and every login where no
         token is good.
         """
-        cached = self._known
+        cached = self._cached
         now_ms = self._now_ms()
         if now_ms < cached.renew_at_ms:
             return cached.text
@@ -256,16 +256,16 @@ class TokenEndpoint:
         """Return a token that is not to be renewed yet, or one whose renewal failed. Raises
         OSError. The lock is held.
         """
-        if self._now_ms() >= self._known.renew_at_ms:  # no other login was faster
+        if self._now_ms() >= self._cached.renew_at_ms:  # no other login was faster
             try:
-                self._known = self._ask()
+                self._cached = self._ask()
             except OSError as error:
                 now_ms = self._now_ms()  # tries may have taken longer than `AGAIN_MS`
-                if now_ms >= self._known.ends_ms:
+                if now_ms >= self._cached.ends_ms:
                     raise
                 logger.warning("the token for logins at brokers stays: %s", error)
-                self._known = self._known._replace(renew_at_ms=now_ms + AGAIN_MS)
-        return self._known
+                self._cached = self._cached._replace(renew_at_ms=now_ms + AGAIN_MS)
+        return self._cached
 
     def _ask(self) -> _KnownToken:
         """Fetch a token. Raises OSError."""
@@ -339,8 +339,8 @@ def _secret_form(
     url: str, settings: TypedSettings, options: Mapping[str, str]
 ) -> tuple[str, Callable[[], Mapping[str, str]]]:
     """Return header and fields for a client with a secret. Raises ConfigError."""
-    client_id = _given(settings, ID_KEY, options, "clientId")
-    secret = _given(settings, SECRET_KEY, options, "clientSecret")
+    client_id = _setting_of(settings, ID_KEY, options, "clientId")
+    secret = _setting_of(settings, SECRET_KEY, options, "clientSecret")
     if client_id is None or secret is None:
         key, option = (ID_KEY, "clientId") if client_id is None else (SECRET_KEY, "clientSecret")
         raise ConfigError(
@@ -374,7 +374,7 @@ def _assertion_form(
 ) -> Callable[[], Mapping[str, str]]:
     """Return the fields of a client with assertions. Raises ConfigError."""
     make = assertions_of(settings, now_ms)
-    client_id = _given(settings, ID_KEY, options, "clientId")
+    client_id = _setting_of(settings, ID_KEY, options, "clientId")
     more = {"grant_type": "client_credentials"} | ({"client_id": client_id} if client_id else {})
     more |= _scope(settings, options)
     return lambda: {
@@ -395,7 +395,7 @@ def _bearer_form(
 
 def _scope(settings: TypedSettings, options: Mapping[str, str]) -> dict[str, str]:
     """Return the field of the scope, none where none is set."""
-    scope = _given(settings, SCOPE_KEY, options, "scope")
+    scope = _setting_of(settings, SCOPE_KEY, options, "scope")
     return {"scope": scope} if scope else {}
 
 
@@ -417,7 +417,7 @@ def _refreshing(settings: TypedSettings) -> Refreshing:
     return Refreshing(factor, jitter, int(period_s * 1000), int(buffer_s * 1000))
 
 
-def _given(
+def _setting_of(
     settings: TypedSettings, key: str, options: Mapping[str, str], option: str
 ) -> str | None:
     """Return the setting, else the option of the JAAS line; None where both are blank."""

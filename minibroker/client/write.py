@@ -199,7 +199,9 @@ class TopicWriter:
     # Records.
 
     def add_values(self, values: Sequence[bytes | None]) -> None:
-        """Write values without keys, dated now. Raises as `flush`."""
+        """Write values without keys, dated now. Raises KafkaError, OSError, ProtocolError,
+        ConfigError.
+        """
         start = 0
         while start < len(values):
             batch = self._batch(self._keyless, has_records=False)
@@ -226,8 +228,10 @@ class TopicWriter:
         return stop
 
     def add_pair(self, key: bytes | None, value: bytes | None) -> None:
-        """Write a record with a key, dated now. Raises as `flush`."""
-        partition = self._keyless if key is None else self._placed(key)
+        """Write a record with a key, dated now. Raises KafkaError, OSError, ProtocolError,
+        ConfigError.
+        """
+        partition = self._keyless if key is None else self._partition_of(key)
         size = _OVERHEAD_BYTES + len(value or b"") + len(key or b"")
         batch = self._room(partition, size, has_records=False)
         if batch.keys is None:
@@ -249,7 +253,7 @@ class TopicWriter:
         """
         key = record.key
         if partition is None:
-            partition = self._keyless if key is None else self._placed(key)
+            partition = self._keyless if key is None else self._partition_of(key)
         elif partition >= self._count:
             raise KafkaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -268,7 +272,7 @@ class TopicWriter:
         if self._is_full(batch):
             self._send([partition])
 
-    def _placed(self, key: bytes) -> int:
+    def _partition_of(self, key: bytes) -> int:
         partition = self._partition_of_key.get(key)
         if partition is None:
             if len(self._partition_of_key) >= _KEYS_KEPT:
@@ -299,7 +303,9 @@ class TopicWriter:
     # Batches.
 
     def push(self) -> None:
-        """Send what is gathered, without waiting until it is acknowledged. Raises as `flush`."""
+        """Send what is gathered, without waiting until it is acknowledged. Raises KafkaError,
+        OSError, ProtocolError, ConfigError.
+        """
         self._send(list(self._batches))
 
     def flush(self) -> None:

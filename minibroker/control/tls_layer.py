@@ -4,7 +4,7 @@
 
 To the protocol it is the transport, to the transport the protocol. The steps of a handshake run on
 a worker thread: the private key's work takes 0.3 ms with RSA of 2048 bits, and 4 ms with 4096. The
-loops' own TLS does it on the loop. Whatever follows a handshake is cheap and stays there. OpenSSL
+loops' own TLS does it on the loop. The work behind a handshake is cheap and stays there. OpenSSL
 bounds the bytes of a handshake, `server.Guard` its time.
 """
 

@@ -104,7 +104,7 @@ class _Altered(Answer):
 class FaultInterceptor:
     """The interceptor of one broker under test, on the broker's loop."""
 
-    __slots__ = ("_held", "_services", "_stale", "faults", "fetching", "seen")
+    __slots__ = ("_services", "_stale", "_waiting_by_fault", "faults", "fetching", "seen")
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class FaultInterceptor:
         self.faults = FaultSet() if faults is None else faults
         self.seen = RequestLog() if seen is None else seen
         self.fetching = Fetching() if fetching is None else fetching
-        self._held: dict[Fault, set[asyncio.Future[None]]] = {}
+        self._waiting_by_fault: dict[Fault, set[asyncio.Future[None]]] = {}
         """Rule → the requests that it holds now."""
         self._stale: dict[Fault, StaleServices] = {}
         """Rule → what clients are told meanwhile."""
@@ -137,7 +137,7 @@ class FaultInterceptor:
         """Let the connections of a removed rule go on."""
         self.faults.discard(fault)
         self._stale.pop(fault, None)
-        for future in self._held.pop(fault, ()):
+        for future in self._waiting_by_fault.pop(fault, ()):
             _end(future)
 
     def handle(self, call: Call) -> AnyAnswer | WaitingRequest | None:
@@ -166,8 +166,10 @@ class FaultInterceptor:
             call.keep()
             request = read_call(call)
             later = self._later(call, request, fault)
-            return _sent(call, WaitingRequest(call.handler, request, later, call.context), fault)
-        return _sent(call, self._answered(call, request, fault), fault)
+            return _outcome_of(
+                call, WaitingRequest(call.handler, request, later, call.context), fault
+            )
+        return _outcome_of(call, self._answered(call, request, fault), fault)
 
     def on_end(self, call: Call, answer: AnyAnswer | None) -> None:
         """Note the request with the first error of its answer."""
@@ -248,19 +250,21 @@ class FaultInterceptor:
     async def _later(self, call: Call, request: Any, fault: Fault) -> Any:
         """Wait as long as the rule says, then handle the request unchanged."""
         released: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        held = self._held.setdefault(fault, set())
-        held.add(released)
+        waiting = self._waiting_by_fault.setdefault(fault, set())
+        waiting.add(released)
         if not fault.hold:
             self._services.timers.after(fault.delay_ms, lambda: _end(released))
         try:
             await released
         finally:
-            held.discard(released)
+            waiting.discard(released)
         outcome = self._answered(call, request, fault)
         return await outcome.awaitable if isinstance(outcome, WaitingRequest) else outcome.response
 
 
-def _sent(call: Call, outcome: Answer | WaitingRequest, fault: Fault) -> Answer | WaitingRequest:
+def _outcome_of(
+    call: Call, outcome: Answer | WaitingRequest, fault: Fault
+) -> Answer | WaitingRequest:
     """Return an outcome whose bytes are sent as the rule says."""
     if not fault.drop and not fault.alters_bytes:
         return outcome

@@ -367,7 +367,7 @@ class Fault:
             (self.client_id, facts.client_id),
             (self.group, facts.group),
         )
-        if any(wish is not None and wish != found for wish, found in fields):
+        if any(wish is not None and wish != actual for wish, actual in fields):
             return False
         if self.topic is None and self.partition is None:
             return True
@@ -438,7 +438,7 @@ def error_named(error: str | ErrorCode) -> ErrorCode:
 def _nearest(name: str, names: Iterable[str]) -> str:
     from difflib import get_close_matches  # noqa: PLC0415  only where a name is wrong
 
-    by_lower = {known.lower(): known for known in names}
+    by_lower = {each.lower(): each for each in names}
     (nearest,) = get_close_matches(name.lower(), by_lower, 1, 0.0)
     return by_lower[nearest]
 

@@ -146,11 +146,11 @@ class Fetching:
         """Open connections that fetched."""
         self._synced: OrderedDict[tuple[str, str], tuple[int, int]] = OrderedDict()
         """(group, member) of the classic protocol → generation and ns of its last SyncGroup."""
-        self._given: OrderedDict[str, dict[TopicAndIndex, int]] = OrderedDict()
+        self._shares: OrderedDict[str, dict[TopicAndIndex, int]] = OrderedDict()
         """Member id of the consumer protocol → partition → ns of the answer that gave it."""
         self._members: dict[RequestContext, tuple[ClientName, set[GroupAndMember]]] = {}
         """Open connection → its client, and the members that sent their heartbeats on it."""
-        self._gone: OrderedDict[GroupAndMember, None] = OrderedDict()
+        self._closed_members: OrderedDict[GroupAndMember, None] = OrderedDict()
         """Members whose connection was closed since their last heartbeat."""
         self._moved: OrderedDict[str, None] = OrderedDict()
         """Member ids that got more than one share."""
@@ -195,7 +195,7 @@ class Fetching:
         """Note a request that keeps a member in its group, or has it leave."""
         request, client = read_call(call), _client_of(call)
         member = (request.group_id, request.member_id)
-        self._gone.pop(member, None)
+        self._closed_members.pop(member, None)
         _, members = self._members.setdefault(call.context, (client, set()))
         if len(members) < MEMBERS_MAX:
             members.add(member)
@@ -234,16 +234,16 @@ class Fetching:
 
     def _note_given(self, response: Any) -> None:
         now_ns = self._share_ns = perf_counter_ns()
-        if response.member_id in self._given:
+        if response.member_id in self._shares:
             self._note_moved(response.member_id)
-        before = self._given.get(response.member_id, {})
-        self._given[response.member_id] = {
-            (topic.topic_id, index): before.get((topic.topic_id, index), now_ns)
+        old_shares = self._shares.get(response.member_id, {})
+        self._shares[response.member_id] = {
+            (topic.topic_id, index): old_shares.get((topic.topic_id, index), now_ns)
             for topic in response.assignment.topic_partitions
             for index in topic.partitions
         }
-        self._given.move_to_end(response.member_id)
-        _shorten(self._given)
+        self._shares.move_to_end(response.member_id)
+        _shorten(self._shares)
 
     def _note_fetch(self, call: Call, outcome: AnyAnswer | WaitingRequest) -> None:
         request: FetchRequest = read_call(call)
@@ -294,8 +294,8 @@ class Fetching:
         """Forget the places of a connection that is closed; its members are gone."""
         client, members = self._members.pop(context, (None, ()))
         for member in members:
-            self._gone[member] = None
-            _shorten(self._gone)
+            self._closed_members[member] = None
+            _shorten(self._closed_members)
         if client is not None:
             self._note_change(client)
         if self._connections.pop(context, None) is not None or members:
@@ -314,14 +314,14 @@ class Fetching:
         """Return when a member of the consumer protocol was given a partition; None: not yet. 0:
         by another broker, or before the start of this one.
         """
-        given = self._given.get(member_id)
-        return 0 if given is None else given.get(key)
+        shares = self._shares.get(member_id)
+        return 0 if shares is None else shares.get(key)
 
     def is_gone(self, group_id: str, member_id: str) -> bool:
         """Return whether the connection of a member is closed, and no heartbeat came since: the
         group keeps it until its session ends.
         """
-        return (group_id, member_id) in self._gone
+        return (group_id, member_id) in self._closed_members
 
     def has_moved(self, member_id: str) -> bool:
         """Return whether a member got a share before its present one."""

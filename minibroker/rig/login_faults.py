@@ -37,14 +37,14 @@ _SKEW_MS: Final = 10**10
 class LoginFaults:
     """The `LoginInterceptor` of one broker under test. Belongs to its loop."""
 
-    __slots__ = ("_faults", "_held", "_timers")
+    __slots__ = ("_faults", "_timers", "_timers_by_fault")
 
     def __init__(self, faults: FaultSet, timers: Timers) -> None:
         """`timers`: of the broker, for what is delayed."""
         self._faults = faults
         """Constant, as is the next."""
         self._timers = timers
-        self._held: dict[Fault, dict[Timer, Callable[[], None]]] = {}
+        self._timers_by_fault: dict[Fault, dict[Timer, Callable[[], None]]] = {}
         """Rule → the end of each delay → what lets its login go on."""
 
     def takes(
@@ -57,14 +57,14 @@ class LoginFaults:
         if fault.login in _CUTS:
             cut(f"{fault!r}")
             return True
-        held = self._held.setdefault(fault, {})
+        timers = self._timers_by_fault.setdefault(fault, {})
 
         def end() -> None:
-            del held[timer]
+            del timers[timer]
             proceed()
 
         timer = self._timers.after(fault.delay_ms, end)
-        held[timer] = proceed
+        timers[timer] = proceed
         return True
 
     def exchange(self, mechanism: str, begin: Callable[[], Exchange]) -> Exchange:
@@ -75,7 +75,7 @@ class LoginFaults:
 
     def release(self, fault: Fault) -> None:
         """Let the logins that a removed rule delays go on."""
-        for timer, proceed in self._held.pop(fault, {}).items():
+        for timer, proceed in self._timers_by_fault.pop(fault, {}).items():
             timer.cancel()
             proceed()
 

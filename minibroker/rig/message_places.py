@@ -99,20 +99,20 @@ def _index_in(field: str, part: Any) -> int | None:
 
 def take_out(message: Message, covers: Covers, name_of_id: TopicName) -> Message | None:
     """Take the covered places out of a request; return a request of those alone, None for none."""
-    taken = _copy(message)
+    covered_message = _copy(message)
     is_met = False
     for field, parts in list(_lists(message)):
         if not any(isinstance(p, Message) and topic_of(p, name_of_id) for p in parts):
             continue
         out, rest = [], []
         for topic in parts:
-            covered, left = _split_topic(topic, covers, name_of_id)
+            covered, uncovered = _split_topic(topic, covers, name_of_id)
             out += covered
-            rest += left
+            rest += uncovered
         setattr(message, field, rest)
-        setattr(taken, field, out)
+        setattr(covered_message, field, out)
         is_met = is_met or bool(out)
-    return taken if is_met else None
+    return covered_message if is_met else None
 
 
 def _split_topic(
@@ -124,10 +124,10 @@ def _split_topic(
         if all(_index_in(field, part) is not None for part in parts):
             out = [part for part in parts if covers(name, _index_in(field, part))]
             rest = [part for part in parts if not covers(name, _index_in(field, part))]
-            covered, left = _copy(topic), _copy(topic)
+            covered, uncovered = _copy(topic), _copy(topic)
             setattr(covered, field, out)
-            setattr(left, field, rest)
-            return [covered] if out else [], [left] if rest else []
+            setattr(uncovered, field, rest)
+            return [covered] if out else [], [uncovered] if rest else []
     return ([topic], []) if covers(name, None) else ([], [topic])
 
 

@@ -176,7 +176,9 @@ class Nodes:
         )
 
     async def set_acls(self, acls: list[Acl]) -> None:
-        """Have these ACLs and no others, on all brokers. Raises as `change_acls`."""
+        """Have these ACLs and no others, on all brokers. Raises KafkaError, RuntimeError,
+        TimeoutError.
+        """
         await self.until(
             lambda: all(node.inspector.acls() == self.acls() for node in self.active),
             "the brokers know the same ACLs",
@@ -213,21 +215,23 @@ class Nodes:
         try:
             await self.until(lambda: not self.behind(), "", timeout_s)
         except TimeoutError:
-            listed = ", ".join(self.behind())
-            raise TimeoutError(f"not in sync after {timeout_s:g} s: {listed}") from None
+            behind_text = ", ".join(self.behind())
+            raise TimeoutError(f"not in sync after {timeout_s:g} s: {behind_text}") from None
 
-    async def _until_all(self, holds: Callable[[Metadata], bool], what: str) -> None:
-        await self.until(lambda: all(holds(node.app.cluster) for node in self.active), what)
+    async def _until_all(self, holds: Callable[[Metadata], bool], condition: str) -> None:
+        await self.until(lambda: all(holds(node.app.cluster) for node in self.active), condition)
 
-    async def until(self, holds: Callable[[], bool], what: str, timeout_s: float = WAIT_S) -> None:
-        """Wait until something holds. Raises TimeoutError with `what`."""
+    async def until(
+        self, holds: Callable[[], bool], condition: str, timeout_s: float = WAIT_S
+    ) -> None:
+        """Wait until something holds. Raises TimeoutError with `condition`."""
         try:
             async with asyncio.timeout(timeout_s):
                 while not holds():
                     with suppress(TimeoutError):
                         await asyncio.wait_for(self._changes.next(), LOOK_AGAIN_S)
         except TimeoutError:
-            raise TimeoutError(f"waited {timeout_s:g} s until {what}") from None
+            raise TimeoutError(f"waited {timeout_s:g} s until {condition}") from None
 
 
 def _is_gone(cluster: Metadata, broker_id: int) -> bool:

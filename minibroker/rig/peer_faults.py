@@ -31,7 +31,7 @@ class PeerFaults:
         self._broker_id = broker_id
         self._faults = faults
         self._timers = timers
-        self._sent: dict[asyncio.Task[Any], int] = {}
+        self._broker_by_task: dict[asyncio.Task[Any], int] = {}
         """Request on its way → the broker that it goes to."""
         self._cut: set[asyncio.Task[Any]] = set()
         """Requests whose answer is lost, because a link was cut meanwhile."""
@@ -50,7 +50,7 @@ class PeerFaults:
         """Take a new rule into account: what is on its way over a link that is cut gets lost."""
         if fault.broker != "cut_off":
             return
-        for task, receiver in list(self._sent.items()):
+        for task, receiver in list(self._broker_by_task.items()):
             if fault.blocks(self._broker_id, receiver):
                 self._cut.add(task)
                 task.cancel()
@@ -69,7 +69,7 @@ class PeerFaults:
 
     async def _answer(self, broker_id: int, send: Send) -> Any:
         task = asyncio.get_running_loop().create_task(send())
-        self._sent[task] = broker_id
+        self._broker_by_task[task] = broker_id
         try:
             return await task
         except asyncio.CancelledError:
@@ -80,7 +80,7 @@ class PeerFaults:
                 ) from None
             raise
         finally:
-            del self._sent[task]
+            del self._broker_by_task[task]
             self._cut.discard(task)
 
     def _check_link(self, broker_id: int) -> None:

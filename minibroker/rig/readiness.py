@@ -252,8 +252,10 @@ def _shares_of(node: Node, group: Group) -> list[Share]:
             shares.append(_classic_share(node, group, view, keys_of_member, member.member_epoch))
             continue
         client = ClientName(member.client_id, member.client_host)
-        given = {key: node.fetching.given_ns(member.member_id, key) for key in keys_of_member}
-        shares.append(Share(view, client, True, given))
+        ns_by_partition = {
+            key: node.fetching.given_ns(member.member_id, key) for key in keys_of_member
+        }
+        shares.append(Share(view, client, True, ns_by_partition))
     return shares
 
 

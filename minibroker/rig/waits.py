@@ -100,7 +100,7 @@ class Waits:
             group = find_group(nodes, group_id)
             if group is None or not (offsets := _offsets_read(group, fetched=fetched)):
                 return None
-            if _left(group, offsets):
+            if _unread(group, offsets):
                 return None
             return {place: offset for place, offset in offsets.items() if offset is not None}
 
@@ -146,13 +146,13 @@ class Waits:
         def describe(nodes: Sequence[Node]) -> str:
             return _readers_sentence(_readers(nodes, topic, indexes))
 
-        who = "a consumer" if client_id is None else f"a consumer {client_id!r}"
+        subject = "a consumer" if client_id is None else f"a consumer {client_id!r}"
         which = (
             f"topic {topic!r}"
             if indexes is None
-            else _listed(f"{topic}-{index}" for index in indexes)
+            else _joined(f"{topic}-{index}" for index in indexes)
         )
-        return await self._until(_Goal(f"{who} reads {which}", look, describe), timeout_s)
+        return await self._until(_Goal(f"{subject} reads {which}", look, describe), timeout_s)
 
     async def _until(self, goal: _Goal[T], timeout_s: float, group_id: str | None = None) -> T:
         """Return what `goal.look` returns, once it is not None. Raises TimeoutError."""
@@ -227,7 +227,7 @@ def _offsets_read(group: GroupLook, *, fetched: bool) -> dict[TopicPartition, in
     }
 
 
-def _left(group: GroupLook, offsets: Mapping[TopicPartition, int | None]) -> list[TopicPartition]:
+def _unread(group: GroupLook, offsets: Mapping[TopicPartition, int | None]) -> list[TopicPartition]:
     """Return the partitions with records that the group has not read."""
     return [
         (topic, index)
@@ -242,19 +242,19 @@ def _left_sentence(
 ) -> str:
     verb = "fetched" if fetched else "committed"
     parts = []
-    for topic, index in _left(group, offsets):
+    for topic, index in _unread(group, offsets):
         partition, offset = group.led(topic, index), offsets[topic, index]
         done = f"nothing is {verb}" if offset is None else f"{verb} up to {offset}"
         if partition is None:
             parts.append(f"{topic}-{index} has no leader")
         else:
             parts.append(f"{topic}-{index} ends at {partition.high_watermark}, {done}")
-    return f"{_listed(parts) or 'it reads no partition'}; {_state_of(group)}"
+    return f"{_joined(parts) or 'it reads no partition'}; {_state_of(group)}"
 
 
 def _no_group(nodes: Sequence[Node]) -> str:
     states = [f"{name!r} ({state})" for name, state in sorted(group_states(nodes).items())]
-    return "there is no such group" + (f"; there are {_listed(states)}" if states else "")
+    return "there is no such group" + (f"; there are {_joined(states)}" if states else "")
 
 
 def _state_of(group: GroupLook) -> str:
@@ -264,23 +264,23 @@ def _state_of(group: GroupLook) -> str:
     if len(group.shares) > LISTED_MAX:
         parts.append(f"{len(group.shares) - LISTED_MAX} more members")
     if group.shares and (unassigned := group.unassigned()):
-        parts.append(f"no member has {_listed(f'{topic}-{index}' for topic, index in unassigned)}")
+        parts.append(f"no member has {_joined(f'{topic}-{index}' for topic, index in unassigned)}")
     if missing := group.missing_topics():
-        parts.append(f"there is no topic {_listed(missing)}")
+        parts.append(f"there is no topic {_joined(missing)}")
     return "; ".join(parts)
 
 
 def _member_sentence(group: GroupLook, share: Share) -> str:
     name = share.member.instance_id or share.member.member_id
-    who = f"{name} (client {share.client.client_id!r} at {share.client.host})"
+    subject = f"{name} (client {share.client.client_id!r} at {share.client.host})"
     if not share.is_synced:
-        return f"{who} has not asked for its partitions yet"
+        return f"{subject} has not asked for its partitions yet"
     if not share.member.partitions:
-        return f"{who} has no partition"
+        return f"{subject} has no partition"
     positions = [
         _position_sentence(group, share, topic, index) for topic, index in share.member.partitions
     ]
-    return f"{who} has {_listed(positions)}"
+    return f"{subject} has {_joined(positions)}"
 
 
 def _position_sentence(group: GroupLook, share: Share, topic: str, index: int) -> str:
@@ -317,8 +317,8 @@ def _readers_sentence(
     sentences = []
     for (topic, index), of_place in readers.items():
         names = sorted({f"{client.client_id!r} at {client.host}" for client, _ in of_place})
-        sentences.append(f"{topic}-{index} is read by {_listed(names) or 'nobody'}")
-    return _listed(sentences) or "there is no such topic"
+        sentences.append(f"{topic}-{index} is read by {_joined(names) or 'nobody'}")
+    return _joined(sentences) or "there is no such topic"
 
 
 # Words.
@@ -328,7 +328,7 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def _listed(items: Iterable[str]) -> str:
+def _joined(items: Iterable[str]) -> str:
     """Return the first items, and how many more there are."""
     texts = list(items)
     more = len(texts) - LISTED_MAX

@@ -49,7 +49,7 @@ class EncodedPart(NamedTuple):
     """Records that are written."""
     chosen: int
     unmaskable: int
-    found: int
+    mask_places: int
     """As of `operations.Operated`."""
     names: frozenset[str]
     """Places that its records have, if there are masks."""
@@ -68,7 +68,7 @@ class Encoder:
         place = part.place
         written: list[Record] = []
         codec = "none"
-        chosen = unmaskable = found = 0
+        chosen = unmaskable = mask_places = 0
         names: frozenset[str] = frozenset()
         for batch in part.batches:
             header = read_header(batch)
@@ -81,10 +81,10 @@ class Encoder:
             written += operated.records
             chosen += operated.chosen
             unmaskable += operated.unmaskable
-            found |= operated.found
+            mask_places |= operated.mask_places
             codec = CODEC_NAMES[header.codec]
         pieces = self._pieces(place, written, codec) if written else []
-        return EncodedPart(place, pieces, len(written), chosen, unmaskable, found, names)
+        return EncodedPart(place, pieces, len(written), chosen, unmaskable, mask_places, names)
 
     def _pieces(
         self, place: TopicPartition, records: list[Record], codec: str

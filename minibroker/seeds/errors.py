@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from minibroker.kafka.errors import MinibrokerError
 
-_SHOWN: Final = 80
+_TEXT_MAX: Final = 80
 """Characters of a wrong value in a sentence."""
 
 
@@ -26,11 +26,11 @@ class LinePlace(NamedTuple):
 
     def refuse(self, field: str, value: Any, expected: str) -> SeedError:
         """Return the error of a field with a wrong value."""
-        return SeedError(f"{self}: {field}: {shown(value)}: expected {expected}")
+        return SeedError(f"{self}: {field}: {text_of(value)}: expected {expected}")
 
 
-def shown(value: Any) -> str:
+def text_of(value: Any) -> str:
     """Return a value as it stands in a sentence: cut, and on one line."""
     # Before `repr`, which would copy all of a large text.
-    text = repr(value[:_SHOWN] if isinstance(value, str | bytes) else value)
-    return text if len(text) <= _SHOWN + 2 else f"{text[:_SHOWN]}…"
+    text = repr(value[:_TEXT_MAX] if isinstance(value, str | bytes) else value)
+    return text if len(text) <= _TEXT_MAX + 2 else f"{text[:_TEXT_MAX]}…"

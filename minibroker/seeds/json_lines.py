@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from minibroker.seeds.errors import LinePlace, SeedError, shown
+from minibroker.seeds.errors import LinePlace, SeedError, text_of
 from minibroker.seeds.items import item_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def fields_of_line(line: bytes, place: LinePlace) -> dict[str, Any]:
     except ValueError as error:
         raise SeedError(f"{place}: it is no JSON ({error}): expected one item of a seed") from None
     if not isinstance(fields, dict):
-        raise SeedError(f"{place}: {shown(fields)} is no JSON object: expected an item of a seed")
+        raise SeedError(f"{place}: {text_of(fields)} is no JSON object: expected an item of a seed")
     return fields
 
 

@@ -147,7 +147,7 @@ class SeedLoad:
         return None
 
     async def run(self) -> LoadedSeed:
-        """Load the seed. Raises as `load`."""
+        """Load the seed. Raises SeedError, KafkaError, StorageError, CoordinationError."""
         seed = self._seed
         for topic in seed.topics.values():
             await self._make(topic)
@@ -328,14 +328,16 @@ class SeedLoad:
         if visible is not None:
             await visible
 
-    async def _until(self, holds: Callable[[], bool], what: str) -> None:
+    async def _until(self, holds: Callable[[], bool], condition: str) -> None:
         """Wait until something holds. Raises SeedError."""
         try:
             async with asyncio.timeout(WAIT_S):
                 while not holds():  # noqa: ASYNC110  see LOOK_AGAIN_S
                     await asyncio.sleep(LOOK_AGAIN_S)
         except TimeoutError:
-            raise SeedError(f"the seed is not loaded: waited {WAIT_S:g} s until {what}") from None
+            raise SeedError(
+                f"the seed is not loaded: waited {WAIT_S:g} s until {condition}"
+            ) from None
 
 
 def _next_batches(batches: Iterator[StagedBatch]) -> list[StagedBatch]:

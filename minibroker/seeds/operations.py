@@ -42,8 +42,8 @@ class Operated(NamedTuple):
     """Records that are in the time and in the sample."""
     unmaskable: int
     """Records that were left out, since they cannot be masked."""
-    found: int
-    """Bits of the rules and fields whose places were there, as of `masking.Masked.found`."""
+    mask_places: int
+    """Bits of the rules and fields whose places were there, as of `masking.Masked.mask_places`."""
 
 
 class RecordOperations:
@@ -81,14 +81,14 @@ class RecordOperations:
             return Operated(chosen, len(chosen), 0, 0)
         return self._masked(place, chosen)
 
-    def check_places(self, found: int, names: Set[str]) -> None:
+    def check_places(self, mask_places: int, names: Set[str]) -> None:
         """Raise SeedError for a rule or a field whose place no record had, unless it has a `?`.
 
         Args:
             found: bits of all records.
             names: places that records have.
         """
-        for path, words in lacking(self.words, found):
+        for path, words in lacking(self.words, mask_places):
             raise SeedError(
                 f"{words}: no record has {path.place}{near_places(path.place, names)}; nothing "
                 f"was written; correct the name, or write {path.place}? for a place that may be "
@@ -101,8 +101,8 @@ class RecordOperations:
         unmaskable = bits = 0
         for record in records:
             offset, timestamp, key, value, headers = record
-            key, value, new_headers, found, reason = apply(key, value, list(headers))
-            bits |= found
+            key, value, new_headers, mask_places, reason = apply(key, value, list(headers))
+            bits |= mask_places
             if reason is None:
                 masked.append(Record(offset, timestamp, key, value, tuple(new_headers or ())))
             elif self.words.skips:

@@ -113,8 +113,8 @@ class StagedSeed:
             raise SeedError(
                 f"{directory}: partition {partition}: expected a number below {PARTITIONS_MAX}"
             )
-        known = self._count(topic)
-        if known is None or topic in self.undeclared:
+        partition_count = self._count(topic)
+        if partition_count is None or topic in self.undeclared:
             # A directory has its partitions in any order.
             self.undeclared[topic] = max(partition + 1, self.undeclared.get(topic, 1))
         self._check_partition(directory, topic, partition)

@@ -185,10 +185,10 @@ class BrokerAcls:
 
     def remove(self, *rules: AclRule) -> None:
         """Remove ACLs, as `add` adds them. Raises ValueError for one that is not there."""
-        there = list(self)
+        entries = list(self)
         for rule in rules:
-            if rule not in there:
-                raise ValueError(f"there is no {rule}, only {there}")
+            if rule not in entries:
+                raise ValueError(f"there is no {rule}, only {entries}")
         self._change([], [rule.to_acl() for rule in rules])
 
     def clear(self) -> None:

@@ -42,8 +42,8 @@ def _with_arguments_of(
         def add(faults: Faults, /, *args: P.args, **fields: P.kwargs) -> Fault:
             return put(faults, make(*args, **fields))
 
-        (own, *_), taken = inspect.signature(put).parameters.values(), inspect.signature(make)
-        signature = taken.replace(parameters=[own, *taken.parameters.values()])
+        (own, *_), parameters = inspect.signature(put).parameters.values(), inspect.signature(make)
+        signature = parameters.replace(parameters=[own, *parameters.parameters.values()])
         vars(add).update(__signature__=signature)
         return add
 

@@ -116,10 +116,12 @@ def versions_of(item: pytest.Item | pytest.Collector) -> list[str]:
         return []
     names = ("minibroker", "kafka") if has_short_names(item.config) else ("minibroker",)
     marks = [mark for mark in item.iter_markers() if mark.name in names]
-    given = next((mark.kwargs["version"] for mark in marks if "version" in mark.kwargs), None)
-    if given is None:
-        given = (item.config.getoption(VERSIONS_OPTION) or "").split(",")
-    texts = [given] if isinstance(given, str) else list(given)
+    names_in_marker = next(
+        (mark.kwargs["version"] for mark in marks if "version" in mark.kwargs), None
+    )
+    if names_in_marker is None:
+        names_in_marker = (item.config.getoption(VERSIONS_OPTION) or "").split(",")
+    texts = [names_in_marker] if isinstance(names_in_marker, str) else list(names_in_marker)
     versions = [text.strip() for text in texts if text.strip()]
     if versions:
         from minibroker.broker.config.release_defaults import (  # noqa: PLC0415  only who asks pays

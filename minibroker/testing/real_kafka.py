@@ -80,7 +80,7 @@ class RealKafka:
                 }
             )
         )
-        self._made: list[str] = []
+        self._own_topics: list[str] = []
         """Topics to delete at the end of `with_topics`."""
 
     def __getattr__(self, name: str) -> Any:
@@ -100,8 +100,8 @@ class RealKafka:
                 self.add_topic(topic)
             yield
         finally:
-            while self._made:
-                self._delete(self._made.pop())
+            while self._own_topics:
+                self._delete(self._own_topics.pop())
 
     def add_topic(self, topic: str) -> None:
         """Make a topic in the notation of the command line: `"orders:3"`. Raises KafkaError."""
@@ -129,7 +129,7 @@ class RealKafka:
         )
         request = CreateTopicsRequest(topics=[wish], timeout_ms=int(TIMEOUT_S * 1000))
         self._wait(f"the deletion of topic {name!r}", lambda: self._is_made(request))
-        self._made.append(name)
+        self._own_topics.append(name)
         self._wait(f"topic {name!r} to have leaders", lambda: self._is_served(name, partitions))
 
     def load(self, seed: str | Path) -> LoadedSeed:
@@ -149,8 +149,8 @@ class RealKafka:
     def delete_topic(self, name: str) -> None:
         """Remove a topic with its records. Raises KafkaError, TimeoutError."""
         self._delete(name)
-        if name in self._made:
-            self._made.remove(name)
+        if name in self._own_topics:
+            self._own_topics.remove(name)
 
     @property
     def topics(self) -> dict[str, int]:
@@ -189,8 +189,10 @@ class RealKafka:
             plural = "" if count == 1 else "s"
             return [], f"it is {details.state} with {count} member{plural}; {having or 'no more'}"
 
-        found: list[GroupMember] = _asked_until(look, f"group {group!r} is ready", timeout_s)
-        return found
+        ready_members: list[GroupMember] = _asked_until(
+            look, f"group {group!r} is ready", timeout_s
+        )
+        return ready_members
 
     async def wait_for_group_async(
         self, group: str, members: int | None = None, *, timeout_s: float = WAIT_TIMEOUT_S
@@ -218,12 +220,12 @@ class RealKafka:
                 for item in committed_offsets(coordinator, deadline)
             }
             places = {place for member in details.members for place in member.partitions}
-            left = self._unread(places or committed.keys(), committed)
+            unread = self._unread(places or committed.keys(), committed)
             if not (places or committed):
-                left = ["no member and no committed offset"]
+                unread = ["no member and no committed offset"]
             return {
                 (place.topic, place.partition): offset for place, offset in committed.items()
-            }, (f"{', '.join(left)}; it is {details.state}" if left else None)
+            }, (f"{', '.join(unread)}; it is {details.state}" if unread else None)
 
         read: dict[tuple[str, int], int] = _asked_until(
             look, f"group {group!r} has read everything", timeout_s
@@ -274,11 +276,11 @@ class RealKafka:
             partition.error_code for partition in topic.partitions
         )
 
-    def _wait(self, what: str, is_so: Any) -> None:
+    def _wait(self, condition: str, is_so: Any) -> None:
         deadline_s = time.monotonic() + TIMEOUT_S
         while not is_so():
             if time.monotonic() > deadline_s:
-                raise TimeoutError(f"waited {TIMEOUT_S:g} s for {what} on {self.bootstrap}")
+                raise TimeoutError(f"waited {TIMEOUT_S:g} s for {condition} on {self.bootstrap}")
             time.sleep(_LOOK_AGAIN_S)
 
     def _ask_controller(self, request: Any, response: Any, versions: tuple[int, int]) -> Any:
@@ -302,7 +304,7 @@ class RealKafka:
 
 
 def _asked_until(
-    look: Callable[[float], tuple[Any, str | None]], what: str, timeout_s: float
+    look: Callable[[float], tuple[Any, str | None]], condition: str, timeout_s: float
 ) -> Any:
     """Return the first part of what `look` returns, once the second one, the lack, is None.
 
@@ -314,7 +316,7 @@ def _asked_until(
         if lack is None:
             return result
         if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {timeout_s:g} s until {what}: {lack}")
+            raise TimeoutError(f"waited {timeout_s:g} s until {condition}: {lack}")
         time.sleep(_LOOK_AGAIN_S)
 
 

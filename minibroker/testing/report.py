@@ -45,9 +45,17 @@ def group_lines(
     for group_id, (state, members, lag) in sorted(groups.items()):
         behind = " ".join(f"{topic}-{index}:{count}" for (topic, index), count in lag.items())
         for member in members:
-            held = " ".join(f"{topic}-{index}" for topic, index in member.partitions)
+            partitions_text = " ".join(f"{topic}-{index}" for topic, index in member.partitions)
             name = member.instance_id or member.client_id or member.member_id
-            rows.append((_cut(group_id), state, _cut(name), _cut(held or "-"), _cut(behind or "-")))
+            rows.append(
+                (
+                    _cut(group_id),
+                    state,
+                    _cut(name),
+                    _cut(partitions_text or "-"),
+                    _cut(behind or "-"),
+                )
+            )
         if not members:
             rows.append((_cut(group_id), state, "-", "-", _cut(behind or "-")))
     return table(_GROUPS, rows) if rows else []
@@ -60,8 +68,8 @@ def record_lines(records: Iterable[TopicRecord]) -> list[str]:
             f"{record.topic}-{record.partition}",
             str(record.offset),
             "-" if record.timestamp < 0 else _clock_time(record.timestamp),
-            _shown(record.key),
-            _shown(record.value),
+            _text_of(record.key),
+            _text_of(record.value),
         )
         for record in records
     ]
@@ -81,7 +89,7 @@ def _clock_time(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
 
 
-def _shown(data: bytes | None) -> str:
+def _text_of(data: bytes | None) -> str:
     """Return bytes as text if they are UTF-8, else as Python writes them."""
     if data is None:
         return "null"

@@ -123,7 +123,9 @@ def reader_of(options: ClusterOptions) -> Client:
 
 
 def writer_of(options: ClusterOptions, *, creates_topics: bool) -> Client:
-    """Return a client that writes; `creates_topics` as `Client`. Raises as `reader_of`."""
+    """Return a client that writes. `creates_topics`: as for `Client`. Raises UsageError,
+    CommandError.
+    """
     from minibroker.client.client import Client  # noqa: PLC0415  not for a help page
     from minibroker.client.given_settings import for_writer  # noqa: PLC0415  as above
 

@@ -207,12 +207,12 @@ class RecordOutput:
         self._most = most
         self._progress = progress
         self._errors = errors
-        self.shown = 0
+        self.shown_count = 0
 
     @property
     def is_full(self) -> bool:
         """Return whether as many records are written as are wanted."""
-        return self._most is not None and self.shown >= self._most
+        return self._most is not None and self.shown_count >= self._most
 
     def write(self, fetched: Fetched, start: int, end: int | None) -> int:
         """Write the records of an answer that are between two offsets; return the offset behind.
@@ -221,11 +221,11 @@ class RecordOutput:
         """
         from minibroker.verbs.record_text import Cut  # noqa: PLC0415  not for a help page
 
-        remaining = None if self._most is None else self._most - self.shown
+        remaining = None if self._most is None else self._most - self.shown_count
         data, count, behind = self._renderer.render(fetched, Cut(start, end), remaining)
         self._stream.write(data)
-        self.shown += count
-        self._progress.show(f"{self.shown:,} records")
+        self.shown_count += count
+        self._progress.show(f"{self.shown_count:,} records")
         return behind
 
     def flush(self) -> None:
@@ -246,7 +246,7 @@ class RecordOutput:
 
     def end(self) -> None:
         """Show how many records there were."""
-        self._progress.end(f"{self.shown:,} records")
+        self._progress.end(f"{self.shown_count:,} records")
 
 
 def _read(plan: ConsumePlan, client: Client, output: RecordOutput) -> None:

@@ -35,7 +35,7 @@ class OffsetMove(NamedTuple):
     """A partition of a group that goes on elsewhere."""
 
     place: TopicPartition
-    before: int | None
+    old_offset: int | None
     """None: the group has no offset there."""
     after: int
 
@@ -86,19 +86,21 @@ def commit(client: Client, group: str, moves: Sequence[OffsetMove]) -> None:
     try:
         groups.commit_offsets(coordinator, offsets, time.monotonic() + TIMEOUT_S)
     except KafkaError as error:
-        raise _told(coordinator, error) from None
+        raise _failure_of(coordinator, error) from None
 
 
 def delete(client: Client, group: str) -> None:
-    """Delete a group with its offsets. Raises as `commit`; CommandError if there is none, too."""
+    """Delete a group with its offsets. Raises CommandError; KafkaError, OSError, ProtocolError,
+    ConfigError (also where there is none).
+    """
     coordinator = CoordinatorClient(client, group)
     try:
         group_details.delete_group(coordinator, time.monotonic() + TIMEOUT_S)
     except KafkaError as error:
-        raise _told(coordinator, error) from None
+        raise _failure_of(coordinator, error) from None
 
 
-def _told(coordinator: CoordinatorClient, error: KafkaError) -> Exception:
+def _failure_of(coordinator: CoordinatorClient, error: KafkaError) -> Exception:
     """Return the error of a person for one of a coordinator."""
     name = coordinator.name
     if error.code == ErrorCode.GROUP_ID_NOT_FOUND:

@@ -34,7 +34,8 @@ def read_as_member(plan: ConsumePlan, client: Client, output: RecordOutput) -> N
     """Write the records that the group gives to this member, and commit their offsets.
 
     Without `follow` it ends when its partitions are read to the end that they had when it got them.
-    Raises as `MemberSession.join` and `PartitionReader.poll`; BrokenPipeError.
+    Raises OffsetGoneError, CorruptionError, KafkaError, OSError, ProtocolError, ConfigError,
+    BrokenPipeError.
     """
     assert plan.group is not None
     client.partition_count(plan.topic)  # a missing topic is an error, and no empty assignment

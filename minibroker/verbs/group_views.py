@@ -59,7 +59,7 @@ class GroupDescription(NamedTuple):
     partitions: list[ReadPartition]
 
 
-def listed(client: Client) -> list[GroupSummary]:
+def summaries_of(client: Client) -> list[GroupSummary]:
     """Return the groups of the cluster, sorted. Raises KafkaError, OSError, ProtocolError,
     ConfigError.
     """
@@ -119,7 +119,7 @@ def lags_of(
     parts = sorted(readers.keys() | committed.keys())
     ends = admin.list_offsets(
         client, dict.fromkeys(parts, LATEST_TIMESTAMP), is_committed=False
-    ).found
+    ).offsets
     return [
         ReadPartition(place, committed.get(place), ends.get(place), readers.get(place, ""))
         for place in parts
@@ -170,7 +170,7 @@ def lines_of(view: GroupDescription) -> list[str]:
                 )
                 for member in details.members
             ],
-            left=4,
+            left_columns=4,
         )
     if view.partitions:
         lines += ["\n"] if details.members else []
@@ -230,7 +230,7 @@ def move_lines(moves: Iterable[OffsetMove]) -> list[str]:
     return _table(
         ("topic", "partition", "before", "after"),
         [
-            (move.place.topic, move.place.partition, _number(move.before), move.after)
+            (move.place.topic, move.place.partition, _number(move.old_offset), move.after)
             for move in moves
         ],
     )
@@ -239,7 +239,7 @@ def move_lines(moves: Iterable[OffsetMove]) -> list[str]:
 def move_fields(move: OffsetMove) -> Mapping[str, Any]:
     """Return a move as JSON."""
     topic, partition = move.place
-    return {"topic": topic, "partition": partition, "before": move.before, "after": move.after}
+    return {"topic": topic, "partition": partition, "before": move.old_offset, "after": move.after}
 
 
 def _places(partitions: Iterable[TopicPartition]) -> str:
@@ -256,11 +256,11 @@ def _table(
     titles: Sequence[str],
     rows: Iterable[Sequence[object]],
     *,
-    left: int = 1,
+    left_columns: int = 1,
     words: Sequence[str] = (),
 ) -> list[str]:
     cells = [titles, *([str(cell) for cell in row] for row in rows)]
-    return [f"{line}\n" for line in table(cells, left=left, words=words)]
+    return [f"{line}\n" for line in table(cells, left_columns=left_columns, words=words)]
 
 
 def _number(value: int | None) -> str:

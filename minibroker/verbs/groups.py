@@ -71,7 +71,7 @@ def run(plan: GroupsPlan, out: TextIO, errors: TextIO) -> int:
 
     client = reader_of(plan.connection)
     if plan.name is None:
-        rows = group_views.listed(client)
+        rows = group_views.summaries_of(client)
         if plan.is_json:
             _write_json(out, [row._asdict() for row in rows])
         else:

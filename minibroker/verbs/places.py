@@ -110,7 +110,9 @@ def offsets_at(
     *,
     is_committed: bool,
 ) -> dict[TopicPartition, int]:
-    """Return the offset of a place in each partition, within its bounds. Raises as `bounds_of`."""
+    """Return the offset of a place in each partition, within its bounds. Raises KafkaError,
+    OSError, ProtocolError, ConfigError.
+    """
     if place.kind == TIME and place.number >= 0:
         from minibroker.client import admin  # noqa: PLC0415  not for a help page
 

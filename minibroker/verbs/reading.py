@@ -53,7 +53,7 @@ def read_between(
         is_committed: records of open and aborted transactions are left out.
         on_lost: takes records that are gone; then reading goes on behind them.
 
-    Raises as `PartitionReader.poll`.
+    Raises OffsetGoneError, CorruptionError, KafkaError, OSError, ProtocolError, ConfigError.
     """
     remaining = {place: start for place, start in starts.items() if start < ends[place]}
     empty = dict.fromkeys(remaining, 0)
@@ -102,7 +102,8 @@ def polled(
 ) -> list[Fetched]:
     """Return what the reader has; go to what is left of a log whose records are gone.
 
-    `on_lost` takes the records that are gone. Raises as `PartitionReader.poll`.
+    `on_lost` takes the records that are gone. Raises OffsetGoneError, CorruptionError, KafkaError,
+    OSError, ProtocolError, ConfigError.
     """
     until_s = time.monotonic() + timeout_s
     while True:

@@ -173,16 +173,18 @@ def write_lines(
 
 
 def write_whole(writer: TopicWriter, data: bytes, rules: LineRules) -> None:
-    """Write bytes as the value of one record. Raises as `TopicWriter.flush`."""
+    """Write bytes as the value of one record. Raises KafkaError, OSError, ProtocolError,
+    ConfigError.
+    """
     _add(writer, rules, rules.key, data)
 
 
 def _write(
-    writer: TopicWriter, lines: Sequence[bytes], rules: LineRules, before: LinePlace
+    writer: TopicWriter, lines: Sequence[bytes], rules: LineRules, last_place: LinePlace
 ) -> None:
-    """Write lines; `before` is the place of the line before the first one."""
-    for number, line in enumerate(lines, before.line + 1):
-        place = before._replace(line=number)
+    """Write lines; `last_place` is the place of the line before the first one."""
+    for number, line in enumerate(lines, last_place.line + 1):
+        place = last_place._replace(line=number)
         if rules.is_json:
             if line and not line.isspace():
                 _add_json(writer, line, rules, place)

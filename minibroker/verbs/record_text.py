@@ -86,11 +86,11 @@ class Renderer:
         Raises CorruptionError; SeedError for a record that is too large for a line of JSON.
         """
         parts: list[bytes] = []
-        shown, behind = 0, fetched.start
+        shown_count, behind = 0, fetched.start
         for batch in fetched.batches:
-            remaining = None if most is None else most - shown
+            remaining = None if most is None else most - shown_count
             if remaining is not None and remaining <= 0:
-                return b"".join(parts), shown, behind
+                return b"".join(parts), shown_count, behind
             behind = batch.header.last_offset + 1
             if self._is_plain and _is_whole(batch, cut, remaining):
                 lines, count = self._values(batch), batch.header.count
@@ -101,9 +101,9 @@ class Renderer:
                     behind = records[-1].offset + 1
             if lines:
                 parts += (b"\n".join(lines), b"\n")
-            shown += count
-        is_cut = most is not None and shown >= most
-        return b"".join(parts), shown, behind if is_cut else fetched.next_offset
+            shown_count += count
+        is_cut = most is not None and shown_count >= most
+        return b"".join(parts), shown_count, behind if is_cut else fetched.next_offset
 
     def _lines(self, place: TopicPartition, records: list[Record]) -> list[bytes]:
         if self._layout.is_json:

@@ -58,19 +58,21 @@ def create_topics(
             if error.code == ErrorCode.TOPIC_ALREADY_EXISTS and may_exist:
                 done.append(f"{name} was there")
                 continue
-            raise _told(name, "made", error) from None
+            raise _failure_of(name, "made", error) from None
         done.append(f"{name} is made")
     return done
 
 
 def delete_topics(client: Client, names: Iterable[str]) -> list[str]:
-    """Delete topics; return a sentence about each. Raises as `create_topics`."""
+    """Delete topics; return a sentence about each. Raises CommandError; OSError, ProtocolError,
+    ConfigError.
+    """
     done = []
     for name in names:
         try:
             admin.delete_topic(client, name, timeout_s=TIMEOUT_S)
         except KafkaError as error:
-            raise _told(name, "deleted", error) from None
+            raise _failure_of(name, "deleted", error) from None
         done.append(f"{name} is deleted")
     return done
 
@@ -78,14 +80,14 @@ def delete_topics(client: Client, names: Iterable[str]) -> list[str]:
 def grow_topics(client: Client, names: Iterable[str], count: int) -> list[str]:
     """Give topics `count` partitions in all; return a sentence about each.
 
-    Raises as `create_topics`.
+    Raises CommandError; OSError, ProtocolError, ConfigError.
     """
     done = []
     for name in names:
         try:
             admin.create_partitions(client, name, count, timeout_s=TIMEOUT_S)
         except KafkaError as error:
-            raise _told(name, "given partitions", error) from None
+            raise _failure_of(name, "given partitions", error) from None
         done.append(f"{name} has {count} partitions")
     return done
 
@@ -93,7 +95,7 @@ def grow_topics(client: Client, names: Iterable[str], count: int) -> list[str]:
 def set_topics(client: Client, names: Iterable[str], settings: Mapping[str, str]) -> list[str]:
     """Set settings of topics, an empty one to its default; return a sentence about each.
 
-    Raises as `create_topics`.
+    Raises CommandError; OSError, ProtocolError, ConfigError.
     """
     changes = {key: value or None for key, value in settings.items()}
     done = []
@@ -103,12 +105,12 @@ def set_topics(client: Client, names: Iterable[str], settings: Mapping[str, str]
                 client, configs.Resource(configs.TOPIC, name), changes, only_checks=False
             )
         except KafkaError as error:
-            raise _told(name, "changed", error) from None
+            raise _failure_of(name, "changed", error) from None
         done.append(f"{name} is changed")
     return done
 
 
-def _told(name: str, done: str, error: KafkaError) -> CommandError:
+def _failure_of(name: str, done: str, error: KafkaError) -> CommandError:
     """Return the error of a person for one of a broker."""
     words = _Words()
     if error.code == ErrorCode.TOPIC_ALREADY_EXISTS:

@@ -64,7 +64,7 @@ class _Logs(NamedTuple):
     sizes: Mapping[TopicPartition, int]
 
 
-def listed(client: Client, *, has_internal: bool) -> list[TopicSummary]:
+def summaries_of(client: Client, *, has_internal: bool) -> list[TopicSummary]:
     """Return the topics of the cluster, sorted. Raises KafkaError, OSError, ProtocolError,
     ConfigError.
     """
@@ -204,7 +204,7 @@ def _logs(client: Client, cluster: DescribedCluster, topics: Mapping[str, Descri
         if part.leader >= 0
     ]
     starts, ends = (
-        admin.list_offsets(client, dict.fromkeys(places, when), is_committed=False).found
+        admin.list_offsets(client, dict.fromkeys(places, when), is_committed=False).offsets
         for when in (EARLIEST_TIMESTAMP, LATEST_TIMESTAMP)
     )
     return _Logs(starts, ends, admin.log_sizes(client, cluster))
@@ -228,7 +228,7 @@ def _settings(client: Client, name: str, *, has_defaults: bool) -> dict[str, str
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     cells = [titles, *([str(cell) for cell in row] for row in rows)]
-    return [f"{line}\n" for line in table(cells, left=1, words=("replicas", "in sync"))]
+    return [f"{line}\n" for line in table(cells, left_columns=1, words=("replicas", "in sync"))]
 
 
 def _ids(brokers: Sequence[int]) -> str:

@@ -138,7 +138,7 @@ def _show(client: Client, plan: TopicsPlan, out: TextIO) -> None:
     from minibroker.verbs import topic_views  # noqa: PLC0415  not for a help page
 
     if not plan.names:
-        rows = topic_views.listed(client, has_internal=plan.is_whole)
+        rows = topic_views.summaries_of(client, has_internal=plan.is_whole)
         if plan.is_json:
             _write_json(out, [row._asdict() for row in rows])
         else:

@@ -50,7 +50,7 @@ def wait_for(
     refused), ConfigError.
     """
     deadline = time.monotonic() + timeout_s
-    while (missing := next(filter(None, map(_asked, conditions)), None)) is not None:
+    while (missing := next(filter(None, map(_lack_of, conditions)), None)) is not None:
         left_s = deadline - time.monotonic()
         if left_s <= 0:
             raise CommandError(f"after {timeout_s:g} s {missing}")
@@ -58,7 +58,7 @@ def wait_for(
         threading.Event().wait(min(PAUSE_S, left_s))
 
 
-def _asked(condition: Callable[[], str | None]) -> str | None:
+def _lack_of(condition: Callable[[], str | None]) -> str | None:
     """Return the sentence of a condition; a failure of the brokers is one, too."""
     try:
         return condition()

@@ -52,7 +52,15 @@ LOGGERS = ("getLogger", "logging.getLogger")
 
 READ_ROOMS = (
     "minibroker/broker",
+    "minibroker/cli",
+    "minibroker/client",
+    "minibroker/container",
+    "minibroker/control",
     "minibroker/kafka",
+    "minibroker/rig",
+    "minibroker/seeds",
+    "minibroker/testing",
+    "minibroker/verbs",
     "protocol_specs/codegen",
 )
 """Rooms whose names and sentences were read; a star: the modules beside its folders. It grows."""

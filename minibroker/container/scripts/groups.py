@@ -208,7 +208,7 @@ def _rows(client: Client, words: Words, view: GroupDetails) -> list[OffsetRow]:
     }
     of_members = [(member, place) for member in view.members for place in member.partitions]
     places = {*committed, *(place for _, place in of_members)}
-    ends = admin.list_offsets(client, dict.fromkeys(places, -1), is_committed=False).found
+    ends = admin.list_offsets(client, dict.fromkeys(places, -1), is_committed=False).offsets
     rows = []
     for member, place in sorted(of_members, key=lambda pair: (pair[0].member_id, pair[1])):
         own = (member.member_id, member.host, member.client_id)

@@ -75,8 +75,8 @@ def run(_: str, words: Words, out: TextIO, errors: TextIO) -> int:
                 f"Skip getting offsets for topic-partition {place} due to error:"
                 f" {answers.failed[place]}\n"
             )
-        elif answers.found[place] >= 0:
-            out.write(f"{place.topic}:{place.partition}:{answers.found[place]}\n")
+        elif answers.offsets[place] >= 0:
+            out.write(f"{place.topic}:{place.partition}:{answers.offsets[place]}\n")
     return 0
 
 

@@ -214,7 +214,7 @@ def _listed(kafka: Kafka, times: Mapping[TopicPartition, int], client: Client) -
     def listed() -> Offsets:
         left = {place: at for place, at in times.items() if place not in found}
         answers = admin.list_offsets(client, left, is_committed=False)
-        found.update(answers.found)
+        found.update(answers.offsets)
         answers.whole()
         return found
 

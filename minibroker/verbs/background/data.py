@@ -45,7 +45,7 @@ def delete_data(directories: Iterable[str]) -> list[str]:
     for directory in touched:
         if directory.exists() and not any(directory.iterdir()):
             directory.rmdir()
-    return [str(path) for directory in touched for path in _left(directory, parts)]
+    return [str(path) for directory in touched for path in _remaining(directory, parts)]
 
 
 def _parts_of(directory: Path) -> list[Path]:
@@ -91,7 +91,7 @@ def _delete_own_files(directory: Path) -> None:
             path.unlink()
 
 
-def _left(directory: Path, parts: list[Path]) -> list[Path]:
+def _remaining(directory: Path, parts: list[Path]) -> list[Path]:
     """Return the entries of a directory that stay, without the directories of brokers."""
     if not directory.exists():
         return []

@@ -85,7 +85,7 @@ def start(state: StateDirectory, words: Sequence[str], errors: TextIO) -> Backgr
 
 
 def start_again(state: StateDirectory, background: Background, errors: TextIO) -> Background:
-    """Start a broker with the options and in the directory of another one. Raises as `start`."""
+    """Start a broker with the options and in the directory of another one. Raises CommandError."""
     try:
         directory = chdir(background.directory)
         with directory:

@@ -138,9 +138,9 @@ def _tell(plan: RecordPlan, tally: RecordingTally, took_s: float, errors: TextIO
             )
     if tally.unmaskable_records:
         errors.write(f"{counted(tally.unmaskable_records, 'record')} could not be masked\n")
-    what = f"{counted(tally.records, 'record')} of {counted(len(tally.topics), 'topic')}"
+    recorded = f"{counted(tally.records, 'record')} of {counted(len(tally.topics), 'topic')}"
     size_text = size(tally.written_bytes)
-    errors.write(f"{what} in {plan.output}: {size_text}, in {took_s:.1f} s\n")
+    errors.write(f"{recorded} in {plan.output}: {size_text}, in {took_s:.1f} s\n")
 
 
 VERB: Final = Verb(

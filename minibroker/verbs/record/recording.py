@@ -75,7 +75,7 @@ class RecordingTally:
         self.chosen_records = 0
         self.unmaskable_records = 0
         self.written_bytes = 0
-        self.found = 0
+        self.mask_places = 0
         self.names: set[str] = set()
 
     def add(self, part: EncodedPart) -> None:
@@ -83,7 +83,7 @@ class RecordingTally:
         self.records += part.records
         self.chosen_records += part.chosen
         self.unmaskable_records += part.unmaskable
-        self.found |= part.found
+        self.mask_places |= part.mask_places
         if len(self.names) < _NAMES_MAX:
             self.names |= part.names
 
@@ -127,7 +127,7 @@ def record(
     else:
         recording.copy(ranges)
     if tally.chosen_records:
-        operations.check_places(tally.found, tally.names)
+        operations.check_places(tally.mask_places, tally.names)
     output.finish()
     return tally
 
@@ -148,7 +148,7 @@ def described(client: Client, name: str) -> RecordedTopic:
         for setting in settings
         if setting.source == configs.OF_TOPIC and setting.value is not None
     }
-    kept, left_out = {}, []
+    kept_configs, left_out = {}, []
     plain = BrokerConfig({})
     for key, value in own.items():
         if key in _OF_A_PLACE or key in _UNLIMITED:
@@ -158,14 +158,16 @@ def described(client: Client, name: str) -> RecordedTopic:
         except ConfigError:
             left_out.append(key)
         else:
-            kept[key] = value
-    return RecordedTopic(name, topic.partition_count, kept, tuple(left_out))
+            kept_configs[key] = value
+    return RecordedTopic(name, topic.partition_count, kept_configs, tuple(left_out))
 
 
 def ranges_of(
     client: Client, topic: RecordedTopic, operations: RecordOperations, last: int | None
 ) -> list[Range]:
-    """Return the offsets to read of each partition. Raises as `verbs.places.bounds_of`."""
+    """Return the offsets to read of each partition. Raises KafkaError, OSError, ProtocolError,
+    ConfigError.
+    """
     places = [TopicPartition(topic.name, number) for number in range(topic.partitions)]
     bounds: Mapping[TopicPartition, Bounds] = bounds_of(client, places, is_committed=True)
     starts = {place: bound.beginning for place, bound in bounds.items()}
@@ -237,13 +239,13 @@ class _Recording:
                 "--last"
             )
 
-        tally, before = self._tally, self._tally.read_offsets
+        tally, old_offsets = self._tally, self._tally.read_offsets
         starts, ends = {span.place: span.start}, {span.place: span.end}
         for fetched in read_between(self._client, starts, ends, is_committed=True, on_lost=fail):
             yield fetched
-            tally.read_offsets = before + min(fetched.next_offset, span.end) - span.start
+            tally.read_offsets = old_offsets + min(fetched.next_offset, span.end) - span.start
             self._on_progress(tally)
-        tally.read_offsets = before + span.end - span.start
+        tally.read_offsets = old_offsets + span.end - span.start
 
     def _write(self, part: EncodedPart) -> None:
         self._tally.add(part)

@@ -84,10 +84,10 @@ def test_offsets_come_from_the_leaders_and_failures_with_their_partitions(
     missing = TopicPartition("never", 0)
     for time_ms, offset in ((LATEST, 7), (EARLIEST, 0), (1, 0), (2**50, -1)):
         found = admin.list_offsets(client, {here: time_ms}, is_committed=True)
-        assert found.found == {here: offset}
+        assert found.offsets == {here: offset}
     times = dict.fromkeys((here, beyond, missing), LATEST)
     listed = admin.list_offsets(client, times, is_committed=False)
-    assert listed.found == {here: 7}
+    assert listed.offsets == {here: 7}
     codes = {place: cast("KafkaError", error).code for place, error in listed.failed.items()}
     assert codes == dict.fromkeys((beyond, missing), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 

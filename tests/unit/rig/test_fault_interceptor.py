@@ -104,7 +104,7 @@ def test_a_delay_is_on_the_brokers_clock(broker: Broker, producer: Producer) -> 
         assert broker.records("b") == []
         broker.clock.advance(seconds=20)
         assert producer.flush(60) == 0
-        assert not any(broker._node.interceptor._held.values())
+        assert not any(broker._node.interceptor._waiting_by_fault.values())
     assert [record.value for record in broker.records("b")] == [b"v"]
 
 

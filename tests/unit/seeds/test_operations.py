@@ -51,6 +51,6 @@ def test_another_process_masks_the_same() -> None:
     copy = pickle.loads(pickle.dumps(operations))
     operated = operations.apply(PLACE, [record()], is_dated=True)
     assert copy.apply(PLACE, [record()], is_dated=True) == operated
-    copy.check_places(operated.found, set())
+    copy.check_places(operated.mask_places, set())
     with pytest.raises(SeedError, match=r"--mask card=hash: no record has card \(did you mean crd"):
         copy.check_places(0, {"crd", "id"})

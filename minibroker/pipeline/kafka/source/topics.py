@@ -233,7 +233,7 @@ class TopicOffsets:
                 listed = admin.list_offsets(self._client, left, is_committed=is_committed)
             except CLIENT_ERRORS as error:
                 listed = admin.ListedOffsets({}, dict.fromkeys(left, error))
-            found |= listed.found
+            found |= listed.offsets
             if not listed.failed:
                 break
             place, failure = next(iter(listed.failed.items()))

@@ -96,7 +96,7 @@ def page(
         age = (_age(row, look.at_ms),) if has_age else ()
         cells.append((*names, *_numbers(row, earlier, span_s), *age))
     text = [title, ""]
-    text += table(cells, left=3) if rows else ["  no group has committed an offset here"]
+    text += table(cells, left_columns=3) if rows else ["  no group has committed an offset here"]
     if len(rows) > len(shown):
         text.append(f"  and {number(len(rows) - len(shown))} more with less lag")
     return "\n".join(line[:columns] for line in text) + "\n"
