@@ -43,7 +43,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     if shutil.which("kcat") is None:
         print("kcat is not installed: apt-get install kcat", file=sys.stderr)
         return 1
@@ -51,7 +51,7 @@ def main() -> int:
         directory = Path(name)
         broker, port = Minibroker().start(directory)
         try:
-            rows = measured(directory, f"127.0.0.1:{port}", given.records, given.rounds)
+            rows = measured(directory, f"127.0.0.1:{port}", arguments.records, arguments.rounds)
         finally:
             broker.kill()
     print_table(rows)
@@ -109,11 +109,11 @@ def verb(address: str, name: str, *words: str) -> None:
 def run(command: list[str], lines: Path | None, output: Path | None = None) -> Spent:
     """Run a client to its end. Raises AssertionError if it fails."""
     with (
-        (lines or Path(os.devnull)).open("rb") as given,
+        (lines or Path(os.devnull)).open("rb") as source,
         (output or Path(os.devnull)).open("wb") as out,
     ):
         start_s = time.perf_counter()
-        process = subprocess.Popen(command, stdin=given, stdout=out)
+        process = subprocess.Popen(command, stdin=source, stdout=out)
         _, status, usage = os.wait4(process.pid, 0)
         wall_s = time.perf_counter() - start_s
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -46,15 +46,15 @@ async def test_a_trace_goes_through_both_services(kafka, spans):
     async with shipping(kafka):
         await place_order(kafka.bootstrap, 1)
         await kafka.wait_for_async(SHIPMENTS, 1)
-    found = spans()
-    assert found.keys() == {
+    by_name = spans()
+    assert by_name.keys() == {
         "place order",
         f"{ORDERS} send",
         f"{ORDERS} receive",
         "ship",
         f"{SHIPMENTS} send",
     }
-    assert len({span.context.trace_id for span in found.values()}) == 1
+    assert len({span.context.trace_id for span in by_name.values()}) == 1
     parents = {
         f"{ORDERS} send": "place order",
         f"{ORDERS} receive": f"{ORDERS} send",
@@ -62,7 +62,7 @@ async def test_a_trace_goes_through_both_services(kafka, spans):
         f"{SHIPMENTS} send": "ship",
     }
     for child, parent in parents.items():
-        assert found[child].parent.span_id == found[parent].context.span_id, child
+        assert by_name[child].parent.span_id == by_name[parent].context.span_id, child
 
 
 async def test_each_record_carries_its_trace(kafka, spans):

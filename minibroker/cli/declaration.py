@@ -219,7 +219,7 @@ class InWords:
         """Take the words of a user.
 
         Args:
-            given: flag → the words behind it, each time it was given.
+            values: flag → the words behind it, each time it was given.
             in_order: flag and word, in the order of the command line.
             later_wins: of several words for one value the last one counts.
         """

@@ -18,7 +18,7 @@ def table(
 
     Args:
         rows: cells, first those of the head.
-        left: so many columns from the left hold text and not numbers.
+        left_columns: so many columns from the left hold text and not numbers.
         words: titles of further columns that hold text.
     """
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

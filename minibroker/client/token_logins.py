@@ -73,7 +73,7 @@ def in_java(settings: dict[str, str], options: Mapping[str, str]) -> dict[str, s
     """Remove a login by token from `settings`; return it with names of Java, with its JAAS line.
 
     Args:
-        left: settings with names of Java or librdkafka; theirs stand over `options`, as in Java.
+        settings: with names of Java or librdkafka; theirs stand over `options`, as in Java.
         options: those of the JAAS line.
 
     Raises ConfigError for a setting or a value that this client does not take.

@@ -85,7 +85,7 @@ class RecordOperations:
         """Raise SeedError for a rule or a field whose place no record had, unless it has a `?`.
 
         Args:
-            found: bits of all records.
+            mask_places: bits of the places that records had, of all records.
             names: places that records have.
         """
         for path, words in lacking(self.words, mask_places):

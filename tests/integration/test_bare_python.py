@@ -62,11 +62,11 @@ def hidden_things(names: tuple[str, ...]) -> list[str]:
         "for name in sys.argv[1:]:\n"
         "    module, dot, attribute = name.rpartition('.')\n"
         "    try:\n"
-        "        found = hasattr(importlib.import_module(module), attribute) if dot else "
+        "        exists = hasattr(importlib.import_module(module), attribute) if dot else "
         "importlib.import_module(name)\n"
         "    except ModuleNotFoundError:\n"
-        "        found = False\n"
-        "    if found: print(name)\n"
+        "        exists = False\n"
+        "    if exists: print(name)\n"
     )
     return run_bare(names, "-c", code, *names).stdout.split()
 

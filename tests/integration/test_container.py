@@ -268,8 +268,8 @@ def test_the_container_class_of_the_examples_starts_it(start: Start, tmp_path: P
     with urlopen(f"http://127.0.0.1:{control_port}/health/ready", timeout=60) as answer:
         assert answer.status == 200
     confluent_produce(f"localhost:{port}", "orders", "none", "order", 3)
-    found = {path.name for path in (container.root / "var/lib/kafka/data").iterdir()}
-    assert {"orders-0", "orders-1", "orders-2"} <= found
+    directories = {path.name for path in (container.root / "var/lib/kafka/data").iterdir()}
+    assert {"orders-0", "orders-1", "orders-2"} <= directories
 
 
 @needs_namespaces
@@ -283,9 +283,9 @@ def test_topics_data_and_variables_as_arguments(start: Start) -> None:
     container.wait_for_line(RUNNING)
     address = f"localhost:{port}"
     confluent_produce(address, "made-by-a-client", "none", "x", 1)
-    found = {path.name for path in (container.root / "var/lib/kafka/data").iterdir()}
-    assert {"orders-0", "orders-1", "orders-2", "users-0"} <= found
-    assert {f"made-by-a-client-{index}" for index in range(5)} <= found
+    directories = {path.name for path in (container.root / "var/lib/kafka/data").iterdir()}
+    assert {"orders-0", "orders-1", "orders-2", "users-0"} <= directories
+    assert {f"made-by-a-client-{index}" for index in range(5)} <= directories
     checked = container.execute("minibroker", "check-log", "/var/lib/kafka/data")
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
@@ -313,14 +313,14 @@ def _program(name: str) -> str:
 
 
 def test_the_dockerfile_is_linted() -> None:
-    found = subprocess.run(
+    answer = subprocess.run(
         [_program("hadolint"), "--format", "json", str(ROOT / "Dockerfile")],
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
-    assert json.loads(found.stdout) == []
+    assert json.loads(answer.stdout) == []
 
 
 @pytest.fixture(scope="module")

@@ -251,10 +251,10 @@ def test_the_scripts_answer_as_kafkas_do(
 ) -> None:
     assert len(COMMANDS) >= 40
     differences = []
-    left = {command: list(answers) for command, answers in kafkas.items()}
+    unread = {command: list(answers) for command, answers in kafkas.items()}
     with Broker(config=CONFIG) as broker:
         for command in COMMANDS:
-            own, theirs = ours(command, broker.bootstrap, monkeypatch), left[command].pop(0)
+            own, theirs = ours(command, broker.bootstrap, monkeypatch), unread[command].pop(0)
             if own != theirs:
                 differences.append(f"{command.line}\n  kafka: {theirs}\n  ours:  {own}")
     assert not differences, "\n".join(differences)

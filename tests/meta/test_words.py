@@ -75,6 +75,9 @@ POINTERS = frozenset(_POINTERS.split())
 SUBJECTS = re.compile(r"(?:^|[.:;!?] )(?:What|Who|Whom|Whoever|Whatever) (?![^.]*\?)")
 """A question word as the subject of a sentence."""
 
+ARGUMENT = re.compile(r" {4}(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: \([^)]*\))?:")
+"""The entry of one or more arguments in a docstring."""
+
 CHAINED_ERRORS = re.compile(r"Raises (\w+Error )?as `")
 """A pointer to another docstring in place of the errors."""
 
@@ -158,6 +161,29 @@ def test_a_docstring_names_its_errors() -> None:
         if CHAINED_ERRORS.search(" ".join(text.split()))
     ]
     assert_none(found, "name the errors:")
+
+
+def explained_arguments(docstring: str) -> list[str]:
+    """Return the names that stand in the docstring's section `Args:`."""
+    _, _, section = docstring.partition("\nArgs:\n")
+    entries = section.partition("\n\n")[0].splitlines()
+    return [
+        name.strip(" *")
+        for entry in entries
+        if (names := ARGUMENT.match(entry))
+        for name in names.group(1).split(",")
+    ]
+
+
+def test_a_docstring_explains_arguments_that_exist() -> None:
+    found = [
+        f"{name_of(path)}:{node.lineno} {name}"
+        for path, node in functions("minibroker")
+        for name in explained_arguments(ast.get_docstring(node) or "")
+        if name
+        not in {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+    ]
+    assert_none(found, "the function has no argument of this name:")
 
 
 def test_a_docstring_opens_with_a_verb_or_a_noun() -> None:

@@ -106,19 +106,19 @@ def recorded_rows(path: Path) -> list[Row]:
     )
 
 
-@pytest.mark.parametrize("given", WORDS)
+@pytest.mark.parametrize("options", WORDS)
 def test_the_same_words_write_the_same_records(
     spark: SparkSession,
     minibroker_address: str,
     orders: str,
     tmp_path: Path,
-    given: dict[str, str],
+    options: dict[str, str],
 ) -> None:
     secret = tmp_path / "secret"
     secret.write_text("a secret of sixteen bytes or more")
-    if "hash" in given.get("mask", "") or "email=email" in given.get("mask", ""):
-        given = {**given, "mask_secret_file": str(secret)}
-    operations = built(RowOptions, InPython(given)).operations()
+    if "hash" in options.get("mask", "") or "email=email" in options.get("mask", ""):
+        options = {**options, "mask_secret_file": str(secret)}
+    operations = built(RowOptions, InPython(options)).operations()
     directory = tmp_path / "archive"
     plan = ArchivePlan(Kafka(minibroker_address), str(directory), (orders,), operations=operations)
     archive.run(spark, plan, Reports(threading.Event()))
@@ -130,7 +130,7 @@ def test_the_same_words_write_the_same_records(
         "--bootstrap",
         minibroker_address,
     ]
-    for name, text in given.items():
+    for name, text in options.items():
         words += [f"--{name.replace('_', '-')}", text]
     errors = io.StringIO()
     assert run_words(words, io.StringIO(), errors) == EXIT_OK, errors.getvalue()

@@ -187,13 +187,13 @@ def _java(address: str, topic: str, protocol: str) -> Iterator[Start]:
     assert process.stdin is not None
     stdin = process.stdin
     values_of: dict[str, queue.SimpleQueue[str]] = {}
-    left: dict[str, threading.Event] = {}
+    leaves: dict[str, threading.Event] = {}
 
     def listen() -> None:
         for line in process.stdout or ():
             name, _, value = line.rstrip("\n").partition(" ")
             if value == "has left":
-                left[name].set()
+                leaves[name].set()
             else:
                 values_of[name].put(value)
 
@@ -208,12 +208,12 @@ def _java(address: str, topic: str, protocol: str) -> Iterator[Start]:
         group: str, values: queue.SimpleQueue[str], instance: str | None = None
     ) -> Callable[[], None]:
         name = f"reader-{next(_numbers)}"
-        values_of[name], left[name] = values, threading.Event()
+        values_of[name], leaves[name] = values, threading.Event()
         say(f"{name} {group} {instance or '-'}")
 
         def end() -> None:
             say(name)
-            assert left[name].wait(LEAVE_S), f"the consumer {name} of {group} does not leave"
+            assert leaves[name].wait(LEAVE_S), f"the consumer {name} of {group} does not leave"
 
         return end
 

@@ -92,10 +92,10 @@ def _cell(requirement: Requirement, system: System) -> str:
     needed = [python for python in PYTHONS if is_needed(requirement, system, python)]
     if not needed:
         return "left out"
-    found = [python for python in needed if has_wheel(requirement, system, python)]
-    if found == list(PYTHONS):
+    pythons = [python for python in needed if has_wheel(requirement, system, python)]
+    if pythons == list(PYTHONS):
         return "all"
-    return " ".join(found) if found else "none"
+    return " ".join(pythons) if pythons else "none"
 
 
 def _rows() -> Iterator[tuple[str, str, str, bool]]:

@@ -39,7 +39,7 @@ def test_a_file_that_cannot_be_read_is_wrong_usage(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "address"),
+    ("settings", "address"),
     [
         ({"metadata.broker.list": "c:3"}, "c:3"),
         ({"metadata.broker.list": "c:3", "bootstrap.servers": "d:4"}, "d:4"),
@@ -47,9 +47,9 @@ def test_a_file_that_cannot_be_read_is_wrong_usage(tmp_path: Path) -> None:
     ],
 )
 def test_the_address_may_have_the_name_of_librdkafka(
-    given: dict[str, str], address: str | None
+    settings: dict[str, str], address: str | None
 ) -> None:
-    assert merged_settings(None, None, given) == (address, {})
+    assert merged_settings(None, None, settings) == (address, {})
 
 
 def test_without_an_address_it_is_the_default_one() -> None:

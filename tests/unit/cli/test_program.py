@@ -226,11 +226,11 @@ def test_help_imports_neither_the_broker_nor_the_client() -> None:
 def verbs_of(group: VerbGroup) -> Iterator[tuple[str, Verb]]:
     """Yield the words behind `minibroker` and the verb, of all verbs."""
     for name in group.modules:
-        found = program.member(group, name)
-        if isinstance(found, VerbGroup):
-            yield from ((f"{name} {below}", verb) for below, verb in verbs_of(found))
+        entry = program.member(group, name)
+        if isinstance(entry, VerbGroup):
+            yield from ((f"{name} {below}", verb) for below, verb in verbs_of(entry))
         else:
-            yield name, found
+            yield name, entry
 
 
 VERBS = dict(verbs_of(program.PROGRAM))

@@ -46,10 +46,10 @@ def values(fetched: list[Fetched]) -> list[bytes | None]:
 
 def read(reader: PartitionReader, count: int) -> list[bytes | None]:
     """Return the records until there are `count`."""
-    found: list[bytes | None] = []
-    while len(found) < count:
-        found += values(reader.poll(30))
-    return found
+    values_read: list[bytes | None] = []
+    while len(values_read) < count:
+        values_read += values(reader.poll(30))
+    return values_read
 
 
 def test_partitions_are_read_and_what_comes_later(broker: Broker) -> None:

@@ -100,6 +100,8 @@ def test_assignors_give_each_partition_once() -> None:
     assert [str(part) for part in ranges["b"]] == ["t-2"]
     assert [str(part) for part in ranges["c"]] == ["t-3", "u-2"]
     for assigned in (ranges, by_turns(topics_of, counts)):
-        given = sorted(part for parts in assigned.values() for part in parts)
-        assert given == [TopicPartition(name, at) for name in "tu" for at in range(counts[name])]
+        partitions = sorted(part for parts in assigned.values() for part in parts)
+        assert partitions == [
+            TopicPartition(name, at) for name in "tu" for at in range(counts[name])
+        ]
         assert not any(part.topic == "u" for part in assigned["b"])

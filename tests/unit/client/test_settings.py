@@ -82,14 +82,17 @@ def test_a_ticket_comes_from_a_keytab_or_a_cache(
     kerberos = pytest.importorskip("minibroker.client.kerberos", reason=NO_KERBEROS)
     monkeypatch.setattr(kerberos.KerberosLogin, "begin", lambda login, host: (login, host))
     service = {} if "serviceName" in options else {"sasl.kerberos.service.name": "broker"}
-    given = {"security.protocol": "SASL_SSL", "sasl.jaas.config": f"{KERBEROS} required {options};"}
-    settings = client_settings({**SERVER, **service, **given})
+    changes = {
+        "security.protocol": "SASL_SSL",
+        "sasl.jaas.config": f"{KERBEROS} required {options};",
+    }
+    settings = client_settings({**SERVER, **service, **changes})
     exchange: Any = settings.login("a")
     assert exchange == ("GSSAPI", (login, "a"))
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"),
+    ("changes", "reason"),
     [
         ({"no.such.setting": "x"}, "no.such.setting is no setting that this client knows"),
         ({"fetch.min.byte": "1"}, "this client knows; fetch.min.bytes is one"),
@@ -108,33 +111,33 @@ def test_a_ticket_comes_from_a_keytab_or_a_cache(
         ({"bootstrap.servers": ""}, "bootstrap.servers is empty"),
     ],
 )
-def test_settings_that_it_does_not_serve_are_named(given: dict[str, str], reason: str) -> None:
+def test_settings_that_it_does_not_serve_are_named(changes: dict[str, str], reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
-        client_settings({**SERVER, **given})
+        client_settings({**SERVER, **changes})
 
 
 def test_a_login_by_kerberos_says_where_its_ticket_is() -> None:
     pytest.importorskip("minibroker.client.kerberos", reason=NO_KERBEROS)
-    given = {"sasl.mechanism": "GSSAPI", "sasl.jaas.config": f"{KERBEROS} required;"}
+    changes = {"sasl.mechanism": "GSSAPI", "sasl.jaas.config": f"{KERBEROS} required;"}
     with pytest.raises(ConfigError, match="says nothing about a ticket"):
-        client_settings({**SERVER, **ALICE, "sasl.kerberos.service.name": "kafka", **given})
+        client_settings({**SERVER, **ALICE, "sasl.kerberos.service.name": "kafka", **changes})
 
 
 def test_the_context_has_the_stores_and_the_limits_of_tls() -> None:
-    given = {
+    words = {
         **SERVER,
         "security.protocol": "SSL",
         "ssl.truststore.location": str(STORES / "trusted.jks"),
         "ssl.truststore.password": "store-secret",
         "ssl.enabled.protocols": "TLSv1.3",
     }
-    context = client_settings(given).context()
+    context = client_settings(words).context()
     assert context.minimum_version == ssl.TLSVersion.TLSv1_3
     assert context.check_hostname
     assert context.cert_store_stats()["x509"] == 1
-    trusting = client_settings({**given, "enable.ssl.certificate.verification": "false"})
+    trusting = client_settings({**words, "enable.ssl.certificate.verification": "false"})
     assert trusting.context().verify_mode == ssl.CERT_NONE
-    unnamed = client_settings({**given, "ssl.endpoint.identification.algorithm": ""}).context()
+    unnamed = client_settings({**words, "ssl.endpoint.identification.algorithm": ""}).context()
     assert not unnamed.check_hostname
     assert unnamed.verify_mode == ssl.CERT_REQUIRED
 

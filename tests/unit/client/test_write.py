@@ -47,7 +47,9 @@ def test_lines_fill_one_partition_after_the_other(broker: Broker, open_writer: O
     broker.create_topic("lines", partitions=3)
     written: list[tuple[TopicPartition, int, int]] = []
     options = WriteOptions(batch_bytes=1000)
-    writer = open_writer(client_of(broker), "lines", options, lambda *found: written.append(found))
+    writer = open_writer(
+        client_of(broker), "lines", options, lambda *report: written.append(report)
+    )
     values = [b"%03d" % number + b"x" * 80 for number in range(60)]
     writer.add_values(values[:30])
     writer.add_values(values[30:])
@@ -100,8 +102,8 @@ def test_any_release_stores_them(release: str, open_writer: Open) -> None:
         writer.add_values([b"1", None])
         writer.add_pair(b"k", b"3")
         writer.flush()
-        found = [(record.key, record.value) for record in broker.records("t")]
-        assert found == [(None, b"1"), (None, None), (b"k", b"3")]
+        records = [(record.key, record.value) for record in broker.records("t")]
+        assert records == [(None, b"1"), (None, None), (b"k", b"3")]
         if release < "0.11":
             with pytest.raises(KafkaError, match=r"headers need a broker from Kafka 0.11"):
                 writer.add(Record(0, 5, None, b"v", (("h", b""),)))

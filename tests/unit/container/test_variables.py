@@ -99,20 +99,20 @@ def test_of_two_names_the_shorter_is_stronger_and_the_other_is_named() -> None:
 
 
 def test_users_of_clients_and_of_brokers() -> None:
-    given = {
+    environment = {
         "KAFKA_CLIENT_USERS": "alice,bob",
         "KAFKA_CLIENT_PASSWORDS": "a-secret;b-secret",
         "KAFKA_INTER_BROKER_USER": "broker",
         "KAFKA_INTER_BROKER_PASSWORD": "between",
     }
-    config = configured({**SASL, **given})
+    config = configured({**SASL, **environment})
     assert config.originals["minibroker.users"] == '"alice"="a-secret" "bob"="b-secret"'
     assert config.originals["sasl.enabled.mechanisms"] == "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
     line = config.originals["listener.name.internal.plain.sasl.jaas.config"]
     assert '"username"="broker" "password"="between"' in line
     assert '"user_alice"="a-secret" "user_bob"="b-secret" "user_broker"="between"' in line
     assert "listener.name.client.plain.sasl.jaas.config" not in config.originals
-    assert notes_of({**SASL, **given}) == ""
+    assert notes_of({**SASL, **environment}) == ""
 
 
 def test_brokers_that_log_in_by_scram_have_a_credential() -> None:
@@ -136,10 +136,12 @@ def test_the_default_password_is_named() -> None:
 
 def test_a_jaas_file_has_the_users(tmp_path: Path) -> None:
     (tmp_path / "kafka_jaas.conf").write_text("KafkaServer { };")
-    given = dict(SASL)
-    assert put_bitnami(given, (str(tmp_path / "none"), str(tmp_path))) == []
-    assert given["KAFKA_OPTS"] == (f"-Djava.security.auth.login.config={tmp_path}/kafka_jaas.conf")
-    assert "KAFKA_MINIBROKER_USERS" not in given
+    environment = dict(SASL)
+    assert put_bitnami(environment, (str(tmp_path / "none"), str(tmp_path))) == []
+    assert environment["KAFKA_OPTS"] == (
+        f"-Djava.security.auth.login.config={tmp_path}/kafka_jaas.conf"
+    )
+    assert "KAFKA_MINIBROKER_USERS" not in environment
     own = {**SASL, "KAFKA_OPTS": "-Djava.security.auth.login.config=/mine"}
     put_bitnami(own, (str(tmp_path),))
     assert own["KAFKA_OPTS"] == "-Djava.security.auth.login.config=/mine"
@@ -147,11 +149,11 @@ def test_a_jaas_file_has_the_users(tmp_path: Path) -> None:
 
 def test_a_secret_may_be_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("from-a-file\n")
-    given = {**SASL, "KAFKA_CLIENT_PASSWORDS_FILE": str(tmp_path / "password")}
-    assert configured(given).originals["minibroker.users"] == '"user"="from-a-file"'
-    given["KAFKA_CLIENT_PASSWORDS_FILE"] = str(tmp_path / "none")
+    environment = {**SASL, "KAFKA_CLIENT_PASSWORDS_FILE": str(tmp_path / "password")}
+    assert configured(environment).originals["minibroker.users"] == '"user"="from-a-file"'
+    environment["KAFKA_CLIENT_PASSWORDS_FILE"] = str(tmp_path / "none")
     with pytest.raises(ConfigError, match="none cannot be read"):
-        translate(given)
+        translate(environment)
 
 
 def test_stores_of_bitnami(tmp_path: Path) -> None:
@@ -159,28 +161,28 @@ def test_stores_of_bitnami(tmp_path: Path) -> None:
     certificates.mkdir()
     for name in ("kafka.keystore.jks", "kafka.truststore.jks"):
         (certificates / name).touch()
-    given = {**TLS, "KAFKA_TLS_SSL_CLIENT_AUTH": "none"}
-    put_bitnami(given, (str(tmp_path),))
-    assert given["KAFKA_SSL_KEYSTORE_LOCATION"] == f"{certificates}/kafka.keystore.jks"
-    assert given["KAFKA_SSL_TRUSTSTORE_PASSWORD"] == "secret"
-    assert given["KAFKA_SSL_CLIENT_AUTH"] == "required"
-    assert given["KAFKA_LISTENER_NAME_SSL_SSL_CLIENT_AUTH"] == "none"
+    environment = {**TLS, "KAFKA_TLS_SSL_CLIENT_AUTH": "none"}
+    put_bitnami(environment, (str(tmp_path),))
+    assert environment["KAFKA_SSL_KEYSTORE_LOCATION"] == f"{certificates}/kafka.keystore.jks"
+    assert environment["KAFKA_SSL_TRUSTSTORE_PASSWORD"] == "secret"
+    assert environment["KAFKA_SSL_CLIENT_AUTH"] == "required"
+    assert environment["KAFKA_LISTENER_NAME_SSL_SSL_CLIENT_AUTH"] == "none"
     for name, text in (
         ("kafka.keystore.pem", "c"),
         ("kafka.keystore.key", "k"),
         ("kafka.truststore.pem", "t"),
     ):
         (certificates / name).write_text(f"{text}\n")
-    given = {**TLS, "KAFKA_TLS_TYPE": "PEM", "KAFKA_TLS_CLIENT_AUTH": "none"}
-    put_bitnami(given, (str(tmp_path),))
-    assert given["KAFKA_SSL_KEYSTORE_CERTIFICATE_CHAIN"] == "c"
-    assert given["KAFKA_SSL_KEYSTORE_KEY"] == "k"
-    assert given["KAFKA_SSL_TRUSTSTORE_CERTIFICATES"] == "t"
-    assert given["KAFKA_SSL_CLIENT_AUTH"] == "none"
+    environment = {**TLS, "KAFKA_TLS_TYPE": "PEM", "KAFKA_TLS_CLIENT_AUTH": "none"}
+    put_bitnami(environment, (str(tmp_path),))
+    assert environment["KAFKA_SSL_KEYSTORE_CERTIFICATE_CHAIN"] == "c"
+    assert environment["KAFKA_SSL_KEYSTORE_KEY"] == "k"
+    assert environment["KAFKA_SSL_TRUSTSTORE_CERTIFICATES"] == "t"
+    assert environment["KAFKA_SSL_CLIENT_AUTH"] == "none"
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("environment", "sentence"),
     [
         ({"KAFKA_ZOOKEEPER_PROTOCOL": "SASL_SSL"}, "minibroker does not log in at ZooKeeper"),
         ({"KAFKA_CLIENT_SASL_MECHANISMS": "PLAIN"}, "each user may log in by every enabled"),
@@ -193,14 +195,14 @@ def test_stores_of_bitnami(tmp_path: Path) -> None:
     ],
 )
 def test_a_variable_that_cannot_be_honoured_is_refused(
-    given: dict[str, str], sentence: str
+    environment: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(ConfigError, match=sentence):
-        translate({"KAFKA_ENABLE_KRAFT": "no", **given})
+        translate({"KAFKA_ENABLE_KRAFT": "no", **environment})
 
 
 def test_variables_without_effect_are_named_with_their_reason() -> None:
-    given = {
+    environment = {
         "KAFKA_HEAP_OPTS": "-Xmx1g",
         "KAFKA_JMX_PORT": "9101",
         "JMX_PORT": "9101",
@@ -208,32 +210,32 @@ def test_variables_without_effect_are_named_with_their_reason() -> None:
         "KAFKA_REST_HOST_NAME": "rest",
         "PATH": "/bin",
     }
-    assert notes_of(given) == (
+    assert notes_of(environment) == (
         "these variables have no effect: CONFLUENT_METRICS_ENABLE, KAFKA_REST_HOST_NAME (it is of"
         " Confluent's own programs, which are not in this image); JMX_PORT, KAFKA_JMX_PORT (there"
         " is no JMX; MINIBROKER_CONTROL=0.0.0.0:9644 has the metrics at /metrics); KAFKA_HEAP_OPTS"
         " (no Java runs here)"
     )
-    assert configured(given).unknown_keys == ()
+    assert configured(environment).unknown_keys == ()
 
 
 @pytest.mark.parametrize(
-    ("given", "level"),
+    ("environment", "level"),
     [
         ({"KAFKA_LOG4J_ROOT_LOGLEVEL": "WARN, stdout"}, "warning"),
         ({"BITNAMI_DEBUG": "true", "KAFKA_CFG_NODE_ID": "1"}, "debug"),
         ({"KAFKA_LOG4J_ROOT_LOGLEVEL": "WARN", "MINIBROKER_LOG_LEVEL": "info"}, "info"),
     ],
 )
-def test_the_level_of_the_log(given: dict[str, str], level: str) -> None:
-    assert translate(given).variables["MINIBROKER_LOG_LEVEL"] == level
+def test_the_level_of_the_log(environment: dict[str, str], level: str) -> None:
+    assert translate(environment).variables["MINIBROKER_LOG_LEVEL"] == level
 
 
 # Host names, ports and commands, as wurstmeister's image has them.
 
 
 @pytest.mark.parametrize(
-    ("given", "listeners", "advertised"),
+    ("environment", "listeners", "advertised"),
     [
         ({"KAFKA_ADVERTISED_HOST_NAME": "here"}, "PLAINTEXT://:9092", "PLAINTEXT://here:9092"),
         (
@@ -251,22 +253,22 @@ def test_the_level_of_the_log(given: dict[str, str], level: str) -> None:
     ],
 )
 def test_old_keys_are_listeners(
-    given: dict[str, str], listeners: str | None, advertised: str | None
+    environment: dict[str, str], listeners: str | None, advertised: str | None
 ) -> None:
-    assert put_listeners(given) == []
-    assert given.get("KAFKA_LISTENERS") == listeners
-    assert given.get("KAFKA_ADVERTISED_LISTENERS") == advertised
-    assert not given.keys() - {"KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS"}
+    assert put_listeners(environment) == []
+    assert environment.get("KAFKA_LISTENERS") == listeners
+    assert environment.get("KAFKA_ADVERTISED_LISTENERS") == advertised
+    assert not environment.keys() - {"KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS"}
 
 
 def test_listeners_are_stronger_than_old_keys() -> None:
-    given = {"KAFKA_ADVERTISED_LISTENERS": "A://x:1", "KAFKA_ADVERTISED_HOST_NAME": "here"}
-    (note,) = put_listeners(given)
+    environment = {"KAFKA_ADVERTISED_LISTENERS": "A://x:1", "KAFKA_ADVERTISED_HOST_NAME": "here"}
+    (note,) = put_listeners(environment)
     assert note.startswith("KAFKA_ADVERTISED_HOST_NAME: no effect, KAFKA_ADVERTISED_LISTENERS is")
 
 
 def test_the_output_of_a_command_replaces_its_name() -> None:
-    given = {
+    environment = {
         "HOSTNAME_COMMAND": "echo this-host",
         "PORT_COMMAND": "echo 9094",
         "KAFKA_ADVERTISED_LISTENERS": "OUT://_{HOSTNAME_COMMAND}:_{PORT_COMMAND}",
@@ -274,8 +276,8 @@ def test_the_output_of_a_command_replaces_its_name() -> None:
         "RACK_COMMAND": "echo r1",
         "KAFKA_BROKER_RACK": "r2",
     }
-    put_outputs(given)
-    assert given == {
+    put_outputs(environment)
+    assert environment == {
         "KAFKA_ADVERTISED_LISTENERS": "OUT://this-host:9094",
         "KAFKA_BROKER_ID": "7",
         "KAFKA_BROKER_RACK": "r2",

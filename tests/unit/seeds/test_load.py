@@ -251,8 +251,8 @@ def test_batches_with_gaps_and_of_a_brokers_time_are_built_anew(
     )
     dated = build_batch([record(b"b", when=7)], base_offset=20, append_time_ms=WHEN + 9)
     broker.load(segment(tmp_path, gaps, dated))
-    found = [(r.offset, r.value, r.timestamp, r.timestamp_type) for r in broker.records("t")]
-    assert found == [
+    records = [(r.offset, r.value, r.timestamp, r.timestamp_type) for r in broker.records("t")]
+    assert records == [
         (0, b"a", WHEN, "CreateTime"),
         (1, None, WHEN, "CreateTime"),
         (2, b"b", WHEN + 9, "CreateTime"),

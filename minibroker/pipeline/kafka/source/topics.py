@@ -75,20 +75,20 @@ class TopicOffsets:
         names = options.topics or tuple(
             dict.fromkeys(partition.topic for partition in options.assigned)
         )
-        for left in range(options.offset_retries if patient else 0, -1, -1):
-            found = self.describe(names, missing_allowed=missing_allowed or left > 0)
-            if left == 0 or {partition.topic for partition in found}.issuperset(names):
+        for attempts_left in range(options.offset_retries if patient else 0, -1, -1):
+            existing = self.describe(names, missing_allowed=missing_allowed or attempts_left > 0)
+            if attempts_left == 0 or {partition.topic for partition in existing}.issuperset(names):
                 break
             self._pause.wait(self._interval_s)
         if not options.assigned:
-            return sorted(found)
+            return sorted(existing)
         for partition in options.assigned:
-            if partition not in found and not missing_allowed:
+            if partition not in existing and not missing_allowed:
                 raise PipelineError(
                     f"option assign names {partition}, which {self._brokers} does not have; "
-                    f"it has {_listed(sorted(found))}"
+                    f"it has {_listed(sorted(existing))}"
                 )
-        return [partition for partition in options.assigned if partition in found]
+        return [partition for partition in options.assigned if partition in existing]
 
     def _matching(self, pattern: str) -> list[TopicPartition]:
         wanted = re.compile(pattern)
@@ -101,7 +101,7 @@ class TopicOffsets:
 
     def describe(self, names: Iterable[str], *, missing_allowed: bool) -> set[TopicPartition]:
         """Return the partitions of topics, and keep the topics' ids. Raises as `partitions`."""
-        found = set()
+        partitions = set()
         self.ids = {}
         for name, topic in self._described(names).topics.items():
             if topic.error == _NO_SUCH_TOPIC:
@@ -113,10 +113,10 @@ class TopicOffsets:
                 )
             if topic.error:
                 raise self._failed(f"describe topic {name!r}", KafkaError(topic.error))
-            found |= {TopicPartition(name, number) for number in range(topic.partition_count)}
+            partitions |= {TopicPartition(name, number) for number in range(topic.partition_count)}
             if text := id_text(topic.topic_id):
                 self.ids[name] = text
-        return found
+        return partitions
 
     def _described(self, names: Iterable[str] | None) -> DescribedCluster:
         """Return topics, all without `names`, from the first broker that answers in time.
@@ -151,9 +151,11 @@ class TopicOffsets:
             PipelineError: a partition is gone; no answer.
         """
         names = list(partitions)
-        for left in range(self._options.offset_retries, -1, -1):
+        for attempts_left in range(self._options.offset_retries, -1, -1):
             ends = self._list_offsets(dict.fromkeys(names, LATEST))
-            if left == 0 or all(ends[partition] >= known.get(partition, 0) for partition in names):
+            if attempts_left == 0 or all(
+                ends[partition] >= known.get(partition, 0) for partition in names
+            ):
                 break
             self._pause.wait(self._interval_s)
         return ends
@@ -198,17 +200,17 @@ class TopicOffsets:
     ) -> Offsets:
         # Asked first: a record that comes between the two questions is not skipped.
         ends = self._list_offsets(dict.fromkeys(stamps_ms, LATEST)) if where_none else {}
-        found = self._list_offsets(stamps_ms)
-        missing = [partition for partition, offset in found.items() if offset == _NONE_SO_LATE]
+        offsets = self._list_offsets(stamps_ms)
+        missing = [partition for partition, offset in offsets.items() if offset == _NONE_SO_LATE]
         if not missing:
-            return found
+            return offsets
         if not ends:
             partition = missing[0]
             raise PipelineError(
                 f"option {name} is {stamps_ms[partition]}, and {partition} has no record at that"
                 " time or later; set startingOffsetsByTimestampStrategy=latest to start at its end"
             )
-        return found | {partition: ends[partition] for partition in missing}
+        return offsets | {partition: ends[partition] for partition in missing}
 
     def _check_named(
         self, named: Mapping[TopicPartition, int], partitions: list[TopicPartition], name: str
@@ -224,16 +226,16 @@ class TopicOffsets:
         """Return the answers of ListOffsets at times; a partition that a new leader refuses is
         asked again, and so is a broker that does not answer, until the time is over.
         """
-        found: Offsets = {}
+        offsets: Offsets = {}
         retries = self._options.offset_retries
         deadline = time.monotonic() + self._timeout_s
         is_committed = self._options.isolation_level == "read_committed"
-        while left := {place: at for place, at in times.items() if place not in found}:
+        while open_times := {place: at for place, at in times.items() if place not in offsets}:
             try:
-                listed = admin.list_offsets(self._client, left, is_committed=is_committed)
+                listed = admin.list_offsets(self._client, open_times, is_committed=is_committed)
             except CLIENT_ERRORS as error:
-                listed = admin.ListedOffsets({}, dict.fromkeys(left, error))
-            found |= listed.offsets
+                listed = admin.ListedOffsets({}, dict.fromkeys(open_times, error))
+            offsets |= listed.offsets
             if not listed.failed:
                 break
             place, failure = next(iter(listed.failed.items()))
@@ -246,7 +248,7 @@ class TopicOffsets:
             if is_over:
                 raise self._failed(f"find the offsets of {place}", failure) from failure
             self._pause.wait(pause_s)
-        return found
+        return offsets
 
     @property
     def _brokers(self) -> str:

@@ -376,11 +376,11 @@ def test_one_walk_serves_all_producers(manager: LogManager, opened_log: Partitio
     assert produce(opened_log, 3, producer_id=0).duplicate
     earlier = opened_log.producers.loaded().earlier
     assert earlier is not None
-    left = earlier.room
+    room = earlier.room
     for producer_id in range(5):
         for sequence in range(3, 8):
             assert produce(opened_log, sequence, producer_id=producer_id).duplicate
-    assert earlier.room == left
+    assert earlier.room == room
 
 
 def test_the_walk_goes_on_where_the_last_one_ended(

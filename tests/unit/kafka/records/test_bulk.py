@@ -85,10 +85,10 @@ def test_damaged_bytes_are_an_error_or_values(
     body[at] = data.draw(st.integers(0, 255))
     end = data.draw(st.integers(0, len(body)))
     try:
-        found = values_of(bytes(body[:end]), len(values), 0, 0)
+        decoded = values_of(bytes(body[:end]), len(values), 0, 0)
     except CorruptionError:
         return
-    assert len(found) <= len(values)
+    assert len(decoded) <= len(values)
 
 
 @pytest.mark.parametrize("count", [2, 4])

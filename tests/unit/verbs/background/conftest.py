@@ -37,8 +37,8 @@ def run(state: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterato
 
     def command(verb: str, *words: object) -> Said:
         out, errors = io.StringIO(), io.StringIO()
-        given = [verb, "--state-dir", str(state), *map(str, words)]
-        code = run_words(given, out, errors)
+        arguments = [verb, "--state-dir", str(state), *map(str, words)]
+        code = run_words(arguments, out, errors)
         return Said(code, out.getvalue(), errors.getvalue())
 
     monkeypatch.chdir(tmp_path)

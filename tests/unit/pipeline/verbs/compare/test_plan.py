@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 def plan(words: str) -> ComparePlan:
-    found: ComparePlan = plan_from(VERBS["compare"], words.split())
-    return found
+    parsed: ComparePlan = plan_from(VERBS["compare"], words.split())
+    return parsed
 
 
 def test_two_sides_stand_by_their_places() -> None:
-    found = plan("orders --ignore timestamp,order copy@there:9093 --bootstrap here:9092")
-    a, b = found.sides
+    parsed = plan("orders --ignore timestamp,order copy@there:9093 --bootstrap here:9092")
+    a, b = parsed.sides
     assert (a.topic, a.kafka.bootstrap) == ("orders", "here:9092")
     assert (b.topic, b.kafka.bootstrap) == ("copy", "there:9093")
-    assert found.rules == CompareRules(timestamp=False, order=False)
-    assert found.rules.ignored == ("timestamp", "order")
-    assert found.rules.columns == ("value", "headers")
+    assert parsed.rules == CompareRules(timestamp=False, order=False)
+    assert parsed.rules.ignored == ("timestamp", "order")
+    assert parsed.rules.columns == ("value", "headers")
 
 
 def test_b_has_the_cluster_of_a_unless_something_is_said() -> None:
