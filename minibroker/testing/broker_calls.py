@@ -163,7 +163,8 @@ class BrokerCalls(ConsumerWaits):
     ) -> list[TopicRecord]:
         """Return the decoded records of a topic, or of one of its partitions; ordered by partition.
 
-        Raises KafkaError(UNKNOWN_TOPIC_OR_PARTITION).
+        A broker of a cluster returns what its replica shows, which may be one fetch behind the
+        leader's: `wait_for` waits. Raises KafkaError(UNKNOWN_TOPIC_OR_PARTITION).
         """
         records: list[TopicRecord] = self.call(
             lambda: self._look.records(topic, partition, isolation)
