@@ -1,4 +1,4 @@
-"""The error of a seed, and the place in a file that it names."""
+"""The errors of a seed, and the place in a file that they name."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ _TEXT_MAX: Final = 80
 
 class SeedError(MinibrokerError):
     """A seed that cannot be read, loaded or recorded; the message is one sentence for a person."""
+
+
+class LoadedBeforeError(MinibrokerError):
+    """A seed that a start of this broker loaded; the message says what shows it."""
 
 
 class LinePlace(NamedTuple):

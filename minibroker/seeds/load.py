@@ -7,7 +7,7 @@ The whole seed is checked before anything is made: a wrong line loads nothing. B
 thread some at a time, so neither the loop nor the memory holds more. Records are appended as a
 client's with acks=all, and all of them can be read when `load` returns. A load adds to the records
 that a topic has; that of `serve --seed`, which comes again with each start, does not
-(`SeedLoad.reason_against`).
+(`LoadedBeforeError`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from minibroker.kafka.records.batch import read_header, read_produced_header
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.compression import CODEC_NAMES
 from minibroker.kafka.records.record import decode_records
-from minibroker.seeds.errors import SeedError
+from minibroker.seeds.errors import LoadedBeforeError, SeedError
 from minibroker.seeds.staging import Cluster, StagedSeed, stage
 
 if TYPE_CHECKING:
@@ -85,18 +85,37 @@ async def load(
 
 @asynccontextmanager
 async def staged_load(
-    path: str | Path, brokers: Sequence[Broker], *, name: str | None = None
+    path: str | Path,
+    brokers: Sequence[Broker],
+    *,
+    name: str | None = None,
+    used_topics: Collection[str] = frozenset(),
 ) -> AsyncIterator[SeedLoad]:
-    """Read and check a seed, for a load inside of the context; arguments and errors are those of
-    `load`.
+    """Read and check a seed, for a load inside of the context.
+
+    Args:
+        path, brokers, name: as of `load`.
+        used_topics: topics that have records if the seed was loaded before.
+
+    Raises the errors of `load`, and LoadedBeforeError for a record of a used topic.
     """
     seed_name = str(path) if name is None else name
-    with closing(StagedSeed(facts_of(brokers))) as seed:
+    with closing(StagedSeed(facts_of(brokers, used_topics))) as seed:
         await asyncio.to_thread(stage, Path(path), seed_name, seed)
         yield SeedLoad(seed, brokers)
 
 
-def facts_of(brokers: Sequence[Broker]) -> Cluster:
+def used_topics(brokers: Sequence[Broker]) -> set[str]:
+    """Return the topics that have records, or had some, in partitions that the brokers lead."""
+    return {
+        topic
+        for broker in brokers
+        for topic in broker.cluster.image.topics
+        if any(part.log_end_offset > 0 for part in broker.partitions.of_topic(topic).values())
+    }
+
+
+def facts_of(brokers: Sequence[Broker], used: Collection[str]) -> Cluster:
     """Return the facts of the brokers that a seed is checked with."""
     first = brokers[0]
     topics = first.cluster.image.topics
@@ -104,16 +123,8 @@ def facts_of(brokers: Sequence[Broker]) -> Cluster:
         {name: len(topic.partitions) for name, topic in topics.items()},
         first.config.num_partitions,
         first.clock.now_ms(),
+        used,
     )
-
-
-def _partitions_of(topic: str, brokers: Sequence[Broker]) -> Iterator[Partition]:
-    """Yield the partitions that the brokers lead."""
-    image = brokers[0].cluster.image.topics.get(topic)
-    for index in range(len(image.partitions) if image is not None else 0):
-        for broker in brokers:
-            if (partition := broker.partitions.find(topic, index)) is not None:
-                yield partition
 
 
 class SeedLoad:
@@ -129,22 +140,22 @@ class SeedLoad:
         self._answers: list[tuple[StagedBatch, PartitionProduceResponse]] = []
         """Answers to the batches that are staged and not committed yet."""
 
-    async def reason_against(self, besides: Collection[str] = ()) -> str | None:
-        """Return what says that the seed was loaded before, None if nothing does: records in a
-        topic, now or earlier, or offsets of a group. `besides`: topics and groups that may have
-        them. Raises KafkaError, SeedError.
+    async def check_groups(self, besides: Collection[str]) -> None:
+        """Check that no group of the seed has offsets.
+
+        Args:
+            besides: groups that may have some.
+
+        Raises:
+            LoadedBeforeError: a group has offsets.
+            KafkaError, SeedError: the group has no coordinator here.
         """
-        for topic in sorted(self._seed.records.keys() - set(besides)):
-            if any(part.log_end_offset > 0 for part in _partitions_of(topic, self._brokers)):
-                return f"topic {topic} has records, or had some"
-        if OFFSETS_TOPIC in self._first.cluster.image.topics:
-            for group in sorted(
-                {offset.group for offset in self._seed.offsets}.difference(besides)
-            ):
-                _, shard = await self._coordinator(group)
-                if shard.offsets.of_group(group):
-                    return f"group {group} has offsets"
-        return None
+        if OFFSETS_TOPIC not in self._first.cluster.image.topics:
+            return
+        for group in sorted({offset.group for offset in self._seed.offsets}.difference(besides)):
+            _, shard = await self._coordinator(group)
+            if shard.offsets.of_group(group):
+                raise LoadedBeforeError(f"group {group} has offsets")
 
     async def run(self) -> LoadedSeed:
         """Load the seed. Raises SeedError, KafkaError, StorageError, CoordinationError."""

@@ -18,12 +18,12 @@ from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.partitioner import partition_of
 from minibroker.kafka.records.record import Record
 from minibroker.seeds import json_lines, segments, yaml_file
-from minibroker.seeds.errors import SeedError
+from minibroker.seeds.errors import LoadedBeforeError, SeedError
 from minibroker.seeds.items import PARTITIONS_MAX, SeedOffset, Topic
 from minibroker.seeds.segments import StagedBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from minibroker.seeds.errors import LinePlace
     from minibroker.seeds.items import Item, SeedRecord
@@ -52,6 +52,9 @@ class Cluster(NamedTuple):
     default_partitions: int
     """Partitions of a topic that a seed does not declare."""
     now_ms: int
+    used_topics: Collection[str] = frozenset()
+    """Topics with records, now or earlier: a seed with records for one of them was loaded before,
+    and is read no further."""
 
 
 _ENTRY: Final = struct.Struct("<IIIII")
@@ -71,6 +74,8 @@ class StagedSeed:
         self.offsets: list[SeedOffset] = []
         self.records: dict[str, int] = {}
         """Records of each topic that the seed names."""
+        self._unlike: list[SeedError] = []
+        """Used topics that are not as declared: wrong, unless the seed was loaded before."""
         self._pending: dict[tuple[str, int], list[Record]] = {}
         self._pending_bytes: dict[tuple[str, int], int] = {}
         self._pending_places: dict[tuple[str, int], LinePlace] = {}
@@ -92,7 +97,12 @@ class StagedSeed:
             raise SeedError("nobody waits for the seed any more")
 
     def take(self, item: Item) -> None:
-        """Take the next item. Raises SeedError if it does not fit to those before it."""
+        """Take the next item.
+
+        Raises:
+            SeedError: it does not fit to those before it.
+            LoadedBeforeError: it is a record of a used topic.
+        """
         self._check_open()
         if isinstance(item, Topic):
             self._declare(item)
@@ -105,9 +115,10 @@ class StagedSeed:
             self._take_record(item)
 
     def take_segments(self, part: SegmentPartition) -> None:
-        """Take the segment files of a partition. Raises SeedError, OSError."""
+        """Take the segment files of a partition. Raises the errors of `take`, OSError."""
         self._check_open()
         topic, partition, files = part
+        self._check_unused(topic)
         directory = files[0].parent
         if partition >= PARTITIONS_MAX:
             raise SeedError(
@@ -123,9 +134,12 @@ class StagedSeed:
         self._parts.append((part, scanned))
 
     def finish(self) -> None:
-        """Put the batches that are not full yet behind the others."""
-        for name in list(self._pending):
-            self._spool_batch(name)
+        """Put the batches that are not full yet behind the others. Raises SeedError for a topic
+        that is not as declared.
+        """
+        for error in self._unlike:
+            raise error
+        self._spool_pending()
 
     def batches(self) -> Iterator[StagedBatch]:
         """Yield all batches, those of a partition in their order. Raises SeedError, OSError."""
@@ -150,12 +164,20 @@ class StagedSeed:
             )
         count = self.cluster.partitions.get(name)
         if count is not None and topic.partitions not in (-1, count):
-            raise SeedError(
+            error = SeedError(
                 f"{place}: partitions: {topic.partitions}: topic {name} exists with {count}: "
                 "give the same number, or delete the topic"
             )
+            if name not in self.cluster.used_topics:
+                raise error
+            self._unlike.append(error)
         self.topics[name] = topic
         self._check_topics(place)
+
+    def _check_unused(self, topic: str) -> None:
+        """Raise LoadedBeforeError if the topic has had records before the seed."""
+        if topic in self.cluster.used_topics:
+            raise LoadedBeforeError(f"topic {topic} has records, or had some")
 
     def _check_topics(self, place: object) -> None:
         """Raise SeedError if the seed has too many topics."""
@@ -187,6 +209,9 @@ class StagedSeed:
 
     def _take_record(self, record: SeedRecord) -> None:
         topic, partition, when, key, value, headers, place = record
+        records_before = self.records.get(topic, 0)
+        if not records_before:
+            self._check_unused(topic)
         count = self._check_partition(place, topic, partition)
         if partition is None:
             partition = partition_of(key, count)
@@ -205,9 +230,13 @@ class StagedSeed:
         pending.append(Record(0, timestamp, key, value, headers))
         self._pending_bytes[name] += size_bytes
         self._all_pending_bytes += size_bytes
-        self.records[topic] = self.records.get(topic, 0) + 1
+        self.records[topic] = records_before + 1
         if self._all_pending_bytes > PENDING_BYTES:
-            self.finish()
+            self._spool_pending()
+
+    def _spool_pending(self) -> None:
+        for name in list(self._pending):
+            self._spool_batch(name)
 
     def _spool_batch(self, name: tuple[str, int]) -> None:
         records = self._pending.pop(name, None)
@@ -234,7 +263,7 @@ def stage(path: Path, name: str, seed: StagedSeed) -> None:
         name: of the path, for messages.
         seed: takes it, empty before.
 
-    Raises SeedError.
+    Raises SeedError, LoadedBeforeError.
     """
     try:
         _stage(path, name, seed)
@@ -244,7 +273,7 @@ def stage(path: Path, name: str, seed: StagedSeed) -> None:
 
 
 def _stage(path: Path, name: str, seed: StagedSeed) -> None:
-    """Raises SeedError, OSError."""
+    """Raises SeedError, LoadedBeforeError, OSError."""
     if path.is_dir():
         _stage_directory(path, name, seed)
     elif segments.is_segment(path):

@@ -12,8 +12,8 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from minibroker.kafka.errors import StorageError
-from minibroker.seeds.errors import SeedError
-from minibroker.seeds.load import staged_load
+from minibroker.seeds.errors import LoadedBeforeError, SeedError
+from minibroker.seeds.load import staged_load, used_topics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,10 @@ async def load_seeds(seeds: Sequence[str], brokers: Sequence[Broker], directory:
     in_use: set[str] = set()
     try:
         for seed in seeds:
-            in_use |= await _load_first(seed, brokers, mark, in_use)
+            try:
+                in_use |= await _load_first(seed, brokers, mark, in_use)
+            except LoadedBeforeError as error:
+                logger.info("%s is not loaded: %s", seed, error)
     except SeedError as error:
         raise SeedError(f"--seed {error}") from None
 
@@ -55,16 +58,20 @@ async def load_seeds(seeds: Sequence[str], brokers: Sequence[Broker], directory:
 async def _load_first(
     seed: str, brokers: Sequence[Broker], mark: Path, in_use: set[str]
 ) -> set[str]:
-    """Load a seed unless it was loaded before; return its topics and groups that are new.
+    """Load a seed; return its topics and groups that are new.
 
-    `in_use`: topics and groups of seeds before it.
+    Args:
+        seed: a file or a directory.
+        brokers: as of `load_seeds`.
+        mark: exists while records are written.
+        in_use: topics and groups of seeds before it.
+
+    Raises the errors of `load_seeds`, and LoadedBeforeError.
     """
     start_s = time.monotonic()
-    async with staged_load(seed, brokers) as loading:
-        reason = await loading.reason_against(in_use)
-        if reason is not None:
-            logger.info("%s is not loaded: %s", seed, reason)
-            return set()
+    used = used_topics(brokers) - in_use
+    async with staged_load(seed, brokers, used_topics=used) as loading:
+        await loading.check_groups(in_use)
         _mark(mark, seed)
         loaded = await loading.run()
         mark.unlink()  # noqa: ASYNC240  as each start writes some files

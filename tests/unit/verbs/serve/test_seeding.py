@@ -75,6 +75,29 @@ def test_a_topic_whose_records_were_deleted_is_not_filled_again(
     assert "orders.jsonl is not loaded: topic orders has records, or had some" in caplog.text
 
 
+def test_a_seed_that_was_loaded_does_not_judge_the_topic_of_today(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    broker = start(data, {"orders.jsonl": ORDERS})
+    broker._await(broker._app_brokers()[0].cluster.create_partitions("orders", 3))
+    broker.stop()
+    broker = start(data, {"orders.jsonl": ORDERS})
+    assert broker.topics == {"orders": 3}
+    assert [record.value for record in broker.records("orders")] == [b"a"]
+    broker.stop()
+    with pytest.raises(SeedError, match="partitions: 2: topic orders exists with 3"):
+        start(data, {"declared.jsonl": ORDERS.splitlines()[0]})
+
+
+def test_a_seed_that_was_loaded_is_read_up_to_its_first_record(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = tmp_path / "data"
+    start(data, {"orders.jsonl": ORDERS}).stop()
+    caplog.set_level("INFO", "minibroker.verbs.serve.seeding")
+    start(data, {"orders.jsonl": ORDERS + "this line is not read"}).stop()
+    assert "orders.jsonl is not loaded: topic orders has records" in caplog.text
+
+
 def test_half_a_seed_is_not_taken_for_a_whole_one(tmp_path: Path) -> None:
     data = tmp_path / "data"
     compacted = '{"create": "c", "configs": {"cleanup.policy": "compact"}}\n'
