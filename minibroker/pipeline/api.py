@@ -85,12 +85,12 @@ def _declared(verb: PipelineVerb, function: Callable[..., Any]) -> Callable[...,
     )
     function.__signature__ = signatures.Signature(parameters)  # type: ignore[attr-defined]
     lines = [*argument_lines(keywords), *(f"{name}: {text}" for name, text in more.items())]
-    told = "\n".join(
+    explanations = "\n".join(
         textwrap.fill(line, 100, initial_indent=" " * 8, subsequent_indent=" " * 12)
         for line in lines
     )
     text = verb.function.replace("\n", "\n    ").replace("    \n", "\n")
-    function.__doc__ = f"{text}\n\n    Args:\n{told}\n"
+    function.__doc__ = f"{text}\n\n    Args:\n{explanations}\n"
     return function
 
 

@@ -42,7 +42,7 @@ def damage(path: str, error: Exception) -> PipelineError:
     return PipelineError(f"{path} is damaged ({error}): begin anew in another directory")
 
 
-def near_places(name: str, known: Iterable[str]) -> str:
+def near_places(name: str, places: Iterable[str]) -> str:
     """Return ` (did you mean customer.email?)` for names that are near, the nearest first."""
-    found = difflib.get_close_matches(name, list(known), n=3)
-    return f" (did you mean {' or '.join(found)}?)" if found else ""
+    matches = difflib.get_close_matches(name, list(places), n=3)
+    return f" (did you mean {' or '.join(matches)}?)" if matches else ""

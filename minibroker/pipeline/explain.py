@@ -44,7 +44,7 @@ PYTHON_TOO_SLOW: Final = (
     "the same command again, it goes on from there"
 )
 
-_KNOWN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
+_SENTENCES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
     (re.compile(r"Python worker failed to connect back"), PYTHON_TOO_SLOW),
     (
         re.compile(r"UnknownTopicOrPartitionException|UNKNOWN_TOPIC_OR_PART"),
@@ -53,8 +53,8 @@ _KNOWN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
     ),
     (
         re.compile(r"Partition ([^ ]+)'s offset was changed from (\d+) to (\d+)"),
-        lambda found: (
-            f"{found[1]} ends at offset {found[3]} and {found[2]} had been read: the topic was "
+        lambda match: (
+            f"{match[1]} ends at offset {match[3]} and {match[2]} had been read: the topic was "
             "made anew; begin anew with another directory, or give --on-data-loss continue"
         ),
     ),
@@ -81,8 +81,8 @@ _KNOWN: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
     ),
     (
         re.compile(r"failed to stop within (\d+) milliseconds"),
-        lambda found: (
-            f"the query did not stop within {int(found[1]) // 1000} s: its batch still waits for "
+        lambda match: (
+            f"the query did not stop within {int(match[1]) // 1000} s: its batch still waits for "
             "something; the next run does what this batch has not committed"
         ),
     ),
@@ -126,12 +126,12 @@ def explained(error: BaseException, about_loss: str = GO_ON) -> PipelineError:
     Args:
         about_loss: what a person does about records that are gone: GO_ON or READ_AGAIN.
     """
-    found = _ours(error)
-    text = str(found)
-    told = _LOSS.sub(about_loss, text)
+    own_error = _ours(error)
+    text = str(own_error)
+    words = _LOSS.sub(about_loss, text)
     for option, word in _OPTIONS:
-        told = option.sub(word, told)
-    return found if told == text else type(found)(told)
+        words = option.sub(word, words)
+    return own_error if words == text else type(own_error)(words)
 
 
 def _ours(error: BaseException) -> PipelineError:
@@ -148,9 +148,9 @@ def _ours(error: BaseException) -> PipelineError:
 
 def _foreign_sentence(error: BaseException, text: str) -> str:
     """Return the sentence for an error that is not ours; `text` is that of its causes, too."""
-    for pattern, sentence in _KNOWN:
-        if found := pattern.search(text):
-            return sentence if isinstance(sentence, str) else sentence(found)
+    for pattern, sentence in _SENTENCES:
+        if match := pattern.search(text):
+            return sentence if isinstance(sentence, str) else sentence(match)
     # The last line of a task's traceback says more than the Java exception around it.
     causes = _TRACEBACK in text and [
         cause for cause in _PYTHON_ERROR.findall(text) if not cause[1].endswith(":")
@@ -165,13 +165,13 @@ def _foreign_sentence(error: BaseException, text: str) -> str:
 
 def start_sentence(error: PipelineError, log: str) -> str:
     """Return why Spark did not start, from its log; the whole log if no known reason is in it."""
-    if missing := dict.fromkeys(":".join(found) for found in _NOT_FOUND.findall(log)):
+    if missing := dict.fromkeys(":".join(names) for names in _NOT_FOUND.findall(log)):
         return (
             f"no repository has {', '.join(missing)}: check --packages, or download the jars and "
             "give them with --jars"
         )
-    if said := _SAID_LAST.findall(log):
-        return f"{error}; it said: {said[-1].strip()}"
+    if last_words := _SAID_LAST.findall(log):
+        return f"{error}; it said: {last_words[-1].strip()}"
     return f"{error}; it said:\n{log.strip()}" if log.strip() else str(error)
 
 
@@ -181,8 +181,8 @@ def analysis_sentence(error: BaseException) -> str:
     Columns that the pipeline adds itself are not among those that Spark proposes.
     """
     first = str(error).strip().split("\n")[0]
-    found = _SPARK_CLASS.match(first)
-    text = found[2] if found else first
+    match = _SPARK_CLASS.match(first)
+    text = match[2] if match else first
     return _OWN_COLUMN.sub("", _STATE.sub("", text)).strip().rstrip(".;")
 
 
@@ -192,13 +192,13 @@ def analysed_quietly() -> Iterator[None]:
     from pyspark.logger import PySparkLogger  # noqa: PLC0415  slow to import
 
     loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
-    before = [logger.disabled for logger in loggers]
+    states = [logger.disabled for logger in loggers]
     for logger in loggers:
         logger.disabled = True
     try:
         yield
     finally:
-        for logger, was in zip(loggers, before, strict=True):
+        for logger, was in zip(loggers, states, strict=True):
             logger.disabled = was
 
 

@@ -62,20 +62,20 @@ def from_json(text: str, *, where: str) -> Offsets:
     try:
         return from_plain(json.loads(text), where=where)
     except json.JSONDecodeError as error:
-        raise PipelineError(_wanted(where, text)) from error
+        raise PipelineError(_complaint(where, text)) from error
 
 
-def from_plain(found: object, *, where: str) -> Offsets:
+def from_plain(plain: object, *, where: str) -> Offsets:
     """Return offsets from JSON that is parsed already. Raises PipelineError."""
     offsets: Offsets = {}
-    if not isinstance(found, dict):
-        raise PipelineError(_wanted(where, found))
-    for topic, partitions in found.items():
+    if not isinstance(plain, dict):
+        raise PipelineError(_complaint(where, plain))
+    for topic, partitions in plain.items():
         if not isinstance(partitions, dict):
-            raise PipelineError(_wanted(where, found))
+            raise PipelineError(_complaint(where, plain))
         for partition, offset in partitions.items():
             if not str(partition).isdecimal() or not isinstance(offset, int):
-                raise PipelineError(_wanted(where, found))
+                raise PipelineError(_complaint(where, plain))
             offsets[TopicPartition(topic, int(partition))] = offset
     return offsets
 
@@ -151,16 +151,16 @@ def limit_bytes(
     if sum(sizes.values()) <= bytes_max:
         return dict(end)
     granted: dict[TopicPartition, int] = {}
-    left = bytes_max
+    rest_bytes = bytes_max
     for partition in sorted(sizes, key=lambda name: (waited.get(name, -1), name)):
-        if left <= 0:
+        if rest_bytes <= 0:
             break
-        granted[partition] = min(sizes[partition], PIECE_BYTES, left)
-        left -= granted[partition]
+        granted[partition] = min(sizes[partition], PIECE_BYTES, rest_bytes)
+        rest_bytes -= granted[partition]
     more = sum(sizes.values()) - sum(granted.values())
     limited = {**end, **{partition: start[partition] for partition in sizes}}
     for partition, piece in granted.items():
-        size = piece + max(0, left) * (sizes[partition] - piece) // more
+        size = piece + max(0, rest_bytes) * (sizes[partition] - piece) // more
         count = max(1, size // record_bytes(partition.topic))
         limited[partition] = min(end[partition], start[partition] + count)
     return limited
@@ -277,8 +277,8 @@ def ranges_between(
     return ranges
 
 
-def _wanted(where: str, found: object) -> str:
+def _complaint(where: str, value: object) -> str:
     return (
-        f"{where} is {found!r}, but offsets are written as JSON of topic, partition and number, "
+        f"{where} is {value!r}, but offsets are written as JSON of topic, partition and number, "
         'as {"orders": {"0": 17, "1": -1}}'
     )

@@ -60,13 +60,13 @@ def start_query(
     if not is_told and not is_elsewhere:
         settings[SETTING] = FOR_THIS_MACHINE
     # A query keeps the settings of its start, whatever they are later.
-    before = {name: spark.conf.get(name, None) for name in settings}
+    session_settings = {name: spark.conf.get(name, None) for name in settings}
     for name, value in settings.items():
         spark.conf.set(name, value)
     try:
         return writer.start()
     finally:
-        for name, was in before.items():
+        for name, was in session_settings.items():
             if was is None:
                 spark.conf.unset(name)
             else:

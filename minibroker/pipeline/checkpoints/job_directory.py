@@ -36,13 +36,13 @@ def read_job(files: FileSystem, directory: str) -> Mapping[str, str]:
         PipelineError: the directory has files that no job of minibroker has written.
     """
     names = [name for name in files.names(directory) if name != JOB_DIRECTORY]
-    found = found_job(files, directory)
-    if names and not found:
+    job = found_job(files, directory)
+    if names and not job:
         raise PipelineError(
             f"{directory} has files that no job of minibroker has written ({names[0]}): "
             "give a new or an empty directory"
         )
-    return found
+    return job
 
 
 def claim_of(
@@ -61,7 +61,7 @@ def claim_of(
     Raises:
         PipelineError: the identity there is damaged.
     """
-    found = read_job(files, directory)
+    job = read_job(files, directory)
     is_written = last is not None or (
         in_result
         and (
@@ -69,7 +69,7 @@ def claim_of(
             or bool(files.names(join(directory, JOB_DIRECTORY, DECISIONS)))
         )
     )
-    return found if is_written else {}
+    return job if is_written else {}
 
 
 def found_job(files: FileSystem, directory: str) -> Mapping[str, str]:
@@ -109,18 +109,18 @@ def write_job(
         job: its identity.
         claim: of `claim_of`. Where it is empty, only the job's own name stays; None: all stays.
     """
-    found = read_job(files, directory)
+    stored_job = read_job(files, directory)
     if claim is not None and not claim:
-        found = {_NAME: found[_NAME]} if _NAME in found else {}
-    if not set(job) <= set(found):
+        stored_job = {_NAME: stored_job[_NAME]} if _NAME in stored_job else {}
+    if not set(job) <= set(stored_job):
         path = join(directory, JOB_DIRECTORY, _JOB_FILE)
-        files.write(path, json.dumps({**job, **found}, indent=2) + "\n")
+        files.write(path, json.dumps({**job, **stored_job}, indent=2) + "\n")
 
 
 def check_job(
     directory: str,
-    found: Mapping[str, str],
-    wanted: Mapping[str, str],
+    stored: Mapping[str, str],
+    job: Mapping[str, str],
     *,
     newer: Container[str] = (),
 ) -> None:
@@ -128,16 +128,16 @@ def check_job(
 
     Args:
         directory: for the message.
-        found: the identity there; empty: no job wrote it yet.
-        wanted: the identity of this run.
+        stored: the identity there; empty: no job wrote it yet.
+        job: the identity of this run.
         newer: names that earlier versions did not write; where they are missing, nothing is known.
     """
-    for key, value in wanted.items():
-        if key in newer and key not in found:
+    for key, value in job.items():
+        if key in newer and key not in stored:
             continue
-        if found and found.get(key) != value:
+        if stored and stored.get(key) != value:
             raise PipelineError(
-                f"{directory} belongs to a job with {key} {found.get(key, 'unknown')!r} and this "
+                f"{directory} belongs to a job with {key} {stored.get(key, 'unknown')!r} and this "
                 f"one has {key} {value!r}: give another directory"
             )
 
@@ -203,8 +203,10 @@ def replace_progress(files: FileSystem, checkpoint: str, position: str) -> None:
 
 def is_committed(files: FileSystem, checkpoint: str) -> bool:
     """Return whether the last batch that was begun is committed."""
-    begun, done = (_last_batch(files, join(checkpoint, what)) for what in ("offsets", "commits"))
-    return begun == done
+    last_start, last_commit = (
+        _last_batch(files, join(checkpoint, name)) for name in ("offsets", "commits")
+    )
+    return last_start == last_commit
 
 
 def last_begun(files: FileSystem, checkpoint: str) -> int | None:

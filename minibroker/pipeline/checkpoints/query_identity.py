@@ -23,7 +23,7 @@ from minibroker.pipeline.files.paths import JOB_DIRECTORY, join
 if TYPE_CHECKING:
     from minibroker.pipeline.files.file_system import FileSystem
 
-_BEGUN: Final = "begun.json"
+_BATCH_FILE: Final = "begun.json"
 
 
 def begin_batch(
@@ -40,21 +40,21 @@ def begin_batch(
     query = query_of(progress, checkpoint)
     check_owner(files, directory, query)
     end = offsets.to_json(job_directory.end_of_batch(progress, checkpoint, number))
-    begun = (number, hashlib.sha256(end.encode()).hexdigest())
-    path = join(directory, JOB_DIRECTORY, _BEGUN)
-    known = _begun(files, path)
-    if known is not None and (known[0] > number or (known[0] == number and known != begun)):
+    batch = (number, hashlib.sha256(end.encode()).hexdigest())
+    path = join(directory, JOB_DIRECTORY, _BATCH_FILE)
+    last = _last_batch(files, path)
+    if last is not None and (last[0] > number or (last[0] == number and last != batch)):
         raise PipelineError(
             f"{checkpoint} is older than {directory}: the next batch is {number}, and batch "
-            f"{known[0]} was written with other records, so new ones would be taken for written: "
+            f"{last[0]} was written with other records, so new ones would be taken for written: "
             "put the newer checkpoint back, or give a new directory"
         )
-    if known != begun:
-        files.write(path, json.dumps(begun) + "\n")
+    if last != batch:
+        files.write(path, json.dumps(batch) + "\n")
     return query
 
 
-def _begun(files: FileSystem, path: str) -> tuple[int, str] | None:
+def _last_batch(files: FileSystem, path: str) -> tuple[int, str] | None:
     """Return number and digest of the last batch, None before the first one."""
     text = files.read(path)
     if text is None:
@@ -89,10 +89,10 @@ def check_owner(files: FileSystem, directory: str, query: str) -> None:
     A new checkpoint would write every record a second time, under new numbers of batches.
     """
     path = join(directory, JOB_DIRECTORY, "query")
-    found = files.read(path)
-    if found is None:
+    owner = files.read(path)
+    if owner is None:
         files.write(path, query)
-    elif found.strip() != query:
+    elif owner.strip() != query:
         raise PipelineError(
             f"{directory} was written with another checkpoint than the one that is there now: "
             "every record would come twice; give a new directory"

@@ -103,11 +103,11 @@ def ahead_text(
     kafka: Kafka, topics: list[str], checkpoint: str, operations: RowOperations = NONE
 ) -> str:
     """Return how many offsets lie between the checkpoint and the ends of the topics."""
-    there = preflight.ask(kafka)
+    cluster = preflight.ask(kafka)
     files = files_of(checkpoint, None)
     reached = job_directory.progress_of(files, checkpoint) if files is not None else None
-    starts = preflight.start_offsets(kafka, there, topics)
-    ends = preflight.end_offsets(kafka, there, topics)
+    starts = preflight.start_offsets(kafka, cluster, topics)
+    ends = preflight.end_offsets(kafka, cluster, topics)
     done = {
         (partition.topic, partition.partition): offset
         for partition, offset in (reached or {}).items()

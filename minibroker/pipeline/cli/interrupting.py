@@ -32,7 +32,7 @@ def when_set(stop: threading.Event, call: Callable[[], None]) -> Iterator[None]:
 def ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
     """Make the first Ctrl-C set `stop`; the next one ends the process."""
 
-    def asked(signum: int, frame: FrameType | None) -> None:
+    def on_signal(signum: int, frame: FrameType | None) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
@@ -40,8 +40,8 @@ def ctrl_c_sets(stop: threading.Event) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, asked)
+    handler = signal.signal(signal.SIGINT, on_signal)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, handler)

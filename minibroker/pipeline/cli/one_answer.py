@@ -32,16 +32,16 @@ def run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
     verb, plan, engine, _ = arguments
     job = launch.job_of(verb)
     if verb.engine is None:
-        found = job.run(plan)
+        result = job.run(plan)
     else:
         job.check(launch.placed(plan, engine))
-        found = _found(job, arguments, errors)
-    answer: VerbAnswer = job.answer(found, is_terminal=out.isatty())
+        result = _result_in_session(job, arguments, errors)
+    answer: VerbAnswer = job.answer(result, is_terminal=out.isatty())
     out.write(answer.text)
     return answer.exit_code
 
 
-def _found(job: Any, arguments: Arguments, errors: TextIO) -> Any:
+def _result_in_session(job: Any, arguments: Arguments, errors: TextIO) -> Any:
     """Return what a job finds in a session of its own; Ctrl-C ends what Spark does."""
     line = TerminalProgress(errors)
     tell = line.show if errors.isatty() else None

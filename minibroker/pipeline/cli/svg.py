@@ -122,8 +122,8 @@ def nice_ceiling(value: float) -> float:
 
 
 def _open(kind: str, height: int, description: str) -> str:
-    said = escape(description, quote=True)
-    return f'<svg class="{kind}" role="img" aria-label="{said}" width="100%" height="{height}">'
+    label = escape(description, quote=True)
+    return f'<svg class="{kind}" role="img" aria-label="{label}" width="100%" height="{height}">'
 
 
 def _y(fraction: float) -> float:

@@ -147,22 +147,24 @@ class LocalFiles:
             shutil.copytree(
                 root,
                 local(to),
-                ignore=lambda found, names: leaves_out(
-                    Path(found).relative_to(root).as_posix(), names
+                ignore=lambda folder, names: leaves_out(
+                    Path(folder).relative_to(root).as_posix(), names
                 ),
             )
         except OSError as error:
             raise _cannot_be_written(to, error) from error
 
     def facts(self, path: str) -> FileFacts:
-        found = local(path).stat()
-        return FileFacts(local(path).absolute().as_uri(), found.st_size, found.st_mtime_ns // 10**6)
+        status = local(path).stat()
+        return FileFacts(
+            local(path).absolute().as_uri(), status.st_size, status.st_mtime_ns // 10**6
+        )
 
     def tree(self, directory: str) -> Iterator[StoredFile]:
         for path in local(directory).rglob("*"):
             if path.is_file():
-                found = path.stat()
-                yield StoredFile(str(path), found.st_size, found.st_mtime_ns // 10**6)
+                status = path.stat()
+                yield StoredFile(str(path), status.st_size, status.st_mtime_ns // 10**6)
 
 
 class HadoopFiles:
@@ -238,11 +240,11 @@ class HadoopFiles:
         self._copy(root.getFileSystem(self._conf), root, self._path(to), leaves_out, ".")
 
     def _copy(self, system: Any, source: Any, target: Any, leaves_out: LeavesOut, at: str) -> None:
-        found = {status.getPath().getName(): status for status in system.listStatus(source)}
+        statuses = {status.getPath().getName(): status for status in system.listStatus(source)}
         system.mkdirs(target)
-        for name in sorted(set(found) - set(leaves_out(at, sorted(found)))):
-            path, copy = found[name].getPath(), self._jvm.org.apache.hadoop.fs.Path(target, name)
-            if found[name].isDirectory():
+        for name in sorted(set(statuses) - set(leaves_out(at, sorted(statuses)))):
+            path, copy = statuses[name].getPath(), self._jvm.org.apache.hadoop.fs.Path(target, name)
+            if statuses[name].isDirectory():
                 self._copy(system, path, copy, leaves_out, f"{at}/{name}")
             else:
                 util = self._jvm.org.apache.hadoop.fs.FileUtil
@@ -250,16 +252,16 @@ class HadoopFiles:
 
     def facts(self, path: str) -> FileFacts:
         where = self._path(path)
-        found = where.getFileSystem(self._conf).getFileStatus(where)
-        uri = found.getPath().toUri().toString()
-        return FileFacts(uri, found.getLen(), found.getModificationTime())
+        status = where.getFileSystem(self._conf).getFileStatus(where)
+        uri = status.getPath().toUri().toString()
+        return FileFacts(uri, status.getLen(), status.getModificationTime())
 
     def tree(self, directory: str) -> Iterator[StoredFile]:
         where = self._path(directory)
         system = where.getFileSystem(self._conf)
-        found = system.listFiles(where, True) if system.exists(where) else None
-        while found is not None and found.hasNext():
-            file = found.next()
+        statuses = system.listFiles(where, True) if system.exists(where) else None
+        while statuses is not None and statuses.hasNext():
+            file = statuses.next()
             path = file.getPath().toString()
             yield StoredFile(path, file.getLen(), file.getModificationTime())
 

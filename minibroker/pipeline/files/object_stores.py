@@ -60,66 +60,66 @@ class ObjectStore(NamedTuple):
 
     def for_iceberg(self) -> dict[str, str]:
         """Return the properties of PyIceberg's FileIO."""
-        found = self._named("iceberg") | _set("s3.region", self.signing_region)
+        settings = self._named("iceberg") | _set("s3.region", self.signing_region)
         if self.endpoint or self.path_style:
-            found["s3.force-virtual-addressing"] = str(not self.is_path_style).lower()
+            settings["s3.force-virtual-addressing"] = str(not self.is_path_style).lower()
         if self.anonymous == "true":
-            found["s3.anonymous"] = "true"
-        return found
+            settings["s3.anonymous"] = "true"
+        return settings
 
     def for_delta(self) -> dict[str, str]:
         """Return the storage options of deltalake."""
-        found = self._named("delta") | _set("AWS_REGION", self.signing_region)
+        settings = self._named("delta") | _set("AWS_REGION", self.signing_region)
         if self.endpoint or self.path_style:
-            found["AWS_VIRTUAL_HOSTED_STYLE_REQUEST"] = str(not self.is_path_style).lower()
+            settings["AWS_VIRTUAL_HOSTED_STYLE_REQUEST"] = str(not self.is_path_style).lower()
         if self.is_plain:
-            found["AWS_ALLOW_HTTP"] = "true"
+            settings["AWS_ALLOW_HTTP"] = "true"
         if self.anonymous == "true":
-            found["AWS_SKIP_SIGNATURE"] = "true"
-        return found
+            settings["AWS_SKIP_SIGNATURE"] = "true"
+        return settings
 
     def for_obstore(self) -> dict[str, Any]:
         """Return the arguments of obstore's S3Store."""
-        found: dict[str, Any] = self._named("obstore") | _set("region", self.signing_region)
+        settings: dict[str, Any] = self._named("obstore") | _set("region", self.signing_region)
         if self.endpoint or self.path_style:
-            found["virtual_hosted_style_request"] = not self.is_path_style
+            settings["virtual_hosted_style_request"] = not self.is_path_style
         if self.anonymous == "true":
-            found["skip_signature"] = True
+            settings["skip_signature"] = True
         if self.is_plain:
-            found["client_options"] = {"allow_http": True}
-        return found
+            settings["client_options"] = {"allow_http": True}
+        return settings
 
     def for_arrow(self) -> dict[str, Any]:
         """Return the arguments of PyArrow's S3FileSystem."""
-        found: dict[str, Any] = self._named("arrow") | _set("region", self.signing_region)
+        settings: dict[str, Any] = self._named("arrow") | _set("region", self.signing_region)
         scheme, mark, host = self.endpoint.partition("://")
         if mark:
-            found |= {"scheme": scheme, "endpoint_override": host.rstrip("/")}
+            settings |= {"scheme": scheme, "endpoint_override": host.rstrip("/")}
         if self.endpoint or self.path_style:
-            found["force_virtual_addressing"] = not self.is_path_style
+            settings["force_virtual_addressing"] = not self.is_path_style
         if self.anonymous == "true":
-            found["anonymous"] = True
-        return found
+            settings["anonymous"] = True
+        return settings
 
     def for_spark(self) -> dict[str, str]:
         """Return the settings of a session whose Hadoop has S3A, for both schemes."""
-        found = {"spark.hadoop.fs.s3.impl": _S3A, **self._named("hadoop", SPARK)}
-        found |= _set(f"{SPARK}endpoint.region", self.signing_region)
+        settings = {"spark.hadoop.fs.s3.impl": _S3A, **self._named("hadoop", SPARK)}
+        settings |= _set(f"{SPARK}endpoint.region", self.signing_region)
         if self.endpoint:
-            found[f"{SPARK}path.style.access"] = str(self.is_path_style).lower()
-            found[f"{SPARK}connection.ssl.enabled"] = str(not self.is_plain).lower()
+            settings[f"{SPARK}path.style.access"] = str(self.is_path_style).lower()
+            settings[f"{SPARK}connection.ssl.enabled"] = str(not self.is_plain).lower()
         if self.anonymous == "true":
-            found[f"{SPARK}aws.credentials.provider"] = f"org.apache.hadoop.fs.s3a.{_ANONYMOUS}"
-        return found
+            settings[f"{SPARK}aws.credentials.provider"] = f"org.apache.hadoop.fs.s3a.{_ANONYMOUS}"
+        return settings
 
     def _named(self, library: str, prefix: str = "") -> dict[str, str]:
         """Return the settings that are the same text everywhere, by the names of a library."""
-        found = {}
+        settings = {}
         for name in _NAMES:
             value = getattr(self, name.field)
-            if value and (named := getattr(name, library)):
-                found[f"{prefix}{named}"] = value
-        return found
+            if value and (setting := getattr(name, library)):
+                settings[f"{prefix}{setting}"] = value
+        return settings
 
 
 class _Name(NamedTuple):
@@ -196,9 +196,9 @@ _IMPLIED: Final = ("AWS_ALLOW_HTTP",)
 
 def known_names() -> list[str]:
     """Return every name that `--storage` takes."""
-    found = {part for name in _NAMES for part in (HADOOP + name.hadoop, name.iceberg, name.delta)}
-    found |= {part for name in _NAMES for part in name.environment}
-    return sorted({*found, _PATH_STYLE, _TLS, _PROVIDER, *_VIRTUAL, *_UNSIGNED, *_IMPLIED})
+    names = {part for name in _NAMES for part in (HADOOP + name.hadoop, name.iceberg, name.delta)}
+    names |= {part for name in _NAMES for part in name.environment}
+    return sorted({*names, _PATH_STYLE, _TLS, _PROVIDER, *_VIRTUAL, *_UNSIGNED, *_IMPLIED})
 
 
 def is_object_store(path: str) -> bool:
@@ -216,7 +216,7 @@ def store_of(
     path: str,
     environment: Mapping[str, str],
     hadoop: Mapping[str, str],
-    given: Mapping[str, str],
+    storage: Mapping[str, str],
 ) -> ObjectStore:
     """Return the settings for a path.
 
@@ -224,7 +224,7 @@ def store_of(
         path: URL of a store.
         environment: variables of this process.
         hadoop: settings with `fs.s3a.` in front; those of the bucket win, as in Hadoop.
-        given: of `--storage`.
+        storage: of `--storage`.
     """
     bucket = f"{HADOOP}bucket.{bucket_and_key(path)[0]}."
     of_bucket = {
@@ -232,48 +232,50 @@ def store_of(
         for name, text in hadoop.items()
         if name.startswith(bucket)
     }
-    store = _taken_in(ObjectStore(), environment)
-    store = _taken_in(store, {**hadoop, **of_bucket}, defaults=True)
-    return _taken_in(store, given)
+    store = _with_settings(ObjectStore(), environment)
+    store = _with_settings(store, {**hadoop, **of_bucket}, defaults=True)
+    return _with_settings(store, storage)
 
 
 def store_of_session(
-    path: str, spark: SparkSession, environment: Mapping[str, str], given: Mapping[str, str]
+    path: str, spark: SparkSession, environment: Mapping[str, str], storage: Mapping[str, str]
 ) -> ObjectStore:
     """Return the settings for a path, those of a session among them."""
     jsc: Any = spark._jsc
-    found = jsc.hadoopConfiguration().getPropsWithPrefix(HADOOP)
-    return store_of(path, environment, {f"{HADOOP}{name}": found[name] for name in found}, given)
+    hadoop = jsc.hadoopConfiguration().getPropsWithPrefix(HADOOP)
+    return store_of(
+        path, environment, {f"{HADOOP}{name}": hadoop[name] for name in hadoop}, storage
+    )
 
 
-def _taken_in(
-    store: ObjectStore, given: Mapping[str, str], *, defaults: bool = False
+def _with_settings(
+    store: ObjectStore, settings: Mapping[str, str], *, defaults: bool = False
 ) -> ObjectStore:
     """Return a store with these settings in place of its own.
 
     Args:
         store: with what is known so far.
-        given: under any names of `known_names`, others are left alone.
+        settings: under any names of `known_names`, others are left alone.
         defaults: they are Hadoop's, which has a value for each: its defaults say nothing.
     """
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for name in _NAMES:
-        for known in (*name.environment, name.delta, name.iceberg, HADOOP + name.hadoop):
-            if given.get(known):
-                found[name.field] = given[known].strip()
-    if given.get(_PATH_STYLE) and not (defaults and not _is_true(given[_PATH_STYLE])):
-        found["path_style"] = str(_is_true(given[_PATH_STYLE])).lower()
-    for known in _VIRTUAL:
-        if known in given:
-            found["path_style"] = str(not _is_true(given[known])).lower()
-    if any(_is_true(given.get(known, "")) for known in _UNSIGNED):
-        found["anonymous"] = "true"
-    if given.get(_PROVIDER, "").strip().endswith(_ANONYMOUS):
-        found["anonymous"] = "true"
-    if (endpoint := found.get("endpoint")) and "://" not in endpoint:
-        is_plain = given.get(_TLS, "true").strip().lower() == "false"
-        found["endpoint"] = f"{'http' if is_plain else 'https'}://{endpoint}"
-    return store._replace(**found)
+        for alias in (*name.environment, name.delta, name.iceberg, HADOOP + name.hadoop):
+            if settings.get(alias):
+                fields[name.field] = settings[alias].strip()
+    if settings.get(_PATH_STYLE) and not (defaults and not _is_true(settings[_PATH_STYLE])):
+        fields["path_style"] = str(_is_true(settings[_PATH_STYLE])).lower()
+    for alias in _VIRTUAL:
+        if alias in settings:
+            fields["path_style"] = str(not _is_true(settings[alias])).lower()
+    if any(_is_true(settings.get(alias, "")) for alias in _UNSIGNED):
+        fields["anonymous"] = "true"
+    if settings.get(_PROVIDER, "").strip().endswith(_ANONYMOUS):
+        fields["anonymous"] = "true"
+    if (endpoint := fields.get("endpoint")) and "://" not in endpoint:
+        is_plain = settings.get(_TLS, "true").strip().lower() == "false"
+        fields["endpoint"] = f"{'http' if is_plain else 'https'}://{endpoint}"
+    return store._replace(**fields)
 
 
 def _set(name: str, value: str) -> dict[str, str]:

@@ -38,8 +38,8 @@ class StoreFiles:
     def names(self, directory: str) -> list[str]:
         bucket, key = self._at(directory)
         with _sentence(directory, "read"):
-            found = obstore.list_with_delimiter(bucket, key or None)
-        paths = [*found["common_prefixes"], *(item["path"] for item in found["objects"])]
+            listing = obstore.list_with_delimiter(bucket, key or None)
+        paths = [*listing["common_prefixes"], *(item["path"] for item in listing["objects"])]
         return sorted({path.rstrip("/").rpartition("/")[2] for path in paths} - {""})
 
     def read(self, path: str) -> str | None:
@@ -95,8 +95,8 @@ class StoreFiles:
         self._copy(directory, to, leaves_out, ".")
 
     def _copy(self, directory: str, to: str, leaves_out: LeavesOut, at: str) -> None:
-        found = self.names(directory)
-        for name in sorted(set(found) - set(leaves_out(at, found))):
+        names = self.names(directory)
+        for name in sorted(set(names) - set(leaves_out(at, names))):
             path, target = f"{directory}/{name}", f"{to}/{name}"
             if self.has(path):
                 (bucket, key), (_, copy) = self._at(path), self._at(target)
@@ -108,8 +108,8 @@ class StoreFiles:
     def facts(self, path: str) -> FileFacts:
         bucket, key = self._at(path)
         with _sentence(path, "read"):
-            found = obstore.head(bucket, key)
-        return FileFacts(path, found["size"], int(found["last_modified"].timestamp() * 1000))
+            facts = obstore.head(bucket, key)
+        return FileFacts(path, facts["size"], int(facts["last_modified"].timestamp() * 1000))
 
     def tree(self, directory: str) -> Iterator[StoredFile]:
         """Yield every file below a directory."""
@@ -137,8 +137,8 @@ class MixedFiles:
     """Files of a store and of this machine: an archive's checkpoint may be here."""
 
     def __init__(self, store: ObjectStore) -> None:
-        self._there = StoreFiles(store)
-        self._here = LocalFiles()
+        self._store_files = StoreFiles(store)
+        self._local_files = LocalFiles()
 
     def names(self, directory: str) -> list[str]:
         return self._of(directory).names(directory)
@@ -172,13 +172,13 @@ class MixedFiles:
 
     def _of(self, path: str) -> FileSystem:
         if is_object_store(path):
-            return self._there
+            return self._store_files
         if is_remote(path):
             raise PipelineError(
                 f"{path} is in another store than the archive: give s3://BUCKET/DIR, or a path of "
                 "this machine"
             )
-        return self._here
+        return self._local_files
 
 
 @contextmanager

@@ -41,26 +41,26 @@ class Groups:
         """Raise PipelineError for a setting of the client that is refused."""
         self._client = client_of(kafka)
         self._where = kafka.bootstrap
-        self._known: dict[str, GroupListing] = {}
+        self._listings: dict[str, GroupListing] = {}
 
     def states(self) -> dict[str, str]:
         """Return group → state. Raises PipelineError: the brokers do not answer."""
         with self._pipeline_errors():
             listings = client_groups.list_groups(self._client, _deadline())
-        self._known = {group.name: group for group in listings}
-        return {group.name: _word(group.state) for group in self._known.values()}
+        self._listings = {group.name: group for group in listings}
+        return {group.name: _word(group.state) for group in self._listings.values()}
 
     def committed(self, names: Iterable[str]) -> Iterator[tuple[str, Offsets]]:
         """Yield each of these groups with its committed offsets; one that is gone is left out.
 
         The last `states` has them all. Raises PipelineError.
         """
-        groups = [self._known[name] for name in names]
+        groups = [self._listings[name] for name in names]
         with self._pipeline_errors():
-            for name, found in client_groups.committed_offsets_of(
+            for name, parts in client_groups.committed_offsets_of(
                 self._client, groups, _deadline()
             ):
-                yield name, _by_place(found)
+                yield name, _by_place(parts)
 
     def state_of(self, name: str) -> str:
         """Return the state of a group, `DEAD` if it is not there. Raises PipelineError."""
@@ -99,8 +99,8 @@ def _word(state: str) -> str:
     return _STATES.get(state, state.lower())
 
 
-def _by_place(found: Iterable[GroupOffset]) -> Offsets:
-    return {TopicPartition(part.topic, part.partition): part.offset for part in found}
+def _by_place(parts: Iterable[GroupOffset]) -> Offsets:
+    return {TopicPartition(part.topic, part.partition): part.offset for part in parts}
 
 
 def _deadline() -> float:

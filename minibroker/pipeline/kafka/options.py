@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 KAFKA_PREFIX: Final = "kafka."
 
-_KNOWN: Final = (
+_NAMES: Final = (
     "subscribe",
     "subscribePattern",
     "assign",
@@ -90,7 +90,7 @@ TASK_OPTIONS: Final = (
     "joinPartitions",
 )
 """Options about the number of tasks."""
-_IN_LOWER_CASE: Final = {name.lower(): name for name in _KNOWN}
+_IN_LOWER_CASE: Final = {name.lower(): name for name in _NAMES}
 
 _REFUSED: Final = {
     "kafka.auto.offset.reset": "say startingOffsets instead",
@@ -151,7 +151,7 @@ class SourceOptions(NamedTuple):
     """The same with Java's names: `client_settings.for_reader`."""
 
     @property
-    def what(self) -> str:
+    def topics_text(self) -> str:
         """Return the topics as the user named them, for messages."""
         if self.pattern is not None:
             return f"pattern {self.pattern!r}"
@@ -172,21 +172,21 @@ class SourceOptions(NamedTuple):
         return self.client.get("isolation.level", "read_uncommitted")
 
 
-def parse(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
+def parse(settings: Mapping[str, str], *, streaming: bool) -> SourceOptions:
     """Check the options of a batch read or of a stream.
 
     Raises:
         PipelineError: an option is unknown or missing, contradicts another or has an invalid value;
             the text names the option.
     """
-    found = {key.lower(): str(value) for key, value in given.items()}
-    _check_names(found, streaming=streaming)
-    topics, pattern, assigned = _what_to_read(found)
-    start = _start(found, streaming=streaming)
-    end = _bound(found, "ending", LATEST)
+    options = {key.lower(): str(value) for key, value in settings.items()}
+    _check_names(options, streaming=streaming)
+    topics, pattern, assigned = _what_to_read(options)
+    start = _start(options, streaming=streaming)
+    end = _bound(options, "ending", LATEST)
     client = {
         key.removeprefix(KAFKA_PREFIX): value
-        for key, value in found.items()
+        for key, value in options.items()
         if key.startswith(KAFKA_PREFIX)
     }
     if not streaming:
@@ -198,53 +198,53 @@ def parse(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
         start=start,
         end=end,
         latest_when_no_timestamp=_one_of(
-            found, "startingOffsetsByTimestampStrategy", ("error", "latest")
+            options, "startingOffsetsByTimestampStrategy", ("error", "latest")
         )
         == "latest",
-        max_offsets_per_trigger=_number(found, "maxOffsetsPerTrigger", 0, least=1),
-        min_offsets_per_trigger=_min_offsets(found),
-        max_trigger_delay_ms=_delay_ms(found, "maxTriggerDelay", "15m"),
-        batch_pause_ms=_delay_ms(found, "batchPause", "0s"),
-        min_partitions=_number(found, "minPartitions", 0, least=1),
-        max_records_per_partition=_number(found, "maxRecordsPerPartition", 0, least=1),
-        min_records_per_partition=_number(found, "minRecordsPerPartition", 1, least=1),
-        max_partitions=_number(found, "maxPartitions", 0, least=1),
-        join_partitions=_joined(found, streaming=streaming),
-        max_bytes_per_trigger=_number(found, "maxBytesPerTrigger", 0, least=1),
-        max_bytes_per_second=_rate(found),
-        include_headers=_one_of(found, "includeHeaders", ("false", "true")) == "true",
-        fail_on_data_loss=_one_of(found, "failOnDataLoss", ("true", "false")) == "true",
-        topic_ids=_topic_ids(found),
-        emits_ranges=emits_ranges(found),
-        group_id_prefix=found.get("groupidprefix", "minibroker-source"),
-        poll_timeout_ms=_number(found, "kafkaConsumer.pollTimeoutMs", 120_000, least=1),
-        offset_retries=_number(found, "fetchOffset.numRetries", 3, least=0),
-        offset_retry_interval_ms=_number(found, "fetchOffset.retryIntervalMs", 1000, least=0),
+        max_offsets_per_trigger=_number(options, "maxOffsetsPerTrigger", 0, least=1),
+        min_offsets_per_trigger=_min_offsets(options),
+        max_trigger_delay_ms=_delay_ms(options, "maxTriggerDelay", "15m"),
+        batch_pause_ms=_delay_ms(options, "batchPause", "0s"),
+        min_partitions=_number(options, "minPartitions", 0, least=1),
+        max_records_per_partition=_number(options, "maxRecordsPerPartition", 0, least=1),
+        min_records_per_partition=_number(options, "minRecordsPerPartition", 1, least=1),
+        max_partitions=_number(options, "maxPartitions", 0, least=1),
+        join_partitions=_joined(options, streaming=streaming),
+        max_bytes_per_trigger=_number(options, "maxBytesPerTrigger", 0, least=1),
+        max_bytes_per_second=_rate(options),
+        include_headers=_one_of(options, "includeHeaders", ("false", "true")) == "true",
+        fail_on_data_loss=_one_of(options, "failOnDataLoss", ("true", "false")) == "true",
+        topic_ids=_topic_ids(options),
+        emits_ranges=emits_ranges(options),
+        group_id_prefix=options.get("groupidprefix", "minibroker-source"),
+        poll_timeout_ms=_number(options, "kafkaConsumer.pollTimeoutMs", 120_000, least=1),
+        offset_retries=_number(options, "fetchOffset.numRetries", 3, least=0),
+        offset_retry_interval_ms=_number(options, "fetchOffset.retryIntervalMs", 1000, least=0),
         client=client,
         settings=for_reader(client),
     )
 
 
-def includes_headers(given: Mapping[str, str]) -> bool:
+def includes_headers(settings: Mapping[str, str]) -> bool:
     """Return the value of `includeHeaders` alone: Spark asks for the columns before the options."""
-    found = {key.lower(): str(value) for key, value in given.items()}
-    return _one_of(found, "includeHeaders", ("false", "true")) == "true"
+    options = {key.lower(): str(value) for key, value in settings.items()}
+    return _one_of(options, "includeHeaders", ("false", "true")) == "true"
 
 
-def emits_ranges(given: Mapping[str, str]) -> bool:
+def emits_ranges(settings: Mapping[str, str]) -> bool:
     """Return whether `emit` is `ranges`; see `includes_headers`. Raises PipelineError."""
-    found = {key.lower(): str(value) for key, value in given.items()}
-    return _one_of(found, "emit", ("records", "ranges")) == "ranges"
+    options = {key.lower(): str(value) for key, value in settings.items()}
+    return _one_of(options, "emit", ("records", "ranges")) == "ranges"
 
 
-def pushes_filters(given: Mapping[str, str]) -> bool:
+def pushes_filters(settings: Mapping[str, str]) -> bool:
     """Return the value of `pushFilters`; see `includes_headers`. Raises PipelineError."""
-    found = {key.lower(): str(value) for key, value in given.items()}
-    return _one_of(found, "pushFilters", ("false", "true")) == "true"
+    options = {key.lower(): str(value) for key, value in settings.items()}
+    return _one_of(options, "pushFilters", ("false", "true")) == "true"
 
 
-def _check_names(found: Mapping[str, str], *, streaming: bool) -> None:
-    for name in found:
+def _check_names(options: Mapping[str, str], *, streaming: bool) -> None:
+    for name in options:
         if name in _REFUSED:
             raise PipelineError(f"option {name} cannot be set: {_REFUSED[name]}")
         if name.startswith(KAFKA_PREFIX) or name in _IN_LOWER_CASE:
@@ -255,39 +255,39 @@ def _check_names(found: Mapping[str, str], *, streaming: bool) -> None:
             f"there is no option {name!r}{hint}; names are those of Spark's Kafka source, and "
             "settings of the client begin with kafka."
         )
-    if not found.get("kafka.bootstrap.servers", "").strip():
+    if not options.get("kafka.bootstrap.servers", "").strip():
         raise PipelineError(
             "option kafka.bootstrap.servers is missing: name the brokers, as localhost:9092"
         )
-    level = found.get("kafka.isolation.level", "read_uncommitted")
+    level = options.get("kafka.isolation.level", "read_uncommitted")
     if level not in ("read_uncommitted", "read_committed"):
         raise PipelineError(
             f"option kafka.isolation.level is {level!r}, expected read_uncommitted or "
             "read_committed"
         )
-    if found.get("fetchwith", "").lower() == "librdkafka":
+    if options.get("fetchwith", "").lower() == "librdkafka":
         raise PipelineError("option fetchWith=librdkafka: it does not read any more; leave it out")
-    _one_of(found, "fetchWith", ("auto", "wire"))
-    if not streaming and emits_ranges(found):
+    _one_of(options, "fetchWith", ("auto", "wire"))
+    if not streaming and emits_ranges(options):
         raise PipelineError("option emit=ranges is for streams: a batch read has records")
-    if pushes_filters(found) and streaming:
+    if pushes_filters(options) and streaming:
         raise PipelineError("option pushFilters is for batches: Spark pushes none to a stream")
     for name in ("endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp"):
-        if streaming and name.lower() in found:
+        if streaming and name.lower() in options:
             raise PipelineError(f"option {name} is for batches: a stream has no end")
 
 
 def _what_to_read(
-    found: Mapping[str, str],
+    options: Mapping[str, str],
 ) -> tuple[tuple[str, ...], str | None, tuple[TopicPartition, ...]]:
-    ways = [name for name in ("subscribe", "subscribePattern", "assign") if name.lower() in found]
+    ways = [name for name in ("subscribe", "subscribePattern", "assign") if name.lower() in options]
     if len(ways) != 1:
-        said = " and ".join(ways) + " are" if ways else "none is"
+        ways_text = " and ".join(ways) + " are" if ways else "none is"
         raise PipelineError(
             f"exactly one of the options subscribe, subscribePattern and assign says what is "
-            f"read, and {said} given"
+            f"read, and {ways_text} given"
         )
-    text = found[ways[0].lower()]
+    text = options[ways[0].lower()]
     if ways[0] == "assign":
         return (), None, _assigned(text)
     if ways[0] == "subscribePattern":
@@ -311,30 +311,30 @@ def _check_pattern(text: str) -> None:
 
 
 def _assigned(text: str) -> tuple[TopicPartition, ...]:
-    wanted = PipelineError(
+    refusal = PipelineError(
         f'option assign is {text!r}, expected topics and their partitions as {{"orders": [0, 1]}}'
     )
     try:
         plain = json.loads(text)
     except json.JSONDecodeError as error:
-        raise wanted from error
+        raise refusal from error
     if not isinstance(plain, dict) or not plain:
-        raise wanted
+        raise refusal
     assigned = set()
     for topic, partitions in plain.items():
         if not isinstance(partitions, list):
-            raise wanted
+            raise refusal
         for partition in partitions:
             if not isinstance(partition, int) or isinstance(partition, bool) or partition < 0:
-                raise wanted
+                raise refusal
             assigned.add(TopicPartition(topic, partition))
     if not assigned:
-        raise wanted
+        raise refusal
     return tuple(sorted(assigned))
 
 
-def _topic_ids(found: Mapping[str, str]) -> dict[str, str]:
-    text = found.get("topicids", "{}")
+def _topic_ids(options: Mapping[str, str]) -> dict[str, str]:
+    text = options.get("topicids", "{}")
     try:
         plain = json.loads(text)
     except json.JSONDecodeError:
@@ -346,22 +346,22 @@ def _topic_ids(found: Mapping[str, str]) -> dict[str, str]:
     return {str(topic): str(plain[topic]) for topic in plain}
 
 
-def _start(found: Mapping[str, str], *, streaming: bool) -> Bound:
-    return _bound(found, "starting", LATEST if streaming else EARLIEST)
+def _start(options: Mapping[str, str], *, streaming: bool) -> Bound:
+    return _bound(options, "starting", LATEST if streaming else EARLIEST)
 
 
-def _bound(found: Mapping[str, str], side: str, default: int) -> Bound:
+def _bound(options: Mapping[str, str], side: str, default: int) -> Bound:
     """Return one bound: a timestamp for all wins over one for each partition, that over offsets."""
-    if f"{side}timestamp" in found:
-        return Bound(timestamp_ms=_number(found, f"{side}Timestamp", 0, least=0))
+    if f"{side}timestamp" in options:
+        return Bound(timestamp_ms=_number(options, f"{side}Timestamp", 0, least=0))
     name = f"{side}OffsetsByTimestamp"
-    if name.lower() in found:
-        timestamps = offsets.from_json(found[name.lower()], where=f"option {name}")
+    if name.lower() in options:
+        timestamps = offsets.from_json(options[name.lower()], where=f"option {name}")
         if any(timestamp < 0 for timestamp in timestamps.values()):
             raise PipelineError(f"option {name} has a negative timestamp; they are milliseconds")
         return Bound(timestamps_ms=timestamps)
     name = f"{side}Offsets"
-    text = found.get(name.lower(), "").strip()
+    text = options.get(name.lower(), "").strip()
     if not text:
         return Bound(everywhere=default)
     if text.lower() in ("earliest", "latest"):
@@ -397,9 +397,9 @@ def _check_bounds_of_a_batch(start: Bound, end: Bound) -> None:
         )
 
 
-def _min_offsets(found: Mapping[str, str]) -> int:
-    least = _number(found, "minOffsetsPerTrigger", 0, least=1)
-    most = _number(found, "maxOffsetsPerTrigger", 0, least=1)
+def _min_offsets(options: Mapping[str, str]) -> int:
+    least = _number(options, "minOffsetsPerTrigger", 0, least=1)
+    most = _number(options, "maxOffsetsPerTrigger", 0, least=1)
     if most and least > most:
         raise PipelineError(
             f"option minOffsetsPerTrigger is {least}, more than maxOffsetsPerTrigger, {most}"
@@ -407,13 +407,13 @@ def _min_offsets(found: Mapping[str, str]) -> int:
     return least
 
 
-def _joined(found: Mapping[str, str], *, streaming: bool) -> int:
+def _joined(options: Mapping[str, str], *, streaming: bool) -> int:
     """Return `joinPartitions`. Raises PipelineError beside another option for the tasks."""
-    least = _number(found, "joinPartitions", 0, least=1)
+    least = _number(options, "joinPartitions", 0, least=1)
     if least and streaming:
         raise PipelineError("option joinPartitions is for batches: a stream has maxPartitions")
     for name in TASK_OPTIONS:
-        if least and name != "joinPartitions" and name.lower() in found:
+        if least and name != "joinPartitions" and name.lower() in options:
             raise PipelineError(
                 f"option joinPartitions is {least} and {name} is given: each decides about the "
                 "tasks, so give one of them"
@@ -421,10 +421,10 @@ def _joined(found: Mapping[str, str], *, streaming: bool) -> int:
     return least
 
 
-def _rate(found: Mapping[str, str]) -> int:
+def _rate(options: Mapping[str, str]) -> int:
     """Return `maxBytesPerSecond`. Raises PipelineError."""
-    rate = _number(found, "maxBytesPerSecond", 0, least=1)
-    if rate and "maxpartitions" not in found:
+    rate = _number(options, "maxBytesPerSecond", 0, least=1)
+    if rate and "maxpartitions" not in options:
         raise PipelineError(
             f"option maxBytesPerSecond is {rate} and maxPartitions is not given: the tasks share "
             "the bytes, so say how many run at once"
@@ -432,8 +432,8 @@ def _rate(found: Mapping[str, str]) -> int:
     return rate
 
 
-def _number(found: Mapping[str, str], name: str, default: int, *, least: int) -> int:
-    text = found.get(name.lower())
+def _number(options: Mapping[str, str], name: str, default: int, *, least: int) -> int:
+    text = options.get(name.lower())
     if text is None:
         return default
     if not text.strip().isdecimal() or int(text) < least:
@@ -443,16 +443,16 @@ def _number(found: Mapping[str, str], name: str, default: int, *, least: int) ->
     return int(text)
 
 
-def _one_of(found: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
+def _one_of(options: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
     """Return the value of an option in lower case; the first of `values` is the default."""
-    text = found.get(name.lower(), values[0]).strip().lower()
+    text = options.get(name.lower(), values[0]).strip().lower()
     if text not in values:
         raise PipelineError(f"option {name} is {text!r}, expected {' or '.join(values)}")
     return text
 
 
-def _delay_ms(found: Mapping[str, str], name: str, default: str) -> int:
-    text = found.get(name.lower(), default).strip().lower()
+def _delay_ms(options: Mapping[str, str], name: str, default: str) -> int:
+    text = options.get(name.lower(), default).strip().lower()
     delay_ms = milliseconds(text, without_unit=True)
     if delay_ms is None:
         raise PipelineError(f"option {name} is {text!r}, expected a time as 90s, 15m or 1h")

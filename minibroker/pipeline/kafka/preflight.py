@@ -172,25 +172,25 @@ def topic_id(kafka: Kafka, name: str) -> str:
 
 def topic_ids(kafka: Kafka, names: Iterable[str]) -> dict[str, str]:
     """Return topic → id; see `topic_id`. Raises PipelineError."""
-    wanted = list(names)
-    if not wanted:
+    topic_names = list(names)
+    if not topic_names:
         return {}
     client = client_of(kafka)
 
     def described() -> DescribedCluster:
-        cluster = admin.describe(client, wanted)
+        cluster = admin.describe(client, topic_names)
         for name, topic in cluster.topics.items():
             if topic.error:
                 raise KafkaError(topic.error, f"topic {name!r}")
         return cluster
 
     topics = _answer(kafka, described).topics
-    return {name: id_text(topics[name].topic_id) for name in wanted}
+    return {name: id_text(topics[name].topic_id) for name in topic_names}
 
 
 def ends_of(kafka: Kafka, partitions: Iterable[TopicPartition], client: Client) -> Offsets:
     """Return the end offset of each partition, which must exist. Raises PipelineError."""
-    return _listed(kafka, dict.fromkeys(partitions, offsets.LATEST), client)
+    return _list_offsets(kafka, dict.fromkeys(partitions, offsets.LATEST), client)
 
 
 def _offsets(
@@ -201,24 +201,24 @@ def _offsets(
         for name in names
         for number in range(topics.partitions[name])
     }
-    found: dict[str, dict[int, int]] = {}
-    for where, offset in _listed(kafka, times, client_of(kafka)).items():
-        found.setdefault(where.topic, {})[where.partition] = offset
-    return found
+    by_topic: dict[str, dict[int, int]] = {}
+    for where, offset in _list_offsets(kafka, times, client_of(kafka)).items():
+        by_topic.setdefault(where.topic, {})[where.partition] = offset
+    return by_topic
 
 
-def _listed(kafka: Kafka, times: Mapping[TopicPartition, int], client: Client) -> Offsets:
+def _list_offsets(kafka: Kafka, times: Mapping[TopicPartition, int], client: Client) -> Offsets:
     """Return the offset of each partition at its time. Raises PipelineError."""
-    found: Offsets = {}
+    at_times: Offsets = {}
 
-    def listed() -> Offsets:
-        left = {place: at for place, at in times.items() if place not in found}
-        answers = admin.list_offsets(client, left, is_committed=False)
-        found.update(answers.offsets)
+    def list_rest() -> Offsets:
+        open_times = {place: at for place, at in times.items() if place not in at_times}
+        answers = admin.list_offsets(client, open_times, is_committed=False)
+        at_times.update(answers.offsets)
         answers.whole()
-        return found
+        return at_times
 
-    return _answer(kafka, listed)
+    return _answer(kafka, list_rest)
 
 
 def _no_answer(kafka: Kafka, error: Exception) -> str:
@@ -238,5 +238,5 @@ def _there_are(topics: ClusterTopics) -> str:
     names = sorted(name for name in topics.partitions if not name.startswith("__"))
     if not names:
         return "the cluster has none"
-    shown = ", ".join(names[:5])
-    return f"the cluster has {shown}" + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    text = ", ".join(names[:5])
+    return f"the cluster has {text}" + (f" and {len(names) - 5} more" if len(names) > 5 else "")

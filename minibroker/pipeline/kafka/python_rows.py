@@ -27,9 +27,11 @@ def without_null_headers(rows: DataFrame) -> DataFrame:
     """Return the rows with an empty list in place of null in `headers`, where that is a column."""
     if _HEADERS not in rows.columns:
         return rows
-    return rows.withColumn(_HEADERS, listed(f.col(_HEADERS), rows.schema[_HEADERS].dataType))
+    return rows.withColumn(
+        _HEADERS, without_null_list(f.col(_HEADERS), rows.schema[_HEADERS].dataType)
+    )
 
 
-def listed(column: Column, kind: DataType) -> Column:
+def without_null_list(column: Column, kind: DataType) -> Column:
     """Return a column of this type, an empty list in place of null if it has lists."""
     return f.coalesce(column, f.array().cast(kind)) if isinstance(kind, ArrayType) else column

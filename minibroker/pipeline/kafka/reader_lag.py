@@ -108,16 +108,16 @@ class LagReader:
         Raises:
             PipelineError: the brokers do not answer, no such group, or too many groups.
         """
-        there = preflight.ask(self._kafka, self._client)
+        cluster = preflight.ask(self._kafka, self._client)
         states = self._states()
-        found = {
+        positions = {
             name: self._of_interest(offsets)
             for name, offsets in self._of_cluster.committed(sorted(states))
         }
         for directory, checkpoint in self._checkpoints.items():
-            found[directory] = self._of_interest(_done(checkpoint))
+            positions[directory] = self._of_interest(_done(checkpoint))
             states[directory] = CHECKPOINT
-        ends = self._ends(found.values(), there)
+        ends = self._ends(positions.values(), cluster)
         readers = [
             ReaderLag(
                 name,
@@ -128,7 +128,7 @@ class LagReader:
                     if where in ends
                 ),
             )
-            for name, offsets in found.items()
+            for name, offsets in positions.items()
         ]
         return sorted(readers, key=lambda reader: (-reader.lag, reader.name))
 
@@ -162,15 +162,15 @@ class LagReader:
             if not self._topics or where.topic in self._topics
         }
 
-    def _ends(self, positions: Iterable[Offsets], there: preflight.ClusterTopics) -> Offsets:
+    def _ends(self, positions: Iterable[Offsets], cluster: preflight.ClusterTopics) -> Offsets:
         """Return the ends of these partitions; one whose topic is gone is left out."""
-        wanted = {
+        places = {
             where
             for offsets in positions
             for where in offsets
-            if where.partition < there.partitions.get(where.topic, 0)
+            if where.partition < cluster.partitions.get(where.topic, 0)
         }
-        return preflight.ends_of(self._kafka, wanted, self._client)
+        return preflight.ends_of(self._kafka, places, self._client)
 
 
 def checkpoint_of(directory: str) -> str:
@@ -192,9 +192,9 @@ def checkpoint_of(directory: str) -> str:
             "directory of another job"
         )
     of_copy = [join(path, "checkpoint")] if job == "copy" else []
-    for found in (join(path, JOB_DIRECTORY, "checkpoint"), path, *of_copy):
-        if "offsets" in files.names(found):
-            return found
+    for candidate in (join(path, JOB_DIRECTORY, "checkpoint"), path, *of_copy):
+        if "offsets" in files.names(candidate):
+            return candidate
     raise PipelineError(
         f"{directory} has no checkpoint: give the directory that a job writes to, or the one of "
         "its --checkpoint"

@@ -21,7 +21,7 @@ from pyspark.sql.types import BinaryType, BooleanType, LongType, StringType, Str
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysed_quietly, analysis_sentence
 from minibroker.pipeline.kafka import schemas
-from minibroker.pipeline.kafka.python_rows import listed
+from minibroker.pipeline.kafka.python_rows import without_null_list
 from minibroker.pipeline.operations.dated_columns import last_date
 from minibroker.pipeline.operations.json_columns import parsed_schema
 from minibroker.pipeline.operations.mask_rules import HEADERS
@@ -149,7 +149,7 @@ def changed(
     names = [name for name in masker.columns if name in rows.columns]
     arrow_udf: Any = f.arrow_udf  # its hints know no struct
     result = arrow_udf(_function(masker, names), _result_type(names))
-    given = [listed(f.col(name), rows.schema[name].dataType) for name in names]
+    given = [without_null_list(f.col(name), rows.schema[name].dataType) for name in names]
     seen = rows.select("*", result(*given).alias(_CHANGED)).observe(
         observed,
         f.count_if(f.col(f"{_CHANGED}.reason").isNull()).alias(ROWS),
@@ -172,7 +172,7 @@ def found_in(rows: DataFrame, operations: RowOperations, secret: bytes, limit: i
     names = [name for name in masker.columns if name in rows.columns]
     arrow_udf: Any = f.arrow_udf  # its hints know no struct
     result = arrow_udf(_function(masker, names), _result_type(names))
-    given = [listed(f.col(name), rows.schema[name].dataType) for name in names]
+    given = [without_null_list(f.col(name), rows.schema[name].dataType) for name in names]
     bits = rows.select(result(*given).alias(_CHANGED)).select(f"{_CHANGED}.found").limit(limit)
     [found] = bits.agg(f.bit_or("found")).collect()
     return found[0] or 0

@@ -43,15 +43,15 @@ class StorageSettings(Pairs):
         return self._checked(super().of_python(value))
 
     @staticmethod
-    def _checked(given: Mapping[str, str]) -> dict[str, str]:
-        found = {name.removeprefix("spark.hadoop."): text for name, text in given.items()}
-        for name in found:
-            if name not in (known := known_names()):
+    def _checked(settings: Mapping[str, str]) -> dict[str, str]:
+        texts = {name.removeprefix("spark.hadoop."): text for name, text in settings.items()}
+        for name in texts:
+            if name not in (names := known_names()):
                 raise UsageError(
-                    f"{name} is no setting of an object store here{near(name, known)}: expected "
-                    f"one of {', '.join(known)}"
+                    f"{name} is no setting of an object store here{near(name, names)}: expected "
+                    f"one of {', '.join(names)}"
                 )
-        return found
+        return texts
 
 
 def speed_of(text: str) -> float | None:

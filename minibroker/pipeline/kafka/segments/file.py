@@ -73,18 +73,18 @@ class SegmentFile:
         try:
             size_bytes = REAL_FILES.size_of(handle)
             self.size_bytes = size_bytes if self._end is None else min(self._end, size_bytes)
-            position, wanted = self._begin, self._window_bytes
+            position, window_bytes = self._begin, self._window_bytes
             while position < self.size_bytes and self.defect is None:
                 room = self.size_bytes - position
-                window = REAL_FILES.pread(handle, min(wanted, room), position)
-                taken = 0
+                window = REAL_FILES.pread(handle, min(window_bytes, room), position)
+                used_bytes = 0
                 for batch in self._in_window(window, position):
-                    taken = batch.position + batch.header.size_bytes - position
+                    used_bytes = batch.position + batch.header.size_bytes - position
                     yield batch
                 if self.defect is not None:
                     return
-                wanted = self._next_window(window, position, taken)
-                position += taken
+                window_bytes = self._next_window(window, position, used_bytes)
+                position += used_bytes
         finally:
             REAL_FILES.close(handle)
 
@@ -117,19 +117,22 @@ class SegmentFile:
             )
         self._last_offset = header.last_offset
 
-    def _next_window(self, window: bytes, position: int, taken: int) -> int:
+    def _next_window(self, window: bytes, position: int, used_bytes: int) -> int:
         """Return how much to read next when the window ends inside a batch; record a torn batch."""
-        rest = len(window) - taken
-        room = self.size_bytes - position - taken
+        rest = len(window) - used_bytes
+        room = self.size_bytes - position - used_bytes
         needed = _PREFIX_BYTES
         if rest >= _PREFIX_BYTES:
             length = int.from_bytes(
-                window[taken + v2.LENGTH_AT : taken + v2.LENGTH_FIELD_END], "big", signed=True
+                window[used_bytes + v2.LENGTH_AT : used_bytes + v2.LENGTH_FIELD_END],
+                "big",
+                signed=True,
             )
             needed = length + v2.LENGTH_FIELD_END
         if room and (needed > room or len(window) < min(self._window_bytes, room)):
             self._note_defect(
-                position + taken, f"the last batch is cut: {room} bytes, {needed} or more expected"
+                position + used_bytes,
+                f"the last batch is cut: {room} bytes, {needed} or more expected",
             )
         return max(needed, self._window_bytes)
 

@@ -180,28 +180,31 @@ def find_partitions(paths: Iterable[str]) -> list[PartitionFiles]:
 
     Raises PipelineError for a path that is neither, and for a partition that is in two of them.
     """
-    found: dict[TopicPartition, str] = {}
+    directories: dict[TopicPartition, str] = {}
     for path in paths:
         for directory in _partition_directories(path):
             parsed = names.parse_directory(Path(directory).name)
             if parsed is None or parsed[1]:
                 continue
             partition = parsed[0]
-            if found.setdefault(partition, directory) != directory:
+            if directories.setdefault(partition, directory) != directory:
                 raise PipelineError(
-                    f"partition {partition} stands in {found[partition]} and in "
+                    f"partition {partition} stands in {directories[partition]} and in "
                     f"{directory}; give directories of one broker only"
                 )
     starts = {
-        root: _log_starts(root) for root in {str(Path(path).parent) for path in found.values()}
+        root: _log_starts(root)
+        for root in {str(Path(path).parent) for path in directories.values()}
     }
     with ThreadPoolExecutor(LISTING_THREADS) as threads:
-        listed = threads.map(
+        partitions = threads.map(
             lambda item: _partition_files(item[1], item[0], starts[str(Path(item[1]).parent)]),
-            sorted(found.items()),
+            sorted(directories.items()),
         )
         return [
-            partition for partition in listed if partition.segments or _is_new(partition.directory)
+            partition
+            for partition in partitions
+            if partition.segments or _is_new(partition.directory)
         ]
 
 
@@ -224,12 +227,12 @@ def _is_new(directory: str) -> bool:
 
 
 def _partition_directories(path: str) -> list[str]:
-    given = Path(path)
-    if not given.is_dir():
+    directory = Path(path)
+    if not directory.is_dir():
         raise PipelineError(
             f"{path} is no directory; expected a broker's log directory, or that of a partition"
         )
-    root = str(given.absolute())
+    root = str(directory.absolute())
     try:
         if _is_new(root) or any(name.endswith(names.LOG) for name in REAL_FILES.list_files(root)):
             if names.parse_directory(Path(root).name) is None:
@@ -253,41 +256,42 @@ def _partition_files(
     directory: str, partition: TopicPartition, starts: dict[TopicPartition, int]
 ) -> PartitionFiles:
     try:
-        listed = REAL_FILES.list_files(directory)
+        file_names = REAL_FILES.list_files(directory)
         segments = tuple(
-            _segment(base_offset, path) for base_offset, path in segment_paths(directory, listed)
+            _segment(base_offset, path)
+            for base_offset, path in segment_paths(directory, file_names)
         )
     except OSError as error:
         raise PipelineError(f"{directory} cannot be read: {error}") from error
     first = segments[0].base_offset if segments else 0
     start = max(first, starts.get(partition, 0))
-    has_snapshot = any(name.endswith(names.SNAPSHOT) for name in listed)
+    has_snapshot = any(name.endswith(names.SNAPSHOT) for name in file_names)
     return PartitionFiles(
         directory, partition.topic, partition.partition, start, segments, has_snapshot
     )
 
 
 def _segment(base_offset: int, path: str) -> ListedSegment:
-    told = Path(path).stat()
-    return ListedSegment(base_offset, path, told.st_size, told.st_ino)
+    status = Path(path).stat()
+    return ListedSegment(base_offset, path, status.st_size, status.st_ino)
 
 
-def segment_paths(directory: str, listed: Iterable[str]) -> list[tuple[int, str]]:
+def segment_paths(directory: str, file_names: Iterable[str]) -> list[tuple[int, str]]:
     """Return (base offset, path) of the `.log` files, ascending, and of each `.log.swap` instead of
     the files that it covers.
 
     Args:
         directory: of a partition.
-        listed: the names in it.
+        file_names: the names in it.
 
     Raises OSError.
     """
-    listed = list(listed)
-    cleaned = [names.base_offset_of(name) for name in listed if name.endswith(names.CLEANED)]
+    file_names = list(file_names)
+    cleaned = [names.base_offset_of(name) for name in file_names if name.endswith(names.CLEANED)]
     cleaned_from = min((base for base in cleaned if base is not None), default=None)
     plain: dict[int, str] = {}
     swaps: dict[int, str] = {}
-    for name in listed:
+    for name in file_names:
         base_offset = names.base_offset_of(name)
         if base_offset is None:
             continue
@@ -301,5 +305,7 @@ def segment_paths(directory: str, listed: Iterable[str]) -> list[tuple[int, str]
         end = base_offset
         for batch in SegmentFile(path).batches():
             end = batch.header.last_offset
-        plain = {base: kept for base, kept in plain.items() if not base_offset <= base <= end}
+        plain = {
+            base: plain_path for base, plain_path in plain.items() if not base_offset <= base <= end
+        }
     return sorted((plain | swaps).items())

@@ -100,18 +100,18 @@ def _parts_of_partition(
     directory: str, tasks: Sequence[SegmentTask], *, tell_aborted: bool, leave_out_open: bool
 ) -> Iterator[SegmentPart]:
     """Yield `parts_of` for parts of one partition; what is committed is found out once for all."""
-    known = Transactions((), None, None)
+    transactions = Transactions((), None, None)
     is_cut_newest = any(task.is_newest and not task.is_whole for task in tasks)
     if tell_aborted or leave_out_open or is_cut_newest:
-        known = _transactions(directory, tasks[0], tasks[-1], leave_out_open=leave_out_open)
-    end_offset = known.last_stable_offset if leave_out_open else None
+        transactions = _transactions(directory, tasks[0], tasks[-1], leave_out_open=leave_out_open)
+    end_offset = transactions.last_stable_offset if leave_out_open else None
     for task in tasks:
-        aborted = overlapping(known.aborted, task.segment.base_offset, task.next_offset)
-        sound = known.sound_bytes if task.is_newest else None
+        aborted = overlapping(transactions.aborted, task.segment.base_offset, task.next_offset)
+        sound = transactions.sound_bytes if task.is_newest else None
         if end_offset is not None and task.segment.base_offset >= end_offset:
             continue
         begin, end = _borders(task)
-        if begin > 0 and begin >= min(found for found in (end, sound) if found is not None):
+        if begin > 0 and begin >= min(limit for limit in (end, sound) if limit is not None):
             continue
         yield SegmentPart(task, begin, end, aborted if tell_aborted else (), end_offset, sound)
 
@@ -130,25 +130,25 @@ def _transactions(
             for base_offset, path in segment_paths(directory, REAL_FILES.list_files(directory))
             if base_offset <= newest.base_offset
         ]
-        found = read_transactions(
+        transactions = read_transactions(
             directory,
             segments,
             newest,
             since=first.segment.base_offset,
-            before=last.next_offset,
+            end_offset=last.next_offset,
         )
     except (CorruptionError, OSError) as error:
         raise PipelineError(
             f"which records of {directory} are committed cannot be found out: {error}; "
             "set isolation.level to read_uncommitted to read without knowing"
         ) from error
-    if leave_out_open and last.is_newest and found.last_stable_offset is not None:
+    if leave_out_open and last.is_newest and transactions.last_stable_offset is not None:
         logger.warning(
             "%s: a transaction is open, records behind offset %d are not committed",
             directory,
-            found.last_stable_offset - 1,
+            transactions.last_stable_offset - 1,
         )
-    return found
+    return transactions
 
 
 def _borders(task: SegmentTask) -> tuple[int, int | None]:
@@ -164,8 +164,8 @@ def _borders(task: SegmentTask) -> tuple[int, int | None]:
 
 def _check_same(segment: ListedSegment) -> None:
     """Raise PipelineError if another file has the name now: its batches are at other bytes."""
-    told = Path(segment.path).stat()
-    if told.st_ino == segment.file_id and told.st_size >= segment.size_bytes:
+    status = Path(segment.path).stat()
+    if status.st_ino == segment.file_id and status.st_size >= segment.size_bytes:
         return
     raise PipelineError(
         f"{segment.path} was replaced or cut while it was read: a broker has compacted or "
@@ -173,23 +173,21 @@ def _check_same(segment: ListedSegment) -> None:
     )
 
 
-def border(segment: ListedSegment, wanted: int) -> int:
-    """Return the byte of the first batch at `wanted` or behind it that the index tells of; the
+def border(segment: ListedSegment, byte: int) -> int:
+    """Return the byte of the first batch at `byte` or behind it that the index tells of; the
     segment's size if there is none.
 
     Raises OSError.
     """
-    if wanted <= 0 or wanted >= segment.size_bytes:
-        return max(0, min(wanted, segment.size_bytes))
+    if byte <= 0 or byte >= segment.size_bytes:
+        return max(0, min(byte, segment.size_bytes))
     entries = _entries(segment.path)
     offsets, positions = entries[0::2], entries[1::2]
-    first = bisect_left(positions, wanted)
+    first = bisect_left(positions, byte)
     for number in range(first, min(first + ENTRIES_TRIED, len(positions))):
         position = positions[number]
         last_offset = segment.base_offset + offsets[number]
-        if wanted <= position < segment.size_bytes and _begins_batch(
-            segment, position, last_offset
-        ):
+        if byte <= position < segment.size_bytes and _begins_batch(segment, position, last_offset):
             return position
     return segment.size_bytes
 
@@ -209,15 +207,15 @@ def _entries(path: str) -> array[int]:
     """
     suffix = names.SWAP if path.endswith(names.SWAP) else ""
     index = path.removesuffix(names.SWAP).removesuffix(names.LOG) + names.OFFSET_INDEX + suffix
-    found: array[int] = array("i")
+    entries: array[int] = array("i")
     try:
         if REAL_FILES.size_at(index) > INDEX_BYTES_MAX:
-            return found
+            return entries
         content = REAL_FILES.read_all(index)
     except FileNotFoundError:
-        return found
+        return entries
     used = -(-len(content.rstrip(b"\x00")) // ENTRY_BYTES) * ENTRY_BYTES
-    found.frombytes(content[: min(used, len(content) // ENTRY_BYTES * ENTRY_BYTES)])
+    entries.frombytes(content[: min(used, len(content) // ENTRY_BYTES * ENTRY_BYTES)])
     if byteorder == "little":
-        found.byteswap()
-    return found
+        entries.byteswap()
+    return entries

@@ -134,9 +134,9 @@ def rows_within(
         "topic": pa.repeat(pa.scalar(topic), len(offsets)),
         "partition": pa.repeat(pa.scalar(partition, pa.int32()), len(offsets)),
     }
-    found = {**columns, **constant}
+    all_columns = {**columns, **constant}
     whole = pa.RecordBatch.from_arrays(
-        [found[name].cast(schema.field(name).type) for name in schema.names], schema=schema
+        [all_columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema
     )
     is_wanted = pc.greater_equal(offsets, start)
     if end is not None:
@@ -284,10 +284,10 @@ def _slices(
         raise CorruptionError("a key or a value reaches beyond the end of its record")
     limits = pc.bit_wise_or(at, pc.shift_left(stop, _HALF))  # two int32 in one int64
     pieces = pa.Array.from_buffers(pa.binary(), 2 * count - 1, [None, limits.buffers()[1], data])
-    wanted = pc.multiply(_counting(count), pa.scalar(2, _INT64))
+    indices = pc.multiply(_counting(count), pa.scalar(2, _INT64))
     if pc.any(is_null).as_py():
-        wanted = pc.if_else(is_null, _NULL, wanted)
-    return pieces.take(wanted), stop
+        indices = pc.if_else(is_null, _NULL, indices)
+    return pieces.take(indices), stop
 
 
 def _counting(count: int) -> pa.Array:
@@ -383,24 +383,24 @@ def _text_column(keys: pa.Array) -> pa.Array:
 
 def _headers_singly(joined: bytes, counts: pa.Array, at: pa.Array, ends: pa.Array) -> pa.Array:
     """Return the headers of records of which some have very many, record by record."""
-    found: list[list[dict[str, Any]] | None] = [None] * len(at)
+    headers: list[list[dict[str, Any]] | None] = [None] * len(at)
     for index in pc.indices_nonzero(counts).to_pylist():
-        found[index] = _headers_of(
+        headers[index] = _headers_of(
             joined, at[index].as_py(), ends[index].as_py(), counts[index].as_py()
         )
-    return pa.array(found, HEADERS)
+    return pa.array(headers, HEADERS)
 
 
 def _headers_of(data: bytes, at: int, end: int, count: int) -> list[dict[str, Any]]:
-    found = []
+    headers = []
     for _ in range(count):
         key, at = _field(data, at, end)
         value, at = _field(data, at, end)
         if key is None:
             raise CorruptionError("a record has a header without a key")
         # As the Java client: what is no UTF-8 shows as such.
-        found.append({"key": key.decode("utf-8", "replace"), "value": value})
-    return found
+        headers.append({"key": key.decode("utf-8", "replace"), "value": value})
+    return headers
 
 
 def _field(data: bytes, at: int, end: int) -> tuple[bytes | None, int]:

@@ -87,7 +87,7 @@ class SegmentOptions(NamedTuple):
 
         Raises PipelineError for a value that an option does not allow.
         """
-        paths = _listed(options.get("path", ""))
+        paths = _split_names(options.get("path", ""))
         if not paths:
             raise PipelineError(f"{NAME} needs a path: a log directory, or that of a partition")
         topics, pattern = options.get("subscribe"), options.get("subscribePattern")
@@ -107,7 +107,7 @@ class SegmentOptions(NamedTuple):
             )
         return cls(
             paths,
-            None if topics is None else frozenset(_listed(topics)),
+            None if topics is None else frozenset(_split_names(topics)),
             pattern,
             read_boolean(options, "includeHeaders", default=False),
             isolation != "read_uncommitted",
@@ -121,15 +121,15 @@ class SegmentOptions(NamedTuple):
         Raises PipelineError, also for a topic that does not exist.
         """
         is_wanted = self._topic_filter()
-        found = find_partitions(self.paths)
-        there = {partition.topic for partition in found}
-        missing = sorted((self.topics or frozenset()) - there)
+        partitions = find_partitions(self.paths)
+        topics = {partition.topic for partition in partitions}
+        missing = sorted((self.topics or frozenset()) - topics)
         if missing:
             raise PipelineError(
                 f"{', '.join(self.paths)} holds no partition of topic {', '.join(missing)}; there "
-                f"are {', '.join(sorted(there - INTERNAL_TOPICS)) or 'no topics'}"
+                f"are {', '.join(sorted(topics - INTERNAL_TOPICS)) or 'no topics'}"
             )
-        return [partition for partition in found if is_wanted(partition.topic)]
+        return [partition for partition in partitions if is_wanted(partition.topic)]
 
     def _topic_filter(self) -> Callable[[str], bool]:
         if self.topics is not None:
@@ -138,7 +138,7 @@ class SegmentOptions(NamedTuple):
         return lambda topic: matches(topic) is not None and topic not in INTERNAL_TOPICS
 
 
-def _listed(text: str) -> tuple[str, ...]:
+def _split_names(text: str) -> tuple[str, ...]:
     return tuple(part for name in text.split(",") if (part := name.strip()))
 
 
@@ -214,13 +214,13 @@ def read_records(
     chunk: Chunk | LegacyChunk = Chunk()
     try:
         for batch in _data_batches(file, part):
-            wanted = Chunk if batch.header.magic == 2 else LegacyChunk
+            chunk_class = Chunk if batch.header.magic == 2 else LegacyChunk
             is_full = chunk.size_bytes >= CHUNK_BYTES or chunk.count >= CHUNK_RECORDS
-            if chunk.count and (is_full or not isinstance(chunk, wanted)):
+            if chunk.count and (is_full or not isinstance(chunk, chunk_class)):
                 columns = chunk.take_columns(include_headers=include_headers)
                 yield _record_batch(columns, part, schema)
-            if not isinstance(chunk, wanted):
-                chunk = wanted()
+            if not isinstance(chunk, chunk_class):
+                chunk = chunk_class()
             chunk.add(batch)
         if chunk.count:
             columns = chunk.take_columns(include_headers=include_headers)
@@ -257,15 +257,15 @@ def _tell_defect(part: SegmentPart, defect: SegmentDefect, *, fail_on_data_loss:
 
     Raises PipelineError for one inside it, which would hide a loss.
     """
-    found = (
+    sentence = (
         f"{part.task.path}: {part.lost_bytes(defect)} bytes from position {defect.position} on are "
         "no batches "
         f"({defect.reason})"
     )
     if part.is_tail(defect) or not fail_on_data_loss:
-        logger.warning("%s; they are left out", found)
+        logger.warning("%s; they are left out", sentence)
         return
     raise PipelineError(
-        f"{found}, and later batches follow; check-log tells more, and with failOnDataLoss set to "
-        "false the rest is read"
+        f"{sentence}, and later batches follow; check-log tells more, and with failOnDataLoss set "
+        "to false the rest is read"
     )

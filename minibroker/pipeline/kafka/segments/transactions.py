@@ -91,7 +91,7 @@ def read_transactions(
     newest: Newest,
     *,
     since: int,
-    before: int | None,
+    end_offset: int | None,
 ) -> Transactions:
     """Return the transactions that a reader of some of a partition's segments has to know.
 
@@ -103,7 +103,7 @@ def read_transactions(
         segments: (base offset, path of the `.log`), ascending, up to the newest.
         newest: the last of them, which may be longer by now.
         since: base offset of the first segment that is read.
-        before: base offset of the first segment behind those that are read, None: the newest is
+        end_offset: base offset of the first segment behind those that are read, None: the newest is
             read, too.
 
     Raises CorruptionError for a file that is no transaction index, OSError.
@@ -116,9 +116,9 @@ def read_transactions(
                 aborted |= dict.fromkeys(read_txn_index(index))
     snapshot_offset, opened = _newest_snapshot(directory, newest.base_offset)
     if (
-        before is not None
-        and before <= snapshot_offset
-        and min(opened.values(), default=before) >= before
+        end_offset is not None
+        and end_offset <= snapshot_offset
+        and min(opened.values(), default=end_offset) >= end_offset
     ):
         return Transactions(tuple(aborted), None, None)
     sound = newest.size_bytes
@@ -141,12 +141,12 @@ def read_txn_index(path: str) -> list[Aborted]:
     except FileNotFoundError:
         return []
     whole = len(content) - len(content) % _TXN_ENTRY.size
-    found = []
+    aborted = []
     for version, producer_id, first, last, _ in _TXN_ENTRY.iter_unpack(content[:whole]):
         if version != 0:
             raise CorruptionError(f"{path}: entry of version {version}, expected 0")
-        found.append(Aborted(producer_id, first, last))
-    return found
+        aborted.append(Aborted(producer_id, first, last))
+    return aborted
 
 
 def _newest_snapshot(directory: str, newest_base_offset: int) -> tuple[int, dict[int, int]]:
@@ -155,12 +155,12 @@ def _newest_snapshot(directory: str, newest_base_offset: int) -> tuple[int, dict
     A snapshot inside the newest segment is not used, because the log may end before it. Without a
     snapshot the offset is 0, and everything is read.
     """
-    found = [
+    snapshots = [
         (offset, name)
         for name in REAL_FILES.list_files(directory)
         if name.endswith(names.SNAPSHOT) and (offset := names.base_offset_of(name)) is not None
     ]
-    for offset, name in sorted(found, reverse=True):
+    for offset, name in sorted(snapshots, reverse=True):
         if offset > newest_base_offset:
             continue
         path = f"{directory}/{name}"

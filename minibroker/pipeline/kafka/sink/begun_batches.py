@@ -50,11 +50,11 @@ def check_not_older(
 
 
 def _markers_of(options: SinkOptions, query: str) -> Iterator[Marker]:
-    """Yield the newest marker of each task that the query had. Raises as `last_markers`."""
+    """Yield the newest marker of each task that the query had. Raises PipelineError."""
     names = Position(options.prefix, query, "", 0, 0, 0)
     for first in itertools.count(0, TASKS_AT_ONCE):
         tasks = range(first, first + TASKS_AT_ONCE)
-        found = list(filter(None, last_markers(options, map(names.name_of, tasks))))
-        if not found:
+        markers = list(filter(None, last_markers(options, map(names.name_of, tasks))))
+        if not markers:
             return
-        yield from found
+        yield from markers

@@ -68,25 +68,25 @@ def check_columns(schema: StructType, topic: str | None) -> None:
     """Raise PipelineError for columns that the sink cannot write, before it starts."""
     if "value" not in schema.fieldNames():
         raise PipelineError(
-            f"the sink needs a column 'value' and the frame has {_listed(schema)}: "
+            f"the sink needs a column 'value' and the frame has {_names_text(schema)}: "
             "select one, as to_json(struct(*)) as value"
         )
     if topic is None and "topic" not in schema.fieldNames():
         raise PipelineError(
             f"the sink needs the option 'topic' or a column 'topic' and the frame has "
-            f"{_listed(schema)}: say where the rows go"
+            f"{_names_text(schema)}: say where the rows go"
         )
     for field in schema.fields:
-        wanted = _TYPES.get(field.name)
-        if wanted is None:
+        types = _TYPES.get(field.name)
+        if types is None:
             continue
-        is_right = isinstance(field.dataType, wanted)
+        is_right = isinstance(field.dataType, types)
         if field.name == "headers":
             is_right = is_right and _are_headers(field.dataType)
         if not is_right:
             names = " or ".join(
                 ArrayType(HEADER).simpleString() if kind is ArrayType else kind.typeName()
-                for kind in wanted
+                for kind in types
             )
             raise PipelineError(
                 f"the column {field.name!r} is of type {field.dataType.simpleString()} and the "
@@ -94,14 +94,14 @@ def check_columns(schema: StructType, topic: str | None) -> None:
             )
 
 
-def _are_headers(found: DataType) -> bool:
-    if not isinstance(found, ArrayType) or not isinstance(found.elementType, StructType):
+def _are_headers(kind: DataType) -> bool:
+    if not isinstance(kind, ArrayType) or not isinstance(kind.elementType, StructType):
         return False
-    fields = [(field.name, field.dataType) for field in found.elementType.fields]
+    fields = [(field.name, field.dataType) for field in kind.elementType.fields]
     return fields == [(field.name, field.dataType) for field in HEADER.fields]
 
 
-def _listed(schema: StructType) -> str:
+def _names_text(schema: StructType) -> str:
     return ", ".join(schema.fieldNames()) or "none"
 
 
@@ -168,8 +168,10 @@ def _to_milliseconds(column: pa.Array) -> list[int]:
             f"a row has {earliest} ms in the column 'timestamp' and records have times since "
             "1970: null stands for the time of writing"
         )
-    found: list[int] = times.to_pylist()
-    return [max(timestamp, NOW) for timestamp in found] if earliest == NO_TIMESTAMP_MS else found
+    times_ms: list[int] = times.to_pylist()
+    return (
+        [max(timestamp, NOW) for timestamp in times_ms] if earliest == NO_TIMESTAMP_MS else times_ms
+    )
 
 
 def _to_headers(column: pa.Array) -> list[list[tuple[str, bytes | None]] | None]:

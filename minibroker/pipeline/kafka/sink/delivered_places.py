@@ -36,7 +36,7 @@ class DeliveredPlaces:
     def __init__(self, targets: Sequence[TopicPartition]) -> None:
         """Take the target of each range; no two are the same."""
         self._numbers = {target: number for number, target in enumerate(targets)}
-        self.found = [Delivered() for _ in targets]
+        self.places = [Delivered() for _ in targets]
         self._unknown: set[int] = set()
         """Ranges with a batch that a broker had before its answer was lost: nobody knows where."""
 
@@ -45,19 +45,19 @@ class DeliveredPlaces:
         number = self._numbers[where]
         if first < 0:
             self._unknown.add(number)
-        before = self.found[number]
-        rows = before.rows + count
+        earlier = self.places[number]
+        rows = earlier.rows + count
         if number in self._unknown:
-            self.found[number] = Delivered(rows)
+            self.places[number] = Delivered(rows)
         else:
-            lowest = first if before.first == NOWHERE else min(before.first, first)
-            self.found[number] = Delivered(rows, lowest, max(before.last, first + count - 1))
+            lowest = first if earlier.first == NOWHERE else min(earlier.first, first)
+            self.places[number] = Delivered(rows, lowest, max(earlier.last, first + count - 1))
 
     def text(self) -> str:
         """Return all places as text for the marker."""
-        return json.dumps([list(place) for place in self.found], separators=(",", ":"))
+        return json.dumps([list(place) for place in self.places], separators=(",", ":"))
 
     def read(self, text: str) -> None:
         """Take the places of an earlier attempt from its marker."""
         if text:
-            self.found = [Delivered(*place) for place in json.loads(text)]
+            self.places = [Delivered(*place) for place in json.loads(text)]

@@ -75,10 +75,10 @@ class ContentDigest:
                 texts, lengths = _texts(values)
                 codes = map(crc32, texts, map(add, lengths, codes))
         if own:
-            found = array("q", codes)
-            self._ordered.update(found.tobytes())
-            self._row_sum = (self._row_sum + sum(found)) % _SUM_LIMIT
-            self._rows += len(found)
+            numbers = array("q", codes)
+            self._ordered.update(numbers.tobytes())
+            self._row_sum = (self._row_sum + sum(numbers)) % _SUM_LIMIT
+            self._rows += len(numbers)
 
     def contents(self) -> Contents:
         """Return the digests of all rows so far."""

@@ -60,9 +60,9 @@ class RowsToSend(NamedTuple):
             )
         )
 
-    def taken(self, indices: pa.Array) -> RowsToSend:
+    def take(self, indices: pa.Array) -> RowsToSend:
         """Return these rows in another order, or some of them."""
-        return RowsToSend(*(_taken(column, indices) for column in self))
+        return RowsToSend(*(_take_rows(column, indices) for column in self))
 
 
 class EncodedRecords(NamedTuple):
@@ -75,7 +75,7 @@ class EncodedRecords(NamedTuple):
     max_time_ms: int
 
 
-def _taken(column: Column, indices: pa.Array) -> Column:
+def _take_rows(column: Column, indices: pa.Array) -> Column:
     return column.take(indices) if isinstance(column, pa.Array) else column
 
 
@@ -109,24 +109,24 @@ def encode(
         size_bytes_max: of the records of a batch; a larger record is alone in its batch.
         count_max: records of a batch, at most `RECORDS_MAX`.
     """
-    placed, groups = _grouped(rows)
-    ends = pc.cumulative_sum(_size_bounds(placed))
+    sorted_rows, groups = _grouped(rows)
+    ends = pc.cumulative_sum(_size_bounds(sorted_rows))
     spans = [
         (where, *span)
         for where, start, end in groups
         for span in _cut(ends, (start, end), size_bytes_max, count_max)
     ]
     counts = [end - start for _, start, end in spans]
-    bases = _base_times(placed.times, spans)
-    joined = _joined(placed, counts, bases)
+    bases = _base_times(sorted_rows.times, spans)
+    joined = _joined(sorted_rows, counts, bases)
     offsets, data = joined.buffers()[1:]
     places = memoryview(offsets).cast("q" if pa.types.is_large_binary(joined.type) else "i")
     content = memoryview(data)
     for (where, start, end), base in zip(spans, bases, strict=True):
         payload = content[places[start] : places[end]]
         latest = base
-        if isinstance(placed.times, pa.Array):
-            latest = pc.max(placed.times.slice(start, end - start)).as_py()
+        if isinstance(sorted_rows.times, pa.Array):
+            latest = pc.max(sorted_rows.times.slice(start, end - start)).as_py()
         yield EncodedRecords(where, payload, end - start, base, latest)
 
 
@@ -143,13 +143,13 @@ def _grouped(rows: RowsToSend) -> tuple[RowsToSend, list[tuple[TopicPartition, i
         where = _place(sorts["min"].as_py(), topics)
         return rows, [(where, 0, len(codes))]
     order = pc.array_sort_indices(codes)
-    counted = {found["values"]: found["counts"] for found in pc.value_counts(codes).to_pylist()}
+    counted = {item["values"]: item["counts"] for item in pc.value_counts(codes).to_pylist()}
     groups, start = [], 0
     for code in sorted(counted):
         end = start + counted[code]
         groups.append((_place(code, topics), start, end))
         start = end
-    return rows._replace(topics="", partitions=codes).taken(order), groups
+    return rows._replace(topics="", partitions=codes).take(order), groups
 
 
 def _place(code: int, topics: list[str]) -> TopicPartition:
@@ -158,11 +158,11 @@ def _place(code: int, topics: list[str]) -> TopicPartition:
 
 def _size_bounds(rows: RowsToSend) -> pa.Array:
     """Return for each row the most bytes that its record may have."""
-    found = pc.add(_lengths(rows.values), RECORD_OVERHEAD_BYTES)
+    bounds = pc.add(_lengths(rows.values), RECORD_OVERHEAD_BYTES)
     for column in (rows.keys, rows.headers):
         if column is not None:
-            found = pc.add(found, _lengths(column))
-    return found
+            bounds = pc.add(bounds, _lengths(column))
+    return bounds
 
 
 def _lengths(column: pa.Array) -> pa.Array:
@@ -175,11 +175,11 @@ def _cut(
     """Yield first row and end of each batch of the rows of a span."""
     start, end = span
     while start < end:
-        before = ends[start - 1].as_py() if start else 0
-        most = before + size_bytes_max
+        start_bytes = ends[start - 1].as_py() if start else 0
+        most = start_bytes + size_bytes_max
         limit = min(end, start + count_max)
         if ends[limit - 1].as_py() > most:
-            limit = bisect_right(ends, most, start, limit, key=lambda found: found.as_py())
+            limit = bisect_right(ends, most, start, limit, key=lambda bound: bound.as_py())
         limit = max(limit, start + 1)
         yield start, limit
         start = limit

@@ -91,17 +91,17 @@ class Marker(NamedTuple):
     def metadata(self) -> str:
         """Return the metadata text of the commit."""
         places = {"places": self.places} if self.places else {}
-        told = {**self.contents._asdict(), "run": self.run, "tasks": self.tasks, **places}
-        return json.dumps(told)
+        fields = {**self.contents._asdict(), "run": self.run, "tasks": self.tasks, **places}
+        return json.dumps(fields)
 
 
 def parse_marker(topic: str, offset: int, metadata: str | None) -> Marker:
     """Return a committed offset as a marker; fields that foreign metadata lacks are 0 or empty."""
     try:
-        found = json.loads(metadata or "{}")
+        plain = json.loads(metadata or "{}")
     except json.JSONDecodeError:
-        found = {}
-    fields: Mapping[str, object] = found if isinstance(found, dict) else {}
+        plain = {}
+    fields: Mapping[str, object] = plain if isinstance(plain, dict) else {}
     rows, tasks = fields.get("rows"), fields.get("tasks")
     contents = Contents(
         rows if isinstance(rows, int) else 0,
@@ -144,9 +144,9 @@ def is_written(marker: Marker | None, position: Position) -> bool:
     )
 
 
-def check_begun(marker: Marker, query: str, begun: int) -> None:
+def check_begun(marker: Marker, query: str, newest: int) -> None:
     """Raise PipelineError if a task of `query` wrote a later batch than the newest begun one."""
-    if marker.next_batch > begun + 1:
+    if marker.next_batch > newest + 1:
         raise PipelineError(
             f"{marker.topic!r} has micro-batch {marker.next_batch - 1} of query {query}, which its "
             f"checkpoint has not begun: {_OLDER}"
@@ -181,12 +181,12 @@ def check_same_tasks(markers: Mapping[int, Marker], position: Position) -> None:
 
 def check_same_rows(marker: Marker, position: Position, contents: Contents) -> None:
     """Raise PipelineError if a repeated task has other rows than it wrote before."""
-    before = marker.contents
-    if before.is_like(contents):
+    earlier = marker.contents
+    if earlier.is_like(contents):
         return
-    now = contents.rows if contents.rows != before.rows else f"{contents.rows} other ones"
+    now = contents.rows if contents.rows != earlier.rows else f"{contents.rows} other ones"
     raise PipelineError(
-        f"{position} wrote {before.rows} rows before and is now repeated with {now}: rows "
+        f"{position} wrote {earlier.rows} rows before and is now repeated with {now}: rows "
         "went to other tasks or changed, because the number of tasks, the master's cores or the "
         "query changed, or the query computes something else each time; run it as before until "
         "that batch is done"

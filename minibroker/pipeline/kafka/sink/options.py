@@ -69,8 +69,8 @@ def parse_options(options: Mapping[str, str]) -> SinkOptions:
     Raises:
         PipelineError: an option is missing, refused or not a number.
     """
-    given = {str(key).lower(): str(value) for key, value in options.items()}
-    settings = {key.removeprefix(KAFKA): given[key] for key in given if key.startswith(KAFKA)}
+    by_name = {str(key).lower(): str(value) for key, value in options.items()}
+    settings = {key.removeprefix(KAFKA): by_name[key] for key in by_name if key.startswith(KAFKA)}
     if not settings.get(BOOTSTRAP):
         raise PipelineError(
             'the sink needs the option "kafka.bootstrap.servers", for example localhost:9092'
@@ -83,8 +83,8 @@ def parse_options(options: Mapping[str, str]) -> SinkOptions:
         raise PipelineError(
             f'the sink does not take the option "kafka.request.required.acks": {REFUSED["acks"]}'
         )
-    tasks = given.get("tasks", "0")
+    tasks = by_name.get("tasks", "0")
     if not tasks.isdecimal():
         raise PipelineError(f'the option "tasks" is {tasks!r} and has to be a number, as 4')
-    prefix = given.get("transactional.id.prefix") or DEFAULT_PREFIX
-    return SinkOptions({**DEFAULTS, **settings}, given.get("topic") or None, prefix, int(tasks))
+    prefix = by_name.get("transactional.id.prefix") or DEFAULT_PREFIX
+    return SinkOptions({**DEFAULTS, **settings}, by_name.get("topic") or None, prefix, int(tasks))

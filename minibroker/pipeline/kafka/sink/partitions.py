@@ -34,19 +34,19 @@ def partitions_of(keys: pa.Array, count: int) -> pa.Array:
 def hashes_of(keys: pa.Array) -> pa.Array:
     """Return MurmurHash2 of binary keys, uint32; null for a null key."""
     lengths = pc.binary_length(keys)
-    found = pa.nulls(len(keys), _UINT32)
+    hashes = pa.nulls(len(keys), _UINT32)
     longest = pc.max(lengths).as_py()
     if longest is None:
-        return found
+        return hashes
     low, high = -1, _WORD * _CLASS_GROWTH
     while low < longest:
         is_in = pc.and_(pc.greater(lengths, low), pc.less_equal(lengths, high))
         is_in = pc.fill_null(is_in, fill_value=False)
         count = pc.sum(is_in).as_py()
         if count:
-            found = pc.replace_with_mask(found, is_in, _hashes_of_class(keys.filter(is_in)))
+            hashes = pc.replace_with_mask(hashes, is_in, _hashes_of_class(keys.filter(is_in)))
         low, high = high, high * _CLASS_GROWTH
-    return found
+    return hashes
 
 
 def _hashes_of_class(keys: pa.Array) -> pa.Array:

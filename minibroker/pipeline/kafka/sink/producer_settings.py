@@ -60,7 +60,7 @@ class ProducerSettings(NamedTuple):
 def producer_settings(settings: Mapping[str, Any]) -> ProducerSettings:
     """Return the values of a producer's settings. Raises PipelineError for a wrong one."""
     own = {name: str(settings[name]) for name in settings if name in _READ}
-    left = {
+    client_settings = {
         name: value
         for name, value in settings.items()
         if name not in _READ and name not in _WITHOUT_EFFECT
@@ -80,7 +80,7 @@ def producer_settings(settings: Mapping[str, Any]) -> ProducerSettings:
             f"compression.type={codec_name}: expected one of {', '.join(CODEC_IDS)}"
         )
     return ProducerSettings(
-        connection=connection_settings(left),
+        connection=connection_settings(client_settings),
         limits=ProduceLimits(
             in_flight=max(1, min(in_flight, IN_FLIGHT_MAX)),
             request_bytes=request_bytes,

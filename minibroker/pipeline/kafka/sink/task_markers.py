@@ -44,7 +44,7 @@ def read_marker(options: SinkOptions, group: str, topic: str) -> Marker | None:
     """
     settings = producer_settings(options.settings).connection
     carrier = TopicPartition(topic, CARRIER_PARTITION)
-    with _told(options, group):
+    with _errors_of_client(options, group):
         return newest_of(
             stable_offsets(CoordinatorClient(Client(settings), group), carrier, _deadline())
         )
@@ -60,12 +60,12 @@ def last_markers(options: SinkOptions, groups: Iterable[str]) -> Iterator[Marker
     """
     client = Client(producer_settings(options.settings).connection)
     for group in groups:
-        with _told(options, group):
+        with _errors_of_client(options, group):
             yield newest_of(committed_offsets(CoordinatorClient(client, group), _deadline()))
 
 
 @contextmanager
-def _told(options: SinkOptions, group: str) -> Iterator[None]:
+def _errors_of_client(options: SinkOptions, group: str) -> Iterator[None]:
     """Raise PipelineError for the errors of the client."""
     try:
         yield

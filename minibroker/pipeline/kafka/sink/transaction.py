@@ -158,7 +158,7 @@ class Transaction:
         self._waiting, self._waiting_bytes = [], 0
 
     def send_batch(
-        self, batch: pa.RecordBatch, found: Columns, places: DeliveredPlaces | None
+        self, batch: pa.RecordBatch, row_columns: Columns, places: DeliveredPlaces | None
     ) -> None:
         """Send the rows of an Arrow batch, or keep them until there are `BLOCK_BYTES`, or `flush`.
 
@@ -166,7 +166,7 @@ class Transaction:
 
         Args:
             batch: with the columns of `columns`.
-            found: `columns.columns` of it, whose headers are used.
+            row_columns: `columns.columns` of it, whose headers are used.
             places: takes the offsets that the rows get.
 
         Raises:
@@ -177,7 +177,7 @@ class Transaction:
         self._places = places
         if self._waiting_bytes + batch.nbytes > BLOCK_BYTES:
             self._send_waiting()
-        self._waiting.append(_WaitingRows(batch, found[-1]))
+        self._waiting.append(_WaitingRows(batch, row_columns[-1]))
         self._waiting_bytes += batch.nbytes
 
     def flush(self) -> None:
@@ -235,7 +235,7 @@ class Transaction:
                 self._send(rows.part(start, step))
 
     def _rows(self, batch: pa.RecordBatch, headers: pa.Array | None) -> RowsToSend:
-        """Return the rows with their partitions. Raises KafkaError as `_count`."""
+        """Return the rows with their partitions. Raises KafkaError."""
         names = batch.schema.names
         keys = _binary(batch["key"]) if "key" in names else None
         topics: Any = self._options.topic
@@ -258,13 +258,13 @@ class Transaction:
             own = pc.if_else(pc.equal(own, BY_KEY), pa.scalar(None, pa.int32()), own)
         if isinstance(topics, str):
             return self._of_topic(topics, own, keys)
-        found = pa.nulls(batch.num_rows, pa.int32())
+        partitions = pa.nulls(batch.num_rows, pa.int32())
         for topic in topics.unique().to_pylist():
             is_there = pc.equal(topics, topic)
             some = None if keys is None else keys.filter(is_there)
-            placed = self._of_topic(topic, own.filter(is_there), some)
-            found = pc.replace_with_mask(found, is_there, placed)
-        return found
+            numbers = self._of_topic(topic, own.filter(is_there), some)
+            partitions = pc.replace_with_mask(partitions, is_there, numbers)
+        return partitions
 
     def _of_topic(self, topic: str, own: pa.Array, keys: pa.Array | None) -> pa.Array:
         count = self._count(topic)

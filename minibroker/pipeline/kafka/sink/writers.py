@@ -260,9 +260,9 @@ def _write(
     digest = ContentDigest()
     transaction.begin()
     for batch in batches:
-        found = columns(batch, options.topic)
-        digest.add(found)
-        transaction.send_batch(batch, found, places)
+        row_columns = columns(batch, options.topic)
+        digest.add(row_columns)
+        transaction.send_batch(batch, row_columns, places)
     contents = digest.contents()
     if places is not None:
         transaction.flush()

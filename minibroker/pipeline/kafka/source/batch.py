@@ -65,8 +65,8 @@ class RangePartition(InputPartition):
 class BatchReader(DataSourceReader):
     """One query over the offsets between two bounds."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        self._options = options.parse(given, streaming=False)
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        self._options = options.parse(settings, streaming=False)
 
     def partitions(self) -> list[InputPartition]:
         """Return the ranges as Spark's partitions. Raises PipelineError."""
@@ -92,8 +92,8 @@ class BatchReader(DataSourceReader):
 class FilteredReader(BatchReader):
     """The reader with `pushFilters=true`, which Spark refuses in a session without push-down."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        super().__init__(given)
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        super().__init__(settings)
         self._filters: list[Filter] = []
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  Spark's name
@@ -109,7 +109,7 @@ class FilteredReader(BatchReader):
 
 
 def _since(
-    wanted: SourceOptions, ranges: Sequence[OffsetRange], first_ms: int
+    source: SourceOptions, ranges: Sequence[OffsetRange], first_ms: int
 ) -> list[OffsetRange]:
     """Return the ranges from the first record of that time or later on; empty ones are left out.
 
@@ -121,41 +121,41 @@ def _since(
         return []
     try:
         bound = Bound(timestamp_ms=first_ms)
-        starts = TopicOffsets(wanted).at(bound, partitions, side="starting", where_none=LATEST)
+        starts = TopicOffsets(source).at(bound, partitions, side="starting", where_none=LATEST)
     except PipelineError as reason:
         logger.info("a filter on timestamp narrows nothing: %s", reason)
         return list(ranges)
-    begun = [
+    spans = [
         span._replace(start=max(span.start, starts[where]))
         for span, where in zip(ranges, partitions, strict=True)
     ]
-    return [span for span in begun if span.size > 0]
+    return [span for span in spans if span.size > 0]
 
 
-def tasks_of(wanted: SourceOptions, ranges: Sequence[OffsetRange]) -> list[list[OffsetRange]]:
+def tasks_of(source: SourceOptions, ranges: Sequence[OffsetRange]) -> list[list[OffsetRange]]:
     """Return the ranges of each task, none of them empty.
 
     A batch that is repeated has the same tasks: the result depends on the arguments alone.
     """
-    most = wanted.max_records_per_partition
-    if not wanted.max_partitions:
+    most = source.max_records_per_partition
+    if not source.max_partitions:
         pieces = split_ranges(
             ranges,
-            pieces_min=wanted.min_partitions,
+            pieces_min=source.min_partitions,
             rows_max=most,
-            rows_min=wanted.min_records_per_partition,
+            rows_min=source.min_records_per_partition,
         )
         return [[span] for span in pieces]
     waiting = sum(span.size for span in ranges)
     return group_ranges(
         ranges,
-        groups_max=max(wanted.max_partitions, -(-waiting // most) if most else 0),
-        group_min=wanted.min_records_per_partition,
+        groups_max=max(source.max_partitions, -(-waiting // most) if most else 0),
+        group_min=source.min_records_per_partition,
         cut_min=CUT_ROWS_MIN,
     )
 
 
-def joined(wanted: SourceOptions, ranges: Sequence[OffsetRange]) -> list[list[OffsetRange]]:
+def joined(source: SourceOptions, ranges: Sequence[OffsetRange]) -> list[list[OffsetRange]]:
     """Return the ranges of each task: each range whole, and small ones together.
 
     There are `joinPartitions` tasks, or a multiple of that where each would have more than
@@ -164,10 +164,10 @@ def joined(wanted: SourceOptions, ranges: Sequence[OffsetRange]) -> list[list[Of
     """
     starts = {TopicPartition(span.topic, span.partition): span.start for span in ranges}
     ends = {TopicPartition(span.topic, span.partition): span.end for span in ranges}
-    sizes = RecordSizes(wanted)
+    sizes = RecordSizes(source)
     sizes.measure(starts, ends, waited={})
     total = sum(span.size * sizes.of(span.topic) for span in ranges)
-    cores = wanted.join_partitions
+    cores = source.join_partitions
     return group_ranges(
         ranges,
         groups_max=cores * max(1, -(-total // (cores * JOINED_BYTES))),
@@ -176,33 +176,33 @@ def joined(wanted: SourceOptions, ranges: Sequence[OffsetRange]) -> list[list[Of
     )
 
 
-def plan(wanted: SourceOptions) -> list[OffsetRange]:
+def plan(source: SourceOptions) -> list[OffsetRange]:
     """Return the range of each partition that a batch reads; a range may be empty.
 
     Raises:
         PipelineError: see `TopicOffsets`; with `failOnDataLoss` also for a bound outside of a
             partition's offsets.
     """
-    topics = TopicOffsets(wanted)
+    topics = TopicOffsets(source)
     partitions = topics.partitions()
     if not partitions:
         raise PipelineError(
-            f"{wanted.what} matches no topic on {wanted.client['bootstrap.servers']}"
+            f"{source.topics_text} matches no topic on {source.client['bootstrap.servers']}"
         )
     start = topics.at(
-        wanted.start,
+        source.start,
         partitions,
         side="starting",
-        where_none=LATEST if wanted.latest_when_no_timestamp else 0,
+        where_none=LATEST if source.latest_when_no_timestamp else 0,
     )
-    end = topics.at(wanted.end, partitions, side="ending", where_none=LATEST)
+    end = topics.at(source.end, partitions, side="ending", where_none=LATEST)
 
     def when_lost(sentence: str) -> None:
-        if wanted.fail_on_data_loss:
+        if source.fail_on_data_loss:
             raise PipelineError(f"{sentence}; correct the bounds, or set failOnDataLoss=false")
 
-    if wanted.end.offsets is not None:
-        latest = topics.latest(partitions, known={})
+    if source.end.offsets is not None:
+        latest = topics.latest(partitions, last_ends={})
         for partition in partitions:
             if end[partition] > latest[partition]:
                 when_lost(

@@ -59,15 +59,15 @@ def first_answers(
 ) -> Iterator[tuple[OffsetRange, PartitionData | None]]:
     """Yield every range that is not empty, in order, with its answer; None: it is not known yet.
 
-    What goes wrong here makes no answer: `range_reader` asks again, and reports it.
+    An error here makes no answer: `range_reader` asks again, and reports it.
     """
     waiting = [span for span in ranges if span.size > 0]
     at = 0
     while at < len(waiting):
         window = _window(waiting, at)
-        told = answers_together(options, settings, client, window) if len(window) > 1 else {}
+        answers = answers_together(options, settings, client, window) if len(window) > 1 else {}
         for number, span in enumerate(window):
-            answer = told.pop(_place(span), None)
+            answer = answers.pop(_place(span), None)
             if answer is None and number > 0:
                 break
             at += 1
@@ -76,14 +76,14 @@ def first_answers(
 
 def _window(ranges: Sequence[OffsetRange], at: int) -> list[OffsetRange]:
     """Return the ranges from `at` on that are asked for together: small ones, none twice."""
-    found = {_place(ranges[at]): ranges[at]}
+    window = {_place(ranges[at]): ranges[at]}
     if ranges[at].size > SMALL_MAX:
-        return list(found.values())
+        return list(window.values())
     for span in ranges[at + 1 : at + WINDOW_MAX]:
-        if span.size > SMALL_MAX or _place(span) in found:
+        if span.size > SMALL_MAX or _place(span) in window:
             break
-        found[_place(span)] = span
-    return list(found.values())
+        window[_place(span)] = span
+    return list(window.values())
 
 
 def _place(span: OffsetRange) -> TopicPartition:
@@ -118,29 +118,29 @@ def answers_together(
         # All answers are in memory together, so they share the bytes of one.
         share = max(1, settings.fetch_bytes // len(by_address))
         settings = settings._replace(fetch_bytes=share)
-        found: dict[TopicPartition, PartitionData] = {}
-        for wanted in by_address.values():
-            found |= _fetched(options, settings, client, wanted, partition_bytes=partition_bytes)
+        answers: dict[TopicPartition, PartitionData] = {}
+        for spans in by_address.values():
+            answers |= _fetched(options, settings, client, spans, partition_bytes=partition_bytes)
     except (OSError, MinibrokerError) as error:
         logger.info("%d ranges are read one by one: %s", len(window), error)
         return {}
-    return found
+    return answers
 
 
 def _fetched(
     options: SourceOptions,
     settings: ClientSettings,
     client: Client,
-    wanted: Sequence[tuple[OffsetRange, PartitionLeader]],
+    spans: Sequence[tuple[OffsetRange, PartitionLeader]],
     *,
     partition_bytes: int | None,
 ) -> dict[TopicPartition, PartitionData]:
     """Return the answers of the one leader of all ranges. Raises OSError, MinibrokerError."""
-    connection = client.connection(wanted[0][1].address)
+    connection = client.connection(spans[0][1].address)
     try:
-        newest = min(newest_for(leader) for _, leader in wanted)
+        newest = min(newest_for(leader) for _, leader in spans)
         version = connection.version_for(FetchRequest, OLDEST, newest)
-        request = fetch_request(options, settings, wanted, version, partition_bytes=partition_bytes)
+        request = fetch_request(options, settings, spans, version, partition_bytes=partition_bytes)
         answer: FetchResponse = connection.call(request, FetchResponse, version)
     except BaseException:
         connection.close()
@@ -150,18 +150,18 @@ def _fetched(
         threading.Event().wait(answer.throttle_time_ms / 1000)
     if answer.error_code:
         raise KafkaError(ErrorCode(answer.error_code), "Fetch")
-    names = {leader.topic_id: span.topic for span, leader in wanted}
+    names = {leader.topic_id: span.topic for span, leader in spans}
     return {
-        place: told
-        for place, told in partitions_told(answer, names).items()
-        if told.records or told.error_code
+        place: part
+        for place, part in parts_by_place(answer, names).items()
+        if part.records or part.error_code
     }
 
 
 def fetch_request(
     options: SourceOptions,
     settings: ClientSettings,
-    wanted: Sequence[tuple[OffsetRange, PartitionLeader]],
+    spans: Sequence[tuple[OffsetRange, PartitionLeader]],
     version: int,
     *,
     last_epoch: int = -1,
@@ -172,13 +172,13 @@ def fetch_request(
     Args:
         options: of the source.
         settings: of the client.
-        wanted: ranges with their leaders, which are at one broker; a topic's are side by side.
+        spans: ranges with their leaders, which are at one broker; a topic's are side by side.
         version: of the request.
         last_epoch: leader epoch of the batch before the start of the range, -1: nobody checks it.
         partition_bytes: most bytes of one partition, None for as many as all have together.
     """
     topics: list[FetchTopic] = []
-    for span, leader in wanted:
+    for span, leader in spans:
         if not topics or topics[-1].topic != span.topic:
             topics.append(FetchTopic(topic=span.topic, topic_id=leader.topic_id, partitions=[]))
         partition = FetchPartition(
@@ -199,14 +199,14 @@ def fetch_request(
     )
 
 
-def partitions_told(
+def parts_by_place(
     answer: FetchResponse, names: Mapping[bytes, str]
 ) -> dict[TopicPartition, PartitionData]:
     """Return the parts of an answer; `names` are those of the topics that were asked for by id."""
     return {
-        TopicPartition(found.topic or names.get(found.topic_id, ""), told.partition_index): told
-        for found in answer.responses
-        for told in found.partitions
+        TopicPartition(topic.topic or names.get(topic.topic_id, ""), part.partition_index): part
+        for topic in answer.responses
+        for part in topic.partitions
     }
 
 
@@ -218,6 +218,6 @@ def newest_for(leader: PartitionLeader) -> int:
 def is_made_anew(options: SourceOptions, topic: str, leader: PartitionLeader) -> bool:
     """Return whether a topic has another id than the one that the options name."""
     # The options have ids in the usual base64 (`topics.id_text`), Kafka in the one for URLs.
-    wanted = options.topic_ids.get(topic, "").replace("+", "-").replace("/", "_")
-    is_known = bool(wanted) and leader.topic_id != ZERO_UUID
-    return is_known and topic_id_to_text(leader.topic_id) != wanted
+    topic_id = options.topic_ids.get(topic, "").replace("+", "-").replace("/", "_")
+    is_known = bool(topic_id) and leader.topic_id != ZERO_UUID
+    return is_known and topic_id_to_text(leader.topic_id) != topic_id

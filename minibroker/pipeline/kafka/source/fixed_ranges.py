@@ -27,13 +27,13 @@ _BOUNDS: Final = (
 
 
 def read_fixed(
-    spark: SparkSession, given: Mapping[str, str], ranges: Sequence[OffsetRange]
+    spark: SparkSession, options: Mapping[str, str], ranges: Sequence[OffsetRange]
 ) -> DataFrame:
-    """Return the records of ranges, with headers if `given` includes them.
+    """Return the records of ranges, with headers if `options` includes them.
 
     Args:
         spark: of the job.
-        given: options of the source; bounds and names of topics do not count.
+        options: options of the source; bounds and names of topics do not count.
         ranges: several of one partition are read from the first to the last.
 
     Raises PipelineError.
@@ -49,7 +49,7 @@ def read_fixed(
     assigned: dict[str, list[int]] = {}
     for where in sorted(starts):
         assigned.setdefault(where.topic, []).append(where.partition)
-    fixed = {name: value for name, value in given.items() if name not in _BOUNDS} | {
+    fixed = {name: value for name, value in options.items() if name not in _BOUNDS} | {
         "assign": json.dumps(assigned),
         "startingOffsets": offsets.to_json(starts),
         "endingOffsets": offsets.to_json(ends),

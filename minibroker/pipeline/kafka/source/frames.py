@@ -83,8 +83,8 @@ def read_topics(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
     parsed = source_options.parse(options, streaming=False)
     if not _existing(parsed):
         raise PipelineError(
-            f"{parsed.what} matches no topic on {parsed.client['bootstrap.servers']}: correct the "
-            "pattern, or create a topic"
+            f"{parsed.topics_text} matches no topic on {parsed.client['bootstrap.servers']}: "
+            "correct the pattern, or create a topic"
         )
     options = {
         "pushFilters": str(spark.conf.get(PUSH_DOWN, "false")),
@@ -108,12 +108,12 @@ def stream_ranges(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
     """Return the offsets of topics, present and future, as a stream of `schemas.RANGE`.
 
     A batch has the same offsets as one of `stream_topics`, of our source, in one task for each core
-    unless `maxPartitions` says otherwise. Who gets the rows reads them (`archive.task`). Raises
-    PipelineError.
+    unless `maxPartitions` says otherwise. The task that gets the rows reads
+    them (`archive.task`). Raises PipelineError.
     """
-    given = {**in_parallel(spark, options), "emit": "ranges"}
-    _existing(source_options.parse(given, streaming=True))
-    return spark.readStream.format(_FORMAT).options(**given).load()
+    settings = {**in_parallel(spark, options), "emit": "ranges"}
+    _existing(source_options.parse(settings, streaming=True))
+    return spark.readStream.format(_FORMAT).options(**settings).load()
 
 
 def _joining(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:

@@ -46,20 +46,21 @@ def since_ms(filters: Iterable[Filter]) -> int | None:
     A last time is no bound of what is read: behind the first record of that time there can be
     earlier ones.
     """
-    found = [
+    bounds = [
         min(times)
-        for told in filters
-        if getattr(told, "attribute", ()) == ("timestamp",) and (times := _least_times(told))
+        for condition in filters
+        if getattr(condition, "attribute", ()) == ("timestamp",)
+        and (times := _least_times(condition))
     ]
-    latest = max(found, default=0)
+    latest = max(bounds, default=0)
     return latest if latest > 0 else None
 
 
-def _least_times(told: Any) -> list[int]:
+def _least_times(condition: Any) -> list[int]:
     """Return times of which one is not later than any record that a filter lets through."""
-    if not isinstance(told, (EqualTo, GreaterThan, GreaterThanOrEqual, In)):
+    if not isinstance(condition, (EqualTo, GreaterThan, GreaterThanOrEqual, In)):
         return []
-    values = told.value if isinstance(told, In) else (told.value,)
+    values = condition.value if isinstance(condition, In) else (condition.value,)
     if not all(isinstance(value, datetime) and value.tzinfo for value in values):
         return []
     return [(value - _EPOCH) // timedelta(milliseconds=1) for value in values]
@@ -72,48 +73,50 @@ def narrowed(ranges: Iterable[OffsetRange], filters: Iterable[Filter]) -> list[O
         ranges: what the options name.
         filters: all of them hold for each row of the result.
     """
-    wanted = [told for told in filters if getattr(told, "attribute", ()) in _COLUMNS]
-    found = []
+    conditions = [
+        condition for condition in filters if getattr(condition, "attribute", ()) in _COLUMNS
+    ]
+    spans = []
     for span in ranges:
         rest: OffsetRange | None = span
-        for told in wanted:
+        for condition in conditions:
             if rest is not None:
-                rest = _COLUMNS[told.attribute](rest, told)  # type: ignore[attr-defined]
+                rest = _COLUMNS[condition.attribute](rest, condition)  # type: ignore[attr-defined]
         if rest is not None and rest.size > 0:
-            found.append(rest)
-    return found
+            spans.append(rest)
+    return spans
 
 
-def _by_name(span: OffsetRange, told: Any) -> OffsetRange | None:
-    if isinstance(told, EqualTo):
-        return span if span.topic == told.value else None
-    return span if not isinstance(told, In) or span.topic in told.value else None
+def _by_name(span: OffsetRange, condition: Any) -> OffsetRange | None:
+    if isinstance(condition, EqualTo):
+        return span if span.topic == condition.value else None
+    return span if not isinstance(condition, In) or span.topic in condition.value else None
 
 
-def _by_number(span: OffsetRange, told: Any) -> OffsetRange | None:
-    if isinstance(told, In):
-        return span if span.partition in told.value else None
-    compare = _COMPARISONS.get(type(told))
-    return span if compare is None or compare(span.partition, told.value) else None
+def _by_number(span: OffsetRange, condition: Any) -> OffsetRange | None:
+    if isinstance(condition, In):
+        return span if span.partition in condition.value else None
+    compare = _COMPARISONS.get(type(condition))
+    return span if compare is None or compare(span.partition, condition.value) else None
 
 
-def _by_offset(span: OffsetRange, told: Any) -> OffsetRange | None:
+def _by_offset(span: OffsetRange, condition: Any) -> OffsetRange | None:
     start, end = span.start, span.end
-    if isinstance(told, In):
-        numbers = [value for value in told.value if value is not None]
+    if isinstance(condition, In):
+        numbers = [value for value in condition.value if value is not None]
         if not numbers:
             return None
         start, end = max(start, min(numbers)), min(end, max(numbers) + 1)
-    elif isinstance(told, EqualTo):
-        start, end = max(start, told.value), min(end, told.value + 1)
-    elif isinstance(told, GreaterThan):
-        start = max(start, told.value + 1)
-    elif isinstance(told, GreaterThanOrEqual):
-        start = max(start, told.value)
-    elif isinstance(told, LessThan):
-        end = min(end, told.value)
-    elif isinstance(told, LessThanOrEqual):
-        end = min(end, told.value + 1)
+    elif isinstance(condition, EqualTo):
+        start, end = max(start, condition.value), min(end, condition.value + 1)
+    elif isinstance(condition, GreaterThan):
+        start = max(start, condition.value + 1)
+    elif isinstance(condition, GreaterThanOrEqual):
+        start = max(start, condition.value)
+    elif isinstance(condition, LessThan):
+        end = min(end, condition.value)
+    elif isinstance(condition, LessThanOrEqual):
+        end = min(end, condition.value + 1)
     return span._replace(start=start, end=end) if start < end else None
 
 

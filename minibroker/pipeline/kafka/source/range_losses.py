@@ -13,10 +13,10 @@ def where(span: OffsetRange, position: int) -> str:
     return f"{span.topic}-{span.partition} from offset {position} to before offset {span.end}"
 
 
-def gone(span: OffsetRange, position: int, said: str) -> str:
-    """Return the sentence for records that are gone; `said`: the broker's error."""
+def loss(span: OffsetRange, position: int, reason: str) -> str:
+    """Return the sentence for records that are gone; `reason`: the broker's error."""
     return (
-        f"records of {where(span, position)} are gone ({said}): they were deleted by retention, "
+        f"records of {where(span, position)} are gone ({reason}): they were deleted by retention, "
         "or the topic was made anew; start behind them, or set failOnDataLoss=false to go on "
         "without them"
     )
@@ -30,9 +30,9 @@ def made_anew(span: OffsetRange, position: int) -> str:
     )
 
 
-def silent(span: OffsetRange, position: int, silent_s: float, said: str) -> str:
-    """Return the sentence for a broker that sends nothing; `said`: the last error, or nothing."""
-    why = f"; the client's last word: {said}" if said else ""
+def silent(span: OffsetRange, position: int, silent_s: float, last_error: str) -> str:
+    """Return the sentence for a broker that sends nothing; `last_error` may be empty."""
+    why = f"; the client's last word: {last_error}" if last_error else ""
     return (
         f"nothing came for {silent_s:.0f} s (kafkaConsumer.pollTimeoutMs) while reading "
         f"{where(span, position)}{why}; is the broker up, and does the topic still reach that far?"

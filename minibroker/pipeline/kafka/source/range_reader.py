@@ -40,7 +40,7 @@ from minibroker.pipeline.kafka.source.first_answers import (
     fetch_request,
     is_made_anew,
     newest_for,
-    partitions_told,
+    parts_by_place,
 )
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class _MadeAnewError(Exception):
     """The topic was deleted and made again: its offsets are those of other records."""
 
 
-_GONE: Final = frozenset(
+_TOPIC_ERRORS: Final = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.UNKNOWN_TOPIC_ID,
@@ -87,15 +87,15 @@ def read_span(
     settings: ClientSettings,
     client: Client,
     span: OffsetRange,
-    told: PartitionData | None = None,
+    answer: PartitionData | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of `span` in order, no empty batches.
 
-    `told` is the answer of `first_answers` for its start, if there is one.
+    `answer` is the answer of `first_answers` for its start, if there is one.
 
-    Raises PipelineError as `source.reader.read_range`.
+    Raises PipelineError for records that are gone or damaged, and for a silent broker.
     """
-    reader = _SpanReader(options, settings, client, span, told)
+    reader = _SpanReader(options, settings, client, span, answer)
     try:
         for rows in reader.batches():
             if rows.num_rows:
@@ -113,13 +113,13 @@ class _SpanReader:
         settings: ClientSettings,
         client: Client,
         span: OffsetRange,
-        told: PartitionData | None,
+        first_answer: PartitionData | None,
     ) -> None:
         self._options = options
         self._settings = settings
         self._client = client
         self._range = span
-        self._told = told
+        self._first_answer = first_answer
         """An answer that has not been looked at."""
         self._position = self._first = self._skipped_to = span.start
         """The next offset to fetch; the first one that counts in what is decoded next, for a batch
@@ -137,7 +137,7 @@ class _SpanReader:
         self._resumes_at_s = 0.0
         """When the broker takes the next request, by its quota."""
         self._heard_s = time.monotonic()
-        self._said = ""
+        self._last_error = ""
         """The last error."""
         self._times_unknown = 0
         self._times_empty = 0
@@ -152,20 +152,20 @@ class _SpanReader:
         """Yield the batches of `read_span`."""
         chunk: Chunk | LegacyChunk = Chunk(keeps_far_times=True)
         while self._position < self._range.end:
-            found = self._next()
+            batches = self._next()
             if self._skipped_to > self._first:
                 if chunk.count:
                     yield self._rows(chunk)
                 self._first = self._skipped_to
-            for batch in found:
-                wanted = Chunk if batch.header.magic == 2 else LegacyChunk
+            for batch in batches:
+                chunk_class = Chunk if batch.header.magic == 2 else LegacyChunk
                 is_full = chunk.size_bytes >= CHUNK_BYTES or chunk.count >= CHUNK_RECORDS
-                if chunk.count and (is_full or not isinstance(chunk, wanted)):
+                if chunk.count and (is_full or not isinstance(chunk, chunk_class)):
                     yield self._rows(chunk)
-                if not isinstance(chunk, wanted):
-                    chunk = wanted(keeps_far_times=True)
+                if not isinstance(chunk, chunk_class):
+                    chunk = chunk_class(keeps_far_times=True)
                 self._add(chunk, batch)
-            if found:
+            if batches:
                 # After the rows were taken: that Spark was slow is not the broker's silence.
                 self._heard_s = time.monotonic()
         if chunk.count:
@@ -199,10 +199,10 @@ class _SpanReader:
 
         Moves the position behind them and asks for more. Raises PipelineError.
         """
-        before = self._position
-        found: list[StoredBatch] = []
+        start = self._position
+        batches: list[StoredBatch] = []
         try:
-            found = self._taken(self._answer())
+            batches = self._batches_of(self._answer())
             if self._position < self._range.end:
                 self._send()
         except _MadeAnewError:
@@ -219,21 +219,21 @@ class _SpanReader:
             raise self._damaged(error) from error
         except (OSError, ProtocolError) as error:
             self._drop(str(error))
-        if self._position > before:
+        if self._position > start:
             self._heard_s = time.monotonic()
             self._times_unknown = self._times_empty = 0
         else:
             self._check_patience()
-        return found
+        return batches
 
     def _answer(self) -> PartitionData | None:
         """Return what the broker says about the partition, None over its quota.
 
         Raises OSError, KafkaError, ProtocolError, ConfigError.
         """
-        if self._told is not None:
-            told, self._told = self._told, None
-            return told
+        if self._first_answer is not None:
+            part, self._first_answer = self._first_answer, None
+            return part
         self._send()
         assert self._connection is not None
         answer = self._connection.receive()
@@ -244,31 +244,32 @@ class _SpanReader:
             return None
         assert self._leader is not None
         place = TopicPartition(self._range.topic, self._range.partition)
-        return part_of(partitions_told(answer, {self._leader.topic_id: place.topic}), place)
+        return part_of(parts_by_place(answer, {self._leader.topic_id: place.topic}), place)
 
-    def _taken(self, told: PartitionData | None) -> list[StoredBatch]:
+    def _batches_of(self, part: PartitionData | None) -> list[StoredBatch]:
         """Return the data batches of an answer; move the position. Raises KafkaError."""
-        if told is None:
+        if part is None:
             return []
-        if told.error_code:
-            raise KafkaError(ErrorCode(told.error_code), "Fetch")
-        if told.preferred_read_replica >= 0 and not told.records:
-            self._follow(told.preferred_read_replica)
+        if part.error_code:
+            raise KafkaError(ErrorCode(part.error_code), "Fetch")
+        if part.preferred_read_replica >= 0 and not part.records:
+            self._follow(part.preferred_read_replica)
             return []
-        if told.diverging_epoch is not None and told.diverging_epoch.end_offset >= 0:
-            self._lose(f"another leader's log ends at offset {told.diverging_epoch.end_offset}")
+        if part.diverging_epoch is not None and part.diverging_epoch.end_offset >= 0:
+            self._lose(f"another leader's log ends at offset {part.diverging_epoch.end_offset}")
         self._checks_epoch = False
         committed = self._options.isolation_level == "read_committed"
         aborted = [
-            (gone.producer_id, gone.first_offset) for gone in told.aborted_transactions or ()
+            (transaction.producer_id, transaction.first_offset)
+            for transaction in part.aborted_transactions or ()
         ]
-        found = read_batches(told.records or b"", aborted if committed else ())
-        if found.next_offset is None:
-            self._on_nothing(told, committed=committed)
+        batches = read_batches(part.records or b"", aborted if committed else ())
+        if batches.next_offset is None:
+            self._on_nothing(part, committed=committed)
             return []
-        self._epoch = found.epoch
-        self._position = max(self._position, found.next_offset)
-        return [batch for batch in found.data if self._has_records(batch.header)]
+        self._epoch = batches.epoch
+        self._position = max(self._position, batches.next_offset)
+        return [batch for batch in batches.data if self._has_records(batch.header)]
 
     def _follow(self, broker_id: int) -> None:
         """Go on at the replica that the leader names, or at the leader if nobody knows it."""
@@ -285,9 +286,9 @@ class _SpanReader:
         # In formats 0 and 1 only the last offset of a compressed message is in its header.
         return header.magic < 2 or header.base_offset < self._range.end
 
-    def _on_nothing(self, told: PartitionData, *, committed: bool) -> None:
+    def _on_nothing(self, part: PartitionData, *, committed: bool) -> None:
         """Go to the end of the range if there is no record before it any more."""
-        reach = told.last_stable_offset if committed else told.high_watermark
+        reach = part.last_stable_offset if committed else part.high_watermark
         if reach < self._range.end:
             return
         self._times_empty += 1
@@ -318,29 +319,29 @@ class _SpanReader:
         connection.send(self._request(leader, version), FetchResponse, version)
 
     def _find_leader(self) -> None:
-        span, before = self._range, self._leader
+        span, last_leader = self._range, self._leader
         leader = self._client.leader(span.topic, span.partition)
         if is_made_anew(self._options, span.topic, leader):
             self._client.forget(span.topic)  # what this process knows may be about the old one
             leader = self._client.leader(span.topic, span.partition)
-        is_another = before is not None and leader.topic_id != before.topic_id
+        is_another = last_leader is not None and leader.topic_id != last_leader.topic_id
         if is_another or is_made_anew(self._options, span.topic, leader):
             raise _MadeAnewError
         self._leader = leader
-        self._checks_epoch = before is not None and leader.epoch != before.epoch
+        self._checks_epoch = last_leader is not None and leader.epoch != last_leader.epoch
         self._connection = self._client.connection(self._follower or leader.address)
 
     def _request(self, leader: PartitionLeader, version: int) -> FetchRequest:
         checks = self._checks_epoch and version >= LAST_EPOCH_FROM
         epoch = self._epoch if checks else -1
-        wanted = [(self._range._replace(start=self._position), leader)]
-        return fetch_request(self._options, self._settings, wanted, version, last_epoch=epoch)
+        spans = [(self._range._replace(start=self._position), leader)]
+        return fetch_request(self._options, self._settings, spans, version, last_epoch=epoch)
 
     # Errors.
 
     def _on_error(self, error: KafkaError) -> None:
         """Do what an error of the broker asks for. Raises PipelineError."""
-        self._said = str(error)
+        self._last_error = str(error)
         if self._follower is not None:  # it may be behind, or gone: the leader decides
             self._follower = None
             self.close()
@@ -350,10 +351,10 @@ class _SpanReader:
             self._lose(error.code.name)
             self._go_to_what_is_left()
             return
-        if error.code not in _GONE and not error.code.retriable:
+        if error.code not in _TOPIC_ERRORS and not error.code.retriable:
             where = range_losses.where(self._range, self._position)
             raise PipelineError(f"cannot read {where}: {error.code.name}")
-        if error.code in _GONE:
+        if error.code in _TOPIC_ERRORS:
             self._times_unknown += 1
             if self._times_unknown > len(UNKNOWN_PAUSES_S):
                 self._lose(error.code.name)
@@ -366,9 +367,9 @@ class _SpanReader:
         self.close()
         threading.Event().wait(pause_s)
 
-    def _drop(self, said: str) -> None:
+    def _drop(self, reason: str) -> None:
         """Leave a connection that has ended, or cannot be understood."""
-        self._said = said
+        self._last_error = reason
         self._follower = None
         if self._connection is not None:
             self._connection.close()
@@ -376,10 +377,10 @@ class _SpanReader:
         self._client.forget(self._range.topic)
         threading.Event().wait(PAUSE_S)
 
-    def _lose(self, said: str) -> None:
+    def _lose(self, reason: str) -> None:
         """Raise PipelineError for records that are gone, unless the options allow that."""
         if self._options.fail_on_data_loss:
-            raise PipelineError(range_losses.gone(self._range, self._position, said))
+            raise PipelineError(range_losses.loss(self._range, self._position, reason))
 
     def _go_to_what_is_left(self) -> None:
         """Move to the first offset of the range that still exists, or to its end."""
@@ -395,5 +396,5 @@ class _SpanReader:
         silent_s = time.monotonic() - self._heard_s
         if silent_s >= self._options.poll_timeout_ms / 1000:
             raise PipelineError(
-                range_losses.silent(self._range, self._position, silent_s, self._said)
+                range_losses.silent(self._range, self._position, silent_s, self._last_error)
             )

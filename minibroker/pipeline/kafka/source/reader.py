@@ -41,8 +41,8 @@ def read_ranges(options: SourceOptions, ranges: Iterable[OffsetRange]) -> Iterat
     prepare_for_tasks()
     settings = connection_settings(options.settings)
     client = Client(settings)
-    for span, told in first_answers(options, settings, client, list(ranges)):
-        batches = read_span(options, settings, client, span, told)
+    for span, answer in first_answers(options, settings, client, list(ranges)):
+        batches = read_span(options, settings, client, span, answer)
         yield from paced(batches, options.task_bytes_per_second)
 
 

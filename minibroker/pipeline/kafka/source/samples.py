@@ -60,11 +60,11 @@ def sample(
         answers = answers_together(
             options, settings, client, window, partition_bytes=PARTITION_BYTES
         )
-        left = []
+        rest = []
         for span in window:
             answer = answers.get(TopicPartition(span.topic, span.partition))
             if answer is None:
-                left.append(span)
+                rest.append(span)
                 continue
             try:
                 records, next_offset = _records(options, answer, span, records_max)
@@ -74,11 +74,11 @@ def sample(
                 yield span, records
             elif span.start < next_offset < span.end:
                 # Markers, or records of transactions that were aborted: ask behind them.
-                left.append(span._replace(start=next_offset))
-        if answers and left:
-            windows.append(left)
-        elif len(left) > 1:  # one may have no leader: the others are asked for without it
-            windows += [left[::2], left[1::2]]
+                rest.append(span._replace(start=next_offset))
+        if answers and rest:
+            windows.append(rest)
+        elif len(rest) > 1:  # one may have no leader: the others are asked for without it
+            windows += [rest[::2], rest[1::2]]
 
 
 def _records(

@@ -44,10 +44,10 @@ class RecordSizes:
 
         A topic without a sample is taken for the mean of the others.
         """
-        found = self._means.get(topic)
-        if found is None and self._means:
-            found = sum(self._means.values()) // len(self._means)
-        return UNKNOWN_BYTES if found is None else max(1, found)
+        mean = self._means.get(topic)
+        if mean is None and self._means:
+            mean = sum(self._means.values()) // len(self._means)
+        return UNKNOWN_BYTES if mean is None else max(1, mean)
 
     def measure(self, start: Offsets, end: Offsets, waited: Mapping[TopicPartition, int]) -> None:
         """Look at records from `start` on, of the partitions whose turn is next.
@@ -68,9 +68,9 @@ class RecordSizes:
         settings = connection_settings(self._options.settings)
         sums: dict[str, list[int]] = {}
         for span, records in sample(self._options, settings, Client(settings), spans, RECORDS_MAX):
-            found = sums.setdefault(span.topic, [0, 0])
-            found[0] += sum(map(_size_of, records))
-            found[1] += len(records)
+            totals = sums.setdefault(span.topic, [0, 0])
+            totals[0] += sum(map(_size_of, records))
+            totals[1] += len(records)
         for topic, (size_bytes, count) in sums.items():
             mean = -(-size_bytes // count)
             # Half of what was known stays: some large records in a sample are not all of them.

@@ -46,14 +46,16 @@ Plain = dict[str, dict[str, int]]
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One streaming query's view of its topics."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        self._options = options.parse(given, streaming=True)
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        self._options = options.parse(settings, streaming=True)
         self._topics_or_none: TopicOffsets | None = None
         self._frozen: Offsets | None = None
-        self._known: Offsets = {}
+        self._newest_ends: Offsets = {}
         self._first_offsets: Offsets = {}
         """First offsets of partitions that appeared while the query runs."""
-        self._ids = {topic: told for topic, told in self._options.topic_ids.items() if told}
+        self._ids = {
+            topic: topic_id for topic, topic_id in self._options.topic_ids.items() if topic_id
+        }
         """Topic → id that it had when this query first saw it."""
         self._last_batch_s = time.monotonic()
         self._reached_end_s: float | None = None
@@ -78,13 +80,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict:  # type: ignore[type-arg]  # noqa: N802  Spark's name
         """Return the first offsets of a query without a checkpoint. Raises PipelineError."""
-        wanted = self._options
+        source = self._options
         return offsets.to_plain(
             self._topics.at(
-                wanted.start,
+                source.start,
                 self._topics.partitions(),
                 side="starting",
-                where_none=LATEST if wanted.latest_when_no_timestamp else 0,
+                where_none=LATEST if source.latest_when_no_timestamp else 0,
             )
         )
 
@@ -111,14 +113,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         if self._pauses():
             return start
-        begun = offsets.from_plain(start, where="the position of the stream")
+        positions = offsets.from_plain(start, where="the position of the stream")
         end = self._frozen
         if end is None:
-            end = self._ends(begun)
-        self._note_new(begun, end)
-        self._check_lost(begun, end)
+            end = self._ends(positions)
+        self._note_new(positions, end)
+        self._check_lost(positions, end)
         froms = {
-            partition: begun.get(partition, self._first_offsets.get(partition, 0))
+            partition: positions.get(partition, self._first_offsets.get(partition, 0))
             for partition in end
         }
         limited = end
@@ -164,15 +166,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         Spark's progress computes the lag from them.
         """
-        return offsets.to_plain(self._known) if self._known else None
+        return offsets.to_plain(self._newest_ends) if self._newest_ends else None
 
-    def _ends(self, known: Mapping[TopicPartition, int]) -> Offsets:
+    def _ends(self, last_ends: Mapping[TopicPartition, int]) -> Offsets:
         partitions = self._topics.partitions(
             missing_allowed=not self._options.fail_on_data_loss, patient=True
         )
         self._check_recreated()
-        ends = self._topics.latest(partitions, known=known)
-        self._known = ends
+        ends = self._topics.latest(partitions, last_ends=last_ends)
+        self._newest_ends = ends
         return dict(ends)
 
     def _check_recreated(self) -> None:
@@ -192,29 +194,31 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._ids[topic] = topic_id
             self._lost(sentence)
 
-    def _note_new(self, begun: Offsets, end: Offsets) -> None:
+    def _note_new(self, positions: Offsets, end: Offsets) -> None:
         """Record partitions that appeared: they are read from their beginning."""
         new = [
             partition
             for partition in end
-            if partition not in begun and partition not in self._first_offsets
+            if partition not in positions and partition not in self._first_offsets
         ]
         if not new:
             return
-        found = self._topics.earliest(new)
+        starts = self._topics.earliest(new)
         for partition in new:
-            if found[partition] > 0:
+            if starts[partition] > 0:
                 self._lost(
                     f"{partition} came since the stream began, and its first records are gone: it "
-                    f"starts at offset {found[partition]}"
+                    f"starts at offset {starts[partition]}"
                 )
-        self._first_offsets |= found
+        self._first_offsets |= starts
 
-    def _check_lost(self, begun: Offsets, end: Offsets) -> None:
-        gone = [partition for partition in begun if partition not in end and self._frozen is None]
-        if gone:
-            self._lost(f"{', '.join(map(str, gone))} of the stream's position is gone")
-        for partition, offset in begun.items():
+    def _check_lost(self, positions: Offsets, end: Offsets) -> None:
+        missing = [
+            partition for partition in positions if partition not in end and self._frozen is None
+        ]
+        if missing:
+            self._lost(f"{', '.join(map(str, missing))} of the stream's position is gone")
+        for partition, offset in positions.items():
             if offset > end.get(partition, offset):
                 self._lost(
                     f"the end of {partition} went back from offset {offset} to {end[partition]}:"
@@ -249,14 +253,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises:
             PipelineError: see `latestOffset`.
         """
-        begun = offsets.from_plain(start, where="the start of the batch")
+        positions = offsets.from_plain(start, where="the start of the batch")
         until = offsets.from_plain(end, where="the end of the batch")
-        self._note_new(begun, until)
-        gone = [partition for partition in begun if partition not in until]
-        if gone:
-            self._lost(f"{', '.join(map(str, gone))} of the stream's position is gone")
+        self._note_new(positions, until)
+        missing = [partition for partition in positions if partition not in until]
+        if missing:
+            self._lost(f"{', '.join(map(str, missing))} of the stream's position is gone")
         froms = {
-            partition: begun.get(partition, self._first_offsets.get(partition, 0))
+            partition: positions.get(partition, self._first_offsets.get(partition, 0))
             for partition in until
         }
         ranges = offsets.ranges_between(froms, until, self._lost)

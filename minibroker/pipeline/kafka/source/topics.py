@@ -86,21 +86,21 @@ class TopicOffsets:
             if partition not in existing and not missing_allowed:
                 raise PipelineError(
                     f"option assign names {partition}, which {self._brokers} does not have; "
-                    f"it has {_listed(sorted(existing))}"
+                    f"it has {_names_text(sorted(existing))}"
                 )
         return [partition for partition in options.assigned if partition in existing]
 
     def _matching(self, pattern: str) -> list[TopicPartition]:
-        wanted = re.compile(pattern)
+        regex = re.compile(pattern)
         names = [
             name
             for name in self._described(None).topics
-            if name not in INTERNAL_TOPICS and wanted.fullmatch(name)
+            if name not in INTERNAL_TOPICS and regex.fullmatch(name)
         ]
         return sorted(self.describe(names, missing_allowed=True)) if names else []
 
     def describe(self, names: Iterable[str], *, missing_allowed: bool) -> set[TopicPartition]:
-        """Return the partitions of topics, and keep the topics' ids. Raises as `partitions`."""
+        """Return the partitions of topics, and keep the topics' ids. Raises PipelineError."""
         partitions = set()
         self.ids = {}
         for name, topic in self._described(names).topics.items():
@@ -123,11 +123,11 @@ class TopicOffsets:
 
         Raises PipelineError: none does.
         """
-        wanted = None if names is None else list(names)
+        topic_names = None if names is None else list(names)
         deadline = time.monotonic() + self._timeout_s
         while True:
             try:
-                return admin.describe(self._client, wanted)
+                return admin.describe(self._client, topic_names)
             except CLIENT_ERRORS as error:
                 if is_lasting(error) or time.monotonic() >= deadline:
                     raise self._failed("describe the topics", error) from error
@@ -140,7 +140,7 @@ class TopicOffsets:
         return self._list_offsets(dict.fromkeys(partitions, EARLIEST))
 
     def latest(
-        self, partitions: Iterable[TopicPartition], *, known: Mapping[TopicPartition, int]
+        self, partitions: Iterable[TopicPartition], *, last_ends: Mapping[TopicPartition, int]
     ) -> Offsets:
         """Return the end of each partition; for a committed reader the last stable offset.
 
@@ -154,7 +154,7 @@ class TopicOffsets:
         for attempts_left in range(self._options.offset_retries, -1, -1):
             ends = self._list_offsets(dict.fromkeys(names, LATEST))
             if attempts_left == 0 or all(
-                ends[partition] >= known.get(partition, 0) for partition in names
+                ends[partition] >= last_ends.get(partition, 0) for partition in names
             ):
                 break
             self._pause.wait(self._interval_s)
@@ -188,12 +188,12 @@ class TopicOffsets:
 
     def _resolved(self, offsets: Mapping[TopicPartition, int]) -> Offsets:
         """Return the offsets with -2 and -1 replaced by the offsets that they mean now."""
-        asked = {
+        symbols = {
             partition: offset
             for partition, offset in offsets.items()
             if offset in (EARLIEST, LATEST)
         }
-        return dict(offsets) | (self._list_offsets(asked) if asked else {})
+        return dict(offsets) | (self._list_offsets(symbols) if symbols else {})
 
     def _at_timestamps(
         self, stamps_ms: Mapping[TopicPartition, int], name: str, where_none: int
@@ -218,8 +218,8 @@ class TopicOffsets:
         if set(named) == set(partitions):
             return
         raise PipelineError(
-            f"option {name} names {_listed(sorted(named))}, but what is read has "
-            f"{_listed(partitions)}: name each of them (-2 is the earliest, -1 the latest)"
+            f"option {name} names {_names_text(sorted(named))}, but what is read has "
+            f"{_names_text(partitions)}: name each of them (-2 is the earliest, -1 the latest)"
         )
 
     def _list_offsets(self, times: Mapping[TopicPartition, int]) -> Offsets:
@@ -232,13 +232,13 @@ class TopicOffsets:
         is_committed = self._options.isolation_level == "read_committed"
         while open_times := {place: at for place, at in times.items() if place not in offsets}:
             try:
-                listed = admin.list_offsets(self._client, open_times, is_committed=is_committed)
+                answers = admin.list_offsets(self._client, open_times, is_committed=is_committed)
             except CLIENT_ERRORS as error:
-                listed = admin.ListedOffsets({}, dict.fromkeys(open_times, error))
-            offsets |= listed.offsets
-            if not listed.failed:
+                answers = admin.ListedOffsets({}, dict.fromkeys(open_times, error))
+            offsets |= answers.offsets
+            if not answers.failed:
                 break
-            place, failure = next(iter(listed.failed.items()))
+            place, failure = next(iter(answers.failed.items()))
             code = failure.code if isinstance(failure, KafkaError) else None
             if code is None or code == ErrorCode.LEADER_NOT_AVAILABLE:
                 is_over, pause_s = is_lasting(failure) or time.monotonic() >= deadline, PAUSE_S
@@ -254,7 +254,7 @@ class TopicOffsets:
     def _brokers(self) -> str:
         return self._options.client["bootstrap.servers"]
 
-    def _failed(self, what: str, error: Exception) -> PipelineError:
+    def _failed(self, action: str, error: Exception) -> PipelineError:
         if not isinstance(error, KafkaError):
             return PipelineError(
                 f"no broker answers at {self._brokers} ({error}): start it, or correct "
@@ -262,10 +262,10 @@ class TopicOffsets:
             )
         if error.code == _NO_SUCH_TOPIC:
             return PipelineError(
-                f"cannot {what} on {self._brokers}: the topic or partition is gone; create it "
+                f"cannot {action} on {self._brokers}: the topic or partition is gone; create it "
                 "anew, or set failOnDataLoss=false to go on without it"
             )
-        return PipelineError(f"cannot {what} on {self._brokers}: {error}")
+        return PipelineError(f"cannot {action} on {self._brokers}: {error}")
 
 
 def id_text(topic_id: bytes) -> str:
@@ -276,7 +276,7 @@ def id_text(topic_id: bytes) -> str:
     return base64.b64encode(topic_id).decode("ascii").rstrip("=") if any(topic_id) else ""
 
 
-def _listed(partitions: list[TopicPartition]) -> str:
+def _names_text(partitions: list[TopicPartition]) -> str:
     """Return names for a message, cut to as many as a person reads."""
-    shown = ", ".join(str(partition) for partition in partitions[:8])
-    return f"{shown} and {len(partitions) - 8} more" if len(partitions) > 8 else shown or "none"
+    text = ", ".join(str(partition) for partition in partitions[:8])
+    return f"{text} and {len(partitions) - 8} more" if len(partitions) > 8 else text or "none"

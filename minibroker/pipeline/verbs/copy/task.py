@@ -131,7 +131,7 @@ def copy_ranges(batch: CopyBatch, task: int, ranges: Sequence[OffsetRange]) -> l
     )
     written = sink.write_rows(parse_options(batch.sink), position, _records(batch, ranges), places)
     if places is not None:
-        return places.found
+        return places.places
     return [Delivered(written.rows), *(Delivered() for _ in ranges[1:])]
 
 

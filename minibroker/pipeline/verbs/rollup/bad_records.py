@@ -36,7 +36,7 @@ from minibroker.pipeline.checkpoints.query_identity import query_of
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.files.file_system import files_with
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, absolute, is_remote, join
-from minibroker.pipeline.kafka.python_rows import listed
+from minibroker.pipeline.kafka.python_rows import without_null_list
 from minibroker.pipeline.kafka.sink.writers import BATCH_PROPERTY
 from minibroker.pipeline.operations import json_columns as json_values
 from minibroker.pipeline.operations.dead_letter_rows import REASON
@@ -113,7 +113,7 @@ class BadRecords:
         is_bad = f.col(json_values.BAD).isNotNull()
         of_record: Any = rows.schema[json_values.RECORD].dataType
         columns = [
-            listed(
+            without_null_list(
                 f.when(is_bad, f.col(f"{json_values.RECORD}.{name}")), of_record[name].dataType
             ).alias(name)
             for name in names

@@ -140,9 +140,11 @@ def test_a_stream_has_no_end(name: str) -> None:
 
 
 def test_topics_are_named_as_the_user_named_them() -> None:
-    assert batch().what == "topic 'orders'"
-    assert options.parse({**BROKER, "subscribe": "a,b"}, streaming=True).what == "topics a, b"
-    assert options.parse({**BROKER, "subscribePattern": "a.*"}, streaming=True).what == (
+    assert batch().topics_text == "topic 'orders'"
+    assert (
+        options.parse({**BROKER, "subscribe": "a,b"}, streaming=True).topics_text == "topics a, b"
+    )
+    assert options.parse({**BROKER, "subscribePattern": "a.*"}, streaming=True).topics_text == (
         "pattern 'a.*'"
     )
 

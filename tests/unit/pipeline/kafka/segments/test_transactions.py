@@ -66,7 +66,7 @@ def read(
 ) -> Transactions:
     base_offset, path = segments[-1]
     newest = Newest(base_offset, path, Path(path).stat().st_size)
-    return read_transactions(str(directory), segments, newest, since=since, before=before)
+    return read_transactions(str(directory), segments, newest, since=since, end_offset=before)
 
 
 def test_everything_is_found_by_walking_where_nothing_else_is(tmp_path: Path) -> None:
@@ -152,5 +152,5 @@ def test_appends_after_the_plan_are_not_walked(tmp_path: Path) -> None:
     newest = segment(tmp_path, 0, data(1, 0))
     planned = Newest(0, newest[1], Path(newest[1]).stat().st_size)
     segment(tmp_path, 0, data(1, 0), marker(1, 1, is_commit=True), data(1, 2))
-    found = read_transactions(str(tmp_path), [newest], planned, since=0, before=None)
+    found = read_transactions(str(tmp_path), [newest], planned, since=0, end_offset=None)
     assert found == ((), 0, planned.size_bytes)

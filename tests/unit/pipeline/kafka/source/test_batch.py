@@ -32,8 +32,8 @@ class ToldTopics:
     def partitions(self) -> list[TopicPartition]:
         return self.left
 
-    def latest(self, partitions: list[TopicPartition], *, known: Offsets) -> Offsets:
-        assert not known
+    def latest(self, partitions: list[TopicPartition], *, last_ends: Offsets) -> Offsets:
+        assert not last_ends
         return {partition: self.ends[partition] for partition in partitions}
 
     def at(

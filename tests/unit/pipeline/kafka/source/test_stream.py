@@ -47,9 +47,9 @@ class ToldTopics:
         return {partition: self.begins.get(partition, 0) for partition in partitions}
 
     def latest(
-        self, partitions: Iterable[TopicPartition], *, known: Mapping[TopicPartition, int]
+        self, partitions: Iterable[TopicPartition], *, last_ends: Mapping[TopicPartition, int]
     ) -> Offsets:
-        assert known is not None
+        assert last_ends is not None
         return {partition: self.ends[partition] for partition in partitions}
 
 
