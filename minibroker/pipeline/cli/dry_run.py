@@ -37,7 +37,7 @@ def preview(arguments: Arguments) -> list[str]:
     verb, plan, engine, _ = arguments
     if verb.engine is not None:
         default = places.default_of(engine.conf, os.environ)
-        plan = plan if places.is_here(default) else places.placed(plan, default)
+        plan = plan if places.is_here(default) else places.resolve_places(plan, default)
     described = launch.job_of(verb).describe(plan)
     lines = [*described, ("options", "  ".join(given_lines(plan)) or "none")]
     if verb.engine is not None:
@@ -54,7 +54,7 @@ def operations_lines(operations: RowOperations, directory: str | None) -> Lines:
     """
     files = None if directory is None else files_of(directory, None)
     job = {} if files is None or directory is None else job_directory.read_job(files, directory)
-    return row_operations.told(row_operations.settled(operations, job))
+    return row_operations.describe(row_operations.with_first_moments(operations, job))
 
 
 def _aligned(lines: Lines) -> list[str]:

@@ -34,7 +34,7 @@ def run(arguments: Arguments, out: TextIO, errors: TextIO) -> int:
     if verb.engine is None:
         result = job.run(plan)
     else:
-        job.check(launch.placed(plan, engine))
+        job.check(launch.resolve_places(plan, engine))
         result = _result_in_session(job, arguments, errors)
     answer: VerbAnswer = job.answer(result, is_terminal=out.isatty())
     out.write(answer.text)

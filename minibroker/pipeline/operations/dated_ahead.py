@@ -23,7 +23,7 @@ FIRST_MS: Final = -62_135_596_800_000
 """The first moment of the year 1."""
 REASON: Final = "reason"
 
-SAID: Final = (
+REASON_PARTS: Final = (
     "it is dated ",
     " ms since 1970, which is more than a day ahead, or before the year 1: its producer gave "
     "another unit, or has a wrong clock",
@@ -60,8 +60,8 @@ def judged(records: pa.RecordBatch, last_ms: int) -> Judged:
         return Judged(records, None)
     bad = records.filter(is_bad)
     numbers = bad["timestamp"].cast(_TIME, safe=False).cast(pa.int64()).cast(pa.string())
-    before, behind = SAID
-    reasons = pc.binary_join_element_wise(before, numbers, behind, "")
+    head, tail = REASON_PARTS
+    reasons = pc.binary_join_element_wise(head, numbers, tail, "")
     return Judged(records.filter(pc.invert(is_bad)), bad.append_column(REASON, reasons))
 
 

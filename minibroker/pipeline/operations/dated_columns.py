@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import functions as f
 
-from minibroker.pipeline.operations.dated_ahead import AHEAD_MS, FIRST_MS, REASON, SAID
+from minibroker.pipeline.operations.dated_ahead import AHEAD_MS, FIRST_MS, REASON, REASON_PARTS
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -35,9 +35,9 @@ def bad_date(time: Column, now: Column) -> Column:
         now: the moment that it may be a day ahead of.
     """
     is_outside = (time > last_date(now)) | (time < f.timestamp_millis(f.lit(FIRST_MS)))
-    before, behind = SAID
+    head, tail = REASON_PARTS
     number = f.unix_millis(time).cast("string")
-    return f.when(is_outside, f.concat(f.lit(before), number, f.lit(behind)))
+    return f.when(is_outside, f.concat(f.lit(head), number, f.lit(tail)))
 
 
 def judged(records: DataFrame, now_ms: int) -> DataFrame:

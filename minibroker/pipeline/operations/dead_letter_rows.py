@@ -51,7 +51,7 @@ def to_records(records: DataFrame) -> DataFrame:
     """
     time_ms = f.when(f.col("timestampType") >= 0, f.unix_millis("timestamp"))
     facts = {header: f.col(name) for name, header in _HEADERS.items()} | {_TIME: time_ms}
-    told = f.array(
+    own_headers = f.array(
         *(
             f.struct(f.lit(header).alias("key"), fact.cast("string").cast("binary").alias("value"))
             for header, fact in facts.items()
@@ -61,7 +61,9 @@ def to_records(records: DataFrame) -> DataFrame:
     return ordered.select(
         "key",
         "value",
-        f.concat(f.coalesce("headers", f.array().cast(told_type(records))), told).alias("headers"),
+        f.concat(f.coalesce("headers", f.array().cast(told_type(records))), own_headers).alias(
+            "headers"
+        ),
     )
 
 

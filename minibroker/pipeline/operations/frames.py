@@ -27,7 +27,7 @@ from minibroker.pipeline.operations.json_columns import parsed_schema
 from minibroker.pipeline.operations.mask_rules import HEADERS
 from minibroker.pipeline.operations.masked_rows import masked_rows
 from minibroker.pipeline.operations.masking import NOT_WRITTEN, WAY_OUT, Masker
-from minibroker.pipeline.operations.rows import BY_KEY, FOUND, METRIC, ROWS, UNMASKABLE
+from minibroker.pipeline.operations.rows import BY_KEY, METRIC, PLACE_BITS, ROWS, UNMASKABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -149,12 +149,12 @@ def changed(
     names = [name for name in masker.columns if name in rows.columns]
     arrow_udf: Any = f.arrow_udf  # its hints know no struct
     result = arrow_udf(_function(masker, names), _result_type(names))
-    given = [without_null_list(f.col(name), rows.schema[name].dataType) for name in names]
-    seen = rows.select("*", result(*given).alias(_CHANGED)).observe(
+    inputs = [without_null_list(f.col(name), rows.schema[name].dataType) for name in names]
+    seen = rows.select("*", result(*inputs).alias(_CHANGED)).observe(
         observed,
         f.count_if(f.col(f"{_CHANGED}.reason").isNull()).alias(ROWS),
         f.count(f"{_CHANGED}.reason").alias(UNMASKABLE),
-        f.bit_or(f"{_CHANGED}.found").alias(FOUND),
+        f.bit_or(f"{_CHANGED}.found").alias(PLACE_BITS),
     )
     good = seen.where(_is_masked(fails=not operations.skips))
     columns = [_changed(name) if name in names else f.col(name) for name in rows.columns]
@@ -172,10 +172,10 @@ def found_in(rows: DataFrame, operations: RowOperations, secret: bytes, limit: i
     names = [name for name in masker.columns if name in rows.columns]
     arrow_udf: Any = f.arrow_udf  # its hints know no struct
     result = arrow_udf(_function(masker, names), _result_type(names))
-    given = [without_null_list(f.col(name), rows.schema[name].dataType) for name in names]
-    bits = rows.select(result(*given).alias(_CHANGED)).select(f"{_CHANGED}.found").limit(limit)
-    [found] = bits.agg(f.bit_or("found")).collect()
-    return found[0] or 0
+    inputs = [without_null_list(f.col(name), rows.schema[name].dataType) for name in names]
+    bits = rows.select(result(*inputs).alias(_CHANGED)).select(f"{_CHANGED}.found").limit(limit)
+    [row] = bits.agg(f.bit_or("found")).collect()
+    return row[0] or 0
 
 
 def _changed(name: str) -> Column:
@@ -217,7 +217,7 @@ def _where(rows: DataFrame, condition: str, value_schema: str | None) -> DataFra
     try:
         with analysed_quietly():
             kind = seen.drop(_RECORD).select(f.expr(condition)).schema[0].dataType
-            found = seen.where(f.expr(condition))
+            result = seen.where(f.expr(condition))
     except PySparkException as error:
         hint = (
             "" if value_schema else "; value.FIELD needs the fields of a value, by --where-schema"
@@ -230,12 +230,12 @@ def _where(rows: DataFrame, condition: str, value_schema: str | None) -> DataFra
             f"--where {condition} is a {kind.simpleString()}: expected a condition, such as "
             f"partition = 0; the columns are {names}"
         )
-    if name := _unrepeatable(found):
+    if name := _unrepeatable(result):
         raise PipelineError(
             f"--where {condition} has {name}, which is another value when a batch is repeated "
             "after a kill: rows would be lost or twice; take --sample, --since or --until"
         )
-    return found.select(f"{_RECORD}.*")
+    return result.select(f"{_RECORD}.*")
 
 
 def _unrepeatable(rows: DataFrame) -> str | None:

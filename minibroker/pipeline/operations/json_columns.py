@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import analysis_sentence
-from minibroker.pipeline.operations.dated_ahead import SAID
+from minibroker.pipeline.operations.dated_ahead import REASON_PARTS
 from minibroker.pipeline.operations.dated_columns import bad_date
 
 if TYPE_CHECKING:
@@ -61,14 +61,14 @@ def parsed_schema(text: str, where: str) -> StructType:
     try:
         if text.startswith("{"):
             return StructType.fromJson(json.loads(text))
-        found = StructType.fromDDL(text)
+        schema = StructType.fromDDL(text)
     except (PySparkException, ValueError, KeyError, TypeError) as error:
         raise PipelineError(
             f"{where} is no schema ({analysis_sentence(error)}): expected {_DDL}"
         ) from error
-    if not isinstance(found, StructType):
-        raise PipelineError(f"{where} is a {found.simpleString()}, no schema: expected {_DDL}")
-    return found
+    if not isinstance(schema, StructType):
+        raise PipelineError(f"{where} is a {schema.simpleString()}, no schema: expected {_DDL}")
+    return schema
 
 
 def clashes(schema: StructType) -> list[str]:
@@ -106,9 +106,9 @@ def parsed(records: DataFrame, schema: StructType, time: Column | None = None) -
     fields = [
         _plain(columns[field.name], field.dataType).alias(field.name) for field in schema.fields
     ]
-    found = rows.select(*fields, RECORD, reason.alias("__reason"))
+    with_reason = rows.select(*fields, RECORD, reason.alias("__reason"))
     when = f.col("record.timestamp") if time is None else time
-    timed = found.select("*", when.alias(TIME))
+    timed = with_reason.select("*", when.alias(TIME))
     reasons = [f.col("__reason"), f.when(f.col(TIME).isNull(), NO_TIME)]
     if isinstance(timed.schema[TIME].dataType, TimestampType):  # the caller refuses another type
         # Spark's time of a batch stays the same if the batch is repeated.
@@ -184,7 +184,7 @@ def good_or_fail(rows: DataFrame) -> DataFrame:
     )
     is_good = (
         f.when(f.col(BAD).isNull(), f.lit(True))
-        .when(f.startswith(BAD, f.lit(SAID[0])), f.lit(False))
+        .when(f.startswith(BAD, f.lit(REASON_PARTS[0])), f.lit(False))
         .otherwise(f.raise_error(sentence).cast("boolean"))
     )
     return rows.where(is_good).drop(BAD)

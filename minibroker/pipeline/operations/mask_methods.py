@@ -166,11 +166,11 @@ class Method:
     def _fixed(self, value: Any) -> Any:
         if isinstance(value, (int, float, ExactNumber)) and not isinstance(value, bool):
             try:
-                found = json.loads(self.argument, parse_float=number_of, parse_int=number_of)
+                number = json.loads(self.argument, parse_float=number_of, parse_int=number_of)
             except ValueError:
                 return self.argument
-            if isinstance(found, (int, float, ExactNumber)) and not isinstance(found, bool):
-                return found
+            if isinstance(number, (int, float, ExactNumber)) and not isinstance(number, bool):
+                return number
         return self.argument
 
 

@@ -105,18 +105,18 @@ def fields_of(texts: Iterable[str]) -> tuple[FieldPath, ...]:
 
     Raises JobUsageError.
     """
-    found = [_path(piece) for text in texts for piece in _pieces(text)]
-    for index, path in enumerate(found):
+    paths = [_path(piece) for text in texts for piece in _pieces(text)]
+    for index, path in enumerate(paths):
         if path.target != VALUE or not path.names:
             raise JobUsageError(
                 f"{str(path)!r}: expected fields of the JSON value, such as id, customer.country "
                 "or value.key; keys and headers are kept, or masked with key=drop, headers=drop"
             )
-        for other in found[:index]:
+        for other in paths[:index]:
             _check_apart(path, other)
-    if len(found) > PLACES_MAX:
-        raise JobUsageError(f"has {len(found)} fields: expected {PLACES_MAX} at most")
-    return tuple(path._replace(is_each=False) for path in found)
+    if len(paths) > PLACES_MAX:
+        raise JobUsageError(f"has {len(paths)} fields: expected {PLACES_MAX} at most")
+    return tuple(path._replace(is_each=False) for path in paths)
 
 
 def _check_apart(path: FieldPath, other: FieldPath) -> None:
@@ -134,8 +134,8 @@ def _rule(text: str) -> MaskRule:
     if not equals:
         raise JobUsageError(f"{text!r}: expected FIELD=METHOD, such as email=hash")
     path, method = _path(place), method.strip()
-    if found := _KEEPING.fullmatch(method):
-        return MaskRule(path, found[1], found[2])
+    if match := _KEEPING.fullmatch(method):
+        return MaskRule(path, match[1], match[2])
     if method in METHODS:
         return MaskRule(path, method)
     name, colon, argument = method.partition(":")

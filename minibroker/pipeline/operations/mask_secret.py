@@ -48,12 +48,12 @@ def given_secret(operations: RowOperations, environment: Mapping[str, str]) -> b
     if (path := operations.secret_file) is not None:
         try:
             with Path(path).open("rb") as file:
-                found = file.read(MOST_BYTES + 1).rstrip(b"\r\n")
+                secret = file.read(MOST_BYTES + 1).rstrip(b"\r\n")
         except OSError as error:
             raise PipelineError(
                 f"--mask-secret-file {path} cannot be read: {error.strerror}"
             ) from error
-        return _checked(found, f"--mask-secret-file {path}")
+        return _checked(secret, f"--mask-secret-file {path}")
     if (text := environment.get(VARIABLE)) is not None:
         return _checked(text.encode("utf-8", "surrogateescape"), f"the variable {VARIABLE}")
     return None
@@ -68,14 +68,14 @@ def check_given(
         environment: variables of this process.
         in_result: directory of the result if the job keeps its progress in it, else None.
     """
-    found = given_secret(operations, environment)
-    if found is None and operations.needs_secret and in_result is not None:
+    secret = given_secret(operations, environment)
+    if secret is None and operations.needs_secret and in_result is not None:
         raise PipelineError(
             f"a hash needs a secret, and one beside {in_result} would go with the data: give "
             f"--mask-secret-file FILE or the variable {VARIABLE}, for instance from "
             "`openssl rand -hex 32`"
         )
-    return found
+    return secret
 
 
 def secret_of_job(
@@ -96,17 +96,17 @@ def secret_of_job(
     """
     if not operations.needs_secret:
         return b""
-    if (found := given_secret(operations, environment)) is not None:
-        return found
-    made = secrets.token_hex(_MADE_BYTES)
+    if (secret := given_secret(operations, environment)) is not None:
+        return secret
+    new = secrets.token_hex(_MADE_BYTES)
     if place is None:
-        return made.encode()
+        return new.encode()
     files, directory = place
     path = join(directory, JOB_DIRECTORY, FILE)
     if files.read(path) is None:
-        _keep(files, path, made)
-    kept = (files.read(path) or "").strip()
-    return _checked(kept.encode(), path)
+        _keep(files, path, new)
+    stored = (files.read(path) or "").strip()
+    return _checked(stored.encode(), path)
 
 
 def _checked(secret: bytes, where: str) -> bytes:

@@ -47,7 +47,7 @@ class MaskedRecords(NamedTuple):
     """The rows that may be written."""
     unmaskable: int
     """Rows that were left out."""
-    found: int
+    place_bits: int
     """Bits of the rules and selected fields whose places were there, see `masking`."""
 
 
@@ -70,43 +70,43 @@ class ColumnMasks:
         JobUsageError: a column has not got a place; `operations` are those of the job, for its
         name. Any place may be in a map or in the JSON of a text.
         """
-        found, names = 0, set()
+        place_bits, names = 0, set()
         for column in self._decoded:
             if column in types:
                 self._column(column, pa.nulls(0, types[column]))
                 names |= {FieldPath(column, inside).place for inside in _names(types[column], ())}
-                found |= self._places(column, types[column])
+                place_bits |= self._places(column, types[column])
         places = [*(rule.path for rule in operations.rules), *operations.fields]
         for index, path in enumerate(places):
             if path.target not in self._decoded or path.target not in types:
-                found |= 1 << index  # of bytes, or of a column whose values have no schema yet
-        met_places.check(operations, found, names)
+                place_bits |= 1 << index  # of bytes, or of a column whose values have no schema yet
+        met_places.check(operations, place_bits, names)
 
     def _places(self, column: str, kind: pa.DataType) -> int:
         """Return the bits of the places that a column of this type may have."""
         tree = self._masker.trees.get(column)
-        found = 0 if tree is None else _may_have(kind, tree)
-        kept = self._masker.kept if column == VALUE else None
-        return found if kept is None else found | _may_have(kind, kept)
+        place_bits = 0 if tree is None else _may_have(kind, tree)
+        selection = self._masker.selection if column == VALUE else None
+        return place_bits if selection is None else place_bits | _may_have(kind, selection)
 
     def of(self, rows: pa.RecordBatch) -> MaskedRecords:
         """Return the masked rows of a batch. Raises PipelineError: one is not written."""
         if not rows.num_rows:
             return MaskedRecords(rows, 0, 0)
         reasons: dict[int, str] = {}
-        rows, found = self._bytes(rows, reasons)
+        rows, place_bits = self._bytes(rows, reasons)
         for column in self._decoded:
             at = rows.schema.names.index(column)
             parts = list(self._parts(column, rows.column(at), 0, reasons))
             for _, bits in parts:
-                found |= bits
+                place_bits |= bits
             whole = pa.concat_arrays([array for array, _ in parts])
             rows = rows.set_column(at, column, whole)
         if reasons:
             first = min(reasons)
             self._check_skipped(rows.slice(first, 1), reasons[first])
             rows = rows.filter(pa.array([row not in reasons for row in range(rows.num_rows)]))
-        return MaskedRecords(rows, len(reasons), found)
+        return MaskedRecords(rows, len(reasons), place_bits)
 
     def left_out(self, records: pa.RecordBatch) -> int:
         """Return the number of records that could not be decoded, and so are left out.
@@ -131,16 +131,16 @@ class ColumnMasks:
         if not names:
             return rows, 0
         result = masked_rows(self._masker, names, [rows.column(name) for name in names])
-        found = 0
+        place_bits = 0
         for bits in pc.unique(pc.struct_field(result, "found")).to_pylist():
-            found |= bits
+            place_bits |= bits
         why = pc.struct_field(result, "reason")
         reasons |= {row: why[row].as_py() for row in pc.indices_nonzero(why.is_valid()).to_pylist()}
         for name in names:
             at = rows.schema.names.index(name)
             masked = pc.struct_field(result, name).cast(rows.schema.field(at).type)
             rows = rows.set_column(at, name, masked)
-        return rows, found
+        return rows, place_bits
 
     def _parts(
         self, column: str, values: pa.Array, start: int, reasons: dict[int, str]
@@ -161,12 +161,12 @@ class ColumnMasks:
 
     def _column(self, column: str, values: pa.Array) -> tuple[pa.Array, int]:
         tree = self._masker.trees.get(column)
-        kept = self._masker.kept if column == VALUE else None
+        selection = self._masker.selection if column == VALUE else None
         walk = _Walk(column)
         if tree is not None:
             values = walk.masked(values, tree)
-        if kept is not None:
-            values = walk.selected(values, kept)
+        if selection is not None:
+            values = walk.selected(values, selection)
         return values, walk.bits
 
 
@@ -178,22 +178,22 @@ def _may_have(kind: pa.DataType, node: PlaceNode) -> int:
         return _may_have(kind.value_type, node)
     if not pa.types.is_struct(kind):
         return reduce(or_, (_may_have(pa.null(), child) for child in node.children.values()))
-    there = [
+    bits = [
         _may_have(kind.field(name).type, child)
         for name, child in node.children.items()
         if name in kind.names
     ]
-    return reduce(or_, there, 0)
+    return reduce(or_, bits, 0)
 
 
-def _names(kind: pa.DataType, before: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _names(kind: pa.DataType, prefix: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Yield the names of all fields inside a type."""
     if pa.types.is_list(kind):
-        yield from _names(kind.value_type, before)
+        yield from _names(kind.value_type, prefix)
     elif pa.types.is_struct(kind):
         for field in kind:
-            yield (*before, field.name)
-            yield from _names(field.type, (*before, field.name))
+            yield (*prefix, field.name)
+            yield from _names(field.type, (*prefix, field.name))
 
 
 class UnmaskableError(PipelineError):
@@ -217,21 +217,21 @@ class _Walk:
             if node.is_each and pa.types.is_list(values.type):
                 return _each(values, node.method, f"{self._place(node)}[]")
             return _replaced(values, node.method, self._place(node))
-        found = values.type
-        if pa.types.is_struct(found):
+        kind = values.type
+        if pa.types.is_struct(kind):
             return _struct(values, lambda name, inner: self._child(inner, node, name))
-        if pa.types.is_list(found):
+        if pa.types.is_list(kind):
             return _list(values, lambda items: self.masked(items, node))
-        if pa.types.is_map(found):
+        if pa.types.is_map(kind):
             return self._map(values, node)
-        if pa.types.is_string(found):
-            return pa.array([self._text(text, node) for text in values.to_pylist()], found)
-        if pa.types.is_null(found):
+        if pa.types.is_string(kind):
+            return pa.array([self._text(text, node) for text in values.to_pylist()], kind)
+        if pa.types.is_null(kind):
             return values
         place = self._place(node)
         raise PipelineError(
             f"--mask has a rule for {place}.{next(iter(node.children))}, but {place} is a column "
-            f"of {found}, which has no fields; give a rule for {place}"
+            f"of {kind}, which has no fields; give a rule for {place}"
         )
 
     def selected(self, values: pa.Array, node: PlaceNode) -> pa.Array:
@@ -239,7 +239,7 @@ class _Walk:
         if not node.children:
             self.bits |= node.bit
             return values
-        found = values.type
+        kind = values.type
 
         children = node.children
 
@@ -248,14 +248,14 @@ class _Walk:
                 return self.selected(inner, child)
             return pa.nulls(len(inner), inner.type)
 
-        if pa.types.is_struct(found):
+        if pa.types.is_struct(kind):
             return _struct(values, field)
-        if pa.types.is_list(found):
+        if pa.types.is_list(kind):
             return _list(values, lambda items: self.selected(items, node))
-        if pa.types.is_map(found):
+        if pa.types.is_map(kind):
             changes = {name: partial(field, name) for name in children}
             return _map(values, partial(_items_by_name, changes=changes), children.__contains__)
-        return pa.nulls(len(values), found)
+        return pa.nulls(len(values), kind)
 
     def _place(self, node: PlaceNode) -> str:
         return f"{self._column}.{node.path}" if node.path else self._column
@@ -277,13 +277,13 @@ class _Walk:
         if text is None:
             return None
         try:
-            found, bits = changed_json(text.encode(), node, None)
+            content, bits = changed_json(text.encode(), node, None)
         except RecursionError:
             raise UnmaskableError(NO_JSON) from None
         except PipelineError as error:
             raise UnmaskableError(str(error)) from None
         self.bits |= bits
-        return found.decode()
+        return content.decode()
 
 
 def _replaced(values: pa.Array, method: Method, where: str) -> pa.Array:
@@ -291,27 +291,27 @@ def _replaced(values: pa.Array, method: Method, where: str) -> pa.Array:
 
     Raises UnmaskableError for a value, PipelineError for a type.
     """
-    found = values.type
-    if method.name in ("null", "drop") or pa.types.is_null(found):
-        return pa.nulls(len(values), found)
+    kind = values.type
+    if method.name in ("null", "drop") or pa.types.is_null(kind):
+        return pa.nulls(len(values), kind)
     if method.name == FIXED:
-        result = pa.array([_fixed(method.argument, found, where)], found)
-        return pc.if_else(values.is_valid(), result[0], pa.scalar(None, found))
-    if pa.types.is_struct(found):
+        result = pa.array([_fixed(method.argument, kind, where)], kind)
+        return pc.if_else(values.is_valid(), result[0], pa.scalar(None, kind))
+    if pa.types.is_struct(kind):
         if method.name == "empty":
             return _struct(values, lambda name, inner: pa.nulls(len(inner), inner.type))
         return _struct(values, lambda name, inner: _replaced(inner, method, f"{where}.{name}"))
-    if pa.types.is_list(found):
+    if pa.types.is_list(kind):
         if method.name == "empty":
             return _emptied(values)
         return _each(values, method, f"{where}[]")
-    if pa.types.is_map(found):
+    if pa.types.is_map(kind):
         if method.name == "empty":
             return _map(values, lambda names, items: items, lambda name: False)
         return _map(values, lambda names, items: _replaced(items, method, where), lambda name: True)
-    result_of = _function(found, method)
+    result_of = _function(kind, method)
     return pa.array(
-        [None if value is None else result_of(value) for value in values.to_pylist()], found
+        [None if value is None else result_of(value) for value in values.to_pylist()], kind
     )
 
 
@@ -322,19 +322,19 @@ def _each(values: pa.Array, method: Method, where: str) -> pa.Array:
     return _list(values, lambda items: _replaced(items, method, where))
 
 
-def _function(found: pa.DataType, method: Method) -> Callable[[Any], Any]:
+def _function(kind: pa.DataType, method: Method) -> Callable[[Any], Any]:
     """Return the function from a value of a scalar type to its result; null for most types."""
-    if pa.types.is_string(found) or pa.types.is_boolean(found):
+    if pa.types.is_string(kind) or pa.types.is_boolean(kind):
         return method.of
-    if pa.types.is_binary(found):
+    if pa.types.is_binary(kind):
         return lambda value: _bytes(value, method)
-    if pa.types.is_integer(found):
-        spare = max(0, _HASH_BITS - found.bit_width + 1) if method.name == "hash" else 0
+    if pa.types.is_integer(kind):
+        spare = max(0, _HASH_BITS - kind.bit_width + 1) if method.name == "hash" else 0
         return lambda value: method.of(value) >> spare
-    if pa.types.is_floating(found):
+    if pa.types.is_floating(kind):
         return lambda value: float(method.of(value))
-    if pa.types.is_decimal(found):
-        bound = 10 ** (found.precision - found.scale)
+    if pa.types.is_decimal(kind):
+        bound = 10 ** (kind.precision - kind.scale)
         return lambda value: Decimal(method.of(ExactNumber.of(str(value))) % bound)
     return lambda value: None
 
@@ -346,7 +346,7 @@ def _bytes(value: bytes, method: Method) -> bytes | None:
         raise UnmaskableError(str(error)) from None
 
 
-def _fixed(text: str, found: pa.DataType, where: str) -> Any:
+def _fixed(text: str, kind: pa.DataType, where: str) -> Any:
     """Return the value of `fixed:T` in a column. Raises PipelineError: it has no such value."""
     makes: tuple[tuple[Callable[[pa.DataType], bool], Callable[[str], Any]], ...] = (
         (pa.types.is_string, str),
@@ -356,13 +356,13 @@ def _fixed(text: str, found: pa.DataType, where: str) -> Any:
         (pa.types.is_decimal, Decimal),
     )
     for is_of, make in makes:
-        if is_of(found):
+        if is_of(kind):
             try:
-                return pa.array([make(text)], found)[0].as_py()
+                return pa.array([make(text)], kind)[0].as_py()
             except (ValueError, ArithmeticError, pa.ArrowException):
                 break
     raise PipelineError(
-        f"--mask {where}={FIXED}:{text} does not fit a column of {found}; null fits every column"
+        f"--mask {where}={FIXED}:{text} does not fit a column of {kind}; null fits every column"
     )
 
 
@@ -405,12 +405,14 @@ def _map(
     whole = _compact(values)
     names = whole.keys.cast(pa.string())
     items = change(names, whole.items)
-    kept = pa.array([is_kept(name) for name in names.to_pylist()], pa.bool_())
-    before = pc.cumulative_sum(pa.concat_arrays([pa.array([0], pa.int32()), kept.cast(pa.int32())]))
+    kept_mask = pa.array([is_kept(name) for name in names.to_pylist()], pa.bool_())
+    counts = pc.cumulative_sum(
+        pa.concat_arrays([pa.array([0], pa.int32()), kept_mask.cast(pa.int32())])
+    )
     return pa.MapArray.from_arrays(
-        before.take(whole.offsets),
-        whole.keys.filter(kept),
-        items.filter(kept),
+        counts.take(whole.offsets),
+        whole.keys.filter(kept_mask),
+        items.filter(kept_mask),
         type=values.type,
         mask=whole.is_null(),
     )

@@ -22,21 +22,21 @@ _TYPES: Final = {"key": pa.binary(), "value": pa.binary(), "headers": pa.list_(_
 
 
 def masked_rows(masker: Masker, names: Sequence[str], columns: Sequence[pa.Array]) -> pa.Array:
-    """Return a struct of the masked columns, `found` and `reason`, as of `masking.Masked`.
+    """Return a struct of the masked columns, the place bits as `found`, and `reason`.
 
     Args:
         masker: with the rules.
         names: of the columns: some of `key`, `value` and `headers`.
         columns: of one batch, one at least.
     """
-    given = dict(zip(names, (column.to_pylist() for column in columns), strict=True))
+    by_column = dict(zip(names, (column.to_pylist() for column in columns), strict=True))
     missing = [None] * len(columns[0])
     results = [
         masker.apply(key, value, _pairs(headers))
         for key, value, headers in zip(
-            given.get("key", missing),
-            given.get("value", missing),
-            given.get("headers", missing),
+            by_column.get("key", missing),
+            by_column.get("value", missing),
+            by_column.get("headers", missing),
             strict=True,
         )
     ]
@@ -46,7 +46,7 @@ def masked_rows(masker: Masker, names: Sequence[str], columns: Sequence[pa.Array
         else pa.array([getattr(result, name) for result in results], _TYPES[name])
         for name in names
     ]
-    arrays.append(pa.array([result.found for result in results], pa.int64()))
+    arrays.append(pa.array([result.place_bits for result in results], pa.int64()))
     arrays.append(pa.array([result.reason for result in results], pa.string()))
     return pa.StructArray.from_arrays(arrays, [*names, "found", "reason"])
 

@@ -8,8 +8,8 @@ is no JSON object (or array of objects) cannot be masked, and neither can one th
 number where a rule expects an object: the name that is meant may be in that text. There is a reason
 then, and no value. No reason has a part of the value in it.
 
-`found` is a number with a bit for each rule, then for each selected field: 1 if the record had its
-place. A rule that no record of a job had is probably a wrong name, and the job says so.
+`place_bits` is a number with a bit for each rule, then for each selected field: 1 if the record had
+its place. A rule that no record of a job had is probably a wrong name, and the job says so.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Masked(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: list[Header] | None
-    found: int
+    place_bits: int
     """Bits of the rules and the selected fields whose places were there."""
     reason: str | None
     """Why the record cannot be written, None if it can."""
@@ -95,42 +95,42 @@ class Masker:
             node = self._place(rule.path)
             node.method, node.is_each = Method(rule, secret), rule.path.is_each
             node.bit = 1 << index
-        self.kept: PlaceNode | None = PlaceNode() if fields else None
+        self.selection: PlaceNode | None = PlaceNode() if fields else None
         """The selected fields of the value, None if all are kept."""
         for index, path in enumerate(fields, len(rules)):
-            _leaf(self.kept or PlaceNode(), path.names).bit = 1 << index
+            _leaf(self.selection or PlaceNode(), path.names).bit = 1 << index
 
     @property
     def columns(self) -> list[str]:
         """Return the columns of a record that are read and replaced."""
-        kept = [VALUE] if self.kept is not None and VALUE not in self.trees else []
-        return sorted([*self.trees, *kept])
+        more = [VALUE] if self.selection is not None and VALUE not in self.trees else []
+        return sorted([*self.trees, *more])
 
     def apply(self, key: bytes | None, value: bytes | None, headers: list[Header] | None) -> Masked:
         """Return the record as it may be written; a column of no rule is returned as it is."""
-        found = 0
+        place_bits = 0
         try:
             key, bits = self._bytes(KEY, key)
-            found |= bits
+            place_bits |= bits
             value, bits = self._bytes(VALUE, value)
-            found |= bits
+            place_bits |= bits
             headers, bits = self._headers(headers)
         except PipelineError as error:
-            return Masked(None, None, None, found, str(error))
-        return Masked(key, value, headers, found | bits, None)
+            return Masked(None, None, None, place_bits, str(error))
+        return Masked(key, value, headers, place_bits | bits, None)
 
     def _place(self, path: FieldPath) -> PlaceNode:
         return _leaf(self.trees.setdefault(path.target, PlaceNode()), path.names)
 
     def _bytes(self, target: str, value: bytes | None) -> tuple[bytes | None, int]:
         """Return a whole key or value, and the bits that were found. Raises PipelineError."""
-        tree, kept = self.trees.get(target), self.kept if target == VALUE else None
-        if value is None or (tree is None and kept is None):
+        tree, selection = self.trees.get(target), self.selection if target == VALUE else None
+        if value is None or (tree is None and selection is None):
             return value, 0
         try:
             if tree is not None and tree.method is not None:
                 return tree.method.of_bytes(value), tree.bit
-            return changed_json(value, tree, kept)
+            return changed_json(value, tree, selection)
         except PipelineError as error:
             raise PipelineError(f"its {target} cannot be masked: {error}") from None
         except RecursionError:
@@ -162,7 +162,9 @@ def _leaf(node: PlaceNode, names: Sequence[str]) -> PlaceNode:
     return node
 
 
-def changed_json(value: bytes, tree: PlaceNode | None, kept: PlaceNode | None) -> tuple[bytes, int]:
+def changed_json(
+    value: bytes, tree: PlaceNode | None, selection: PlaceNode | None
+) -> tuple[bytes, int]:
     """Return a JSON value with its fields masked and selected, and the bits of those found.
 
     Raises PipelineError, and RecursionError for a value too deep.
@@ -170,8 +172,8 @@ def changed_json(value: bytes, tree: PlaceNode | None, kept: PlaceNode | None) -
     plain, bits = _parsed(value), 0
     if tree is not None:
         plain, bits = _masked(tree, plain)
-    if kept is not None:
-        plain, more = _selected(kept, plain)
+    if selection is not None:
+        plain, more = _selected(selection, plain)
         bits |= more
     return _written(plain), bits
 
@@ -227,7 +229,7 @@ def _masked(node: PlaceNode, plain: Any) -> tuple[Any, int]:
 
 def _result(node: PlaceNode, method: Method, value: Any) -> Any:
     if node.is_each and isinstance(value, list):
-        return [found for item in value if (found := method.of(item)) is not DROPPED]
+        return [result for item in value if (result := method.of(item)) is not DROPPED]
     return method.of(value)
 
 
@@ -240,8 +242,8 @@ def _selected(node: PlaceNode, plain: Any) -> tuple[Any, int]:
         items = []
         for item in plain:
             if isinstance(item, (dict, list)):
-                kept, more = _selected(node, item)
-                items.append(kept)
+                part, more = _selected(node, item)
+                items.append(part)
                 bits |= more
         return items, bits
     fields = {}
@@ -257,7 +259,7 @@ def _selected(node: PlaceNode, plain: Any) -> tuple[Any, int]:
 def _written(plain: Any) -> bytes:
     """Return compact JSON in UTF-8; halves of surrogate pairs stay escaped."""
     try:
-        found = _ENCODER.encode(plain).encode()
+        content = _ENCODER.encode(plain).encode()
     except UnicodeEncodeError:
-        found = _ASCII_ENCODER.encode(plain).encode()
-    return unmarked(found)
+        content = _ASCII_ENCODER.encode(plain).encode()
+    return unmarked(content)

@@ -33,8 +33,8 @@ class MetPlaces:
     def __init__(self, operations: RowOperations, secret: bytes) -> None:
         """Take `secret` of the hashes."""
         self._masker = Masker(operations.rules, operations.fields, secret)
-        self.found = 0
-        """Bits of the rules and selected fields, as of `masking.Masked.found`."""
+        self.place_bits = 0
+        """Bits of the rules and selected fields, as of `masking.Masked.place_bits`."""
         self.names: set[str] = set()
         """Names of the places that there are, as a person writes them."""
 
@@ -42,7 +42,7 @@ class MetPlaces:
         """Look at one record."""
         if len(self.names) < NAMES_MAX:
             self.names.update(places_of(key, value, headers))
-        self.found |= self._masker.apply(key, value, headers).found
+        self.place_bits |= self._masker.apply(key, value, headers).place_bits
 
 
 def places_of(
@@ -59,37 +59,37 @@ def places_of(
         yield from (FieldPath(target, names).place for names in _names_in(plain, ()))
 
 
-def lacking(operations: RowOperations, found: int) -> list[tuple[FieldPath, str]]:
+def lacking(operations: RowOperations, place_bits: int) -> list[tuple[FieldPath, str]]:
     """Return the places that are not there and may not be missing, each with its option.
 
     Args:
-        found: bits of the places that are there.
+        place_bits: bits of the places that are there.
     """
     places = [(rule.path, f"--mask {rule}") for rule in operations.rules]
     places += [(path, f"--select {path}") for path in operations.fields]
     return [
-        (path, said)
-        for index, (path, said) in enumerate(places)
-        if not (found >> index & 1 or path.is_optional)
+        (path, option)
+        for index, (path, option) in enumerate(places)
+        if not (place_bits >> index & 1 or path.is_optional)
     ]
 
 
-def check(operations: RowOperations, found: int, names: Set[str]) -> None:
+def check(operations: RowOperations, place_bits: int, names: Set[str]) -> None:
     """Raise JobUsageError for the first of `lacking`; `names` are places that there are."""
-    for path, said in lacking(operations, found):
+    for path, option in lacking(operations, place_bits):
         raise JobUsageError(
-            f"{said}: no record of the first batch has {path.place}"
+            f"{option}: no record of the first batch has {path.place}"
             f"{near_places(path.place, names)}; nothing was written; correct the name, or write "
             f"{path.place}? for a place that may be missing"
         )
 
 
-def _names_in(plain: Any, before: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _names_in(plain: Any, prefix: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Yield the names of all fields inside a value."""
     if isinstance(plain, list):
         for item in plain:
-            yield from _names_in(item, before)
+            yield from _names_in(item, prefix)
     elif isinstance(plain, dict):
         for name, inner in plain.items():
-            yield (*before, name)
-            yield from _names_in(inner, (*before, name))
+            yield (*prefix, name)
+            yield from _names_in(inner, (*prefix, name))

@@ -37,7 +37,7 @@ SAMPLE_BY: Final = (BY_RECORD, BY_KEY)
 METRIC: Final = "row_operations"
 ROWS: Final = "written_rows"
 UNMASKABLE: Final = "unmaskable_rows"
-FOUND: Final = "found_places"
+PLACE_BITS: Final = "found_places"
 SET_ASIDE: Final = "set_aside_rows"
 """Names of the metrics in a query's progress."""
 
@@ -117,8 +117,8 @@ def share_of(text: str) -> float:
     """Return the part that `1%`, `0.5 %` or `0.01` names, up to 1. Raises JobUsageError."""
     words = text.strip()
     share = -1.0
-    if found := _PERCENT.fullmatch(words):
-        share = float(found[1]) / 100
+    if match := _PERCENT.fullmatch(words):
+        share = float(match[1]) / 100
     elif _FRACTION.fullmatch(words):
         share = float(words)
     if not 0 < share <= 1:
@@ -130,28 +130,28 @@ def identity_of(operations: RowOperations, secret: bytes | None = None) -> dict[
     """Return the operations as part of a job's identity; those that are not used are left out.
 
     Args:
-        operations: with the moments of the first run, see `settled`.
+        operations: with the moments of the first run, see `with_first_moments`.
         secret: of the hashes, of which a fingerprint goes into the identity; None: not known yet.
     """
-    found = {
+    identity = {
         name: f"{when.text} ({when.ms} ms)"
         for name, when in (("since", operations.since), ("until", operations.until))
         if when is not None
     }
     if operations.where is not None:
-        found["where"] = operations.where
+        identity["where"] = operations.where
         if operations.value_schema is not None:
-            found["where"] += f" with value {operations.value_schema}"
+            identity["where"] += f" with value {operations.value_schema}"
     if operations.sample is not None:
-        found["sample"] = f"{operations.sample!r} by {operations.sample_by or BY_RECORD}"
+        identity["sample"] = f"{operations.sample!r} by {operations.sample_by or BY_RECORD}"
     if operations.rules:
         rules = [rule._replace(path=rule.path.required()) for rule in operations.rules]
-        found["mask"] = ", ".join(map(str, rules))
+        identity["mask"] = ", ".join(map(str, rules))
     if operations.fields:
-        found["select"] = ", ".join(str(path.required()) for path in operations.fields)
+        identity["select"] = ", ".join(str(path.required()) for path in operations.fields)
     if secret is not None:
-        found["secret"] = fingerprint(secret)
-    return found
+        identity["secret"] = fingerprint(secret)
+    return identity
 
 
 def fingerprint(secret: bytes) -> str:
@@ -174,7 +174,7 @@ def source_options(operations: RowOperations) -> dict[str, str]:
     }
 
 
-def settled(operations: RowOperations, job: Mapping[str, str]) -> RowOperations:
+def with_first_moments(operations: RowOperations, job: Mapping[str, str]) -> RowOperations:
     """Return operations whose moments are those of the first run, if the words are the same.
 
     Args:
@@ -182,39 +182,40 @@ def settled(operations: RowOperations, job: Mapping[str, str]) -> RowOperations:
         job: identity that the first run has written; empty: this is the first run.
     """
     return operations._replace(
-        since=_settled(operations.since, job.get("since")),
-        until=_settled(operations.until, job.get("until")),
+        since=_first_moment(operations.since, job.get("since")),
+        until=_first_moment(operations.until, job.get("until")),
     )
 
 
-def check_same(directory: str, job: Mapping[str, str], wanted: Mapping[str, str]) -> None:
+def check_same(directory: str, job: Mapping[str, str], identity: Mapping[str, str]) -> None:
     """Raise PipelineError if a job was begun with other operations than those of this run.
 
     Args:
         directory: with the job's identity, for the message.
         job: the identity there; empty: there is no job yet.
-        wanted: as `identity_of` returns it.
+        identity: as `identity_of` returns it.
     """
     if not job:
         return
     for name in IDENTITY:
-        if job.get(name) == wanted.get(name):
+        if job.get(name) == identity.get(name):
             continue
         was, now = (
-            f"{name} {found[name]!r}" if name in found else f"no {name}" for found in (job, wanted)
+            f"{name} {terms[name]!r}" if name in terms else f"no {name}"
+            for terms in (job, identity)
         )
         raise PipelineError(
             f"{directory} belongs to a job with {was}, and this one has {now}: rows of both would "
             "be mixed; give the same as before, or another directory"
         )
-    if "secret" in wanted and job.get("secret", wanted["secret"]) != wanted["secret"]:
+    if "secret" in identity and job.get("secret", identity["secret"]) != identity["secret"]:
         raise PipelineError(
             f"{directory} was masked with another secret: the same text would have two hashes; "
             "give the secret of the first run, or another directory"
         )
 
 
-def told(operations: RowOperations) -> list[tuple[str, str]]:
+def describe(operations: RowOperations) -> list[tuple[str, str]]:
     """Return the operations in their order, for people: name and text."""
     lines = []
     since, until = operations.since, operations.until
@@ -225,11 +226,11 @@ def told(operations: RowOperations) -> list[tuple[str, str]]:
     if operations.where is not None:
         lines.append(("where", operations.where))
     if operations.sample is not None:
-        what = "keys, each with all its records" if operations.sample_by == BY_KEY else "records"
-        lines.append(("sample", f"{100 * operations.sample:g} % of the {what}"))
+        units = "keys, each with all its records" if operations.sample_by == BY_KEY else "records"
+        lines.append(("sample", f"{100 * operations.sample:g} % of the {units}"))
     if operations.rules:
-        left = [name for name in ("key", "headers") if not _is_masked(operations, name)]
-        rest = f"; {' and '.join(left)} stay as they are" if left else ""
+        names = [name for name in ("key", "headers") if not _is_masked(operations, name)]
+        rest = f"; {' and '.join(names)} stay as they are" if names else ""
         lines.append(("mask", ", ".join(map(str, operations.rules)) + rest))
     if operations.fields:
         lines.append(("select", f"{', '.join(map(str, operations.fields))} of each value"))
@@ -238,21 +239,21 @@ def told(operations: RowOperations) -> list[tuple[str, str]]:
     return lines
 
 
-def missed(operations: RowOperations, found: int) -> tuple[str, ...]:
+def missed(operations: RowOperations, place_bits: int) -> tuple[str, ...]:
     """Return the rules and selected fields whose places no record had.
 
     Args:
-        found: all bits of `masking.Masked.found` of the job.
+        place_bits: all bits of `masking.Masked.place_bits` of the job.
     """
     places = [*operations.rules, *operations.fields]
-    return tuple(str(place) for index, place in enumerate(places) if not found >> index & 1)
+    return tuple(str(place) for index, place in enumerate(places) if not place_bits >> index & 1)
 
 
-def _settled(given: Moment | None, found: str | None) -> Moment | None:
-    parts = _IN_IDENTITY.fullmatch(found or "")
-    if given is None or parts is None or parts[1] != given.text:
-        return given
-    return given._replace(ms=int(parts[2]))
+def _first_moment(own: Moment | None, text: str | None) -> Moment | None:
+    parts = _IN_IDENTITY.fullmatch(text or "")
+    if own is None or parts is None or parts[1] != own.text:
+        return own
+    return own._replace(ms=int(parts[2]))
 
 
 def _is_masked(operations: RowOperations, target: str) -> bool:

@@ -18,41 +18,41 @@ if TYPE_CHECKING:
 EXAMPLES_MAX: Final = 10_000
 
 
-def check(given: str | None, example: str | None) -> None:
+def check(text: str | None, example: str | None) -> None:
     """Check everything that needs no Spark. Raises PipelineError.
 
     Args:
-        given: DDL or Spark's JSON, or a file with it.
+        text: DDL or Spark's JSON, or a file with it.
         example: in place of it a file with values.
     """
     if example is not None:
         examples(example)
     else:
-        schema_text(given or "")
+        schema_text(text or "")
 
 
-def schema_of(spark: SparkSession, given: str | None, example: str | None) -> StructType:
+def schema_of(spark: SparkSession, text: str | None, example: str | None) -> StructType:
     """Return the fields of values; arguments as of `check`. Raises PipelineError."""
     if example is not None:
         lines = [json.dumps(value) for value in examples(example)]
         schema = spark.read.json(spark.sparkContext.parallelize(lines, 1)).schema
     else:
-        schema = parsed_schema(schema_text(given or ""), given or "")
+        schema = parsed_schema(schema_text(text or ""), text or "")
     if not schema.names:
-        raise PipelineError(f"{example or given} has no fields: give at least one")
-    if taken := clashes(schema):
+        raise PipelineError(f"{example or text} has no fields: give at least one")
+    if names := clashes(schema):
         raise PipelineError(
-            f"a value's field cannot be named {taken[0]!r}: that is the name of the record itself; "
+            f"a value's field cannot be named {names[0]!r}: that is the name of the record itself; "
             "leave it out of the schema"
         )
     return schema
 
 
-def of_json(given: str, *, is_event: bool = False) -> ValueSchema:
+def of_json(text: str, *, is_event: bool = False) -> ValueSchema:
     """Return the schema of JSON values for the tasks of an archive.
 
     Args:
-        given: DDL or Spark's JSON, or a file with it.
+        text: DDL or Spark's JSON, or a file with it.
         is_event: whether the values may be events of Debezium with such rows, too.
 
     Raises PipelineError: it is no schema, or has types that JSON values do not have.
@@ -62,13 +62,13 @@ def of_json(given: str, *, is_event: bool = False) -> ValueSchema:
     from minibroker.pipeline.values.decoding import of_type  # noqa: PLC0415  PyArrow
     from minibroker.pipeline.values.json_values import table_type  # noqa: PLC0415  PyArrow
 
-    found = parsed_schema(schema_text(given), given)
-    if not found.names:
-        raise PipelineError(f"{given} has no fields: give at least one")
+    schema = parsed_schema(schema_text(text), text)
+    if not schema.names:
+        raise PipelineError(f"{text} has no fields: give at least one")
     try:
-        return of_type(table_type(to_arrow_type(found, timezone="UTC")), is_event=is_event)
+        return of_type(table_type(to_arrow_type(schema, timezone="UTC")), is_event=is_event)
     except ValueError as error:
-        raise PipelineError(f"{given}: {error}") from error
+        raise PipelineError(f"{text}: {error}") from error
 
 
 def examples(path: str) -> list[object]:
@@ -80,13 +80,13 @@ def examples(path: str) -> list[object]:
     text = read_text(path, "--example")
     try:
         whole = json.loads(text)
-        found = whole if isinstance(whole, list) else [whole]
+        values = whole if isinstance(whole, list) else [whole]
     except json.JSONDecodeError:
-        found = [_line(path, number, line) for number, line in enumerate(text.splitlines(), 1)]
-        found = [value for value in found if value is not None]
-    if not found or not all(isinstance(value, dict) for value in found):
+        values = [_line(path, number, line) for number, line in enumerate(text.splitlines(), 1)]
+        values = [value for value in values if value is not None]
+    if not values or not all(isinstance(value, dict) for value in values):
         raise PipelineError(f"{path} is no example: expected JSON objects, one a line")
-    return found[:EXAMPLES_MAX]
+    return values[:EXAMPLES_MAX]
 
 
 def _line(path: str, number: int, line: str) -> object:

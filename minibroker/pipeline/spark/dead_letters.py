@@ -121,21 +121,21 @@ class DeadLetterDirectory(DeadLetters):
 
     def _write_here(self, rows: DataFrame, stage: str) -> None:
         """Write the lines from this process: Spark may know no store."""
-        kept = [name for name in rows.columns if name not in ARCHIVE_PARTITION_COLUMNS]
+        names = [name for name in rows.columns if name not in ARCHIVE_PARTITION_COLUMNS]
         lines: dict[str, list[str]] = {}
-        line = f.to_json(f.struct(*kept)).alias("line")
+        line = f.to_json(f.struct(*names)).alias("line")
         # As text: Python has no date behind the year 9999, and a letter may be there for its date.
         places = [f.col(name).cast("string").alias(name) for name in ARCHIVE_PARTITION_COLUMNS]
         for row in rows.select(*places, line).collect():
             directory = join(stage, f"topic={row['topic']}", f"date={row['date']}")
             lines.setdefault(directory, []).append(row["line"])
-        for directory, found in lines.items():
-            self._files.write(join(directory, "part-00000.json"), "\n".join(found) + "\n")
+        for directory, texts in lines.items():
+            self._files.write(join(directory, "part-00000.json"), "\n".join(texts) + "\n")
 
 
 def check(
     place: str | None,
-    there: ClusterTopics,
+    cluster: ClusterTopics,
     spark: SparkSession | None = None,
     files: FileSystem | None = None,
 ) -> None:
@@ -143,14 +143,14 @@ def check(
 
     Args:
         place: a topic or a directory; None: dead letters fail the job.
-        there: topics of the cluster.
+        cluster: topics of the cluster.
         spark: needed for a directory that is a URL.
         files: of the job if PyArrow writes it into a store; None: those of the place.
     """
     if place is None:
         return
     if not is_path(place):
-        preflight.check_target_exists(there, place)
+        preflight.check_target_exists(cluster, place)
         return
     files = files or files_of(place, spark)
     if files is not None:

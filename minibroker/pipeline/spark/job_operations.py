@@ -31,7 +31,7 @@ from minibroker.pipeline.operations.rows import (
     check_same,
     identity_of,
     missed,
-    settled,
+    with_first_moments,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.spark.source_topics import Place
 
 
-class Settled(NamedTuple):
+class RunOperations(NamedTuple):
     """The operations of a run, ready for its rows."""
 
     operations: RowOperations
@@ -56,7 +56,7 @@ class Settled(NamedTuple):
     identity: Mapping[str, str]
     """The part of the job's identity that is about the operations."""
 
-    def told(self, outcome: Outcome) -> Outcome:
+    def with_missed(self, outcome: Outcome) -> Outcome:
         """Return the outcome of the run with the rules that found nothing, if it had rows."""
         if not outcome.rows and not outcome.unmaskable_rows:
             return outcome
@@ -77,7 +77,7 @@ def check_operations(
     Raises:
         PipelineError: the job was begun with other operations, or a secret is missing.
     """
-    operations = settled(operations, job)
+    operations = with_first_moments(operations, job)
     secret = mask_secret.check_given(
         operations, os.environ, in_result=directory if in_result else None
     )
@@ -92,7 +92,7 @@ def begin_operations(
     job: Mapping[str, str],
     *,
     in_result: bool,
-) -> Settled:
+) -> RunOperations:
     """Return what a run needs; a secret is made if none was given. Arguments as of
     `check_operations`.
 
@@ -103,7 +103,7 @@ def begin_operations(
     secret = mask_secret.secret_of_job(operations, os.environ, (files, directory))
     identity = identity_of(operations, secret or None)
     check_same(directory, job, identity)
-    return Settled(operations, secret, identity)
+    return RunOperations(operations, secret, identity)
 
 
 _FILE: Final = "places.txt"
@@ -166,9 +166,9 @@ class CheckedPlaces:
         for key, value, headers in few:
             pairs = [(name, _bytes(of_header)) for name, of_header in headers or ()]
             met.take(_bytes(key), _bytes(value), pairs)
-        if met_places.lacking(self._operations, met.found):
-            met.found |= found_in(rows, self._operations, self._secret, rows_max)
-        met_places.check(self._operations, met.found, met.names)
+        if met_places.lacking(self._operations, met.place_bits):
+            met.place_bits |= found_in(rows, self._operations, self._secret, rows_max)
+        met_places.check(self._operations, met.place_bits, met.names)
         self.note()
         return True
 
@@ -182,7 +182,7 @@ def _bytes(value: bytearray | None) -> bytes | None:
     return None if value is None else bytes(value)
 
 
-_KEPT: Final = (
+_OF_BATCH: Final = (
     "subscribe",
     "subscribePattern",
     "startingOffsets",
@@ -202,15 +202,17 @@ def records_ahead(
 
     Raises PipelineError.
     """
-    given = {
-        name: value for name, value in options.items() if name in _KEPT or name.startswith("kafka.")
+    of_batch = {
+        name: value
+        for name, value in options.items()
+        if name in _OF_BATCH or name.startswith("kafka.")
     }
     position = job_directory.committed_progress_of(place.files, place.checkpoint)
     if position:
         assigned: dict[str, list[int]] = {}
         for where in sorted(position):
             assigned.setdefault(where.topic, []).append(where.partition)
-        given = {name: value for name, value in given.items() if name not in _KEPT}
-        given |= {"assign": json.dumps(assigned), "startingOffsets": offsets.to_json(position)}
-    given |= {"includeHeaders": "true", "failOnDataLoss": "false"}
-    return sources.read_topics(spark, given)
+        of_batch = {name: value for name, value in of_batch.items() if name not in _OF_BATCH}
+        of_batch |= {"assign": json.dumps(assigned), "startingOffsets": offsets.to_json(position)}
+    of_batch |= {"includeHeaders": "true", "failOnDataLoss": "false"}
+    return sources.read_topics(spark, of_batch)

@@ -81,11 +81,11 @@ def run(
     if spark is None:
         if tell is not None:
             tell("asking the brokers")
-        job.check(placed(plan, engine))
+        job.check(resolve_places(plan, engine))
     with started(engine, spark=spark, tell=tell, note=note, is_quiet=is_quiet) as own:
         if spark is None and stop is not None and stop.is_set():
             raise KeyboardInterrupt
-        plan = places.placed(plan, places.default_of_session(own))
+        plan = places.resolve_places(plan, places.default_of_session(own))
         if not is_on_this_machine(own.sparkContext.master or ""):
             places.check_shared(own, plan.shared_paths)
         if tell is not None:
@@ -97,12 +97,12 @@ def run(
             outcome = job.run(own, plan, reports)
         except Exception as error:
             raise explained(error) from error
-    for found in operation_notes(outcome):
-        reports.note(found)
+    for operation_note in operation_notes(outcome):
+        reports.note(operation_note)
     return outcome
 
 
-def placed(plan: Plan, engine: Engine, spark: SparkSession | None = None) -> Plan:
+def resolve_places(plan: Plan, engine: Engine, spark: SparkSession | None = None) -> Plan:
     """Return the plan with its directories where the session has them, or will have them.
 
     Args:
@@ -115,9 +115,9 @@ def placed(plan: Plan, engine: Engine, spark: SparkSession | None = None) -> Pla
     """
     from minibroker.pipeline.spark.session import running  # noqa: PLC0415  --dry-run
 
-    if (there := spark or running()) is not None:
-        return places.placed(plan, places.default_of_session(there))
-    return places.placed(plan, places.default_of(engine.conf, os.environ))
+    if (current_session := spark or running()) is not None:
+        return places.resolve_places(plan, places.default_of_session(current_session))
+    return places.resolve_places(plan, places.default_of(engine.conf, os.environ))
 
 
 def job_of(verb: PipelineVerb) -> Any:
@@ -128,7 +128,7 @@ def job_of(verb: PipelineVerb) -> Any:
 def answer(verb: PipelineVerb, plan: Any, engine: Engine, spark: SparkSession | None = None) -> Any:
     """Return what a verb finds that gives one answer. Raises PipelineError."""
     job = job_of(verb)
-    job.check(placed(plan, engine, spark))
+    job.check(resolve_places(plan, engine, spark))
     with started(engine, spark=spark) as session:
         return job.run(session, plan)
 
@@ -155,13 +155,13 @@ def started(
     """
     from minibroker.pipeline.spark.session import beside, running, session  # noqa: PLC0415  --dry-run
 
-    if (there := spark or running()) is not None:
-        if engine.ui and there.sparkContext.uiWebUrl is None:
+    if (current_session := spark or running()) is not None:
+        if engine.ui and current_session.sparkContext.uiWebUrl is None:
             raise PipelineError(
                 "Spark runs already in this process, without its pages: leave out --ui, or make "
                 "the session with spark.ui.enabled=true"
             )
-        with beside(there, engine.conf if spark is None else {}) as own:
+        with beside(current_session, engine.conf if spark is None else {}) as own:
             yield own
         return
     if tell is not None:
@@ -194,11 +194,11 @@ def _ctrl_c_as_it_is() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.getsignal(signal.SIGINT)
+    handler = signal.getsignal(signal.SIGINT)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager
@@ -214,14 +214,14 @@ def _errors_kept_back(*, is_quiet: bool) -> Iterator[None]:
         return
     with tempfile.TemporaryDirectory(prefix="minibroker-spark-") as directory:
         log = Path(directory) / "log"
-        before = os.dup(_STDERR)
-        with log.open("wb") as kept:
-            os.dup2(kept.fileno(), _STDERR)
+        stderr_copy = os.dup(_STDERR)
+        with log.open("wb") as file:
+            os.dup2(file.fileno(), _STDERR)
         try:
             yield
         except PipelineError as error:
-            said = log.read_text(encoding="utf-8", errors="replace")
-            raise PipelineError(start_sentence(error, said)) from error
+            text = log.read_text(encoding="utf-8", errors="replace")
+            raise PipelineError(start_sentence(error, text)) from error
         finally:
-            os.dup2(before, _STDERR)
-            os.close(before)
+            os.dup2(stderr_copy, _STDERR)
+            os.close(stderr_copy)

@@ -116,9 +116,9 @@ def write_once(
     cores = spark.sparkContext.defaultParallelism
     rate = share_of_task(max_rate, int(options["tasks"]), cores)
     numbered = {**options, _NAME: name, _RUN: run, _BATCH: str(number), _RATE: str(rate)}
-    given = without_null_headers(rows)
+    batch_rows = without_null_headers(rows)
     spark.dataSource.register(NumberedBatch)
-    given.write.format(FORMAT).options(**numbered).mode("append").save()
+    batch_rows.write.format(FORMAT).options(**numbered).mode("append").save()
 
 
 class TaskWriter(DataSourceArrowWriter):

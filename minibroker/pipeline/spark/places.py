@@ -36,7 +36,7 @@ Plan = TypeVar("Plan")
 """A NamedTuple of a verb's options."""
 
 SETTING: Final = "fs.defaultFS"
-HERE: Final = "file:///"
+LOCAL: Final = "file:///"
 ASKS_AT_LEAST: Final = 8
 """Tasks that look for a file: two for each core of the cluster, so that every machine has one."""
 _SITE_BYTES_MAX: Final = 16 << 20
@@ -61,32 +61,32 @@ def default_of(conf: Mapping[str, str], environment: Mapping[str, str]) -> str:
             return defaults[name].strip()
     for variable in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):
         directory = environment.get(variable)
-        if directory and (found := _of_site(Path(directory, "core-site.xml"))):
-            return found
-    return HERE
+        if directory and (of_site := _of_site(Path(directory, "core-site.xml"))):
+            return of_site
+    return LOCAL
 
 
 def default_of_session(spark: SparkSession) -> str:
     """Return the default file system of a session."""
     jsc: Any = spark._jsc
-    return str(jsc.hadoopConfiguration().get(SETTING, HERE))
+    return str(jsc.hadoopConfiguration().get(SETTING, LOCAL))
 
 
-def placed(plan: Plan, default: str) -> Plan:
+def resolve_places(plan: Plan, default: str) -> Plan:
     """Return the plan with directories that need no default any more.
 
     Raises PipelineError: a relative path, and the default is not this machine.
     """
-    found: dict[str, Any] = {}
+    paths: dict[str, Any] = {}
     for field in fields_of(type(plan)):
         value = getattr(plan, field.name)
         if not isinstance(field.declared, Option) or value is None:
             continue
         kind = field.declared.kind
         if isinstance(kind, Directory) and kind.is_placed(value):
-            found[field.name] = _placed(value, default)
+            paths[field.name] = _resolve(value, default)
     whole: Any = plan
-    replaced: Plan = whole._replace(**found)
+    replaced: Plan = whole._replace(**paths)
     return replaced
 
 
@@ -132,7 +132,7 @@ def _check_shared(spark: SparkSession, path: str) -> None:
         )
 
 
-def _placed(path: str, default: str) -> str:
+def _resolve(path: str, default: str) -> str:
     if has_scheme(path) or is_here(default):
         return absolute(path)
     if not path.startswith("/"):

@@ -107,7 +107,7 @@ class TerminalProgress:
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._shown = ""
+        self._line = ""
 
     def __call__(self, batch: Batch) -> None:
         self.show(as_line(batch))
@@ -117,23 +117,23 @@ class TerminalProgress:
         width = shutil.get_terminal_size().columns - 1
         self._out.write(_CLEAR_LINE + text[:width])
         self._out.flush()
-        self._shown = text
+        self._line = text
 
     def note(self, note: Note) -> None:
         """Write a line that stays, above the line that is overwritten."""
-        shown = self._shown
+        line = self._line
         self.close()
         self._out.write(f"{note.sentence}\n")
         self._out.flush()
-        if shown:
-            self.show(shown)
+        if line:
+            self.show(line)
 
     def close(self) -> None:
         """Remove the line, so that the next output begins at the left."""
-        if self._shown:
+        if self._line:
             self._out.write(_CLEAR_LINE)
             self._out.flush()
-            self._shown = ""
+            self._line = ""
 
 
 def as_json(batch: Batch) -> Mapping[str, object]:
@@ -176,14 +176,14 @@ def last_sentence(done: str, outcome: Outcome) -> str:
         return f"{done} before it was stopped; the same command goes on from there"
     if outcome.batches == 0:
         return f"{done}: nothing is new since the last run"
-    told = [f"{done} in {duration(round(outcome.seconds * 1000))}"]
+    parts = [f"{done} in {duration(round(outcome.seconds * 1000))}"]
     if outcome.bad_records:
-        told.append(f"{counted(outcome.bad_records, 'bad record')} set aside")
+        parts.append(f"{counted(outcome.bad_records, 'bad record')} set aside")
     if outcome.late_rows:
-        told.append(f"{outcome.late_rows:,} too late and left out")
+        parts.append(f"{outcome.late_rows:,} too late and left out")
     if outcome.skipped_offsets:
-        told.append(f"{counted(outcome.skipped_offsets, 'offset')} skipped")
-    return "; ".join(told)
+        parts.append(f"{counted(outcome.skipped_offsets, 'offset')} skipped")
+    return "; ".join(parts)
 
 
 def operation_notes(outcome: Outcome) -> list[Note]:

@@ -16,7 +16,7 @@ from pyspark.errors import StreamingQueryException
 
 from minibroker.pipeline.errors import PipelineError
 from minibroker.pipeline.explain import PYTHON_TOO_SLOW, explained
-from minibroker.pipeline.operations.rows import FOUND, METRIC, ROWS, SET_ASIDE, UNMASKABLE
+from minibroker.pipeline.operations.rows import METRIC, PLACE_BITS, ROWS, SET_ASIDE, UNMASKABLE
 from minibroker.pipeline.spark.progress import Batch, Outcome
 
 if TYPE_CHECKING:
@@ -116,47 +116,47 @@ class Watch:
         # All that Spark keeps, up to a hundred, is read only if more than one batch ended.
         is_next = last["batchId"] == self._last_number + 1
         for progress in [last] if is_next else self._query.recentProgress:
-            found = json.loads(progress.json)
-            if found["batchId"] <= self._last_number or "addBatch" not in found["durationMs"]:
+            facts = json.loads(progress.json)
+            if facts["batchId"] <= self._last_number or "addBatch" not in facts["durationMs"]:
                 continue
-            self._last_number = found["batchId"]
-            self._take(found)
+            self._last_number = facts["batchId"]
+            self._take(facts)
 
-    def _take(self, found: Mapping[str, Any]) -> None:
-        began_ms = _milliseconds(found["timestamp"])
-        took_ms = found["durationMs"]["triggerExecution"]
+    def _take(self, facts: Mapping[str, Any]) -> None:
+        began_ms = _milliseconds(facts["timestamp"])
+        took_ms = facts["durationMs"]["triggerExecution"]
         if self._began_ms is None:
             self._began_ms = began_ms
-        metrics = {**_of_operations(found), **self._metrics_of(found)}
-        read = self._rows_of(found)
-        before, rows = self.outcome, int(metrics.get(ROWS, read))
-        states = found.get("stateOperators") or ()
-        self.outcome = before._replace(
-            rows=before.rows + rows,
-            batches=before.batches + 1,
+        metrics = {**_of_operations(facts), **self._metrics_of(facts)}
+        read = self._rows_of(facts)
+        earlier, rows = self.outcome, int(metrics.get(ROWS, read))
+        states = facts.get("stateOperators") or ()
+        self.outcome = earlier._replace(
+            rows=earlier.rows + rows,
+            batches=earlier.batches + 1,
             seconds=(began_ms + took_ms - self._began_ms) / 1000,
-            bad_records=before.bad_records
-            + _observed(found, "bad_records")
+            bad_records=earlier.bad_records
+            + _observed(facts, "bad_records")
             + int(metrics.get(SET_ASIDE) or 0),
-            unmaskable_rows=before.unmaskable_rows + int(metrics.get(UNMASKABLE) or 0),
-            found_places=before.found_places | int(metrics.get(FOUND) or 0),
-            late_rows=before.late_rows
+            unmaskable_rows=earlier.unmaskable_rows + int(metrics.get(UNMASKABLE) or 0),
+            found_places=earlier.found_places | int(metrics.get(PLACE_BITS) or 0),
+            late_rows=earlier.late_rows
             + sum(state["numRowsDroppedByWatermark"] for state in states),
-            final_windows=before.final_windows + sum(state["numRowsRemoved"] for state in states),
+            final_windows=earlier.final_windows + sum(state["numRowsRemoved"] for state in states),
             open_windows=sum(state["numRowsTotal"] for state in states),
         )
-        self._saw_last = self._saw_last or self._is_done(found)
+        self._saw_last = self._saw_last or self._is_done(facts)
         if self._progress is not None:
             self._progress(
                 Batch(
-                    number=found["batchId"],
+                    number=facts["batchId"],
                     rows=rows,
                     total_rows=self.outcome.rows,
                     seconds=self.outcome.seconds,
                     batch_seconds=took_ms / 1000,
-                    lag=lag_of(found),
+                    lag=lag_of(facts),
                     bad_records=self.outcome.bad_records
-                    if SET_ASIDE in metrics or _has_observed(found)
+                    if SET_ASIDE in metrics or _has_observed(facts)
                     else None,
                     late_rows=self.outcome.late_rows if states else None,
                     open_windows=self.outcome.open_windows if states else None,
@@ -197,10 +197,10 @@ def lag_of(progress: Mapping[str, Any]) -> int | None:
     return total
 
 
-def _offsets(told: Any) -> Mapping[str, Mapping[str, int]] | None:
+def _offsets(text: Any) -> Mapping[str, Mapping[str, int]] | None:
     """Return the position of a source; Spark gives it as JSON or as text of JSON."""
-    found = json.loads(told) if isinstance(told, str) else told
-    return found if isinstance(found, dict) else None
+    plain = json.loads(text) if isinstance(text, str) else text
+    return plain if isinstance(plain, dict) else None
 
 
 def _input_rows(progress: Mapping[str, Any]) -> int:
@@ -217,7 +217,7 @@ def _none(progress: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _has_observed(progress: Mapping[str, Any]) -> bool:
     metrics = (progress.get("observedMetrics") or {}).values()
-    return any("bad_records" in found for found in metrics)
+    return any("bad_records" in names for names in metrics)
 
 
 def _of_operations(progress: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -147,10 +147,10 @@ def _settings_of(
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if ui:
         settings["spark.ui.enabled"] = "true"
-    if found := ",".join(jars):
-        settings["spark.jars"] = found
-    if found := ",".join(packages):
-        settings["spark.jars.packages"] = found
+    if text := ",".join(jars):
+        settings["spark.jars"] = text
+    if text := ",".join(packages):
+        settings["spark.jars.packages"] = text
     return settings
 
 
@@ -175,15 +175,15 @@ def check_ui(master: str) -> None:
 @contextmanager
 def _local_address() -> Iterator[None]:
     """Let a JVM that starts meanwhile bind Spark's pages to this machine."""
-    before = os.environ.get(_ADDRESS)
+    address = os.environ.get(_ADDRESS)
     os.environ[_ADDRESS] = _LOOPBACK
     try:
         yield
     finally:
-        if before is None:
+        if address is None:
             del os.environ[_ADDRESS]
         else:
-            os.environ[_ADDRESS] = before
+            os.environ[_ADDRESS] = address
 
 
 def running() -> SparkSession | None:
@@ -209,19 +209,19 @@ def beside(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[SparkSessio
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise PipelineError(_NO_CONNECT)
     own = spark.newSession()
-    told = {**_OF_FILES, **spark.conf.getAll, "spark.sql.session.timeZone": "UTC", **conf}
-    for name, value in told.items():
+    settings = {**_OF_FILES, **spark.conf.getAll, "spark.sql.session.timeZone": "UTC", **conf}
+    for name, value in settings.items():
         if own.conf.isModifiable(name) and own.conf.get(name, None) != value:
             own.conf.set(name, value)
     sessions: Any = spark._jvm.SparkSession  # type: ignore[union-attr]
-    before = sessions.getActiveSession()
+    active = sessions.getActiveSession()
     sessions.setActiveSession(own._jsparkSession)
     try:
         prepare(own)
         yield own
     finally:
-        if before.isDefined():
-            sessions.setActiveSession(before.get())
+        if active.isDefined():
+            sessions.setActiveSession(active.get())
         else:
             sessions.clearActiveSession()
 
@@ -272,11 +272,11 @@ def refuse_connect(master: str) -> None:
         raise PipelineError(_NO_CONNECT)
 
 
-def _cause(told: str) -> str:
+def _cause(log: str) -> str:
     """Return one line of an error; for an error of the JVM the second line, which has its
     exception.
     """
-    lines = told.strip().split("\n")
+    lines = log.strip().split("\n")
     return next((line[2:] for line in lines if line.startswith(": ")), lines[0]).rstrip(".")
 
 
@@ -299,9 +299,9 @@ def check_java() -> None:
     answer = subprocess.run(
         [java, "-version"], capture_output=True, text=True, check=False, timeout=JAVA_TIMEOUT_S
     )
-    found = re.search(r'version "(\d+)', answer.stderr + answer.stdout)
-    if found is None or int(found[1]) < OLDEST_JAVA:
-        version = found[1] if found else "unknown"
+    match = re.search(r'version "(\d+)', answer.stderr + answer.stdout)
+    if match is None or int(match[1]) < OLDEST_JAVA:
+        version = match[1] if match else "unknown"
         raise PipelineError(
             f"no Java that Spark runs on: {java} is version {version} and Spark needs "
             f"{OLDEST_JAVA} or newer; install it or point JAVA_HOME to it"

@@ -83,26 +83,26 @@ def read_ids(files: FileSystem, directory: str) -> dict[str, str]:
 
 def write_ids(files: FileSystem, directory: str, ids: Mapping[str, str]) -> None:
     """Add topics and ids to those of the job in `directory`; write nothing that is known."""
-    known = read_ids(files, directory)
-    if all(known.get(topic) == topic_id for topic, topic_id in ids.items()):
+    stored = read_ids(files, directory)
+    if all(stored.get(topic) == topic_id for topic, topic_id in ids.items()):
         return
-    text = json.dumps({**known, **ids}, indent=2, sort_keys=True) + "\n"
+    text = json.dumps({**stored, **ids}, indent=2, sort_keys=True) + "\n"
     files.write(join(directory, JOB_DIRECTORY, _FILE), text)
 
 
-def recreated(known: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+def recreated(old: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Return the topics that have another id now; a topic without an id is left out."""
     return sorted(
         topic
         for topic, topic_id in now.items()
-        if topic_id and known.get(topic, topic_id) != topic_id
+        if topic_id and old.get(topic, topic_id) != topic_id
     )
 
 
 def check(
     plan: Reading,
     place: Place,
-    there: ClusterTopics,
+    cluster: ClusterTopics,
     topics: Iterable[str],
 ) -> None:
     """Check that a query can go on from the progress in `place`.
@@ -110,7 +110,7 @@ def check(
     Args:
         plan: of the job. `--on-data-loss continue` is about records that were removed: it lets no
             topic pass that was made anew.
-        there: the topics of the cluster.
+        cluster: the topics of the cluster.
         topics: that the query reads.
 
     Raises:
@@ -137,9 +137,11 @@ def check(
     if not plan.fail_on_data_loss:
         return
     job_directory.check_topics(directory, reached, names)
-    known = {partition: end for partition, end in reached.items() if partition.topic not in anew}
-    ends = preflight.end_offsets(plan.kafka, there, names)
-    job_directory.check_not_ahead(directory, known, ends)
+    positions = {
+        partition: end for partition, end in reached.items() if partition.topic not in anew
+    }
+    ends = preflight.end_offsets(plan.kafka, cluster, names)
+    job_directory.check_not_ahead(directory, positions, ends)
 
 
 def begin(plan: Reading, place: Place, ids: Mapping[str, str]) -> None:
@@ -154,8 +156,8 @@ def begin(plan: Reading, place: Place, ids: Mapping[str, str]) -> None:
     """
     anew = recreated(read_ids(place.files, place.directory), ids)
     if anew and plan.on_recreated == READ:
-        there = preflight.ask(plan.kafka)
-        starts = preflight.start_offsets(plan.kafka, there, anew)
+        cluster = preflight.ask(plan.kafka)
+        starts = preflight.start_offsets(plan.kafka, cluster, anew)
         start_over(place.files, place.checkpoint, starts)
     write_ids(place.files, place.directory, {name: ids[name] for name in ids if ids[name]})
 
@@ -172,25 +174,27 @@ def start_over(files: FileSystem, checkpoint: str, starts: Mapping[str, Mapping[
     reached = job_directory.progress_of(files, checkpoint)
     if reached is None:
         return
-    kept = {partition: end for partition, end in reached.items() if partition.topic not in starts}
+    positions = {
+        partition: end for partition, end in reached.items() if partition.topic not in starts
+    }
     for topic, partitions in starts.items():
-        kept |= {TopicPartition(topic, number): start for number, start in partitions.items()}
-    job_directory.replace_progress(files, checkpoint, offsets.to_json(kept))
+        positions |= {TopicPartition(topic, number): start for number, start in partitions.items()}
+    job_directory.replace_progress(files, checkpoint, offsets.to_json(positions))
 
 
-def noting(
+def with_new_ids(
     plan: Reading, place: Place, ids: Mapping[str, str], progress: Progress | None
 ) -> Progress:
     """Return a `Progress` that also notes the ids of topics that a pattern finds meanwhile."""
-    known = set(ids)
+    topic_names = set(ids)
 
     def note(batch: Batch) -> None:
         reached = job_directory.progress_of(place.files, place.checkpoint) or {}
-        new = {partition.topic for partition in reached} - known
+        new = {partition.topic for partition in reached} - topic_names
         if new:
             ids = preflight.topic_ids(plan.kafka, new)
             write_ids(place.files, place.directory, ids)
-            known.update(new)
+            topic_names.update(new)
         if progress is not None:
             progress(batch)
 
@@ -247,13 +251,13 @@ class SkippedOffsets:
         """Offsets of all gaps, at least."""
         self._ends: dict[TopicPartition, int] = {}
         """Partition → end of its last gap."""
-        self._gone: set[str] = set()
+        self._gone_topics: set[str] = set()
 
     def find_gone(self, position: Offsets, names: Collection[str]) -> list[str]:
         """Return the topics of a position that do not exist and were not returned before."""
-        gone = sorted({where.topic for where in position} - set(names) - self._gone)
-        self._gone.update(gone)
-        return gone
+        topics = sorted({where.topic for where in position} - set(names) - self._gone_topics)
+        self._gone_topics.update(topics)
+        return topics
 
     def find(
         self,
@@ -283,7 +287,7 @@ class SkippedOffsets:
         return gaps
 
 
-def noting_skips(
+def with_skips(
     kafka: Kafka,
     place: Place,
     skipped: SkippedOffsets,
@@ -300,12 +304,12 @@ def noting_skips(
         position = job_directory.committed_progress_of(place.files, place.checkpoint)
         if not position:
             return
-        there = preflight.ask(kafka)
-        for topic in skipped.find_gone(position, there.partitions):
+        cluster = preflight.ask(kafka)
+        for topic in skipped.find_gone(position, cluster.partitions):
             say(gone_note(topic))
-        names = sorted({where.topic for where in position} & set(there.partitions))
-        starts = preflight.start_offsets(kafka, there, names)
-        ends = preflight.end_offsets(kafka, there, names)
+        names = sorted({where.topic for where in position} & set(cluster.partitions))
+        starts = preflight.start_offsets(kafka, cluster, names)
+        ends = preflight.end_offsets(kafka, cluster, names)
         for gap in skipped.find(position, starts, ends):
             say(gap.note())
 

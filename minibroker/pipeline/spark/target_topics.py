@@ -90,16 +90,16 @@ def create(
     """
     client, timeout_s = preflight.client_of(kafka), preflight.ANSWER_TIMEOUT_S
     first = min(partitions, PARTITIONS_AT_ONCE)
-    given = dict(config or {})
+    topic_config = dict(config or {})
     try:
         try:
-            own = {**given, **ANY_TIME} if any_time else given
+            own = {**topic_config, **ANY_TIME} if any_time else topic_config
             admin.create_topic(client, topic, first, own, timeout_s=timeout_s)
         except KafkaError as error:
             # A cluster before Kafka 3.6 does not know these settings, and has no such limits.
             if not any_time or error.code != ErrorCode.INVALID_CONFIG:
                 raise
-            admin.create_topic(client, topic, first, given, timeout_s=timeout_s)
+            admin.create_topic(client, topic, first, topic_config, timeout_s=timeout_s)
     except CLIENT_ERRORS as error:
         raise PipelineError(
             f"there is no topic {topic!r}, and the cluster does not make it ({error}): create it "
@@ -125,28 +125,28 @@ def expiry_note(topic: str, settings: Mapping[str, str | None]) -> Note | None:
     )
 
 
-def grow(kafka: Kafka, topic: str, present: int, wanted: int) -> None:
+def grow(kafka: Kafka, topic: str, present: int, count: int) -> None:
     """Add partitions to a topic, and return when the cluster's metadata has them.
 
     Args:
         topic: its name.
         present: how many it has.
-        wanted: how many it gets; nothing is done if it has them.
+        count: how many it gets; nothing is done if it has them.
 
     Raises:
         PipelineError: the cluster does not add them, or does not show them in time.
     """
-    if present >= wanted:
+    if present >= count:
         return
     client, timeout_s = preflight.client_of(kafka), preflight.ANSWER_TIMEOUT_S
-    while present < wanted:
-        following = min(wanted, present + PARTITIONS_AT_ONCE)
+    while present < count:
+        following = min(count, present + PARTITIONS_AT_ONCE)
         try:
             admin.create_partitions(client, topic, following, timeout_s=timeout_s)
         except CLIENT_ERRORS as error:
             raise PipelineError(
                 f"topic {topic!r} has {present} partitions and gets no more ({error}): raise "
-                f"their number to {wanted}, and run the same command again"
+                f"their number to {count}, and run the same command again"
             ) from error
         _wait_for(kafka, topic, following, client)
         present = following

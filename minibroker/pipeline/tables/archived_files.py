@@ -51,25 +51,23 @@ def format_of(files: FileSystem, directory: str, *, is_in_catalogue: bool = Fals
     """
     if not files.names(directory):
         raise PipelineError(f"there is no archive at {directory}: check the path")
-    found = job_directory.found_job(files, directory)
-    if found.get("job") != "archive":
-        writer = (
-            f"is of `minibroker pipeline {found['job']}`" if "job" in found else "is no archive"
-        )
+    job = job_directory.found_job(files, directory)
+    if job.get("job") != "archive":
+        writer = f"is of `minibroker pipeline {job['job']}`" if "job" in job else "is no archive"
         raise PipelineError(
             f"{directory} {writer}: give a directory that `minibroker pipeline archive` has written"
         )
-    if "upsert by" in found:
+    if "upsert by" in job:
         raise PipelineError(
             f"{directory} is a table of rows by their key, not of records: neither replay nor "
             "maintain work on it; compact it with the tools of its format"
         )
-    if "table" in found and not is_in_catalogue:
+    if "table" in job and not is_in_catalogue:
         raise PipelineError(
-            f"{directory} belongs to table {found['table']} of a catalogue: give --catalog and "
+            f"{directory} belongs to table {job['table']} of a catalogue: give --catalog and "
             "--table to maintain it; replay reads tables whose directory is the catalogue"
         )
-    return found["format"]
+    return job["format"]
 
 
 def kept_bytes(files: FileSystem, directory: str) -> dict[str, str]:
@@ -77,15 +75,15 @@ def kept_bytes(files: FileSystem, directory: str) -> dict[str, str]:
 
     Raises PipelineError if the bytes were not kept.
     """
-    found = job_directory.read_job(files, directory)
-    if "values" not in found:
+    job = job_directory.read_job(files, directory)
+    if "values" not in job:
         return {}
-    if found.get("bytes") != "kept":
+    if job.get("bytes") != "kept":
         raise PipelineError(
             f"{directory} has values as columns and not as bytes: records cannot be written as "
             "they were; archive with --keep-bytes to replay"
         )
-    return {name: f"{name}Bytes" for name in found["columns"].split(", ")}
+    return {name: f"{name}Bytes" for name in job["columns"].split(", ")}
 
 
 def all_rows(spark: SparkSession, directory: str, file_format: str) -> DataFrame:
@@ -128,7 +126,7 @@ def paths_in_parts(
         store = None
         if is_object_store(directory):
             store = store_of_session(directory, spark, os.environ, {})
-        return _parts(iter(tables.listed(file_format, directory, store)), files_max)
+        return _parts(iter(tables.data_paths(file_format, directory, store)), files_max)
     archive = FileArchive(files_with(spark, directory), directory)
     if archive.is_of_spark():
         return None
@@ -158,7 +156,7 @@ def rows_of(
     )
     reader = spark.read.schema(schema).options(**_OPTIONS)
     rows = _load(spark, reader, directory, file_format, [unquote(path) for path in paths])
-    rows = rows.withColumnsRenamed({there: name for name, there in renamed.items()})
+    rows = rows.withColumnsRenamed({column: name for name, column in renamed.items()})
     return from_text(rows) if file_format == "csv" else rows
 
 

@@ -58,7 +58,7 @@ def place_of(directory: str, store: ObjectStore | None) -> TablePlace:
     return TablePlace(directory.rstrip("/"), MixedFiles(store), store)
 
 
-def listed(file_format: str, directory: str, store: ObjectStore | None) -> list[str]:
+def data_paths(file_format: str, directory: str, store: ObjectStore | None) -> list[str]:
     """Return the paths of the data files of the newest version of a table.
 
     Raises PipelineError if there is none whose catalogue is the directory.

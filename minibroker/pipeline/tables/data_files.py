@@ -112,8 +112,8 @@ def stem_of(query: str, batch: int) -> str:
 
 def batch_of(path: str) -> tuple[str, int] | None:
     """Return query and batch by the name of a file, None if no batch wrote it."""
-    found = _NAME.fullmatch(path.rpartition("/")[2])
-    return None if found is None else (found[1], int(found[2]))
+    match = _NAME.fullmatch(path.rpartition("/")[2])
+    return None if match is None else (match[1], int(match[2]))
 
 
 def is_left(path: str, query: str, last: int) -> bool:
@@ -125,8 +125,8 @@ def is_left(path: str, query: str, last: int) -> bool:
     """
     if path.rpartition("/")[2].startswith(f"{MERGED}-"):
         return True
-    found = batch_of(path)
-    return found is not None and found[0] == query and found[1] <= last
+    batch = batch_of(path)
+    return batch is not None and batch[0] == query and batch[1] <= last
 
 
 def write_files(layout: Layout, batches: Iterable[pa.RecordBatch]) -> list[DataFile]:
@@ -143,13 +143,13 @@ def write_files(layout: Layout, batches: Iterable[pa.RecordBatch]) -> list[DataF
 
 def counted_columns(schema: pa.Schema) -> list[str]:
     """Return the paths of the columns that have statistics, those inside of structs too."""
-    found: list[str] = []
+    names: list[str] = []
     for field in schema:
         if pa.types.is_struct(field.type):
-            found += [f"{field.name}.{path}" for path in counted_columns(pa.schema(field.type))]
+            names += [f"{field.name}.{path}" for path in counted_columns(pa.schema(field.type))]
         elif field.name not in _UNCOUNTED:
-            found.append(field.name)
-    return found
+            names.append(field.name)
+    return names
 
 
 def repeated_columns(schema: pa.Schema) -> list[str]:

@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from minibroker.pipeline.tables.table import TablePlace
     from minibroker.pipeline.values.changes import Changes
 
-_GONE: Final = "__gone"
+_IS_DELETED: Final = "__gone"
 """Column of a change that deletes its row; only in the source of a merge."""
 
-_LISTED: Final = ("path", "partition.topic", "partition.date", "num_records", "size_bytes")
+_FILE_FACTS: Final = ("path", "partition.topic", "partition.date", "num_records", "size_bytes")
 """The facts of `ListedFile` among those of a file in the log, which are many."""
 
 _COUNTED: Final = ("partition", "offset", "timestamp")
@@ -69,8 +69,8 @@ class ArchiveDeltaTable:
 
     def has(self, batch: BatchId) -> bool:
         self._table.update_incremental()
-        found = self._table.transaction_version(_application(batch))
-        return found is not None and found >= batch.number
+        version = self._table.transaction_version(_application(batch))
+        return version is not None and version >= batch.number
 
     def commit(self, batch: BatchId, files: Sequence[DataFile]) -> bool:
         return committed_once(
@@ -84,14 +84,14 @@ class ArchiveDeltaTable:
         self._table.update_incremental()
         return pa.schema(self._table.schema().to_arrow())
 
-    def take_in(self, wanted: Mapping[str, pa.DataType]) -> None:
+    def take_in(self, types: Mapping[str, pa.DataType]) -> None:
         def change() -> None:
             now = self.columns()
             fields = [
-                field.with_type(wanted[field.name]) if field.name in wanted else field
+                field.with_type(types[field.name]) if field.name in types else field
                 for field in now
             ]
-            fields += [pa.field(name, wanted[name]) for name in wanted if name not in now.names]
+            fields += [pa.field(name, types[name]) for name in types if name not in now.names]
             empty = pa.schema(fields).empty_table()
             write_deltalake(self._table, empty, mode="append", schema_mode="merge")
 
@@ -104,7 +104,7 @@ class ArchiveDeltaTable:
         """
         is_gone = [False] * changes.rows.num_rows + [True] * changes.gone.num_rows
         source = pa.concat_tables([changes.rows, changes.gone], promote_options="permissive")
-        source = source.append_column(_GONE, pa.array(is_gone, pa.bool_()))
+        source = source.append_column(_IS_DELETED, pa.array(is_gone, pa.bool_()))
         columns = {f"`{name}`": f"s.`{name}`" for name in changes.rows.column_names}
 
         def change() -> None:
@@ -115,16 +115,16 @@ class ArchiveDeltaTable:
                 target_alias="t",
                 commit_properties=_properties_of(batch),
             )
-            merger = merger.when_matched_delete(f"s.`{_GONE}`")
-            merger = merger.when_matched_update(columns, f"NOT s.`{_GONE}`")
-            merger.when_not_matched_insert(columns, f"NOT s.`{_GONE}`").execute()
+            merger = merger.when_matched_delete(f"s.`{_IS_DELETED}`")
+            merger = merger.when_matched_update(columns, f"NOT s.`{_IS_DELETED}`")
+            merger.when_not_matched_insert(columns, f"NOT s.`{_IS_DELETED}`").execute()
 
         return committed_once(self._directory, CommitFailedError, lambda: self.has(batch), change)
 
     def files(self) -> list[ListedFile]:
         self._table.update_incremental()
         actions = pa.table(self._table.get_add_actions(flatten=True))
-        columns = (actions[name].to_pylist() for name in _LISTED)
+        columns = (actions[name].to_pylist() for name in _FILE_FACTS)
         return [
             ListedFile(f"{self._directory}/{unquote(path)}", topic, str(date), rows, size)
             for path, topic, date, rows, size in zip(*columns, strict=True)
@@ -135,13 +135,13 @@ class ArchiveDeltaTable:
 
     def replace(self, old: Sequence[ListedFile], new: Sequence[DataFile]) -> bool:
         def exchange() -> bool:
-            listed = {file.path for file in self.files()}
-            if any(file.path not in listed for file in old):
+            paths = {file.path for file in self.files()}
+            if any(file.path not in paths for file in old):
                 return False
-            gone = [self._removal(file) for file in old]
+            removals = [self._removal(file) for file in old]
             merged = [self._action(file, data_change=False) for file in new]
             self._table.create_write_transaction(
-                [*gone, *merged], "append", self._table.schema(), list(PARTITION_COLUMNS)
+                [*removals, *merged], "append", self._table.schema(), list(PARTITION_COLUMNS)
             )
             return True
 
@@ -158,13 +158,13 @@ class ArchiveDeltaTable:
     def unlisted(self, query: str, keep_ms: int) -> list[str]:
         self._table.update_incremental()
         last = self._table.transaction_version(_application(BatchId(query, 0)))
-        found = self._table.vacuum(
+        names = self._table.vacuum(
             retention_hours=-(-keep_ms // 3_600_000),
             enforce_retention_duration=False,
             full=True,
             dry_run=True,
         )
-        paths = [join(self._directory, unquote(path)) for path in found]
+        paths = [join(self._directory, unquote(path)) for path in names]
         return [path for path in paths if is_left(path, query, -1 if last is None else last)]
 
     def _entries(self) -> int:
@@ -244,7 +244,7 @@ def _opened(
 
 def statistics(metadata: Any) -> Mapping[str, Any]:
     """Return the statistics of a file for the log, from its footer."""
-    found: dict[str, Any] = {"numRecords": metadata.num_rows}
+    facts: dict[str, Any] = {"numRecords": metadata.num_rows}
     smallest: dict[str, Any] = {}
     largest: dict[str, Any] = {}
     for group in range(metadata.num_row_groups):
@@ -255,10 +255,10 @@ def statistics(metadata: Any) -> Mapping[str, Any]:
                 continue
             smallest[name] = min(values.min, smallest.get(name, values.min))
             largest[name] = max(values.max, largest.get(name, values.max))
-    found["minValues"] = {name: _json(value) for name, value in smallest.items()}
-    found["maxValues"] = {name: _json(value) for name, value in largest.items()}
-    found["nullCount"] = dict.fromkeys(smallest, 0)
-    return found
+    facts["minValues"] = {name: _json(value) for name, value in smallest.items()}
+    facts["maxValues"] = {name: _json(value) for name, value in largest.items()}
+    facts["nullCount"] = dict.fromkeys(smallest, 0)
+    return facts
 
 
 def _json(value: Any) -> Any:

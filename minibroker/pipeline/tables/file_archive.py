@@ -68,8 +68,8 @@ class FileArchive:
         """
         if names is None:
             names = list(self._files_below(stage))
-        told = {"query": batch.query, "stage": stage.rpartition("/")[2], "files": list(names)}
-        is_ours = self._files.create(self._list_of(batch.number), json.dumps(told) + "\n")
+        entry = {"query": batch.query, "stage": stage.rpartition("/")[2], "files": list(names)}
+        is_ours = self._files.create(self._list_of(batch.number), json.dumps(entry) + "\n")
         self._finish(batch.number)
         return is_ours
 
@@ -102,8 +102,8 @@ class FileArchive:
         """Move the files of a batch; return False if it is not committed."""
         if self._files.read(self._list_of(number)) is None:
             return False
-        told = self._read(number)
-        stage, counts = self._in(_STAGED, told["stage"]), set(told["files"])
+        entry = self._read(number)
+        stage, counts = self._in(_STAGED, entry["stage"]), set(entry["files"])
         for name in self._files_below(stage):
             if name in counts:
                 self._move(join(stage, name), join(self._directory, name))
@@ -140,8 +140,8 @@ class FileArchive:
     def _read(self, number: int) -> Mapping[str, Any]:
         path = self._list_of(number)
         try:
-            found = json.loads(self._files.read(path) or "")
-            return {"stage": found["stage"], "files": [str(name) for name in found["files"]]}
+            plain = json.loads(self._files.read(path) or "")
+            return {"stage": plain["stage"], "files": [str(name) for name in plain["files"]]}
         except (ValueError, KeyError, TypeError) as error:
             raise damage(path, error) from error
 

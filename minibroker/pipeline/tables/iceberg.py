@@ -121,8 +121,11 @@ class IcebergTable:
 
     def has(self, batch: BatchId) -> bool:
         self._table.refresh()
-        found = self._table.properties
-        return found.get(QUERY) == batch.query and int(found.get(BATCH, "-1")) >= batch.number
+        properties = self._table.properties
+        return (
+            properties.get(QUERY) == batch.query
+            and int(properties.get(BATCH, "-1")) >= batch.number
+        )
 
     def commit(self, batch: BatchId, files: Sequence[DataFile]) -> bool:
         return committed_once(
@@ -136,11 +139,11 @@ class IcebergTable:
         self._table.refresh()
         return schema_to_pyarrow(self._table.schema())
 
-    def take_in(self, wanted: Mapping[str, pa.DataType]) -> None:
+    def take_in(self, types: Mapping[str, pa.DataType]) -> None:
         def change() -> None:
             self._table.refresh()
             with self._table.update_schema() as update:
-                update.union_by_name(pa.schema(list(wanted.items())))
+                update.union_by_name(pa.schema(list(types.items())))
 
         try:
             retried(self._directory, CommitFailedException, change)
@@ -166,7 +169,7 @@ class IcebergTable:
 
     def files(self) -> list[ListedFile]:
         self._table.refresh()
-        return [_listed(task.file) for task in self._table.scan().plan_files()]
+        return [_listed_file(task.file) for task in self._table.scan().plan_files()]
 
     def merged_layout(self, target_bytes: int) -> Layout:
         return self._layout(target_bytes, MERGED)
@@ -174,15 +177,15 @@ class IcebergTable:
     def replace(self, old: Sequence[ListedFile], new: Sequence[DataFile]) -> bool:
         def exchange() -> bool:
             self._table.refresh()
-            listed = {task.file.file_path: task.file for task in self._table.scan().plan_files()}
-            if any(file.path not in listed for file in old):
+            files = {task.file.file_path: task.file for task in self._table.scan().plan_files()}
+            if any(file.path not in files for file in old):
                 return False
             with (
                 self._table.transaction() as transaction,
                 transaction.update_snapshot().overwrite() as change,
             ):
                 for file in old:
-                    change.delete_data_file(listed[file.path])
+                    change.delete_data_file(files[file.path])
                 for merged in new:
                     change.append_data_file(self._data_file(merged))
             return True
@@ -190,12 +193,12 @@ class IcebergTable:
         return retried(self._directory, _CONFLICTS, exchange)
 
     def expire(self, before_ms: int) -> int:
-        before = datetime.fromtimestamp(before_ms / 1000, UTC)
+        oldest = datetime.fromtimestamp(before_ms / 1000, UTC)
 
         def drop() -> int:
             self._table.refresh()
             count = len(self._table.metadata.snapshots)
-            self._table.maintenance.expire_snapshots().older_than(before).commit()
+            self._table.maintenance.expire_snapshots().older_than(oldest).commit()
             return max(0, count - len(self._table.metadata.snapshots))
 
         return retried(self._directory, CommitFailedException, drop)
@@ -203,19 +206,19 @@ class IcebergTable:
     def unlisted(self, query: str, keep_ms: int) -> list[str]:
         """Files leave with the snapshots that list them, so `keep_ms` has no part in this."""
         data = join(self._directory, _DATA.rstrip("/"))
-        found = [file.path for file in self._place.files.tree(data)]
+        paths = [file.path for file in self._place.files.tree(data)]
         self._table.refresh()
-        listed, manifests = set(), {}
+        table_paths, manifests = set(), {}
         for snapshot in self._table.metadata.snapshots:
             for manifest in snapshot.manifests(self._table.io):
                 manifests[manifest.manifest_path] = manifest
         for manifest in manifests.values():
             for entry in manifest.fetch_manifest_entry(self._table.io, discard_deleted=True):
-                listed.add(entry.data_file.file_path.removeprefix("file://"))
+                table_paths.add(entry.data_file.file_path.removeprefix("file://"))
         last = int(self._table.properties.get(BATCH, "-1"))
         if self._table.properties.get(QUERY) != query:
             last = -1
-        return [path for path in found if path not in listed and is_left(path, query, last)]
+        return [path for path in paths if path not in table_paths and is_left(path, query, last)]
 
     def _append(self, batch: BatchId, files: Sequence[DataFile]) -> None:
         names = {QUERY: batch.query, BATCH: str(batch.number)}
@@ -266,10 +269,10 @@ def open_table(
         directory_catalog.mend_hint()
         return IcebergTable(place, _opened(directory_catalog, IDENTIFIER, directory, without))
     try:
-        found = load_catalog("minibroker", **{**of_store, **catalog})
+        open_catalog = load_catalog("minibroker", **{**of_store, **catalog})
         identifier = tuple((name or "").split("."))
-        found.create_namespace_if_not_exists(identifier[:-1])
-        table = _opened(found, identifier, directory, without)
+        open_catalog.create_namespace_if_not_exists(identifier[:-1])
+        table = _opened(open_catalog, identifier, directory, without)
     except Exception as error:
         raise PipelineError(
             f"the catalogue does not take table {name}: {type(error).__name__}: {error}; check "
@@ -299,7 +302,7 @@ def _opened(
         )
 
 
-def _listed(file: Any) -> ListedFile:
+def _listed_file(file: Any) -> ListedFile:
     topic, days = file.partition[0], file.partition[1]
     return ListedFile(
         file.file_path,

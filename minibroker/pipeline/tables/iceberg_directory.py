@@ -128,8 +128,8 @@ class DirectoryCatalog(NoopCatalog):
         version = self._hint()
         if version is None or not self._files.has(self._path(version)):
             names = self._files.names(self._metadata)
-            found = [_version_of(name) for name in names if _VERSION.fullmatch(name)]
-            return max(found, default=None)
+            versions = [_version_of(name) for name in names if _VERSION.fullmatch(name)]
+            return max(versions, default=None)
         while self._files.has(self._path(version + 1)):
             version += 1
         return version
@@ -146,7 +146,7 @@ class DirectoryCatalog(NoopCatalog):
 
 
 def _version_of(name: str) -> int:
-    found = _VERSION.fullmatch(name)
-    if found is None:
+    match = _VERSION.fullmatch(name)
+    if match is None:
         raise ValueError(f"{name!r} is no version of a table: expected v1.metadata.json")
-    return int(found[1])
+    return int(match[1])

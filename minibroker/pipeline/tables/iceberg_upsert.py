@@ -42,7 +42,7 @@ def replace_rows(
         rows: to put in.
         by: columns of the keys.
     """
-    kept: list[pa.Table] = []
+    rests: list[pa.Table] = []
     old: list[Any] = []
     scan = table.scan(row_filter=range_of(keys, by)) if keys.num_rows else None
     for task in scan.plan_files() if scan is not None else ():
@@ -51,16 +51,16 @@ def replace_rows(
             continue
         whole = _read(table, task)
         is_gone = pc.is_in(pa.array(range(whole.num_rows), pa.int64()), value_set=indices)
-        kept.append(whole.filter(pc.invert(is_gone)))
+        rests.append(whole.filter(pc.invert(is_gone)))
         old.append(task.file)
-        if sum(part.nbytes for part in kept) > KEPT_BYTES_MAX:
-            transaction.append(pa.concat_tables(kept))
-            kept = []
+        if sum(part.nbytes for part in rests) > KEPT_BYTES_MAX:
+            transaction.append(pa.concat_tables(rests))
+            rests = []
     if old:
         with transaction.update_snapshot().overwrite() as change:
             for file in old:
                 change.delete_data_file(file)
-    new = pa.concat_tables([*kept, rows], promote_options="permissive")
+    new = pa.concat_tables([*rests, rows], promote_options="permissive")
     if new.num_rows:
         transaction.append(new)
 
@@ -76,17 +76,17 @@ def range_of(keys: pa.Table, by: Sequence[str]) -> BooleanExpression:
     return reduce(And, bounds) if bounds else AlwaysTrue()
 
 
-def _rows_with(keys: pa.Table, there: pa.Table, by: Sequence[str]) -> pa.Array:
-    """Return the indices of the rows in `there` that have one of the keys."""
-    of_batch = keys.select(list(by)).cast(there.schema)
-    numbered = there.append_column(_ROW, pa.array(range(there.num_rows), pa.int64()))
-    found = numbered.join(of_batch, keys=list(by), join_type="left semi")
-    return found[_ROW].combine_chunks()
+def _rows_with(keys: pa.Table, table_rows: pa.Table, by: Sequence[str]) -> pa.Array:
+    """Return the indices of the rows in `table_rows` that have one of the keys."""
+    of_batch = keys.select(list(by)).cast(table_rows.schema)
+    numbered = table_rows.append_column(_ROW, pa.array(range(table_rows.num_rows), pa.int64()))
+    matches = numbered.join(of_batch, keys=list(by), join_type="left semi")
+    return matches[_ROW].combine_chunks()
 
 
 def _read(table: Table, task: Any, columns: Sequence[str] = ()) -> pa.Table:
     """Return rows of a file, with all columns of the table or with some."""
     schema = table.schema().select(*columns) if columns else table.schema()
     scan = ArrowScan(table.metadata, table.io, schema, AlwaysTrue())
-    found: pa.Table = scan.to_table([task])
-    return found.select(list(columns)) if columns else found
+    file_rows: pa.Table = scan.to_table([task])
+    return file_rows.select(list(columns)) if columns else file_rows

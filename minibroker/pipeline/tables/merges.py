@@ -61,20 +61,20 @@ class Merges:
 
     def done(self) -> list[Merge]:
         """Return the merges that count, in their order. Raises PipelineError for a damaged list."""
-        found = [self._read(number) for number in self._numbers()]
-        if found and not self._is_done(found[-1]):
-            found.pop()  # each of the others was done before the next one began
-        return found
+        merges = [self._read(number) for number in self._numbers()]
+        if merges and not self._is_done(merges[-1]):
+            merges.pop()  # each of the others was done before the next one began
+        return merges
 
     def names_of(self, committed: Iterable[str]) -> Iterator[str]:
         """Yield the paths of all files below the directory; `committed` are those of batches."""
-        gone, new = set(), []
+        old, new = set(), []
         for merge in self.done():
-            gone |= {f"{merge.directory}/{name}" for name in merge.old}
+            old |= {f"{merge.directory}/{name}" for name in merge.old}
             new += [f"{merge.directory}/{name}" for name in merge.new]
         for names in (committed, new):
             for name in names:
-                if name not in gone:
+                if name not in old:
                     yield name
 
     def finish(self) -> None:
@@ -106,15 +106,15 @@ class Merges:
 
         Raises PipelineError if the file system cannot do that.
         """
-        place, made = self._places(merge)
-        gone = _gone(merge)
+        place, new = self._places(merge)
+        old_names = _old_names(merge)
         for entry in place.iterdir():
-            if entry.name not in gone:
-                os.link(entry, made / entry.name)
-        told = {"directory": merge.directory, "old": merge.old, "new": merge.new}
-        self._files.create(self._list_of(merge.number), json.dumps(told) + "\n")
+            if entry.name not in old_names:
+                os.link(entry, new / entry.name)
+        fields = {"directory": merge.directory, "old": merge.old, "new": merge.new}
+        self._files.create(self._list_of(merge.number), json.dumps(fields) + "\n")
         try:
-            exchange(place, made)
+            exchange(place, new)
         except PipelineError:
             self._files.remove(self._list_of(merge.number))
             self._files.remove(self._stage(merge.number))
@@ -123,17 +123,17 @@ class Merges:
 
     def _sweep(self, merge: Merge) -> None:
         """Remove the old directory: files of the merge, links, and late files, which move."""
-        place, left = self._places(merge)
-        gone = _gone(merge)
-        while left.exists():
+        place, old_place = self._places(merge)
+        old_names = _old_names(merge)
+        while old_place.exists():
             with suppress(FileNotFoundError):  # another process does the same
-                for entry in left.iterdir():
-                    if entry.name in gone or (place / entry.name).exists():
+                for entry in old_place.iterdir():
+                    if entry.name in old_names or (place / entry.name).exists():
                         entry.unlink()
                     else:
                         entry.replace(place / entry.name)
-                _remove_if_empty(left)
-        for empty in (left.parent, left.parent.parent):
+                _remove_if_empty(old_place)
+        for empty in (old_place.parent, old_place.parent.parent):
             with suppress(OSError):
                 empty.rmdir()
 
@@ -156,8 +156,8 @@ class Merges:
     def _read(self, number: int) -> Merge:
         path = self._list_of(number)
         try:
-            found: dict[str, Any] = json.loads(self._files.read(path) or "")
-            return Merge(number, found["directory"], found["old"], found["new"])
+            fields: dict[str, Any] = json.loads(self._files.read(path) or "")
+            return Merge(number, fields["directory"], fields["old"], fields["new"])
         except (ValueError, KeyError, TypeError) as error:
             raise damage(path, error) from error
 
@@ -171,7 +171,7 @@ class Merges:
         return join(self._directory, JOB_DIRECTORY, *names)
 
 
-def _gone(merge: Merge) -> set[str]:
+def _old_names(merge: Merge) -> set[str]:
     """Return the names that a merge takes out, with those of Hadoop's checksums."""
     return {*merge.old, *(f".{name}.crc" for name in merge.old)}
 
@@ -185,7 +185,7 @@ def _remove_if_empty(directory: Path) -> None:
             raise
 
 
-_HERE: Final = -100
+_AT_FDCWD: Final = -100
 """AT_FDCWD: paths are relative to the directory of the process."""
 _LINUX_EXCHANGE: Final = 2
 _MACOS_SWAP: Final = 2
@@ -201,7 +201,7 @@ def exchange(path: Path, other: Path) -> None:
     if sys.platform == "darwin":
         failed = library.renamex_np(*paths, _MACOS_SWAP)
     elif hasattr(library, "renameat2"):
-        failed = library.renameat2(_HERE, paths[0], _HERE, paths[1], _LINUX_EXCHANGE)
+        failed = library.renameat2(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _LINUX_EXCHANGE)
     else:
         failed, _ = -1, ctypes.set_errno(38)
     if failed:

@@ -94,15 +94,18 @@ class ParquetDirectory:
         except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
             raise damage(self._path, error) from error
 
-    def take_in(self, wanted: Mapping[str, pa.DataType]) -> None:
+    def take_in(self, types: Mapping[str, pa.DataType]) -> None:
         """Add or widen columns for the files to come."""
         now = self.columns()
         fields = [
-            field.with_type(wanted[field.name]) if field.name in wanted else field for field in now
+            field.with_type(types[field.name]) if field.name in types else field for field in now
         ]
-        fields += [pa.field(name, wanted[name]) for name in wanted if name not in now.names]
-        made = pa.schema(fields)
-        if made.equals(now):
+        fields += [pa.field(name, types[name]) for name in types if name not in now.names]
+        schema = pa.schema(fields)
+        if schema.equals(now):
             return
-        told = {"columns": str(made).splitlines(), "schema": made.serialize().to_pybytes().hex()}
-        self._files.write(self._path, json.dumps(told, indent=2) + "\n")
+        content = {
+            "columns": str(schema).splitlines(),
+            "schema": schema.serialize().to_pybytes().hex(),
+        }
+        self._files.write(self._path, json.dumps(content, indent=2) + "\n")

@@ -77,11 +77,11 @@ class Table(Protocol):
     def columns(self) -> pa.Schema:
         """Return the columns, with the types that a writer of rows needs."""
 
-    def take_in(self, wanted: Mapping[str, pa.DataType]) -> None:
+    def take_in(self, types: Mapping[str, pa.DataType]) -> None:
         """Add columns, and fields inside columns, and widen numbers, in a version of its own.
 
         Args:
-            wanted: column → type, which takes in the column's type now.
+            types: column → type, which takes in the column's type now.
 
         Raises PipelineError: the table cannot have them.
         """

@@ -53,7 +53,7 @@ class DecodedFiles(WriterCommitMessage):
     dead: list[DataFile]
     unseen: list[tuple[str, SchemaKey]]
     unmaskable: int
-    found: int
+    place_bits: int
 
 
 class DecodedBatch(NamedTuple):
@@ -65,7 +65,7 @@ class DecodedBatch(NamedTuple):
     """(column, schema) that the tasks were not told; then the files do not count."""
     unmaskable: int = 0
     """Records that were left out, since they could not be masked."""
-    found: int = 0
+    place_bits: int = 0
     """Bits of the rules and selected fields whose places were there, see `operations.masking`."""
 
 
@@ -112,8 +112,10 @@ class DecodedFilesWriter(DataSourceArrowWriter):
                 if dead is not None:
                     dead.abandon()
                 return DecodedFiles([], [], unseen, 0, 0)
-            told = [] if dead is None else dead.close()
-            return DecodedFiles(good.close(), told, [], decoder.unmaskable, decoder.found)
+            dead_files = [] if dead is None else dead.close()
+            return DecodedFiles(
+                good.close(), dead_files, [], decoder.unmaskable, decoder.place_bits
+            )
         except BaseException:
             good.abandon()
             if dead is not None:
@@ -123,14 +125,14 @@ class DecodedFilesWriter(DataSourceArrowWriter):
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Write the facts of all tasks for the driver, on its machine."""
         done = [message for message in messages if isinstance(message, DecodedFiles)]
-        told = {
+        facts = {
             "files": [file for message in done for file in message.files],
             "dead": [file for message in done for file in message.dead],
             "unseen": sorted({unseen for message in done for unseen in message.unseen}, key=repr),
             "unmaskable": sum(message.unmaskable for message in done),
-            "found": reduce(or_, (message.found for message in done), 0),
+            "found": reduce(or_, (message.place_bits for message in done), 0),
         }
-        Path(self._result).write_text(json.dumps(told), encoding="utf-8")
+        Path(self._result).write_text(json.dumps(facts), encoding="utf-8")
 
 
 class RecordRules(NamedTuple):
@@ -157,7 +159,7 @@ class RecordDecoder:
         self._masks = masks
         self._rules = rules
         self.unmaskable = 0
-        self.found = 0
+        self.place_bits = 0
 
     def write(
         self, batches: Iterator[pa.RecordBatch], good: FileWriter, dead: FileWriter | None
@@ -170,8 +172,8 @@ class RecordDecoder:
         unseen: dict[tuple[str, SchemaKey], None] = {}
         for batch in batches:
             judged = self._judged(batch)
-            found = decoded(judged.good, self._columns, self._rules.by)
-            unseen.update(dict.fromkeys(found.unseen))
+            records = decoded(judged.good, self._columns, self._rules.by)
+            unseen.update(dict.fromkeys(records.unseen))
             if unseen:
                 continue  # the batch runs again: go on only to meet the other new schemas
             if judged.bad is not None:
@@ -179,10 +181,10 @@ class RecordDecoder:
                     raise _dead_letter(judged.bad)
                 dead.add(judged.bad if self._masks is None else without_content(judged.bad))
             if self._masks is None:
-                self._set_aside(found.dead, dead)
-                good.add(found.rows)
+                self._set_aside(records.dead, dead)
+                good.add(records.rows)
             else:
-                good.add(self._masked(found, self._masks, dead))
+                good.add(self._masked(records, self._masks, dead))
         return list(unseen)[: decoding.UNSEEN_MAX]
 
     def _set_aside(self, records: pa.RecordBatch | None, dead: FileWriter | None) -> None:
@@ -209,7 +211,7 @@ class RecordDecoder:
             self.unmaskable += masks.left_out(records.dead)
         result = masks.of(records.rows)
         self.unmaskable += result.unmaskable
-        self.found |= result.found
+        self.place_bits |= result.place_bits
         return result.rows
 
 

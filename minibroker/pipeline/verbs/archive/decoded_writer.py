@@ -25,7 +25,7 @@ from minibroker.pipeline.checkpoints.job_directory import DECISIONS, batch_time_
 from minibroker.pipeline.errors import PipelineError, damage
 from minibroker.pipeline.files.paths import JOB_DIRECTORY, absolute, join
 from minibroker.pipeline.operations.dated_ahead import latest_ms
-from minibroker.pipeline.operations.rows import FOUND, ROWS, SET_ASIDE, UNMASKABLE
+from minibroker.pipeline.operations.rows import PLACE_BITS, ROWS, SET_ASIDE, UNMASKABLE
 from minibroker.pipeline.tables.data_files import DataFile
 from minibroker.pipeline.tables.table import is_repeated
 from minibroker.pipeline.values.decoding import bytes_column
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 _DEAD: Final = "dead-letters"
 _ATTEMPTS_MAX: Final = 20
 """Runs of a batch that meet new schemas, at most: each tells all that it meets."""
+_PLACE_BITS: Final = "found"
+"""Name of `BatchFiles.place_bits` in the file of a decision, as earlier versions wrote it."""
 
 
 class GrowingTable(Protocol):
@@ -59,7 +61,7 @@ class GrowingTable(Protocol):
     def has(self, batch: BatchId) -> bool: ...
     def commit(self, batch: BatchId, files: Sequence[DataFile]) -> bool: ...
     def columns(self) -> pa.Schema: ...
-    def take_in(self, wanted: Mapping[str, pa.DataType]) -> None: ...
+    def take_in(self, types: Mapping[str, pa.DataType]) -> None: ...
 
 
 class BatchFiles(NamedTuple):
@@ -72,7 +74,7 @@ class BatchFiles(NamedTuple):
     """Records of the batch, dead letters too."""
     unmaskable: int
     """Records that were left out, since they could not be masked."""
-    found: int
+    place_bits: int
     """Bits of the rules and selected fields whose places were there."""
     set_aside: int
     """Records that are dead letters."""
@@ -124,7 +126,7 @@ class DecodedBatchWriter(ArchiveBatchWriter):
             self.rows[identity.number] = decision.rows
         metrics = {ROWS: decision.rows - decision.set_aside, SET_ASIDE: decision.set_aside}
         if self._masks is not None:
-            metrics |= {UNMASKABLE: decision.unmaskable, FOUND: decision.found}
+            metrics |= {UNMASKABLE: decision.unmaskable, PLACE_BITS: decision.place_bits}
         self.metrics[identity.number] = metrics
         self._forget(identity)
 
@@ -148,11 +150,10 @@ class DecodedBatchWriter(ArchiveBatchWriter):
                     dead,
                     rows=sum(file.rows for file in written.files) + set_aside,
                     unmaskable=written.unmaskable,
-                    found=written.found,
+                    place_bits=written.place_bits,
                     set_aside=set_aside,
                 )
-                told = json.dumps({"query": identity.query, **decision._asdict()})
-                self._files.create(self._path(identity), told + "\n")
+                self._files.create(self._path(identity), _decision_text(identity, decision))
                 return self._decided(identity) or decision
             self._decodings.learn(written.unseen)
         raise PipelineError(
@@ -197,10 +198,10 @@ class DecodedBatchWriter(ArchiveBatchWriter):
         if text is None:
             return None
         try:
-            told: dict[str, Any] = json.loads(text)
-            files = [DataFile(*fields) for fields in told["files"]]
-            counts = (told.get(name, 0) for name in ("unmaskable", "found", "set_aside"))
-            return BatchFiles(files, told["dead"], told["rows"], *counts)
+            facts: dict[str, Any] = json.loads(text)
+            files = [DataFile(*fields) for fields in facts["files"]]
+            counts = (facts.get(name, 0) for name in ("unmaskable", _PLACE_BITS, "set_aside"))
+            return BatchFiles(files, facts["dead"], facts["rows"], *counts)
         except (ValueError, KeyError, TypeError) as error:
             raise damage(path, error) from error
 
@@ -218,6 +219,13 @@ class DecodedBatchWriter(ArchiveBatchWriter):
 
     def _path(self, identity: BatchId) -> str:
         return join(self._plan.to, JOB_DIRECTORY, DECISIONS, f"{_name(identity)}.json")
+
+
+def _decision_text(identity: BatchId, decision: BatchFiles) -> str:
+    """Return the content of the file of a decision."""
+    facts = {"query": identity.query, **decision._asdict()}
+    facts[_PLACE_BITS] = facts.pop("place_bits")
+    return json.dumps(facts) + "\n"
 
 
 def _name(identity: BatchId) -> str:

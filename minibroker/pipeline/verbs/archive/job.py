@@ -49,7 +49,7 @@ from minibroker.pipeline.spark.job_operations import (
 )
 from minibroker.pipeline.spark.progress import Outcome, Reports
 from minibroker.pipeline.spark.running import Watch, run_started
-from minibroker.pipeline.spark.source_topics import Place, SkippedOffsets, noting_skips
+from minibroker.pipeline.spark.source_topics import Place, SkippedOffsets, with_skips
 from minibroker.pipeline.tables.archived_rows import to_archive, to_text
 from minibroker.pipeline.tables.choice import check as check_table
 from minibroker.pipeline.tables.choice import place_of
@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.files.file_system import FileSystem
     from minibroker.pipeline.operations.rows import RowOperations
     from minibroker.pipeline.spark.dead_letters import BadDates
-    from minibroker.pipeline.spark.job_operations import Settled
+    from minibroker.pipeline.spark.job_operations import RunOperations
     from minibroker.pipeline.spark.progress import Progress
     from minibroker.pipeline.verbs.archive.table_writer import ArchiveBatchWriter
 
@@ -167,31 +167,31 @@ def run(spark: SparkSession, plan: ArchivePlan, reports: Reports) -> Outcome:
     topics = check(plan, spark)
     ids = preflight.topic_ids(plan.kafka, topics)
     claim = _claim_of(plan, files)
-    settled = begin_operations(plan.operations, files, plan.to, claim, in_result=True)
-    plan = plan._replace(operations=settled.operations)
+    run_operations = begin_operations(plan.operations, files, plan.to, claim, in_result=True)
+    plan = plan._replace(operations=run_operations.operations)
     fields = None if plan.schema is None else schema_text(plan.schema)
     check_condition(spark, plan.operations, fields)
     options = sources.in_parallel(spark, {**reader_options(plan), "topicIds": json.dumps(ids)})
     place = Place(files, plan.to, plan.checkpoint)
-    if not _is_met(spark, plan, settled, place, reports.stop):
+    if not _is_met(spark, plan, run_operations, place, reports.stop):
         return Outcome(was_stopped=reports.stop.is_set())
     first = _first_records(spark, plan, place) if plan.masks_columns and not claim else None
-    job_directory.write_job(files, plan.to, {**job_of(plan), **settled.identity}, claim)
+    job_directory.write_job(files, plan.to, {**job_of(plan), **run_operations.identity}, claim)
     source_topics.begin(plan, place, ids)
     skipped, progress = SkippedOffsets(), reports.progress
     if not plan.fail_on_data_loss:
-        progress = noting_skips(plan.kafka, place, skipped, reports.note, progress)
+        progress = with_skips(plan.kafka, place, skipped, reports.note, progress)
     if plan.pattern is not None:
-        progress = source_topics.noting(plan, place, ids, progress)
+        progress = source_topics.with_new_ids(plan, place, ids, progress)
 
     def records() -> DataFrame:
         read = sources.stream_topics(spark, options)
-        operations = settled.operations
+        operations = run_operations.operations
         if plan.masks_columns:
             operations = operations.without_changes
         operations = _with_schema(operations, fields)
         now = None if plan.dead_letter_place is None else current_timestamp()
-        return to_archive(operated(read, operations, settled.secret, now=now))
+        return to_archive(operated(read, operations, run_operations.secret, now=now))
 
     with ExitStack() as held:
         start = _start_of(
@@ -201,18 +201,18 @@ def run(spark: SparkSession, plan: ArchivePlan, reports: Reports) -> Outcome:
             archive_place,
             records=records,
             topics=topics,
-            secret=settled.secret,
+            secret=run_operations.secret,
             first=first,
             held=held,
         )
-        outcome = settled.told(run_started(lambda: start(progress), reports.stop))
+        outcome = run_operations.with_missed(run_started(lambda: start(progress), reports.stop))
         return outcome._replace(skipped_offsets=skipped.offsets)
 
 
 def _is_met(
     spark: SparkSession,
     plan: ArchivePlan,
-    settled: Settled,
+    run_operations: RunOperations,
     place: Place,
     stop: threading.Event | None,
 ) -> bool:
@@ -223,8 +223,8 @@ def _is_met(
         ahead = records_ahead(spark, plan.kafka, reader_options(plan), place)
         return chosen(ahead, _with_schema(plan.operations, fields))
 
-    operations = _of_bytes(plan, settled.operations)
-    places = CheckedPlaces(operations, settled.secret, place.files, place.directory)
+    operations = _of_bytes(plan, run_operations.operations)
+    places = CheckedPlaces(operations, run_operations.secret, place.files, place.directory)
     return places.begin(chosen_ahead, plan.batch_rows, stop=stop, waits=plan.follow)
 
 

@@ -67,7 +67,7 @@ def check(plan: ComparePlan) -> None:
     """Check that both sides are there and that the page can be written.
 
     Args:
-        plan: with its directories where the session has them (`launch.placed`).
+        plan: with its directories where the session has them (`launch.resolve_places`).
 
     Raises:
         PipelineError: no broker, no such topic, no such archive.
@@ -107,7 +107,7 @@ def run(
     Raises:
         PipelineError: it cannot be done.
     """
-    plan = places.placed(plan, places.default_of_session(spark))
+    plan = places.resolve_places(plan, places.default_of_session(spark))
     try:
         found = _compare(spark, plan, tell or (lambda _: None))
     except Exception as error:

@@ -47,7 +47,7 @@ from minibroker.pipeline.spark.job_operations import (
 from minibroker.pipeline.spark.progress import Note, Outcome, Reports
 from minibroker.pipeline.spark.repeating import repeated
 from minibroker.pipeline.spark.running import Watch, run_started
-from minibroker.pipeline.spark.source_topics import Place, SkippedOffsets, noting_skips
+from minibroker.pipeline.spark.source_topics import Place, SkippedOffsets, with_skips
 from minibroker.pipeline.verbs.copy.chosen import ChosenBatchWriter
 from minibroker.pipeline.verbs.copy.groups import let_follow
 from minibroker.pipeline.verbs.copy.offset_map import OffsetMapFiles
@@ -193,20 +193,20 @@ def run(spark: SparkSession, plan: CopyPlan, reports: Reports) -> Outcome:
     ids, target = preflight.topic_ids(plan.kafka, topics), plan.target
     directory, place = plan.checkpoint_directory, _place(plan, files)
     claim = _claim_of(plan, files)
-    settled = begin_operations(plan.operations, files, directory, claim, in_result=False)
-    plan = plan._replace(operations=settled.operations)
+    run_operations = begin_operations(plan.operations, files, directory, claim, in_result=False)
+    plan = plan._replace(operations=run_operations.operations)
     check_condition(spark, plan.operations)
 
     def chosen_ahead() -> DataFrame:
         ahead = records_ahead(spark, plan.kafka, reader_options(plan), place)
         return chosen(ahead, plan.operations)
 
-    places_met = CheckedPlaces(plan.operations, settled.secret, files, directory)
+    places_met = CheckedPlaces(plan.operations, run_operations.secret, files, directory)
     if not places_met.begin(chosen_ahead, plan.batch_rows, stop=reports.stop, waits=plan.follow):
         return Outcome(was_stopped=reports.stop.is_set())
     whole = {
         **job_of(plan, preflight.ask(plan.kafka), preflight.ask(target)),
-        **settled.identity,
+        **run_operations.identity,
     }
     named = {**whole, "name": f"copy-{uuid.uuid4()}"}
     job_directory.write_job(files, directory, named, claim)
@@ -220,20 +220,22 @@ def run(spark: SparkSession, plan: CopyPlan, reports: Reports) -> Outcome:
     writer: CopyBatchWriter | ChosenBatchWriter
     if plan.chooses:
         bad_dates = _bad_dates(spark, plan, files)
-        writer = ChosenBatchWriter(plan, targets, name, secret=settled.secret, bad_dates=bad_dates)
+        writer = ChosenBatchWriter(
+            plan, targets, name, secret=run_operations.secret, bad_dates=bad_dates
+        )
     else:
         writer = CopyBatchWriter(plan, options, targets, places, name)
     skipped, progress = SkippedOffsets(), reports.progress
     if not plan.fail_on_data_loss:
-        progress = noting_skips(plan.kafka, place, skipped, reports.note, progress)
+        progress = with_skips(plan.kafka, place, skipped, reports.note, progress)
     if plan.pattern is not None:
-        progress = source_topics.noting(plan, place, ids, progress)
+        progress = source_topics.with_new_ids(plan, place, ids, progress)
     with _groups_meanwhile(plan, target, places.map, reports.note):
         check_not_older(plan.target.writer_options(), name, files, plan.checkpoint)
         outcome = run_started(lambda: _start(spark, plan, options, writer, progress), reports.stop)
     for told in let_follow(plan, target, places.map) if plan.has_groups else ():
         reports.note(told)
-    return settled.told(outcome._replace(skipped_offsets=skipped.offsets))
+    return run_operations.with_missed(outcome._replace(skipped_offsets=skipped.offsets))
 
 
 def _bad_dates(spark: SparkSession, plan: CopyPlan, files: FileSystem) -> BadDates | None:

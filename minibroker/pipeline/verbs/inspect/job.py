@@ -65,7 +65,7 @@ def check(plan: InspectPlan) -> None:
     """Check that the topics exist and that the page can be written.
 
     Args:
-        plan: with its directory where the session has it (`launch.placed`).
+        plan: with its directory where the session has it (`launch.resolve_places`).
 
     Raises:
         PipelineError: no broker, no such topic, no such directory.
@@ -108,7 +108,7 @@ def run(
     Raises:
         PipelineError: it cannot be done.
     """
-    plan = places.placed(plan, places.default_of_session(spark))
+    plan = places.resolve_places(plan, places.default_of_session(spark))
     try:
         found = _look(spark, plan, tell or (lambda _: None))
     except Exception as error:

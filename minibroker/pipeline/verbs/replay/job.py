@@ -156,21 +156,21 @@ def run(spark: SparkSession, plan: ReplayPlan, reports: Reports) -> Outcome:
     """
     files, checkpoints = files_with(spark, plan.archive), files_with(spark, plan.checkpoint)
     target = check(plan, spark)
-    settled = begin_operations(
+    run_operations = begin_operations(
         plan.operations,
         checkpoints,
         plan.checkpoint,
         _claim_of(plan, checkpoints),
         in_result=False,
     )
-    plan = plan._replace(operations=settled.operations)
+    plan = plan._replace(operations=run_operations.operations)
     check_condition(spark, plan.operations)
     archive = indexed(spark, plan, files)
     if target.is_there:
         _check_fits(plan, archive.replay_index, target.partitions)
     if _is_complete(plan, checkpoints, archive.replay_index):
         return Outcome()
-    places = CheckedPlaces(plan.operations, settled.secret, checkpoints, plan.checkpoint)
+    places = CheckedPlaces(plan.operations, run_operations.secret, checkpoints, plan.checkpoint)
     rows = lambda: archive.chosen_rows(spark, plan)  # noqa: E731
     if not places.begin(rows, plan.batch_rows, stop=reports.stop, waits=False):
         return Outcome()
@@ -178,7 +178,7 @@ def run(spark: SparkSession, plan: ReplayPlan, reports: Reports) -> Outcome:
         reports.note(_make_target(plan, files, archive.replay_index))
     elif plan.keep_timestamps and (expiry := _expiry_note(plan)) is not None:
         reports.note(expiry)
-    name = _begin(plan, files, checkpoints, settled.identity)
+    name = _begin(plan, files, checkpoints, run_operations.identity)
     check_not_older(
         plan.kafka.writer_options(), name, checkpoints, join(plan.checkpoint, "checkpoint")
     )
@@ -190,7 +190,7 @@ def run(spark: SparkSession, plan: ReplayPlan, reports: Reports) -> Outcome:
         checkpoint=join(plan.checkpoint, "checkpoint"),
         hides=plan.operations.changes,
     )
-    writer = archive.writer(plan, name, settled.secret, bad_dates)
+    writer = archive.writer(plan, name, run_operations.secret, bad_dates)
     with tempfile.TemporaryDirectory(prefix="minibroker-replay-") as directory:
         index_file = Path(directory, "index.json")
         index_file.write_text(archive.replay_index.to_json(), encoding="utf-8")
@@ -198,7 +198,7 @@ def run(spark: SparkSession, plan: ReplayPlan, reports: Reports) -> Outcome:
             lambda: _start(spark, plan, archive, index_file, writer, progress=reports.progress),
             reports.stop,
         )
-    return settled.told(outcome)
+    return run_operations.with_missed(outcome)
 
 
 def _begin(

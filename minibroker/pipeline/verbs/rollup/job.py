@@ -46,7 +46,7 @@ from minibroker.pipeline.spark.job_operations import (
 )
 from minibroker.pipeline.spark.progress import Outcome, Reports
 from minibroker.pipeline.spark.running import Watch, run_started
-from minibroker.pipeline.spark.source_topics import Place, SkippedOffsets, noting_skips
+from minibroker.pipeline.spark.source_topics import Place, SkippedOffsets, with_skips
 from minibroker.pipeline.verbs.rollup import (
     bad_records,
     committed_files,
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
     from minibroker.pipeline.files.file_system import FileSystem
     from minibroker.pipeline.operations.rows import RowOperations
-    from minibroker.pipeline.spark.job_operations import Settled
+    from minibroker.pipeline.spark.job_operations import RunOperations
 
 
 _NEWER: Final = ("schema", "watermark", "isolation")
@@ -163,20 +163,22 @@ def run(spark: SparkSession, plan: RollupPlan, reports: Reports) -> Outcome:
     ids = preflight.topic_ids(plan.kafka, [plan.topic])
     schema = schema_of(spark, plan.schema, plan.example)
     claim = _claim_of(plan, files)
-    settled = begin_operations(
+    run_operations = begin_operations(
         plan.operations, files, owner, claim, in_result=plan.to_topic is None
     )
-    plan = plan._replace(operations=settled.operations)
+    plan = plan._replace(operations=run_operations.operations)
     place = Place(files, owner, plan.checkpoint)
-    if not _is_met(spark, plan, settled, schema, place=place, stop=reports.stop):
+    if not _is_met(spark, plan, run_operations, schema, place=place, stop=reports.stop):
         return Outcome(was_stopped=reports.stop.is_set())
-    rows = _rows(spark, plan, ids, schema, settled.secret)
+    rows = _rows(spark, plan, ids, schema, run_operations.secret)
     result = _windows(plan, _good(plan, rows))
-    job_directory.write_job(files, owner, {**job_of(plan, schema), **settled.identity}, claim)
+    job_directory.write_job(
+        files, owner, {**job_of(plan, schema), **run_operations.identity}, claim
+    )
     source_topics.begin(plan, place, ids)
     skipped, progress = SkippedOffsets(), reports.progress
     if not plan.fail_on_data_loss:
-        progress = noting_skips(plan.kafka, place, skipped, reports.note, progress)
+        progress = with_skips(plan.kafka, place, skipped, reports.note, progress)
     used = result
     if plan.dead_letters is not None:
         aside = bad_records.BadRecords(spark, plan, plan.dead_letters)
@@ -188,7 +190,7 @@ def run(spark: SparkSession, plan: RollupPlan, reports: Reports) -> Outcome:
 
     if plan.to_topic is None:
         provisional_windows.remove(spark, plan)
-    outcome = settled.told(run_started(start, reports.stop))
+    outcome = run_operations.with_missed(run_started(start, reports.stop))
     outcome = outcome._replace(skipped_offsets=skipped.offsets)
     if plan.to_topic is not None:
         return outcome
@@ -215,7 +217,7 @@ def reader_options(plan: RollupPlan) -> dict[str, str]:
 def _is_met(
     spark: SparkSession,
     plan: RollupPlan,
-    settled: Settled,
+    run_operations: RunOperations,
     schema: StructType,
     *,
     place: Place,
@@ -227,7 +229,7 @@ def _is_met(
         ahead = records_ahead(spark, plan.kafka, reader_options(plan), place)
         return chosen(ahead, _with_schema(plan.operations, schema))
 
-    places = CheckedPlaces(plan.operations, settled.secret, place.files, place.directory)
+    places = CheckedPlaces(plan.operations, run_operations.secret, place.files, place.directory)
     return places.begin(chosen_ahead, plan.batch_rows, stop=stop, waits=plan.follow)
 
 

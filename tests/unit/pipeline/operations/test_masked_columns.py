@@ -159,7 +159,7 @@ def test_keys_and_headers_that_stay_bytes_are_masked_beside_columns() -> None:
         "headers": [[], []],
         "value": [{"a": "x"}, {"a": "x"}],
     }
-    assert found.found == 0b0111
+    assert found.place_bits == 0b0111
     decoded = masks("key=mask", keys=True).of(rows.set_column(4, "key", pa.array(["ann", None])))
     assert decoded.rows.column("key").to_pylist() == ["xxx", None]
 
@@ -174,7 +174,7 @@ def test_text_in_the_place_of_an_object_is_json_or_cannot_be_masked() -> None:
         masks("by.email=mask").of(rows)
     assert "a@b" not in str(failure.value)
     result: MaskedRecords = masks("by.email=mask", skips=True).of(rows)
-    assert (result.unmaskable, result.found) == (1, 1)
+    assert (result.unmaskable, result.place_bits) == (1, 1)
     assert result.rows.column("offset").to_pylist() == [0, 1, 3]
     assert result.rows.column("value").to_pylist() == [
         {"by": '{"email":"x-x-xx"}'},

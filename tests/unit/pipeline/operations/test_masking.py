@@ -115,7 +115,7 @@ def test_a_tombstone_stays_one() -> None:
 
 def test_the_bits_of_met_places_are_returned() -> None:
     found = masker("a=null, b.c=null, key=hash", "a, d").apply(b"k", b'{"a": null, "d": 1}', None)
-    assert found.found == 0b11101
+    assert found.place_bits == 0b11101
 
 
 def test_it_reads_the_columns_of_its_rules() -> None:

@@ -30,7 +30,7 @@ def met(wanted: RowOperations, *values: Any) -> MetPlaces:
 
 def refuse(wanted: RowOperations, *values: Any) -> None:
     found = met(wanted, *values)
-    check(wanted, found.found, found.names)
+    check(wanted, found.place_bits, found.names)
 
 
 def test_places_that_are_there_pass() -> None:

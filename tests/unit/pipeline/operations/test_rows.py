@@ -15,13 +15,13 @@ from minibroker.pipeline.operations.rows import (
     NONE,
     RowOperations,
     check_same,
+    describe,
     fingerprint,
     identity_of,
     missed,
-    settled,
     share_of,
     source_options,
-    told,
+    with_first_moments,
 )
 from minibroker.pipeline.operations.time_range import stations_of
 from minibroker.pipeline.options.row_options import RowOptions
@@ -64,7 +64,7 @@ def test_no_part_of_the_records(text: str) -> None:
 
 def test_operations_of_old_jobs_are_none() -> None:
     assert identity_of(NONE) == {}
-    assert told(NONE) == []
+    assert describe(NONE) == []
     assert not NONE.is_used
     check_same("/dir", {"job": "archive", "format": "parquet"}, {})
 
@@ -84,11 +84,13 @@ def test_everything_is_in_the_identity() -> None:
 def test_a_second_run_has_the_moments_of_the_first() -> None:
     first = operations(**ALL)
     job = {"job": "archive", **identity_of(first)}
-    assert settled(operations(NOW_MS + DAY_MS, **ALL), job) == first
-    check_same("/dir", job, identity_of(settled(operations(NOW_MS + DAY_MS, **ALL), job)))
+    assert with_first_moments(operations(NOW_MS + DAY_MS, **ALL), job) == first
+    check_same(
+        "/dir", job, identity_of(with_first_moments(operations(NOW_MS + DAY_MS, **ALL), job))
+    )
     other = operations(NOW_MS + DAY_MS, **{**ALL, "since": "-3h"})
     with pytest.raises(PipelineError, match=r"/dir belongs to a job with since '-2h .*since '-3h"):
-        check_same("/dir", job, identity_of(settled(other, job)))
+        check_same("/dir", job, identity_of(with_first_moments(other, job)))
 
 
 @pytest.mark.parametrize("name", ["where", "sample", "mask", "select"])
@@ -106,7 +108,7 @@ def test_a_run_may_leave_out_the_record_that_ended_the_one_before() -> None:
     """As the sentence about that record says."""
     first = operations(**{**ALL, "on_unmaskable": "fail"})
     job = {"job": "archive", **identity_of(first), "unmaskable": "fail"}
-    check_same("/dir", job, identity_of(settled(operations(**ALL), job)))
+    check_same("/dir", job, identity_of(with_first_moments(operations(**ALL), job)))
 
 
 def test_another_secret_is_refused() -> None:
@@ -129,11 +131,11 @@ def test_a_job_that_an_earlier_version_began_goes_on() -> None:
     """It wrote how far behind `until` it read, which changes no row any more."""
     first = operations(**ALL)
     job = {"job": "archive", **identity_of(first), "late": "600000 ms"}
-    check_same("/dir", job, identity_of(settled(operations(**ALL), job)))
+    check_same("/dir", job, identity_of(with_first_moments(operations(**ALL), job)))
 
 
 def test_the_order_is_told() -> None:
-    lines = told(operations(**ALL))
+    lines = describe(operations(**ALL))
     assert [name for name, _ in lines] == [
         "since",
         "until",

@@ -28,7 +28,7 @@ def _no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_second_run_has_moments_and_secret_of_the_first(tmp_path: Path) -> None:
     files, here = LocalFiles(), str(tmp_path)
 
-    def begun(now_ms: int, job: dict[str, str]) -> job_operations.Settled:
+    def begun(now_ms: int, job: dict[str, str]) -> job_operations.RunOperations:
         given = RowOperations(since=moment_of("-1h", now_ms), rules=rules_of(["a=hash"]))
         return job_operations.begin_operations(given, files, here, job, in_result=False)
 

@@ -37,7 +37,7 @@ def test_the_default_is_found_where_spark_finds_it(tmp_path: Path) -> None:
     hadoop.mkdir()
     spark.mkdir()
     environment = {"HADOOP_CONF_DIR": str(hadoop), "SPARK_CONF_DIR": str(spark)}
-    assert places.default_of({}, environment) == places.HERE
+    assert places.default_of({}, environment) == places.LOCAL
     (hadoop / "core-site.xml").write_text(SITE)
     assert places.default_of({}, environment) == NAMENODE
     (spark / "spark-defaults.conf").write_text("# mine\nspark.hadoop.fs.defaultFS  s3a://lake\n")
@@ -53,11 +53,11 @@ def test_a_file_of_hadoop_that_is_no_xml_is_named(tmp_path: Path) -> None:
 
 
 def test_paths_go_to_the_default_and_urls_stay() -> None:
-    plan = places.placed(ArchivePlan(Kafka(), "/lake/orders"), f"{NAMENODE}/")
+    plan = places.resolve_places(ArchivePlan(Kafka(), "/lake/orders"), f"{NAMENODE}/")
     assert isinstance(plan, ArchivePlan)
     assert plan.to == f"{NAMENODE}/lake/orders"
     for url in ("s3a://b/c", "file:///c"):
-        replay = places.placed(ReplayPlan(Kafka(), url, "copy"), NAMENODE)
+        replay = places.resolve_places(ReplayPlan(Kafka(), url, "copy"), NAMENODE)
         assert isinstance(replay, ReplayPlan)
         assert (replay.archive, replay.checkpoint_directory) == (url, None)
 
@@ -66,11 +66,11 @@ def test_on_this_machine_paths_become_absolute(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    plan = places.placed(rollup("./out"), places.HERE)
+    plan = places.resolve_places(rollup("./out"), places.LOCAL)
     assert isinstance(plan, RollupPlan)
     assert (plan.to, plan.dead_letters) == (str(tmp_path / "out"), str(tmp_path / "bad"))
     assert plan.shared_paths == ["/c", plan.to, plan.dead_letters]
-    topic = places.placed(rollup("totals"), places.HERE)
+    topic = places.resolve_places(rollup("totals"), places.LOCAL)
     assert isinstance(topic, RollupPlan)
     assert topic.to == "totals"
     assert topic.shared_paths == ["/c", str(tmp_path / "bad")]
@@ -78,4 +78,4 @@ def test_on_this_machine_paths_become_absolute(
 
 def test_a_relative_path_elsewhere_is_refused() -> None:
     with pytest.raises(PipelineError, match=rf"^\./bad is a relative path, .* {NAMENODE}: give"):
-        places.placed(rollup("/lake/windows"), NAMENODE)
+        places.resolve_places(rollup("/lake/windows"), NAMENODE)
