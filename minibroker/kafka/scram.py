@@ -54,6 +54,12 @@ def credential(mechanism: int, salt: bytes, salted_password: bytes, iterations: 
     client_key = hmac.digest(salted_password, b"Client Key", name)
     stored_key = hashlib.new(name, client_key).digest()
     server_key = hmac.digest(salted_password, b"Server Key", name)
+    return text_of(ScramCredential(salt, stored_key, server_key, iterations))
+
+
+def text_of(stored_credential: ScramCredential) -> str:
+    """Return the text to store; `credential_of` reads it."""
+    salt, stored_key, server_key, iterations = stored_credential
     return (
         f"salt={_text(salt)},stored_key={_text(stored_key)},server_key={_text(server_key)},"
         f"{_ITERATIONS}{iterations}"

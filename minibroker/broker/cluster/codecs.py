@@ -406,6 +406,16 @@ def decode_controller(path: str, data: bytes) -> int:
         raise _error_of(path, data, error) from error
 
 
+def decode_controller_epoch(path: str, data: bytes) -> int:
+    """Return the number in /controller_epoch."""
+    try:
+        return int(data)
+    except ValueError as error:
+        raise CoordinationError(
+            f"{path} of the metadata tree holds {data!r}, expected a number"
+        ) from error
+
+
 def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
     """Return /latest_producer_id_block, version 1. The ends are strings, because JSON numbers end
     at 2**53.

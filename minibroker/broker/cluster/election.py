@@ -15,7 +15,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster import paths
-from minibroker.broker.cluster.codecs import FEATURE_NODE, decode_controller, encode_controller
+from minibroker.broker.cluster.codecs import (
+    FEATURE_NODE,
+    decode_controller,
+    decode_controller_epoch,
+    encode_controller,
+)
 from minibroker.broker.cluster.image import NO_CONTROLLER
 from minibroker.broker.cluster.tree import (
     BadVersion,
@@ -28,7 +33,7 @@ from minibroker.broker.cluster.tree import (
     ensure_node,
 )
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import CoordinationError, KafkaError
+from minibroker.kafka.errors import KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -135,7 +140,7 @@ class Election:
         tree = self._context.tree
         await ensure_node(tree, paths.CONTROLLER_EPOCH, b"0")
         data, stat = await tree.get(paths.CONTROLLER_EPOCH)
-        epoch = _parse_epoch(data) + 1
+        epoch = decode_controller_epoch(paths.CONTROLLER_EPOCH, data) + 1
         value = encode_controller(self._context.broker_id, self._context.clock.now_ms())
         try:
             results = await tree.multi(
@@ -167,15 +172,7 @@ class Election:
 
     async def _read_epoch(self) -> int:
         try:
-            return _parse_epoch((await self._context.tree.get(paths.CONTROLLER_EPOCH))[0])
+            data, _ = await self._context.tree.get(paths.CONTROLLER_EPOCH)
         except NoNode:
             return 0
-
-
-def _parse_epoch(data: bytes) -> int:
-    try:
-        return int(data)
-    except ValueError as error:
-        raise CoordinationError(
-            f"{paths.CONTROLLER_EPOCH} of the metadata tree holds {data!r}, expected a number"
-        ) from error
+        return decode_controller_epoch(paths.CONTROLLER_EPOCH, data)

@@ -63,6 +63,22 @@ class FeatureUpdate(NamedTuple):
     kind: int
 
 
+def initial_levels(
+    release: str | None, configured: Mapping[str, int], *, is_shared: bool
+) -> dict[str, int]:
+    """Return the levels of a cluster of this release (None: the newest) in which nobody changed
+    one: those of the configuration, else the release's.
+    """
+    newest = _METADATA_NEWEST.get(release or _NEWEST_RELEASE)
+    if newest is None:
+        return {}
+    levels = {GROUP_VERSION: 1, METADATA_VERSION: newest, TRANSACTION_VERSION: 2}
+    # Kafka 3.9 would take the cluster-wide min.insync.replicas over, so not where it can come.
+    if newest >= _WITH_ELR and not is_shared:
+        levels[ELIGIBLE_LEADER_REPLICAS] = 0
+    return {name: configured.get(name, level) for name, level in levels.items()}
+
+
 class Features:
     """Supported ranges and levels of features. Only a change asks the tree.
 
@@ -91,14 +107,10 @@ class Features:
                 METADATA_VERSION: (_METADATA_OLDEST, newest),
                 TRANSACTION_VERSION: (0, 2),
             }
-        self._initial = {name: high for name, (_, high) in self.supported.items()}
-        # Kafka 3.9 would take the cluster-wide min.insync.replicas over, so not where it can come.
-        if newest is not None and newest >= _WITH_ELR and not context.tree.is_shared:
+        is_shared = context.tree.is_shared
+        self._initial = initial_levels(release, initial or {}, is_shared=is_shared)
+        if ELIGIBLE_LEADER_REPLICAS in self._initial:
             self.supported[ELIGIBLE_LEADER_REPLICAS] = (0, 1)
-            self._initial[ELIGIBLE_LEADER_REPLICAS] = 0
-        for name, level in (initial or {}).items():
-            if name in self._initial:
-                self._initial[name] = level
         self._stored_levels: dict[str, int] = {}
         self.epoch = -1
         """Grows with every change; -1 before the tree was read."""

@@ -22,7 +22,7 @@ from minibroker.broker.quotas.limits import (
 )
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
-from minibroker.kafka.java_numbers import parse_double
+from minibroker.kafka.java_numbers import double_to_text, parse_double
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -101,36 +101,25 @@ def changes_of(
         if value is None:
             changes[key] = None
             continue
-        key_type = key_types.get(key)
-        if key_type is None:
-            raise _invalid(f"Invalid configuration key {key}")
-        if not value > 0:  # nor NaN
+        if key in key_types and not value > 0:  # nor NaN
             raise _invalid(f"Quota {key} must be greater than 0")
-        if key_type == "DOUBLE":
-            changes[key] = java_double(value)
-            continue
-        if value > _HIGHEST[key_type]:
-            raise _invalid(f"Proposed value for {key} is too large for a {key_type}.")
-        whole = int(value + _EPSILON)
-        if abs(whole - value) > _EPSILON:
-            raise _invalid(f"Configuration {key} must be a {key_type} value")
-        changes[key] = str(min(whole, _HIGHEST[key_type]))
+        changes[key] = text_of(key, value, key_types)
     return changes
 
 
-def java_double(value: float) -> str:
-    """Return a double as Java writes it: Kafka's own tools find it in the tree and print it."""
-    if value == float("inf"):
-        return "Infinity"
-    if 1e-3 <= value < 1e7:
-        return repr(value)
-    # The shortest digits that read back, then one of them before the point.
-    for precision in range(17):
-        text = f"{value:.{precision}e}"
-        if float(text) == value:
-            break
-    digits, _, exponent = text.partition("e")
-    return f"{digits if precision else digits + '.0'}E{int(exponent)}"
+def text_of(key: str, value: float, key_types: Mapping[str, str]) -> str:
+    """Return the text to store for a quota, which may be 0 or less. Raises KafkaError."""
+    key_type = key_types.get(key)
+    if key_type is None:
+        raise _invalid(f"Invalid configuration key {key}")
+    if key_type == "DOUBLE":
+        return double_to_text(value)
+    if not abs(value) <= float(_HIGHEST[key_type]):  # nor NaN; as Kafka, which compares doubles
+        raise _invalid(f"Proposed value for {key} is too large for a {key_type}.")
+    whole = round(value)
+    if abs(whole - value) > _EPSILON:
+        raise _invalid(f"Configuration {key} must be a {key_type} value")
+    return str(min(whole, _HIGHEST[key_type]))
 
 
 def matching_entities(

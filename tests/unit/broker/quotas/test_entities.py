@@ -14,9 +14,9 @@ from minibroker.broker.quotas.entities import (
     Component,
     Entity,
     changes_of,
-    java_double,
     matching_entities,
     node_of,
+    text_of,
 )
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
@@ -96,7 +96,15 @@ def test_values_that_cannot_be(key: str, value: float, detail: str) -> None:
     ],
 )
 def test_doubles_as_java_writes_them(value: float, text: str) -> None:
-    assert java_double(value) == text
+    types = node_of({USER: "u"}).key_types
+    assert text_of("request_percentage", value, types) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0, "0"), (-2.0, "-2"), (2.0**63, "9223372036854775807")]
+)
+def test_whole_quotas_that_kafka_may_have_stored(value: float, text: str) -> None:
+    assert text_of("producer_byte_rate", value, node_of({USER: "u"}).key_types) == text
 
 
 CONFIGS = {

@@ -1,0 +1,166 @@
+"""A broker with everything that metadata have, made by requests of admin clients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from minibroker.client.sasl import ScramClient
+from minibroker.kafka.protocol.messages import (
+    alter_client_quotas,
+    alter_user_scram_credentials,
+    create_acls,
+    create_delegation_token,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    incremental_alter_configs,
+    update_features,
+)
+from minibroker.kafka.protocol.messages.init_producer_id import InitProducerIdRequest
+from minibroker.kafka.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from minibroker.kafka.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from tests.unit.broker.handlers.acl_requests import SETTINGS as AUTHORIZER
+
+if TYPE_CHECKING:
+    from tests.support.in_process import InProcessBroker, RawClient
+
+MECHANISM: Final = "SCRAM-SHA-256"
+SETTINGS: Final = {
+    **AUTHORIZER,
+    "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+    "inter.broker.listener.name": "SASL_PLAINTEXT",
+    "sasl.enabled.mechanisms": MECHANISM,
+    "sasl.mechanism.inter.broker.protocol": MECHANISM,
+    "minibroker.users": 'root="r"',
+    "delegation.token.secret.key": "the secret",
+}
+"""Settings of a broker that takes all of these requests from `root`."""
+TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
+ODD: Final = "Jürgen/a <b>%2F"
+"""A name that no node may have as it is."""
+SALT: Final = b"salt"
+SALTED: Final = b"salted password of thirty-two b."
+
+
+async def log_in(running: InProcessBroker, name: str = "root", password: str = "r") -> RawClient:
+    """Return a connection of this user."""
+    client = await running.connect()
+    exchange = ScramClient(MECHANISM, name, password, "nonce")
+    await client.call(SaslHandshakeRequest(mechanism=MECHANISM), 1)
+    answer = await client.call(SaslAuthenticateRequest(auth_bytes=exchange.begin()), 1)
+    last = exchange.respond(bytes(answer.auth_bytes))
+    answer = await client.call(SaslAuthenticateRequest(auth_bytes=last), 1)
+    assert answer.error_code == 0, answer
+    return client
+
+
+async def create_topic(client: RawClient, name: str, count: int, **configs: str) -> bytes:
+    """Create a topic; return its id. `segment_bytes=…` stands for `segment.bytes`."""
+    topic = create_topics.CreatableTopic(
+        name=name,
+        num_partitions=count,
+        replication_factor=1,
+        configs=[
+            create_topics.CreatableTopicConfig(name=key.replace("_", "."), value=value)
+            for key, value in configs.items()
+        ],
+    )
+    (result,) = (await client.call(create_topics.CreateTopicsRequest(topics=[topic]), 7)).topics
+    assert result.error_code == 0, result
+    return bytes(result.topic_id)
+
+
+async def grow(client: RawClient, name: str, count: int) -> None:
+    """Give a topic this many partitions."""
+    topic = create_partitions.CreatePartitionsTopic(name=name, count=count, assignments=None)
+    request = create_partitions.CreatePartitionsRequest(topics=[topic], timeout_ms=30_000)
+    (result,) = (await client.call(request, 3)).results
+    assert result.error_code == 0, result
+
+
+async def delete_topic(client: RawClient, name: str) -> None:
+    """Delete a topic."""
+    topic = delete_topics.DeleteTopicState(name=name)
+    request = delete_topics.DeleteTopicsRequest(topics=[topic], timeout_ms=30_000)
+    (result,) = (await client.call(request, 6)).responses
+    assert result.error_code == 0, result
+
+
+async def set_configs(client: RawClient, kind: int, name: str, **configs: str) -> None:
+    """Set keys of a resource; `segment_bytes=…` stands for `segment.bytes`."""
+    resource = incremental_alter_configs.AlterConfigsResource(
+        resource_type=kind,
+        resource_name=name,
+        configs=[
+            incremental_alter_configs.AlterableConfig(name=key.replace("_", "."), value=value)
+            for key, value in configs.items()
+        ],
+    )
+    request = incremental_alter_configs.IncrementalAlterConfigsRequest(resources=[resource])
+    (result,) = (await client.call(request, 1)).responses
+    assert result.error_code == 0, result
+
+
+async def set_quotas(client: RawClient, entity: dict[str, str | None], **quotas: float) -> None:
+    """Set quotas of an entity."""
+    entry = alter_client_quotas.RequestEntryData(
+        entity=[
+            alter_client_quotas.EntityData(entity_type=kind, entity_name=name)
+            for kind, name in entity.items()
+        ],
+        ops=[alter_client_quotas.OpData(key=key, value=value) for key, value in quotas.items()],
+    )
+    request = alter_client_quotas.AlterClientQuotasRequest(entries=[entry])
+    (result,) = (await client.call(request, 1)).entries
+    assert result.error_code == 0, result
+
+
+async def set_credential(client: RawClient, user: str, mechanism: int) -> None:
+    """Give a user a credential of `SALTED`."""
+    upsertion = alter_user_scram_credentials.ScramCredentialUpsertion(
+        name=user, mechanism=mechanism, iterations=4096, salt=SALT, salted_password=SALTED
+    )
+    request = alter_user_scram_credentials.AlterUserScramCredentialsRequest(upsertions=[upsertion])
+    (result,) = (await client.call(request, 0)).results
+    assert result.error_code == 0, result
+
+
+async def create_acl(client: RawClient, **fields: Any) -> None:
+    """Create an ACL: alice may read, where `fields` do not say something else."""
+    usual = {"principal": "User:alice", "host": "*", "operation": 3, "permission_type": 3}
+    creation = create_acls.AclCreation(**{**usual, **fields})
+    request = create_acls.CreateAclsRequest(creations=[creation])
+    (result,) = (await client.call(request, 3)).results
+    assert result.error_code == 0, result
+
+
+async def create_token(client: RawClient, renewer: str) -> Any:
+    """Return the answer that describes a new token of the client's user."""
+    renewers = [
+        create_delegation_token.CreatableRenewers(principal_type="User", principal_name=renewer)
+    ]
+    request = create_delegation_token.CreateDelegationTokenRequest(
+        owner_principal_type="User",
+        owner_principal_name="",
+        renewers=renewers,
+        max_lifetime_ms=-1,
+    )
+    answer = await client.call(request, 3)
+    assert answer.error_code == 0, answer
+    return answer
+
+
+async def set_feature(client: RawClient, name: str, level: int) -> None:
+    """Set the level of a feature, up or down."""
+    update = update_features.FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=2)
+    answer = await client.call(update_features.UpdateFeaturesRequest(feature_updates=[update]), 1)
+    assert answer.error_code == 0, answer
+
+
+async def take_producer_id(client: RawClient) -> int:
+    """Return a producer id, the first one of a block."""
+    answer = await client.call(
+        InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000), 4
+    )
+    assert answer.error_code == 0, answer
+    return int(answer.producer_id)
