@@ -92,7 +92,7 @@ _SENTENCES: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], s
     ),
     (
         re.compile(r"(?:Permission denied|AccessDenied\w*)[^\n]*"),
-        lambda found: f"{found[0].strip()}: let this user write there, or give another directory",
+        lambda match: f"{match[0].strip()}: let this user write there, or give another directory",
     ),
 )
 

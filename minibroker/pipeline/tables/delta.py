@@ -102,8 +102,10 @@ class ArchiveDeltaTable:
 
         One commit with the batch's identity, like `commit`.
         """
-        is_gone = [False] * changes.rows.num_rows + [True] * changes.gone.num_rows
-        source = pa.concat_tables([changes.rows, changes.gone], promote_options="permissive")
+        is_gone = [False] * changes.rows.num_rows + [True] * changes.deleted_keys.num_rows
+        source = pa.concat_tables(
+            [changes.rows, changes.deleted_keys], promote_options="permissive"
+        )
         source = source.append_column(_IS_DELETED, pa.array(is_gone, pa.bool_()))
         columns = {f"`{name}`": f"s.`{name}`" for name in changes.rows.column_names}
 

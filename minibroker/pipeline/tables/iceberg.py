@@ -158,7 +158,7 @@ class IcebergTable:
         One commit with the batch's identity, like `commit`. Data files with such rows are written
         anew, without them.
         """
-        keys = pa.concat_tables([changes.rows.select(list(changes.by)), changes.gone])
+        keys = pa.concat_tables([changes.rows.select(list(changes.by)), changes.deleted_keys])
 
         def change() -> None:
             with self._table.transaction() as transaction:

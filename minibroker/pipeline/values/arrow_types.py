@@ -88,17 +88,17 @@ def widened(old: pa.DataType, new: pa.DataType, where: str = "value") -> list[st
 
 def check_times(values: pa.Array, where: str = "") -> None:
     """Raise ValueError for a time outside of the years 1 to 9999; the text names its field."""
-    found = values.type
-    if pa.types.is_struct(found):
-        for index, field in enumerate(found):
+    kind = values.type
+    if pa.types.is_struct(kind):
+        for index, field in enumerate(kind):
             if has_times(field.type):
                 name = f"{where}.{field.name}" if where else field.name
                 check_times(pc.struct_field(values, [index]), name)
-    elif pa.types.is_list(found):
+    elif pa.types.is_list(kind):
         check_times(values.flatten(), f"{where}[]")
-    elif pa.types.is_map(found):
+    elif pa.types.is_map(kind):
         check_times(values.items, f"{where}{{}}")
-    elif bounds := _BOUNDS.get(found.id):
+    elif bounds := _BOUNDS.get(kind.id):
         span = pc.min_max(values.cast(bounds.number)).as_py()
         if (
             span["min"] is not None
@@ -107,37 +107,37 @@ def check_times(values: pa.Array, where: str = "") -> None:
             raise ValueError(f"has a time outside of the years 1 to 9999 in {where or 'it'}")
 
 
-def has_times(found: pa.DataType) -> bool:
+def has_times(kind: pa.DataType) -> bool:
     """Return whether values of a type have times or dates."""
-    if pa.types.is_struct(found):
-        return any(has_times(field.type) for field in found)
-    if pa.types.is_list(found):
-        return has_times(found.value_type)
-    if pa.types.is_map(found):
-        return has_times(found.item_type)
-    return found.id in _BOUNDS
+    if pa.types.is_struct(kind):
+        return any(has_times(field.type) for field in kind)
+    if pa.types.is_list(kind):
+        return has_times(kind.value_type)
+    if pa.types.is_map(kind):
+        return has_times(kind.item_type)
+    return kind.id in _BOUNDS
 
 
-def plain(found: pa.DataType) -> pa.DataType:
+def plain(kind: pa.DataType) -> pa.DataType:
     """Return a table's type without what only its format needs: ids, large offsets, names."""
-    if pa.types.is_struct(found):
-        return pa.struct([pa.field(field.name, plain(field.type)) for field in found])
-    if pa.types.is_list(found) or pa.types.is_large_list(found):
-        return pa.list_(pa.field("element", plain(found.value_type)))
-    if pa.types.is_map(found):
-        return pa.map_(plain(found.key_type), plain(found.item_type))
-    if pa.types.is_large_string(found):
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, plain(field.type)) for field in kind])
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(pa.field("element", plain(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(plain(kind.key_type), plain(kind.item_type))
+    if pa.types.is_large_string(kind):
         return pa.string()
-    return pa.binary() if pa.types.is_large_binary(found) else found
+    return pa.binary() if pa.types.is_large_binary(kind) else kind
 
 
-def named(found: pa.DataType) -> str:
+def named(kind: pa.DataType) -> str:
     """Return a type in words for people."""
-    if pa.types.is_struct(found):
+    if pa.types.is_struct(kind):
         return "a record"
-    if pa.types.is_list(found):
+    if pa.types.is_list(kind):
         return "a list"
-    return "a map" if pa.types.is_map(found) else f"{found}"
+    return "a map" if pa.types.is_map(kind) else f"{kind}"
 
 
 def _conflict(old: pa.DataType, new: pa.DataType, where: str) -> str:
@@ -152,10 +152,10 @@ def _united_struct(old: pa.DataType, new: pa.DataType, where: str) -> pa.DataTyp
         if index >= 0:
             type_ = united(field.type, new.field(index).type, f"{where}.{field.name}")
         fields.append(pa.field(field.name, type_))
-    known = {field.name for field in old}
-    lower = {name.lower(): name for name in known}
+    names = {field.name for field in old}
+    lower = {name.lower(): name for name in names}
     for field in new:
-        if field.name in known:
+        if field.name in names:
             continue
         _check_case(field.name, lower, where)
         check_names(field.type, f"{where}.{field.name}")
@@ -163,17 +163,17 @@ def _united_struct(old: pa.DataType, new: pa.DataType, where: str) -> pa.DataTyp
     return pa.struct(fields)
 
 
-def check_names(found: pa.DataType, where: str = "value") -> None:
+def check_names(kind: pa.DataType, where: str = "value") -> None:
     """Raise TypeConflictError for two fields of a struct that no table can tell apart."""
-    if pa.types.is_struct(found):
+    if pa.types.is_struct(kind):
         lower: dict[str, str] = {}
-        for field in found:
+        for field in kind:
             _check_case(field.name, lower, where)
             check_names(field.type, f"{where}.{field.name}")
-    elif pa.types.is_list(found):
-        check_names(found.value_type, f"{where}[]")
-    elif pa.types.is_map(found):
-        check_names(found.item_type, f"{where}{{}}")
+    elif pa.types.is_list(kind):
+        check_names(kind.value_type, f"{where}[]")
+    elif pa.types.is_map(kind):
+        check_names(kind.item_type, f"{where}{{}}")
 
 
 def _check_case(name: str, lower: dict[str, str], where: str) -> None:
@@ -185,5 +185,5 @@ def _check_case(name: str, lower: dict[str, str], where: str) -> None:
         )
 
 
-def _is_decimal(found: pa.DataType) -> bool:
-    return bool(pa.types.is_decimal128(found))
+def _is_decimal(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal128(kind))

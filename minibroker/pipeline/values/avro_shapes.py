@@ -81,7 +81,7 @@ class Shape(NamedTuple):
     """From fastavro's value to Arrow's; None: they are the same."""
     has_bytes: bool = True
     """True if every value takes a byte at least: a list of others could have no end."""
-    told: Convert | None = None
+    to_json: Convert | None = None
     """From fastavro's value to that of `json.dumps`; None: they are the same."""
     name: str = ""
     """Name of the type in a union."""
@@ -102,19 +102,19 @@ def without_unknown(schema: Any) -> Any:
         return [without_unknown(branch) for branch in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {
+    copy = {
         key: without_unknown(value) if key in ("type", "items", "values", "fields") else value
         for key, value in schema.items()
     }
-    kind, logical = found.get("type"), found.get("logicalType")
+    kind, logical = copy.get("type"), copy.get("logicalType")
     is_known = isinstance(kind, str) and (kind, logical) in _LOGICAL
     if logical == _DECIMAL and kind in ("bytes", "fixed"):
-        is_known = found.get("precision", 0) <= DECIMAL_DIGITS_MAX
+        is_known = copy.get("precision", 0) <= DECIMAL_DIGITS_MAX
         if not is_known:
-            found[_WIDE_SCALE] = found.get("scale", 0)
+            copy[_WIDE_SCALE] = copy.get("scale", 0)
     if logical is not None and not is_known:
-        del found["logicalType"]
-    return found
+        del copy["logicalType"]
+    return copy
 
 
 class Shapes:
@@ -152,9 +152,9 @@ class Shapes:
         if kind == "enum":
             return self._remember(schema, space, Shape(pa.string(), is_quick=True))
         if kind == "fixed":
-            found = self._decimal(schema) or Shape(pa.binary(), told=_base64)
+            fixed = self._decimal(schema) or Shape(pa.binary(), to_json=_base64)
             has_bytes = schema["size"] > 0
-            return self._remember(schema, space, found._replace(has_bytes=has_bytes))
+            return self._remember(schema, space, fixed._replace(has_bytes=has_bytes))
         if kind == "array":
             return self._list(schema, space, (*around, ""), where)
         if kind == "map":
@@ -167,8 +167,8 @@ class Shapes:
         if name in _PRIMITIVES:
             is_quick = name not in ("bytes", "null")
             python = _PYTHON.get(name, object)
-            has_bytes, told = name != "null", _TOLD.get(name)
-            return Shape(_PRIMITIVES[name], is_quick, None, has_bytes, told, name, python)
+            has_bytes, to_json = name != "null", _TO_JSON.get(name)
+            return Shape(_PRIMITIVES[name], is_quick, None, has_bytes, to_json, name, python)
         full = name if "." in name or not space else f"{space}.{name}"
         if full in around or name in around:
             raise ValueError(f"its field {where} has {full} inside itself, which no column can")
@@ -180,8 +180,8 @@ class Shapes:
         kind, logical = schema["type"], schema.get("logicalType")
         if (kind, logical) in _LOGICAL:
             is_quick, python = (kind, logical) in _QUICK, date if kind == "int" else datetime
-            found = _LOGICAL[kind, logical]
-            return Shape(found, is_quick, told=_iso, name=logical, python=python)
+            arrow_type = _LOGICAL[kind, logical]
+            return Shape(arrow_type, is_quick, to_json=_iso, name=logical, python=python)
         if kind == "bytes" and (decimal := self._decimal(schema)) is not None:
             return decimal
         meaning = MEANINGS.get(str(schema.get("connect.name")))
@@ -191,13 +191,13 @@ class Shapes:
 
     def _decimal(self, schema: Any) -> Shape | None:
         if schema.get("logicalType") == _DECIMAL:
-            found = pa.decimal128(schema["precision"], schema.get("scale", 0))
-            return Shape(found, told=_text, name=_DECIMAL, python=Decimal)
+            arrow_type = pa.decimal128(schema["precision"], schema.get("scale", 0))
+            return Shape(arrow_type, to_json=_text, name=_DECIMAL, python=Decimal)
         if _WIDE_SCALE not in schema or self._as_numbers:
             return None
         scale = schema[_WIDE_SCALE]
         convert = _where_there(lambda value: decimal_text(value, scale))
-        return Shape(pa.string(), False, convert, told=convert, name=_DECIMAL, python=bytes)
+        return Shape(pa.string(), False, convert, to_json=convert, name=_DECIMAL, python=bytes)
 
     def _record(self, schema: Any, space: str, around: tuple[str, ...], where: str) -> Shape:
         full, space = _full_name(schema, space)
@@ -211,25 +211,25 @@ class Shapes:
             for field in schema["fields"]
         }
         columns = {
-            name: found for name, found in shapes.items() if not pa.types.is_null(found.type)
+            name: shape for name, shape in shapes.items() if not pa.types.is_null(shape.type)
         }
         if not columns:
             raise ValueError(f"its record {where} has no fields, and a column needs one")
         if full == VARIABLE_SCALE_DECIMAL and not self._as_numbers:
             text = variable_scale_text
-            return self._remember(schema, space, Shape(pa.string(), False, text, told=text))
-        converts = {name: found.convert for name, found in columns.items() if found.convert}
-        tolds = {name: found.told for name, found in shapes.items() if found.told}
-        units = pa.struct([(name, found.first_type) for name, found in columns.items()])
-        made = Shape(
-            pa.struct([(name, found.type) for name, found in columns.items()]),
-            all(found.is_quick for found in shapes.values()),
+            return self._remember(schema, space, Shape(pa.string(), False, text, to_json=text))
+        converts = {name: shape.convert for name, shape in columns.items() if shape.convert}
+        writers = {name: shape.to_json for name, shape in shapes.items() if shape.to_json}
+        units = pa.struct([(name, shape.first_type) for name, shape in columns.items()])
+        record = Shape(
+            pa.struct([(name, shape.type) for name, shape in columns.items()]),
+            all(shape.is_quick for shape in shapes.values()),
             _of_record(converts) if converts else None,
-            any(found.has_bytes for found in shapes.values()),
-            _of_record(tolds) if tolds else None,
+            any(shape.has_bytes for shape in shapes.values()),
+            _of_record(writers) if writers else None,
             units=units,
         )
-        return self._remember(schema, space, made)
+        return self._remember(schema, space, record)
 
     def _list(self, schema: Any, space: str, around: tuple[str, ...], where: str) -> Shape:
         item = self.shape(schema["items"], space, around, f"{where}[]")
@@ -239,7 +239,7 @@ class Shapes:
             pa.list_(pa.field("element", item.type)),
             item.is_quick,
             None if item.convert is None else _of_list(item.convert),
-            told=None if item.told is None else _of_list(item.told),
+            to_json=None if item.to_json is None else _of_list(item.to_json),
             name="array",
             python=list,
             units=pa.list_(pa.field("element", item.first_type)),
@@ -253,7 +253,7 @@ class Shapes:
             pa.map_(pa.string(), item.type),
             item.is_quick,
             _of_map(item.convert),
-            told=None if item.told is None else _of_each(item.told),
+            to_json=None if item.to_json is None else _of_each(item.to_json),
             name="map",
             python=dict,
             units=pa.map_(pa.string(), item.first_type),
@@ -263,24 +263,28 @@ class Shapes:
         others = [branch for branch in schema if branch != "null"]
         if not others:
             return Shape(pa.null(), has_bytes=False)
-        found = [self.shape(branch, space, around, where) for branch in others]
-        if len(found) == 1:
-            is_quick = found[0].is_quick and len(schema) <= 2
-            convert, told = found[0].convert, found[0].told
+        branches = [self.shape(branch, space, around, where) for branch in others]
+        if len(branches) == 1:
+            is_quick = branches[0].is_quick and len(schema) <= 2
+            convert, to_json = branches[0].convert, branches[0].to_json
             if self._has_names:
-                convert, told = _without_name(convert), _without_name(told)
-            return found[0]._replace(is_quick=is_quick, has_bytes=True, convert=convert, told=told)
+                convert, to_json = _without_name(convert), _without_name(to_json)
+            return branches[0]._replace(
+                is_quick=is_quick, has_bytes=True, convert=convert, to_json=to_json
+            )
         for names, wide in _WIDE_UNIONS:
             if all(isinstance(branch, str) and branch in names for branch in others):
                 return Shape(wide)
         self.has_choice = True
-        told = _of_choice(found)
-        return Shape(pa.string(), convert=_where_there(lambda value: _json(told(value))), told=told)
+        to_json = _of_choice(branches)
+        return Shape(
+            pa.string(), convert=_where_there(lambda value: _json(to_json(value))), to_json=to_json
+        )
 
-    def _remember(self, schema: Any, space: str, made: Shape) -> Shape:
+    def _remember(self, schema: Any, space: str, shape: Shape) -> Shape:
         full = _full_name(schema, space)[0]
-        self._named[full] = made = made._replace(name=full)
-        return made
+        self._named[full] = shape = shape._replace(name=full)
+        return shape
 
 
 def _full_name(schema: Any, space: str) -> tuple[str, str]:
@@ -295,14 +299,14 @@ def _full_name(schema: Any, space: str) -> tuple[str, str]:
 def _of_meaning(meaning: Meaning, kind: str) -> Shape:
     convert = _where_there(meaning.convert)
 
-    def told(value: Any) -> Any:
+    def to_json(value: Any) -> Any:
         return None if value is None else _iso(pa.scalar(convert(value), meaning.type).as_py())
 
     return Shape(
         meaning.type,
         meaning.unit is not None,
         convert,
-        told=told,
+        to_json=to_json,
         name=kind,
         python=_PYTHON[kind],
         units=meaning.unit,
@@ -317,8 +321,8 @@ def _without_name(convert: Convert | None) -> Convert:
     """Return a function that also takes the pairs of name and value that fastavro makes."""
 
     def changed(value: Any) -> Any:
-        found = value[1] if isinstance(value, tuple) else value
-        return found if convert is None else convert(found)
+        plain = value[1] if isinstance(value, tuple) else value
+        return plain if convert is None else convert(plain)
 
     return changed
 
@@ -328,8 +332,7 @@ def _of_record(converts: Mapping[str, Convert]) -> Convert:
         if value is None:
             return None
         return {
-            name: converts[name](found) if name in converts else found
-            for name, found in value.items()
+            name: converts[name](item) if name in converts else item for name, item in value.items()
         }
 
     return convert
@@ -360,19 +363,19 @@ def _of_choice(branches: Sequence[Shape]) -> Convert:
     by_class = {branch.python: branch for branch in branches}  # Avro allows one of each type
     texts = [branch for branch in branches if _is_text(branch)]
 
-    def told(value: Any) -> Any:
+    def to_json(value: Any) -> Any:
         if value is None:
             return None
-        name, found = value if isinstance(value, tuple) else (None, value)
-        branch = by_name[name] if name is not None else by_class[type(found)]
-        made = found if branch.told is None else branch.told(found)
+        name, item = value if isinstance(value, tuple) else (None, value)
+        branch = by_name[name] if name is not None else by_class[type(item)]
+        plain = item if branch.to_json is None else branch.to_json(item)
         if name is not None and pa.types.is_struct(branch.type):
-            return {_TYPE: branch.name, **made}
-        if branch.name != "string" and isinstance(made, str) and len(texts) > 1:
-            return {_TYPE: branch.name, _VALUE: made}
-        return made
+            return {_TYPE: branch.name, **plain}
+        if branch.name != "string" and isinstance(plain, str) and len(texts) > 1:
+            return {_TYPE: branch.name, _VALUE: plain}
+        return plain
 
-    return told
+    return to_json
 
 
 def _is_text(branch: Shape) -> bool:
@@ -403,7 +406,7 @@ def _number(value: float | None) -> float | str | None:
     return value if value is None or math.isfinite(value) else str(value)
 
 
-_TOLD: Final[dict[str, Convert]] = {"bytes": _base64, "float": _number, "double": _number}
+_TO_JSON: Final[dict[str, Convert]] = {"bytes": _base64, "float": _number, "double": _number}
 _PYTHON: Final[dict[str, type]] = {
     "boolean": bool,
     "int": int,

@@ -51,15 +51,15 @@ class AvroReader:
         except Exception as error:
             raise ValueError(f"it is no Avro schema ({type(error).__name__}: {error})") from error
         shapes = Shapes(as_numbers=as_numbers)
-        found = [shapes.shape(part, "", (), "value") for part in (*others, plain)][-1]
+        shape = [shapes.shape(part, "", (), "value") for part in (*others, plain)][-1]
         self._has_names = shapes.has_choice
         if shapes.has_choice:
             shapes = Shapes(as_numbers=as_numbers, has_names=True)
-            found = [shapes.shape(part, "", (), "value") for part in (*others, plain)][-1]
-        self.type: pa.DataType = found.type
-        self._first_type = found.first_type
-        self._convert = found.convert
-        is_quick = found.is_quick and not named and pa.types.is_struct(found.type)
+            shape = [shapes.shape(part, "", (), "value") for part in (*others, plain)][-1]
+        self.type: pa.DataType = shape.type
+        self._first_type = shape.first_type
+        self._convert = shape.convert
+        is_quick = shape.is_quick and not named and pa.types.is_struct(shape.type)
         self._quick = json.dumps(plain) if is_quick else None
 
     def read(self, values: pa.Array) -> pa.Array:
@@ -79,12 +79,12 @@ class AvroReader:
             ) from error
 
     def _one(self, value: bytes) -> Any:
-        found = fastavro.schemaless_reader(
+        plain = fastavro.schemaless_reader(
             io.BytesIO(value), self._parsed, None, return_named_type=self._has_names
         )
         if self._is_wrapped:
-            found = found[_FIELD]
-        return found if self._convert is None else self._convert(found)
+            plain = plain[_FIELD]
+        return plain if self._convert is None else self._convert(plain)
 
 
 def _wrapped(schema: Any) -> dict[str, Any]:

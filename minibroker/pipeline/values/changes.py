@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 RECORD_KEY: Final = "key"
 """The key of the record, instead of names of columns; and the column of a key without fields."""
 OP: Final = "op"
-BEFORE: Final = "before"
-AFTER: Final = "after"
+ROW_BEFORE: Final = "before"
+ROW_AFTER: Final = "after"
 DELETED: Final = "__deleted"
 """Column of a row that is no envelope: `true` if the row is gone."""
 _WITH_ROW: Final = ("c", "r", "u")
@@ -45,7 +45,7 @@ class Changes(NamedTuple):
 
     rows: pa.Table
     """Rows that are there now."""
-    gone: pa.Table
+    deleted_keys: pa.Table
     """Keys of rows that are not there any more, with the columns of the key alone."""
     by: Sequence[str]
     """Columns of the key."""
@@ -56,7 +56,7 @@ def row_type(value: pa.DataType) -> pa.DataType:
     if not pa.types.is_struct(value):
         raise ValueError(f"a value is {value} and no record: it has no columns")
     if _is_envelope(value):
-        return value.field(AFTER).type
+        return value.field(ROW_AFTER).type
     return value
 
 
@@ -85,10 +85,12 @@ def changes_of(records: pa.Table, by: Sequence[str]) -> Changes:
         first = min(faults)
         raise ChangeError(f"{_named(records, first)} {faults[first]}")
     last = _last_of(read.keys, read.names, read.is_change)
-    gone = read.is_gone.take(last)
-    kept = pa.table(read.rows).take(last.filter(pc.invert(gone)))
-    lost = pa.table(dict(zip(read.names, read.keys, strict=True))).take(last.filter(gone))
-    return Changes(kept, lost, read.names)
+    is_gone = read.is_gone.take(last)
+    rows = pa.table(read.rows).take(last.filter(pc.invert(is_gone)))
+    deleted_keys = pa.table(dict(zip(read.names, read.keys, strict=True))).take(
+        last.filter(is_gone)
+    )
+    return Changes(rows, deleted_keys, read.names)
 
 
 def faults_of(value: pa.Array, key: pa.Array, by: Sequence[str]) -> dict[int, str]:
@@ -113,30 +115,35 @@ class _ReadChanges:
         self._of_key = key_columns(by, key.type)
         self.names = [field.name for field in self._of_key] or list(by)
         """Columns of the key."""
-        self.rows, before = parts.rows(), parts.before()
+        self.rows, old_rows = parts.rows(), parts.old_rows()
         """Columns of the rows behind the changes."""
         for field in self._of_key:
             column = pc.struct_field(key, [field.name]) if pa.types.is_struct(key.type) else key
-            self.rows, before = {**self.rows, field.name: column}, {**before, field.name: column}
+            self.rows, old_rows = (
+                {**self.rows, field.name: column},
+                {**old_rows, field.name: column},
+            )
         self.is_gone = parts.is_gone()
         """True where a change deletes its row."""
         self.is_change = pc.and_(parts.is_change(), pc.or_(value.is_valid(), bool(self._of_key)))
         """True where a record is a change at all."""
         _check_names(self.rows, self.names)
-        self.keys = [pc.if_else(self.is_gone, before[name], self.rows[name]) for name in self.names]
+        self.keys = [
+            pc.if_else(self.is_gone, old_rows[name], self.rows[name]) for name in self.names
+        ]
         """The columns of the key, of each change."""
 
     def faults(self) -> dict[int, str]:
         """Return the records that are no changes of rows, see `faults_of`."""
-        found = self._parts.unknown_operations()
+        faults = self._parts.unknown_operations()
         value = self._value
         if not self._of_key and not (_is_envelope(value.type) or DELETED in value.type.names):
             for row in pc.indices_nonzero(value.is_null()).to_pylist():
-                found[row] = "is a tombstone, whose row only its key names: give --upsert-by key"
+                faults[row] = "is a tombstone, whose row only its key names: give --upsert-by key"
         for name, column in zip(self.names, self.keys, strict=True):
             for row in pc.indices_nonzero(pc.and_(self.is_change, column.is_null())).to_pylist():
-                found.setdefault(row, f"has no key: {name} is null")
-        return found
+                faults.setdefault(row, f"has no key: {name} is null")
+        return faults
 
 
 class _Parts:
@@ -150,18 +157,18 @@ class _Parts:
 
     def rows(self) -> dict[str, pa.Array]:
         """Return the columns of the rows that are there behind a change."""
-        return self._columns(_field(self._value, AFTER) if self._is_envelope else self._value)
+        return self._columns(_field(self._value, ROW_AFTER) if self._is_envelope else self._value)
 
-    def before(self) -> dict[str, pa.Array]:
+    def old_rows(self) -> dict[str, pa.Array]:
         """Return the columns of the rows that were there before a change."""
-        return self._columns(_field(self._value, BEFORE) if self._is_envelope else self._value)
+        return self._columns(_field(self._value, ROW_BEFORE) if self._is_envelope else self._value)
 
     def is_gone(self) -> pa.Array:
         """Return whether a change deletes its row."""
         is_delete = pc.fill_null(pc.equal(self._op, DELETE), False)
         if not self._is_envelope and DELETED in self._value.type.names:
-            said = _field(self._value, DELETED).cast(pa.string())
-            is_delete = pc.fill_null(pc.equal(said, "true"), False)
+            marks = _field(self._value, DELETED).cast(pa.string())
+            is_delete = pc.fill_null(pc.equal(marks, "true"), False)
         return pc.or_(is_delete, self._value.is_null())
 
     def is_change(self) -> pa.Array:
@@ -170,8 +177,8 @@ class _Parts:
 
     def unknown_operations(self) -> dict[int, str]:
         """Return index → sentence of the records with another operation than those of a row."""
-        known = pa.array([*_WITH_ROW, DELETE, *_IGNORED])
-        unknown = pc.and_(self._op.is_valid(), pc.invert(pc.is_in(self._op, known)))
+        operations = pa.array([*_WITH_ROW, DELETE, *_IGNORED])
+        unknown = pc.and_(self._op.is_valid(), pc.invert(pc.is_in(self._op, operations)))
         return {
             row: f"has op {self._op[row].as_py()!r}: expected c, r, u or d; a truncated table has "
             "to be copied anew"
@@ -185,7 +192,7 @@ class _Parts:
 
 def _is_envelope(value: pa.DataType) -> bool:
     names = value.names if pa.types.is_struct(value) else []
-    return OP in names and AFTER in names and pa.types.is_struct(value.field(AFTER).type)
+    return OP in names and ROW_AFTER in names and pa.types.is_struct(value.field(ROW_AFTER).type)
 
 
 def _field(values: pa.Array, name: str) -> pa.Array:
@@ -207,8 +214,8 @@ def _last_of(keys: Sequence[pa.Array], names: Sequence[str], is_change: pa.Array
     table = pa.table(
         [*keys, pa.array(range(len(is_change)), pa.int64())], [*names, "__row"]
     ).filter(is_change)
-    found = table.group_by(list(names)).aggregate([("__row", "max")])["__row_max"]
-    last = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    rows = table.group_by(list(names)).aggregate([("__row", "max")])["__row_max"]
+    last = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
     return last.take(pc.array_sort_indices(last))
 
 

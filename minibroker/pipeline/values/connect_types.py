@@ -122,7 +122,9 @@ def variable_scale_text(value: Any) -> str | None:
         return None
     try:
         unscaled, scale = value["value"], value["scale"]
-        found = base64.b64decode(unscaled, validate=True) if isinstance(unscaled, str) else unscaled
-        return decimal_text(found, scale)
+        content = (
+            base64.b64decode(unscaled, validate=True) if isinstance(unscaled, str) else unscaled
+        )
+        return decimal_text(content, scale)
     except (KeyError, TypeError) as error:
         raise ValueError("is no VariableScaleDecimal") from error

@@ -131,14 +131,14 @@ def decoded(
         values = arrays[at].cast(pa.binary())
         if decoding.plain is None and _HEADERS in batch.schema.names:
             values = with_headers(values, batch.column(_HEADERS), decoding.column)
-        found = _column(values, decoding)
+        column = _column(values, decoding)
         if decoding.keeps_bytes:
             names.append(bytes_column(decoding.column))
             arrays.append(arrays[at])
-        arrays[at] = found.array
-        for row, reason in found.reasons.items():
+        arrays[at] = column.array
+        for row, reason in column.reasons.items():
             reasons.setdefault(row, f"its {decoding.column} {reason}")
-        unseen += [(decoding.column, key) for key in found.unseen]
+        unseen += [(decoding.column, key) for key in column.unseen]
     rows = pa.RecordBatch.from_arrays(arrays, names)
     if by and not unseen:
         for row, reason in faults_of(rows["value"], rows["key"], by).items():
@@ -183,9 +183,9 @@ def reader_of(schema: ValueSchema) -> ValueReader:
     return JsonReader(type_of(schema.text, named, as_numbers=schema.as_numbers))
 
 
-def of_type(found: pa.DataType, *, is_event: bool = False) -> ValueSchema:
+def of_type(kind: pa.DataType, *, is_event: bool = False) -> ValueSchema:
     """Return the schema of JSON values of a type, or of events with such rows, too."""
-    return ValueSchema(JSON_EVENTS if is_event else TYPED_JSON, _type_text(found))
+    return ValueSchema(JSON_EVENTS if is_event else TYPED_JSON, _type_text(kind))
 
 
 def to_json(columns: Sequence[ColumnDecoding]) -> str:
@@ -230,35 +230,35 @@ def _column(values: pa.Array, decoding: ColumnDecoding) -> _Column:
     if not values.null_count:
         return _without_nulls(values, decoding)
     rows = pc.indices_nonzero(values.is_valid())
-    found = _without_nulls(values.take(rows), decoding)
+    column = _without_nulls(values.take(rows), decoding)
     at = rows.to_pylist()
     back = pa.nulls(len(values), pa.int64()).to_pylist()
     for index, row in enumerate(at):
         back[row] = index
-    array = found.array.take(pa.array(back, pa.int64()))
-    return _Column(array, {at[row]: why for row, why in found.reasons.items()}, found.unseen)
+    array = column.array.take(pa.array(back, pa.int64()))
+    return _Column(array, {at[row]: why for row, why in column.reasons.items()}, column.unseen)
 
 
 def _without_nulls(values: pa.Array, decoding: ColumnDecoding) -> _Column:
     if decoding.plain is not None:
         plain = salvaged(reader_of(decoding.plain), values, has_bounds=decoding.has_bounds)
         return _Column(plain.array.cast(decoding.type), dict(plain.reasons), [])
-    made = _Column(pa.nulls(0, decoding.type), {}, [])
+    result = _Column(pa.nulls(0, decoding.type), {}, [])
     parts, places = [], []
     for group in grouped(values):
         for key, part in _keyed(group, decoding):
             rows = _composed(group.rows, part.rows)
-            found = _of_schema(key, part.payload, decoding, made.unseen)
-            parts.append(found.array)
+            column = _of_schema(key, part.payload, decoding, result.unseen)
+            parts.append(column.array)
             places.append(rows)
-            for row, reason in found.reasons.items():
-                made.reasons[row if rows is None else rows[row].as_py()] = reason
+            for row, reason in column.reasons.items():
+                result.reasons[row if rows is None else rows[row].as_py()] = reason
     if len(parts) == 1 and places[0] is None:
-        return made._replace(array=parts[0])
+        return result._replace(array=parts[0])
     if parts:
         order = pc.array_sort_indices(pa.concat_arrays(places))
-        made = made._replace(array=pa.concat_arrays(parts).take(order))
-    return made
+        result = result._replace(array=pa.concat_arrays(parts).take(order))
+    return result
 
 
 def _keyed(group: ValueGroup, decoding: ColumnDecoding) -> list[tuple[SchemaKey | str, ValueGroup]]:
@@ -268,8 +268,8 @@ def _keyed(group: ValueGroup, decoding: ColumnDecoding) -> list[tuple[SchemaKey 
             ("does not begin with the byte 0 and the id of a schema", group._replace(rows=None))
         ]
     first = SchemaKey(group.schema)
-    known = decoding.schemas.get(first)
-    if known is None or known.kind != PROTOBUF:
+    schema = decoding.schemas.get(first)
+    if schema is None or schema.kind != PROTOBUF:
         return [(first, group._replace(rows=None))]
     return [
         ("has broken message indexes" if message is None else SchemaKey(first.id, message), part)
@@ -290,9 +290,9 @@ def _of_schema(
         return _all_bad(payload, decoding, f"has schema {key.id}, one of too many new ones at once")
     if schema.reason:
         return _all_bad(payload, decoding, f"has schema {key.id}, but {schema.reason}")
-    found = salvaged(reader_of(schema), payload, has_bounds=decoding.has_bounds)
-    reasons = {row: f"{why}, schema {key.id}" for row, why in found.reasons.items()}
-    return _Column(found.array.cast(decoding.type), reasons, [])
+    column = salvaged(reader_of(schema), payload, has_bounds=decoding.has_bounds)
+    reasons = {row: f"{why}, schema {key.id}" for row, why in column.reasons.items()}
+    return _Column(column.array.cast(decoding.type), reasons, [])
 
 
 def _all_bad(payload: pa.Array, decoding: ColumnDecoding, reason: str) -> _Column:
@@ -313,8 +313,8 @@ def _schema(fields: list[Any]) -> ValueSchema:
     return ValueSchema(kind, text, pairs, tuple(message), *rest)
 
 
-def _type_text(found: pa.DataType) -> str:
-    return str(pa.schema([("it", found)]).serialize().to_pybytes().hex())
+def _type_text(kind: pa.DataType) -> str:
+    return str(pa.schema([("it", kind)]).serialize().to_pybytes().hex())
 
 
 def _type_of(text: str) -> pa.DataType:

@@ -26,7 +26,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from minibroker.pipeline.values.changes import AFTER, BEFORE, DELETE, DELETED, OP, OPERATIONS
+from minibroker.pipeline.values.changes import (
+    DELETE,
+    DELETED,
+    OP,
+    OPERATIONS,
+    ROW_AFTER,
+    ROW_BEFORE,
+)
 from minibroker.pipeline.values.connect_types import (
     DECIMAL,
     MEANINGS,
@@ -53,7 +60,7 @@ _SOURCE: Final = "source"
 
 def event_type(row: pa.DataType) -> pa.DataType:
     """Return the type of events with rows of a type."""
-    return pa.struct([(BEFORE, row), (AFTER, row), (OP, pa.string())])
+    return pa.struct([(ROW_BEFORE, row), (ROW_AFTER, row), (OP, pa.string())])
 
 
 class EventReader(JsonReader):
@@ -71,15 +78,15 @@ class EventReader(JsonReader):
             return self._row(value, "value")
         if _is_event(value):
             return {
-                BEFORE: self._row(value.get(BEFORE), BEFORE),
-                AFTER: self._row(value.get(AFTER), AFTER),
+                ROW_BEFORE: self._row(value.get(ROW_BEFORE), ROW_BEFORE),
+                ROW_AFTER: self._row(value.get(ROW_AFTER), ROW_AFTER),
                 OP: value[OP],
             }
         row = self._row(value, "value")
         check_row(row, self._row_type)
         if value.get(DELETED) in ("true", True):
-            return {BEFORE: row, OP: DELETE}
-        return {AFTER: row}
+            return {ROW_BEFORE: row, OP: DELETE}
+        return {ROW_AFTER: row}
 
 
 def _without_schema(value: Any) -> Any:
@@ -98,7 +105,7 @@ def _is_event(value: Mapping[str, Any]) -> bool:
     op = value.get(OP)
     if not isinstance(op, str):
         return False
-    if isinstance(value.get(BEFORE), dict) or isinstance(value.get(AFTER), dict):
+    if isinstance(value.get(ROW_BEFORE), dict) or isinstance(value.get(ROW_AFTER), dict):
         return True
     return op in OPERATIONS and isinstance(value.get(_SOURCE), dict)
 

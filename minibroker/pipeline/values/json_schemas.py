@@ -4,7 +4,8 @@
 is int64, `number` is float64, `string` is a string, whatever its `format`. A type that may also be
 null is that type. Any other schema (none, several types, `oneOf` of more than one) is text: the
 JSON of the value. Constraints (`minimum`, `pattern`, `required`) are the producer's: a value is
-checked against the types only. What Connect names in `title` has the type of `connect_types`.
+checked against the types only. A field whose `title` is a name of Connect's has the type that
+`connect_types` gives it.
 """
 
 from __future__ import annotations
@@ -110,13 +111,13 @@ class _Schemas:
 
     def _target(self, reference: str) -> Any:
         document, _, pointer = reference.partition("#")
-        found = self._named.get(document) if document else self._root
+        target = self._named.get(document) if document else self._root
         for part in pointer.split("/")[1:]:
             key = part.replace("~1", "/").replace("~0", "~")
-            found = found.get(key) if isinstance(found, dict) else None
-        if found is None:
+            target = target.get(key) if isinstance(target, dict) else None
+        if target is None:
             raise ValueError(f"it refers to {reference}, which is not there")
-        return found
+        return target
 
 
 def _meant(name: str, schema: Mapping[str, Any]) -> pa.Field | None:
@@ -129,10 +130,10 @@ def _meant(name: str, schema: Mapping[str, Any]) -> pa.Field | None:
         try:
             digits = parameters.get("connect.decimal.precision")
             scale = int(parameters.get("scale", 0))
-            found = decimal_of(None if digits is None else int(digits), scale)
+            kind = decimal_of(None if digits is None else int(digits), scale)
         except (ValueError, TypeError, AttributeError) as error:
             raise ValueError(f"its field {name} is no decimal of Connect ({error})") from error
-        return pa.field(name, found, metadata=mark_of(title, scale))
+        return pa.field(name, kind, metadata=mark_of(title, scale))
     if not isinstance(title, str) or (meaning := MEANINGS.get(title)) is None:
         return None
     if _VALUES.get(str(schema.get("type"))) != meaning.of:
@@ -153,8 +154,8 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     for key in ("oneOf", "anyOf"):
         options = schema.get(key)
         if isinstance(options, list):
-            kept = [option for option in options if option != {"type": "null"}]
-            schema = {**schema, key: kept}
+            choices = [option for option in options if option != {"type": "null"}]
+            schema = {**schema, key: choices}
     return schema
 
 

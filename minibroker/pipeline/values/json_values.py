@@ -83,14 +83,14 @@ class MeantRow(dict[str, Any]):
 class JsonReader:
     """Reads JSON objects of one type."""
 
-    def __init__(self, found: pa.DataType) -> None:
+    def __init__(self, kind: pa.DataType) -> None:
         """Take the type of the values; text fields with the metadata `ANY` take any JSON."""
-        self.type = found
-        self._convert = converter(found)
-        self._number = Decimal if _has_decimals(pa.field("value", found)) else None
+        self.type = kind
+        self._convert = converter(kind)
+        self._number = Decimal if _has_decimals(pa.field("value", kind)) else None
         self._quick: pa.Schema | None = None
-        if pa.types.is_struct(found) and _is_quick(found):
-            self._quick = pa.schema([("i", pa.int64()), ("v", found)])
+        if pa.types.is_struct(kind) and _is_quick(kind):
+            self._quick = pa.schema([("i", pa.int64()), ("v", kind)])
 
     def read(self, values: pa.Array) -> pa.Array:
         if self._quick is None:
@@ -112,12 +112,12 @@ class JsonReader:
         )
         if table.num_rows != len(values) or not table["i"].combine_chunks().equals(rows):
             raise ValueError("a value is more or less than one JSON value")
-        found = table["v"].combine_chunks()
-        if found.null_count:
+        column = table["v"].combine_chunks()
+        if column.null_count:
             raise ValueError("a value is null")
         if self._number is not None:
-            found.validate(full=True)  # PyArrow reads a decimal of more digits than its column has
-        return found
+            column.validate(full=True)  # PyArrow reads a decimal of more digits than its column has
+        return column
 
     def read_alone(self, value: bytes) -> pa.Array:
         try:
@@ -132,10 +132,10 @@ class JsonReader:
             raise ValueError(f"does not match its schema: {error}") from error
 
     def _one(self, value: bytes) -> Any:
-        found = json.loads(value.decode(), parse_float=self._number)
-        if found is None:
+        plain = json.loads(value.decode(), parse_float=self._number)
+        if plain is None:
             raise ValueError("it is null")
-        return self._converted(found)
+        return self._converted(plain)
 
     def _converted(self, value: Any) -> Any:
         return self._convert(value, "value")
@@ -147,12 +147,12 @@ class RowReader(JsonReader):
     """
 
     def read(self, values: pa.Array) -> pa.Array:
-        found = super().read(values)
+        column = super().read(values)
         if self._quick is not None:
-            is_empty = reduce(pc.and_, (field.is_null() for field in found.flatten()))
+            is_empty = reduce(pc.and_, (field.is_null() for field in column.flatten()))
             for value in values.filter(is_empty):
                 self._one(value.as_py())
-        return found
+        return column
 
     def _converted(self, value: Any) -> Any:
         row = super()._converted(value)
@@ -160,77 +160,77 @@ class RowReader(JsonReader):
         return row
 
 
-def check_row(row: Mapping[str, Any], found: pa.DataType) -> None:
+def check_row(row: Mapping[str, Any], kind: pa.DataType) -> None:
     """Raise ValueError for a row that has none of the fields of its type."""
     if not row:
-        raise ValueError(f"it has none of the fields {', '.join(field.name for field in found)}")
+        raise ValueError(f"it has none of the fields {', '.join(field.name for field in kind)}")
 
 
-def table_type(found: pa.DataType) -> pa.DataType:
+def table_type(kind: pa.DataType) -> pa.DataType:
     """Return the type of JSON values for one of Spark's. Raises ValueError: JSON has no such."""
-    if pa.types.is_struct(found):
-        return pa.struct([pa.field(field.name, table_type(field.type)) for field in found])
-    if pa.types.is_list(found):
-        return pa.list_(pa.field("element", table_type(found.value_type)))
-    if pa.types.is_map(found) and pa.types.is_string(found.key_type):
-        return pa.map_(pa.string(), table_type(found.item_type))
-    if pa.types.is_integer(found):
-        return pa.int64() if found.bit_width == _LONG_BITS else pa.int32()
-    if found.equals(pa.timestamp("us")):
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, table_type(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(pa.field("element", table_type(kind.value_type)))
+    if pa.types.is_map(kind) and pa.types.is_string(kind.key_type):
+        return pa.map_(pa.string(), table_type(kind.item_type))
+    if pa.types.is_integer(kind):
+        return pa.int64() if kind.bit_width == _LONG_BITS else pa.int32()
+    if kind.equals(pa.timestamp("us")):
         raise ValueError("a TIMESTAMP_NTZ is no JSON value: expected TIMESTAMP")
     simple = (pa.types.is_floating, pa.types.is_string, pa.types.is_boolean, pa.types.is_binary)
     others = (pa.types.is_date, pa.types.is_timestamp, pa.types.is_decimal128)
-    if any(is_of(found) for is_of in (*simple, *others)):
-        return found
-    raise ValueError(f"{found} is no type of a JSON value here")
+    if any(is_of(kind) for is_of in (*simple, *others)):
+        return kind
+    raise ValueError(f"{kind} is no type of a JSON value here")
 
 
-def converter(found: pa.DataType, field: pa.Field | None = None) -> Callable[[Any, str], Any]:
+def converter(kind: pa.DataType, field: pa.Field | None = None) -> Callable[[Any, str], Any]:
     """Return the function from parsed JSON and its name to what Arrow takes for this type.
 
     Args:
-        found: the type.
+        kind: the type.
         field: of the type, whose metadata may say more of the values.
 
     The function raises ValueError for JSON of another type.
     """
     if field is not None and (mark := _mark(field)):
         return _of_any if mark == ANY[_MARK] else _of_meaning(mark.decode(), field)
-    if pa.types.is_struct(found):
-        return _of_struct(found)
-    if pa.types.is_list(found):
-        return _of_list(converter(found.value_type, found.value_field))
-    if pa.types.is_map(found):
-        return _of_map(converter(found.item_type, found.item_field))
-    if found in _INT:
-        return _of_int(found)
-    if pa.types.is_floating(found):
+    if pa.types.is_struct(kind):
+        return _of_struct(kind)
+    if pa.types.is_list(kind):
+        return _of_list(converter(kind.value_type, kind.value_field))
+    if pa.types.is_map(kind):
+        return _of_map(converter(kind.item_type, kind.item_field))
+    if kind in _INT:
+        return _of_int(kind)
+    if pa.types.is_floating(kind):
         return lambda value, where: None if value is None else float(_checked(value, where))
-    if pa.types.is_decimal(found):
-        return _of_decimal(found)
-    return lambda value, where: None if value is None else _scalar(value, where, found)
+    if pa.types.is_decimal(kind):
+        return _of_decimal(kind)
+    return lambda value, where: None if value is None else _scalar(value, where, kind)
 
 
-def _is_quick(found: pa.DataType) -> bool:
-    if pa.types.is_struct(found):
-        return found.num_fields > 0 and all(
-            not _mark(field) and _is_quick(field.type) for field in found
+def _is_quick(kind: pa.DataType) -> bool:
+    if pa.types.is_struct(kind):
+        return kind.num_fields > 0 and all(
+            not _mark(field) and _is_quick(field.type) for field in kind
         )
-    if pa.types.is_list(found):
-        return not _mark(found.value_field) and _is_quick(found.value_type)
+    if pa.types.is_list(kind):
+        return not _mark(kind.value_field) and _is_quick(kind.value_type)
     simple = (pa.float32(), pa.float64(), pa.string(), pa.bool_())
-    return found in _INT or found in simple or pa.types.is_decimal(found)
+    return kind in _INT or kind in simple or pa.types.is_decimal(kind)
 
 
 def _has_decimals(field: pa.Field) -> bool:
-    found = field.type
-    if pa.types.is_struct(found):
-        return any(map(_has_decimals, found))
-    if pa.types.is_list(found):
-        return _has_decimals(found.value_field)
-    if pa.types.is_map(found):
-        return _has_decimals(found.item_field)
-    return pa.types.is_decimal(found) or _mark(field) == DECIMAL.encode()
+    kind = field.type
+    if pa.types.is_struct(kind):
+        return any(map(_has_decimals, kind))
+    if pa.types.is_list(kind):
+        return _has_decimals(kind.value_field)
+    if pa.types.is_map(kind):
+        return _has_decimals(kind.item_field)
+    return pa.types.is_decimal(kind) or _mark(field) == DECIMAL.encode()
 
 
 def _mark(field: pa.Field) -> bytes:
@@ -260,8 +260,8 @@ def _of_meaning(name: str, field: pa.Field) -> Callable[[Any, str], Any]:
     return convert
 
 
-def _of_struct(found: pa.DataType) -> Callable[[Any, str], Any]:
-    fields = {field.name: converter(field.type, field) for field in found}
+def _of_struct(kind: pa.DataType) -> Callable[[Any, str], Any]:
+    fields = {field.name: converter(field.type, field) for field in kind}
 
     def convert(value: Any, where: str) -> Any:
         if value is None:
@@ -299,8 +299,8 @@ def _of_map(convert_item: Callable[[Any, str], Any]) -> Callable[[Any, str], Any
     return convert
 
 
-def _of_int(found: pa.DataType) -> Callable[[Any, str], Any]:
-    least, most = _INT[found]
+def _of_int(kind: pa.DataType) -> Callable[[Any, str], Any]:
+    least, most = _INT[kind]
 
     def convert(value: Any, where: str) -> Any:
         if value is None:
@@ -308,27 +308,27 @@ def _of_int(found: pa.DataType) -> Callable[[Any, str], Any]:
         if isinstance(value, bool) or not isinstance(value, int):
             raise ValueError(f"{where} is {_kind(value)} and has to be a whole number")
         if not least <= value <= most:
-            raise ValueError(f"{where} is {value}, which is no {found}")
+            raise ValueError(f"{where} is {value}, which is no {kind}")
         return value
 
     return convert
 
 
-def _of_decimal(found: pa.DataType) -> Callable[[Any, str], Any]:
-    places = Decimal((0, (1,), -found.scale))
+def _of_decimal(kind: pa.DataType) -> Callable[[Any, str], Any]:
+    places = Decimal((0, (1,), -kind.scale))
 
     def convert(value: Any, where: str) -> Any:
         if value is None:
             return None
         number = value if type(value) is str else _checked(value, where)
         if isinstance(number, str) and not _DECIMAL.fullmatch(number):
-            raise ValueError(f"{where} is {number[:40]!r}, which is no {found}")
+            raise ValueError(f"{where} is {number[:40]!r}, which is no {kind}")
         try:
             exact = Decimal(number).quantize(places, context=_EXACT)
         except ArithmeticError as error:
-            raise ValueError(f"{where} is {str(value)[:40]}, which is no {found}") from error
-        if exact and exact.adjusted() >= found.precision - found.scale:
-            raise ValueError(f"{where} is {str(value)[:40]}, which is no {found}")
+            raise ValueError(f"{where} is {str(value)[:40]}, which is no {kind}") from error
+        if exact and exact.adjusted() >= kind.precision - kind.scale:
+            raise ValueError(f"{where} is {str(value)[:40]}, which is no {kind}")
         return exact
 
     return convert
@@ -343,32 +343,32 @@ def _checked(value: Any, where: str) -> Any:
     return value
 
 
-def _scalar(value: Any, where: str, found: pa.DataType) -> Any:
+def _scalar(value: Any, where: str, kind: pa.DataType) -> Any:
     """Return a text, a boolean, a time or bytes as Arrow takes it."""
-    if pa.types.is_boolean(found):
+    if pa.types.is_boolean(kind):
         if not isinstance(value, bool):
             raise ValueError(f"{where} is {_kind(value)} and has to be true or false")
         return value
-    if isinstance(value, MeantNumber) and value.meaning.id == found.id:
+    if isinstance(value, MeantNumber) and value.meaning.id == kind.id:
         return value.moment
-    if isinstance(value, MeantText | MeantRow) and pa.types.is_string(found):
+    if isinstance(value, MeantText | MeantRow) and pa.types.is_string(kind):
         return value.number
     if not isinstance(value, str):
         raise ValueError(f"{where} is {_kind(value)} and has to be a string")
-    if pa.types.is_string(found):
+    if pa.types.is_string(kind):
         value.encode()  # half of a surrogate pair is no text
         return value
     try:
-        if pa.types.is_date(found):
+        if pa.types.is_date(kind):
             return date.fromisoformat(value)
-        if pa.types.is_timestamp(found):
+        if pa.types.is_timestamp(kind):
             when = datetime.fromisoformat(value)
             return when if when.tzinfo is not None else when.replace(tzinfo=UTC)
-        if pa.types.is_binary(found):
+        if pa.types.is_binary(kind):
             return base64.b64decode(value, validate=True)
     except (ValueError, binascii.Error) as error:
-        raise ValueError(f"{where} is {value[:40]!r}, which is no {found}") from error
-    return pa.scalar(value).cast(found).as_py()
+        raise ValueError(f"{where} is {value[:40]!r}, which is no {kind}") from error
+    return pa.scalar(value).cast(kind).as_py()
 
 
 def _kind(value: Any) -> str:

@@ -63,12 +63,12 @@ class ProtobufReader:
 
         Raises ValueError: there is no such message, or no columns can hold it.
         """
-        found = descriptor_pb2.FileDescriptorSet.FromString(base64.b64decode(files))
-        self._converts = changed(found)
+        file_set = descriptor_pb2.FileDescriptorSet.FromString(base64.b64decode(files))
+        self._converts = changed(file_set)
         pool = descriptor_pool.DescriptorPool()
-        for file in found.file:
+        for file in file_set.file:
             pool.Add(file)
-        names = list(pool.FindFileByName(found.file[-1].name).message_types_by_name.values())
+        names = list(pool.FindFileByName(file_set.file[-1].name).message_types_by_name.values())
         descriptor = _message(names, message)
         _check(descriptor, ())
         self._descriptor = descriptor
@@ -103,16 +103,16 @@ class ProtobufReader:
 
 def _message(names: list[Any], indexes: Sequence[int]) -> Any:
     """Return the descriptor of a message. Raises ValueError."""
-    found, among = None, names
+    message, among = None, names
     for index in indexes:
         if index >= len(among):
             raise ValueError(f"it has no message {list(indexes)}")
-        found = among[index]
+        message = among[index]
         # The entries of maps are no messages of people: Java's serializer does not count them.
-        among = [inner for inner in found.nested_types if not inner.GetOptions().map_entry]
-    if found is None:
+        among = [inner for inner in message.nested_types if not inner.GetOptions().map_entry]
+    if message is None:
         raise ValueError("it has no message")
-    return found
+    return message
 
 
 def _check(descriptor: Any, around: tuple[str, ...]) -> None:
@@ -126,19 +126,19 @@ def _check(descriptor: Any, around: tuple[str, ...]) -> None:
             _check(field.message_type, (*around, descriptor.full_name))
 
 
-def _of_table(found: pa.DataType) -> pa.DataType:
+def _of_table(kind: pa.DataType) -> pa.DataType:
     """Return the type of a table's column for one of ptars."""
-    if pa.types.is_struct(found):
-        return pa.struct([pa.field(field.name, _of_table(field.type)) for field in found])
-    if pa.types.is_list(found):
-        return pa.list_(pa.field("element", _of_table(found.value_type)))
-    if pa.types.is_map(found):
-        return pa.map_(_of_table(found.key_type), _of_table(found.item_type))
-    if pa.types.is_duration(found) or pa.types.is_time(found):
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _of_table(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(pa.field("element", _of_table(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(_of_table(kind.key_type), _of_table(kind.item_type))
+    if pa.types.is_duration(kind) or pa.types.is_time(kind):
         return pa.int64()
-    if found.equals(pa.uint64()):
+    if kind.equals(pa.uint64()):
         return pa.decimal128(20, 0)
-    return pa.int64() if found.equals(pa.uint32()) else found
+    return pa.int64() if kind.equals(pa.uint32()) else kind
 
 
 _JSON: Final = {
@@ -161,7 +161,7 @@ def changed(files: FileDescriptorSet) -> dict[str, Convert]:
         for name, message in _messages(file)
         if not message.field and not message.options.map_entry
     }
-    found: dict[str, Convert] = {}
+    converts: dict[str, Convert] = {}
     for file in files.file:
         if file.package == _GOOGLE:
             continue
@@ -172,8 +172,8 @@ def changed(files: FileDescriptorSet) -> dict[str, Convert]:
                     continue
                 _make_bytes(field, message, is_proto3=file.syntax == "proto3")
                 convert = _json_text(_JSON[kind]) if kind in _JSON else _is_set
-                found[f"{name}.{field.name}".lstrip(".")] = convert
-    return found
+                converts[f"{name}.{field.name}".lstrip(".")] = convert
+    return converts
 
 
 def without_bytes(rows: pa.Array, descriptor: Any, converts: Mapping[str, Convert]) -> pa.Array:
@@ -246,8 +246,8 @@ def _json_text(message: Any) -> Convert:
     def one(value: bytes | None) -> str | None:
         if value is None:
             return None
-        found = json_format.MessageToDict(message.FromString(value))
-        return json.dumps(_with_whole(found), sort_keys=True)  # Protobuf's order is a random one
+        plain = json_format.MessageToDict(message.FromString(value))
+        return json.dumps(_with_whole(plain), sort_keys=True)  # Protobuf's order is a random one
 
     return lambda values: pa.array([one(value) for value in values.to_pylist()], pa.string())
 

@@ -74,14 +74,14 @@ class _Bounded:
         self._reader = reader
 
     def read(self, values: pa.Array) -> pa.Array:
-        found = self._reader.read(values)
-        check_times(found)
-        return found
+        array = self._reader.read(values)
+        check_times(array)
+        return array
 
     def read_alone(self, value: bytes) -> pa.Array:
-        found = self._reader.read_alone(value)
-        check_times(found)
-        return found
+        array = self._reader.read_alone(value)
+        check_times(array)
+        return array
 
 
 def _parts(

@@ -55,16 +55,16 @@ class SchemaRegistry:
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         """Take `settings` without the prefix. Raises PipelineError for wrong ones."""
-        given = dict(settings)
-        self._url = given.get(URL, "")
-        if given.pop(_OF_CREDENTIALS, "USER_INFO") not in ("USER_INFO", "URL"):
+        client_settings = dict(settings)
+        self._url = client_settings.get(URL, "")
+        if client_settings.pop(_OF_CREDENTIALS, "USER_INFO") not in ("USER_INFO", "URL"):
             raise PipelineError(f"{REGISTRY_PREFIX}{_OF_CREDENTIALS}: expected USER_INFO or URL")
-        self._told: dict[int, Any] = {}
+        self._schemas: dict[int, Any] = {}
         """Id → schema that came with its number, until it is asked for."""
         self._directory = tempfile.TemporaryDirectory(prefix="minibroker-registry-")
         try:
-            given |= _pem_files(given, Path(self._directory.name))
-            self._client = SchemaRegistryClient(given)
+            client_settings |= _pem_files(client_settings, Path(self._directory.name))
+            self._client = SchemaRegistryClient(client_settings)
         except Exception as error:
             self._directory.cleanup()
             raise PipelineError(f"the settings of the schema registry are wrong: {error}") from (
@@ -84,9 +84,9 @@ class SchemaRegistry:
         try:
             ids = []
             for number in self._client.get_versions(subject):
-                found = self._client.get_version(subject, number)
-                self._told[found.schema_id] = found.schema
-                ids.append(found.schema_id)
+                version = self._client.get_version(subject, number)
+                self._schemas[version.schema_id] = version.schema
+                ids.append(version.schema_id)
             return ids
         except SchemaRegistryError as error:
             if error.http_status_code == _NOT_THERE:
@@ -102,8 +102,8 @@ class SchemaRegistry:
         does not answer.
         """
         try:
-            found = self._asked(id_)
-            named = self._named(found)
+            entry = self._request(id_)
+            named = self._named(entry)
         except SchemaRegistryError as error:
             if error.http_status_code == _NOT_THERE:
                 return None
@@ -112,7 +112,7 @@ class SchemaRegistry:
             return ValueSchema(AVRO, "", reason=str(error))
         except Exception as error:
             raise self._no_answer(error) from error
-        kind, text = found.schema_type or AVRO, found.schema_str or ""
+        kind, text = entry.schema_type or AVRO, entry.schema_str or ""
         if kind not in KINDS:
             return ValueSchema(AVRO, "", reason=f"its type {kind} is none of {', '.join(KINDS)}")
         if kind != PROTOBUF:
@@ -122,29 +122,29 @@ class SchemaRegistry:
         except ValueError as error:
             return ValueSchema(AVRO, "", reason=str(error))
 
-    def _asked(self, id_: SchemaId) -> Any:
+    def _request(self, id_: SchemaId) -> Any:
         if isinstance(id_, str):
             return self._client.get_schema_by_guid(id_)
-        return self._told.pop(id_, None) or self._client.get_schema(id_)
+        return self._schemas.pop(id_, None) or self._client.get_schema(id_)
 
     def _named(self, schema: Any) -> tuple[tuple[str, str], ...]:
         """Return the schemas that one refers to, each after those that it needs itself."""
-        found: dict[str, str] = {}
+        texts: dict[str, str] = {}
 
         def add(references: Iterable[Any], depth: int) -> None:
             for reference in references:
-                if depth > _REFERENCES_MAX or len(found) > _REFERENCES_MAX:
+                if depth > _REFERENCES_MAX or len(texts) > _REFERENCES_MAX:
                     raise ValueError("it refers to too many other schemas")
-                if reference.name in found:
+                if reference.name in texts:
                     continue
-                there = self._client.get_version(reference.subject, reference.version).schema
-                add(there.references or (), depth + 1)
-                found[reference.name] = there.schema_str or ""
+                target = self._client.get_version(reference.subject, reference.version).schema
+                add(target.references or (), depth + 1)
+                texts[reference.name] = target.schema_str or ""
 
         add(schema.references or (), 1)
-        if len(schema.schema_str or "") + sum(map(len, found.values())) > _TEXT_MAX:
+        if len(schema.schema_str or "") + sum(map(len, texts.values())) > _TEXT_MAX:
             raise ValueError("it is too long")
-        return tuple(found.items())
+        return tuple(texts.items())
 
     def _no_answer(self, error: Exception) -> PipelineError:
         return PipelineError(
@@ -185,26 +185,26 @@ def descriptors(text: str, imported: Mapping[str, str]) -> str:
         return b64encode(result.read_bytes()).decode()
 
 
-def _pem_files(given: dict[str, str], directory: Path) -> dict[str, str]:
+def _pem_files(settings: dict[str, str], directory: Path) -> dict[str, str]:
     """Take Java's stores out of the settings; return the PEM files that hold the same.
 
     Raises ConfigError: a store cannot be read.
     """
-    texts = with_stores_as_text(given)
+    texts = with_stores_as_text(settings)
     if "ssl.keystore.key" in texts:
-        given.pop("ssl.key.password", None)
-    for name in [name for name in given if name.startswith(_STORES)]:
-        del given[name]
-    found = {}
+        settings.pop("ssl.key.password", None)
+    for name in [name for name in settings if name.startswith(_STORES)]:
+        del settings[name]
+    files = {}
     for java, own in _FILES.items():
         if java in texts:
             path = directory / f"{own}.pem"
             path.touch(mode=0o600)
             path.write_text(texts[java], encoding="ascii")
-            found[f"{own}.location"] = str(path)
+            files[f"{own}.location"] = str(path)
     if "ssl.keystore.key" in texts and "ssl.key.password" in texts:
-        found["ssl.key.password"] = texts["ssl.key.password"]
-    return found
+        files["ssl.key.password"] = texts["ssl.key.password"]
+    return files
 
 
 def _google() -> Path:

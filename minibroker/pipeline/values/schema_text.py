@@ -7,14 +7,14 @@ from pathlib import Path
 from minibroker.pipeline.errors import PipelineError
 
 
-def schema_text(given: str, flag: str = "--schema") -> str:
-    """Return the content of a schema file, or `given` itself if that is a schema.
+def schema_text(text: str, flag: str = "--schema") -> str:
+    """Return the content of a schema file, or `text` itself if that is a schema.
 
     Raises PipelineError.
     """
-    if given.lstrip().startswith("{") or " " in given.strip():
-        return given.strip()
-    return read_text(given, flag).strip()
+    if text.lstrip().startswith("{") or " " in text.strip():
+        return text.strip()
+    return read_text(text, flag).strip()
 
 
 def read_text(path: str, flag: str) -> str:

@@ -79,13 +79,13 @@ def grouped(values: pa.Array) -> list[ValueGroup]:
     )
     if pc.all(pc.equal(heads, heads[0])).as_py():
         return [_group(heads[0].as_py(), None, values)]
-    found = heads.dictionary_encode()
-    order = pc.array_sort_indices(found.indices)
+    codes = heads.dictionary_encode()
+    order = pc.array_sort_indices(codes.indices)
     groups, start = [], 0
-    for run in pc.value_counts(found.indices.take(order)).to_pylist():
+    for run in pc.value_counts(codes.indices.take(order)).to_pylist():
         rows = order.slice(start, run["counts"])
         start += run["counts"]
-        groups.append(_group(found.dictionary[run["values"]].as_py(), rows, values.take(rows)))
+        groups.append(_group(codes.dictionary[run["values"]].as_py(), rows, values.take(rows)))
     return _without_header_together(groups, values)
 
 
@@ -106,11 +106,11 @@ def split_by_message(payload: pa.Array) -> list[tuple[tuple[int, ...] | None, Va
             indexes,
             ValueGroup(
                 None,
-                pa.array([row for row, _ in found], pa.uint64()),
-                pa.array([value for _, value in found], payload.type),
+                pa.array([row for row, _ in pairs], pa.uint64()),
+                pa.array([value for _, value in pairs], payload.type),
             ),
         )
-        for indexes, found in parts.items()
+        for indexes, pairs in parts.items()
     ]
 
 

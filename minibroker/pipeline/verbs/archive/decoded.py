@@ -51,9 +51,9 @@ def columns_of_job(plan: ArchivePlan) -> Mapping[str, str]:
     }
 
 
-def check_same_columns(plan: ArchivePlan, found: Mapping[str, str]) -> None:
+def check_same_columns(plan: ArchivePlan, job: Mapping[str, str]) -> None:
     """Raise PipelineError if the directory's values are columns, and the plan's are not."""
-    if "values" in found and not plan.decoded_columns:
+    if "values" in job and not plan.decoded_columns:
         raise PipelineError(
             f"{plan.to} has values as columns: give --schema-registry or --schema again, or "
             "another directory"
@@ -175,12 +175,12 @@ def _masks(plan: ArchivePlan, secret: bytes) -> ColumnMasks | None:
 def _columns(plan: ArchivePlan) -> list[DecodedColumn]:
     from minibroker.pipeline.verbs.archive.decodings import DecodedColumn  # noqa: PLC0415  PyArrow
 
-    given = None
+    schema = None
     if plan.schema is not None:
         from minibroker.pipeline.operations.value_schema import of_json  # noqa: PLC0415  only then
 
-        given = of_json(plan.schema, is_event=bool(plan.upsert_by))
-    return [DecodedColumn(name, given, plan.keep_bytes) for name in plan.decoded_columns]
+        schema = of_json(plan.schema, is_event=bool(plan.upsert_by))
+    return [DecodedColumn(name, schema, plan.keep_bytes) for name in plan.decoded_columns]
 
 
 def _table(spark: SparkSession, plan: ArchivePlan, place: TablePlace) -> GrowingTable:

@@ -239,27 +239,27 @@ def options_of(
     masks: ColumnMasks | None = None,
 ) -> dict[str, str]:
     """Return the options for a batch; `dead` is the directory of its dead letters."""
-    found = {
+    options = {
         **table_sink.options_of(layout, result),
         "decoding": decoding.to_json(columns),
         "rules": json.dumps(rules),
     }
     if dead is not None:
-        found["dead"] = dead
+        options["dead"] = dead
     if masks is not None:
-        found[_MASKS] = base64.b64encode(pickle.dumps(masks)).decode()
-    return found
+        options[_MASKS] = base64.b64encode(pickle.dumps(masks)).decode()
+    return options
 
 
 def written_in(result: Path) -> DecodedBatch:
     """Return the outcome that `commit` has written."""
-    told = json.loads(result.read_text(encoding="utf-8"))
+    facts = json.loads(result.read_text(encoding="utf-8"))
     return DecodedBatch(
-        [DataFile(*fields) for fields in told["files"]],
-        [DataFile(*fields) for fields in told["dead"]],
-        [(column, SchemaKey(id_, tuple(message))) for column, (id_, message) in told["unseen"]],
-        told["unmaskable"],
-        told["found"],
+        [DataFile(*fields) for fields in facts["files"]],
+        [DataFile(*fields) for fields in facts["dead"]],
+        [(column, SchemaKey(id_, tuple(message))) for column, (id_, message) in facts["unseen"]],
+        facts["unmaskable"],
+        facts["found"],
     )
 
 

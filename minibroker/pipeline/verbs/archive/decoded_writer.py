@@ -163,13 +163,13 @@ class DecodedBatchWriter(ArchiveBatchWriter):
 
     def _make_room(self) -> None:
         """Add what the schemas have and the table has not."""
-        wanted = dict(self._decodings.types())
+        types = dict(self._decodings.types())
         now = self._table.columns()
         for decoding in self._decodings.columns():
-            if decoding.keeps_bytes and decoding.column in wanted:
-                wanted[bytes_column(decoding.column)] = pa.binary()
-        if any(name not in now.names for name in wanted) or self._decodings.is_changed():
-            self._table.take_in(wanted)
+            if decoding.keeps_bytes and decoding.column in types:
+                types[bytes_column(decoding.column)] = pa.binary()
+        if any(name not in now.names for name in types) or self._decodings.is_changed():
+            self._table.take_in(types)
             self._decodings.note_taken_in()
 
     def _written(

@@ -7,7 +7,7 @@
 The union begins with the columns that the table has, and takes in one schema after the other, the
 newest of a subject first: where two of them do not fit together, the newer one counts. A schema
 that does not fit is refused: its values are dead letters, and the reason names the field. A Delta
-table cannot widen a number that it has. What it does not have yet gets the widest type of all.
+table cannot widen a number that it has. A new column of such a table gets the widest type of all.
 """
 
 from __future__ import annotations
@@ -101,12 +101,12 @@ class Decodings:
         if self._registry is None:
             raise AssertionError("tasks meet schemas only if there is a registry")
         for column, key in sorted(set(unseen), key=repr):
-            known = self._schemas[column]
-            if key not in known:
-                found = self._registry.schema(key.id)
-                if found is not None:
-                    found = found._replace(message=key.message)
-                known[key] = self._judged(column, found or NOT_THERE)
+            schemas = self._schemas[column]
+            if key not in schemas:
+                schema = self._registry.schema(key.id)
+                if schema is not None:
+                    schema = schema._replace(message=key.message)
+                schemas[key] = self._judged(column, schema or NOT_THERE)
 
     def learn_all(self, records: pa.Table) -> None:
         """Ask for every schema of these records. Raises PipelineError: the registry is away.
@@ -165,13 +165,13 @@ class Decodings:
         return schema
 
     def _take_in(self, column: str, schema: ValueSchema) -> None:
-        found = reader_of(schema).type
+        kind = reader_of(schema).type
         old = self._types.get(column)
         if old is None:
-            check_names(found, column)
-        new = found if old is None else united(old, found, column)
-        there = None if self._widens else self._in_table.get(column)
-        changed = [] if there is None else widened(there, new, column)
+            check_names(kind, column)
+        new = kind if old is None else united(old, kind, column)
+        in_table = None if self._widens else self._in_table.get(column)
+        changed = [] if in_table is None else widened(in_table, new, column)
         if changed:
             raise TypeConflictError(
                 f"{changed[0]}, and a Delta table cannot widen a number: write into a new "

@@ -3,7 +3,7 @@
 A streaming query reads the topics, or only their offsets, and the tasks that write the files read
 the records (`archive.task`). Each batch is one commit with its own identity
 (`archive.table_writer`), into a table of Iceberg or Delta or into a directory of files
-(`tables.file_archive`). What a killed run left is seen by nobody, and its batch runs again.
+(`tables.file_archive`). No reader sees the files of a killed run, and its batch runs again.
 The checkpoint is in the directory itself, so the same call goes on where the last one ended.
 """
 
@@ -99,16 +99,16 @@ def check(plan: ArchivePlan, spark: SparkSession | None = None) -> list[str]:
         check_table(plan.format, plan.to)
     if plan.decoded_columns:
         check_columns(plan)
-    there = preflight.ask(plan.kafka)
-    topics = preflight.chosen_topics(there, plan.topics, plan.pattern)
+    cluster = preflight.ask(plan.kafka)
+    topics = preflight.chosen_topics(cluster, plan.topics, plan.pattern)
     files = None if spark is None and is_remote(plan.to) else _place(plan, spark).files
     if files is not None:
-        found = _claim_of(plan, files)
-        job_directory.check_job(plan.to, found, job_of(plan))
-        check_operations(plan.operations, plan.to, found, in_result=True)
-        check_same_columns(plan, found)
-        source_topics.check(plan, Place(files, plan.to, plan.checkpoint), there, topics)
-    dead_letters.check(plan.dead_letters, there, spark, files if plan.takes_store else None)
+        claim = _claim_of(plan, files)
+        job_directory.check_job(plan.to, claim, job_of(plan))
+        check_operations(plan.operations, plan.to, claim, in_result=True)
+        check_same_columns(plan, claim)
+        source_topics.check(plan, Place(files, plan.to, plan.checkpoint), cluster, topics)
+    dead_letters.check(plan.dead_letters, cluster, spark, files if plan.takes_store else None)
     return topics
 
 
@@ -193,7 +193,7 @@ def run(spark: SparkSession, plan: ArchivePlan, reports: Reports) -> Outcome:
         now = None if plan.dead_letter_place is None else current_timestamp()
         return to_archive(operated(read, operations, run_operations.secret, now=now))
 
-    with ExitStack() as held:
+    with ExitStack() as stack:
         start = _start_of(
             spark,
             plan,
@@ -203,7 +203,7 @@ def run(spark: SparkSession, plan: ArchivePlan, reports: Reports) -> Outcome:
             topics=topics,
             secret=run_operations.secret,
             first=first,
-            held=held,
+            stack=stack,
         )
         outcome = run_operations.with_missed(run_started(lambda: start(progress), reports.stop))
         return outcome._replace(skipped_offsets=skipped.offsets)
@@ -234,8 +234,8 @@ def _first_records(spark: SparkSession, plan: ArchivePlan, place: Place) -> pa.T
     No decision about all of a batch can be made with a part of it.
     """
     ahead = chosen(records_ahead(spark, plan.kafka, reader_options(plan), place), plan.operations)
-    found = ahead.select("key", "value", "headers").limit(FEW + 1).toArrow()
-    return found if found.num_rows <= FEW else found.slice(0, 0)
+    records = ahead.select("key", "value", "headers").limit(FEW + 1).toArrow()
+    return records if records.num_rows <= FEW else records.slice(0, 0)
 
 
 def _with_schema(operations: RowOperations, fields: str | None) -> RowOperations:
@@ -262,7 +262,7 @@ def _start_of(
     topics: Sequence[str],
     secret: bytes,
     first: pa.Table | None,
-    held: ExitStack,
+    stack: ExitStack,
 ) -> Callable[[Progress | None], Watch]:
     """Return the function that starts the query.
 
@@ -272,7 +272,7 @@ def _start_of(
         topics: to archive now.
         secret: of the hashes in decoded columns.
         first: as of `columns_writer`.
-        held: ends what the writer holds, once the query is over.
+        stack: ends what the writer holds, once the query is over.
     """
     files = place.files
     archive = None if plan.is_table else FileArchive(files, plan.to)
@@ -287,7 +287,7 @@ def _start_of(
     writer: ArchiveBatchWriter
     if archive is None or plan.decoded_columns or (task is not None and plan.dead_letters):
         writer = columns_writer(spark, plan, place, topics, task, secret=secret, first=first)
-        held.callback(writer.close)
+        stack.callback(writer.close)
     elif task is not None:
         writer = ParquetBatchWriter(archive, files, plan, task)
     else:
@@ -302,8 +302,8 @@ def _start_of(
             trigger=trigger_of(plan.trigger_ms),
         )
         query = start_query(spark, stream, plan.checkpoint)
-        rows_of = (lambda found: writer.rows.pop(found["batchId"], 0)) if is_ranges else None
-        metrics_of = lambda found: writer.metrics.pop(found["batchId"], {})  # noqa: E731
+        rows_of = (lambda facts: writer.rows.pop(facts["batchId"], 0)) if is_ranges else None
+        metrics_of = lambda facts: writer.metrics.pop(facts["batchId"], {})  # noqa: E731
         return Watch(query, progress, rows_of=rows_of, metrics_of=metrics_of)
 
     return start

@@ -54,9 +54,9 @@ class MirrorTable:
         """Return the columns of the decoded records."""
         return self._staged.columns()
 
-    def take_in(self, wanted: Mapping[str, pa.DataType]) -> None:
+    def take_in(self, types: Mapping[str, pa.DataType]) -> None:
         """Add or widen columns, in the records and in the table."""
-        self._staged.take_in(wanted)
+        self._staged.take_in(types)
         self._take_in_rows()
 
     def has(self, batch: BatchId) -> bool:
@@ -85,8 +85,8 @@ class MirrorTable:
     def _records(self, file: DataFile) -> pa.Table:
         path = join(self._place.directory, file.path)
         with pq.ParquetFile(open_input(path, self._place.store)) as parquet:
-            found = parquet.read()
-        return found.append_column("topic", pa.repeat(file.topic, found.num_rows))
+            table = parquet.read()
+        return table.append_column("topic", pa.repeat(file.topic, table.num_rows))
 
     def _none(self) -> pa.Table:
         return self.columns().append(pa.field("topic", pa.string())).empty_table()
@@ -131,7 +131,7 @@ class MirrorTable:
         rows = self._rows()
         if rows is not None and (target := self._target) is not None:
             now = target.columns()
-            wanted = {field.name: field.type for field in rows}
+            types = {field.name: field.type for field in rows}
             has = {field.name: plain(field.type) for field in now}
-            if any(has.get(name) != wanted[name] for name in wanted):
-                target.take_in(wanted)
+            if any(has.get(name) != types[name] for name in types):
+                target.take_in(types)

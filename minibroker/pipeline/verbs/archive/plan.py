@@ -259,10 +259,10 @@ def _check_decoding(plan: ArchivePlan, names: Names) -> None:
     if plan.upsert_by and plan.keep_bytes:
         raise JobUsageError(f"{names['keep_bytes']} is for records, not for {names['upsert_by']}")
     if plan.masks_columns:
-        given = names["mask" if plan.operations.rules else "select"]
+        option = names["mask" if plan.operations.rules else "select"]
         if plan.keep_bytes:
             raise JobUsageError(
-                f"{names['keep_bytes']} keeps bytes as they came, and {given} hides a part of "
+                f"{names['keep_bytes']} keeps bytes as they came, and {option} hides a part of "
                 f"them: leave {names['keep_bytes']} out"
             )
     if plan.format not in (*TABLE_FORMATS, FORMATS[0]):

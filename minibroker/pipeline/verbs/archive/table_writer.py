@@ -176,8 +176,8 @@ def write_data_files(
 
 def compression_of(spark: SparkSession) -> str | None:
     """Return PyArrow's name of the session's codec for Parquet, None if it has no such codec."""
-    told = str(spark.conf.get(_CODEC_SETTING, "snappy")).lower()
-    return _CODECS.get(told)
+    codec = str(spark.conf.get(_CODEC_SETTING, "snappy")).lower()
+    return _CODECS.get(codec)
 
 
 def few_tasks(batch: DataFrame) -> DataFrame:

@@ -71,26 +71,26 @@ def with_date(records: pa.RecordBatch) -> pa.RecordBatch:
     return records.append_column("date", records.column("timestamp").cast(pa.date32()))
 
 
-def options_of(given: Mapping[str, str], stations: Sequence[Station] = ()) -> dict[str, str]:
+def options_of(options: Mapping[str, str], stations: Sequence[Station] = ()) -> dict[str, str]:
     """Return what `task_of` reads, as options of Spark.
 
     Args:
-        given: options of the source, as for `source.frames.stream_ranges`.
+        options: options of the source, as for `source.frames.stream_ranges`.
         stations: what becomes of the records before they are written.
     """
-    found = {f"{_READER}{name}": value for name, value in given.items()}
-    return found | {_STATIONS: base64.b64encode(pickle.dumps(tuple(stations))).decode()}
+    of_reader = {f"{_READER}{name}": value for name, value in options.items()}
+    return of_reader | {_STATIONS: base64.b64encode(pickle.dumps(tuple(stations))).decode()}
 
 
 def task_of(options: Mapping[str, str]) -> ArchiveTask | None:
     """Return the task, None if `options_of` has made none of the options. Raises PipelineError."""
     if _STATIONS not in options:
         return None
-    given = {
+    of_reader = {
         name.removeprefix(_READER): value
         for name, value in options.items()
         if name.startswith(_READER)
     }
     # Made by `options_of` in the driver, which sends its code to the workers in the same way.
     stations = pickle.loads(base64.b64decode(options[_STATIONS]))
-    return ArchiveTask(source_options.parse(given, streaming=True), stations)
+    return ArchiveTask(source_options.parse(of_reader, streaming=True), stations)

@@ -1,8 +1,8 @@
 """The differences between two sides of `compare`, from the hashes of their records.
 
 Records with the same hash are matched one by one: the first of A with the first of B, and so on, so
-that duplicates count. What is left in A is missing in B, and what is left in B is only there. Two
-of these with the same key are one record that was changed. A matched record is out of order if a
+that duplicates count. The rest of A is missing in B, and the rest of B is only there. Two of these
+with the same key are one record that was changed. A matched record is out of order if a
 record of its key that A has behind it comes before it in B.
 
 All steps work on the records of one key in one place, so they share one shuffle, by place and key.
@@ -51,20 +51,20 @@ def differences(
         "*", f.row_number().over(order).alias("number")
     )
     # Rows with a and b are matched; the rest has one of them.
-    matched = _sides_of(numbered, [*_HASH, "number"], f.col("side") == _OF_A)
-    marked = matched.select("*", _is_late(with_order=with_order).alias("isLate"))
+    pairs = _sides_of(numbered, [*_HASH, "number"], f.col("side") == _OF_A)
+    marked = pairs.select("*", _is_late(with_order=with_order).alias("isLate"))
     is_left = f.col("a").isNull() | f.col("b").isNull()
-    left = marked.where(is_left | f.col("isLate"))
+    rest = marked.where(is_left | f.col("isLate"))
     number = f.row_number().over(
         Window.partitionBy(*_SEQUENCE, "isLate", f.col("a").isNull()).orderBy(
             f.coalesce("a.partition", "b.partition"), f.coalesce("a.offset", "b.offset")
         )
     )
-    again = left.select(*_SEQUENCE, "isLate", "a", "b", number.alias("number"))
-    found = again.groupBy(*_SEQUENCE, "isLate", "number").agg(
+    again = rest.select(*_SEQUENCE, "isLate", "a", "b", number.alias("number"))
+    groups = again.groupBy(*_SEQUENCE, "isLate", "number").agg(
         f.first("a", ignorenulls=True).alias("a"), f.first("b", ignorenulls=True).alias("b")
     )
-    return _told(found, compared)
+    return _as_differences(groups, compared)
 
 
 def _sides_of(rows: DataFrame, same: Sequence[str], is_of_a: Column) -> DataFrame:
@@ -79,17 +79,17 @@ def _is_late(*, with_order: bool) -> Column:
     """Return whether a matched record comes in B behind one that A has behind it."""
     if not with_order:
         return f.lit(False)
-    before = (
+    window = (
         Window.partitionBy(*_SEQUENCE, "a.partition", "b.partition")
         .orderBy("b.offset")
         .rowsBetween(Window.unboundedPreceding, -1)
     )
-    furthest = f.max("a.offset").over(before)
+    furthest = f.max("a.offset").over(window)
     is_matched = f.col("a").isNotNull() & f.col("b").isNotNull()
     return is_matched & f.coalesce(furthest > f.col("a.offset"), f.lit(False))
 
 
-def _told(found: DataFrame, compared: Sequence[str]) -> DataFrame:
+def _as_differences(groups: DataFrame, compared: Sequence[str]) -> DataFrame:
     in_a, in_b = f.col("a").isNotNull(), f.col("b").isNotNull()
     kind = (
         f.when(f.col("isLate"), LATE).when(in_a & in_b, CHANGED).when(in_a, MISSING).otherwise(ONLY)
@@ -98,7 +98,7 @@ def _told(found: DataFrame, compared: Sequence[str]) -> DataFrame:
         f.when(~f.col("isLate") & (f.col(f"a.{name}") != f.col(f"b.{name}")), name)
         for name in compared
     ]
-    return found.select(
+    return groups.select(
         kind.alias("kind"),
         f.col("a.partition").alias("partitionA"),
         f.col("a.offset").alias("offsetA"),

@@ -102,13 +102,13 @@ class RunDigest(NamedTuple):
 
 def buckets_for(partitions: int) -> int:
     """Return the number of buckets of each partition of a topic; a power of two."""
-    wanted = max(BUCKETS_MIN, min(BUCKETS_MAX, _BUCKETS_OF_ALL // max(1, partitions)))
-    return 1 << (wanted.bit_length() - 1)
+    count = max(BUCKETS_MIN, min(BUCKETS_MAX, _BUCKETS_OF_ALL // max(1, partitions)))
+    return 1 << (count.bit_length() - 1)
 
 
-def bucket_of(found: RowHashes, buckets: int) -> pa.Array:
+def bucket_of(row_hashes: RowHashes, buckets: int) -> pa.Array:
     """Return the bucket of each record, uint16."""
-    return pc.bit_wise_and(found.sequence, pa.scalar(buckets - 1, _UINT64)).cast(pa.uint16())
+    return pc.bit_wise_and(row_hashes.sequence, pa.scalar(buckets - 1, _UINT64)).cast(pa.uint16())
 
 
 class Digester:
@@ -134,8 +134,8 @@ class Digester:
                 self._add_run(topic, partition, rows)
 
     def _add_run(self, topic: str, partition: int, batch: pa.RecordBatch) -> None:
-        found = hashes(batch, self._rules, self._seed)
-        self._join(topic, partition, batch, digests_of(found, self._buckets))
+        row_hashes = hashes(batch, self._rules, self._seed)
+        self._join(topic, partition, batch, digests_of(row_hashes, self._buckets))
 
     def add_same(self, batch: pa.RecordBatch) -> None:
         """Take records of one partition that the other side has just so at their place."""
@@ -165,8 +165,8 @@ class Digester:
             is_ascending(offsets),
             0 if buckets else batch.num_rows,
         )
-        before = self._runs.get((topic, partition))
-        self._runs[topic, partition] = run if before is None else joined(before, run)
+        earlier = self._runs.get((topic, partition))
+        self._runs[topic, partition] = run if earlier is None else joined(earlier, run)
 
     def runs(self) -> list[RunDigest]:
         """Return the digests, one for each partition that has records."""
@@ -180,14 +180,14 @@ def is_ascending(offsets: pa.Array) -> bool:
     return bool(pc.all(pc.greater(offsets.slice(1), offsets.slice(0, len(offsets) - 1))).as_py())
 
 
-def digests_of(found: RowHashes, buckets: int) -> dict[int, BucketDigest]:
+def digests_of(row_hashes: RowHashes, buckets: int) -> dict[int, BucketDigest]:
     """Return bucket → digest of the records of one batch, ROWS_MAX at most, in their order."""
-    bucket = bucket_of(found, buckets)
+    bucket = bucket_of(row_hashes, buckets)
     order = pc.sort_indices(bucket)  # stable: a bucket's records keep their order
     sorted_buckets = bucket.take(order)
     places = _places(sorted_buckets)
     columns: dict[str, Any] = {"bucket": sorted_buckets}
-    for lane, column in enumerate((found.first, found.second)):
+    for lane, column in enumerate((row_hashes.first, row_hashes.second)):
         lane_hashes = column.take(order)
         columns[f"sum{lane}"] = lane_hashes
         columns[f"order{lane}"] = pc.multiply(lane_hashes, _powers(lane).take(places))
@@ -259,20 +259,20 @@ def joined(earlier: RunDigest, later: RunDigest) -> RunDigest:
 
 def by_partition(runs: Iterable[RunDigest]) -> dict[int, RunDigest]:
     """Return partition → digest of all its runs, for the runs of one side and topic."""
-    found: dict[int, RunDigest] = {}
+    by_number: dict[int, RunDigest] = {}
     for run in sorted(runs, key=lambda run: (run.partition, run.first_offset)):
-        before = found.get(run.partition)
-        found[run.partition] = run if before is None else joined(before, run)
-    return found
+        earlier = by_number.get(run.partition)
+        by_number[run.partition] = run if earlier is None else joined(earlier, run)
+    return by_number
 
 
 def total(runs: Iterable[RunDigest]) -> dict[int, BucketDigest]:
     """Return bucket → digest of all runs together, in whatever partition; `order` says nothing."""
-    found: dict[int, BucketDigest] = {}
+    sums: dict[int, BucketDigest] = {}
     for run in runs:
         for number, bucket in run.buckets.items():
-            found[number] = found.get(number, BucketDigest()).then(bucket)
-    return found
+            sums[number] = sums.get(number, BucketDigest()).then(bucket)
+    return sums
 
 
 def pack(buckets: Mapping[int, BucketDigest]) -> bytes:

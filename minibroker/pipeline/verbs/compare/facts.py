@@ -128,8 +128,8 @@ class Comparison(NamedTuple):
 
     def records(self, side: str) -> int:
         """Return the number of records of a side, `a` or `b`."""
-        found = [getattr(part, side) for part in self.partitions]
-        return sum(facts.records for facts in found if facts is not None)
+        sides = [getattr(part, side) for part in self.partitions]
+        return sum(facts.records for facts in sides if facts is not None)
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values for JSON; a topic of 2,500 equal partitions would fill 0.8 MB."""

@@ -148,8 +148,8 @@ def _of_headers(column: pa.Array, seed: int) -> tuple[pa.Array, pa.Array]:
     if not len(flat):
         return nothing, nothing
     parents = pc.list_parent_indices(column)
-    before = pc.subtract(pc.cumulative_sum(lengths), lengths)
-    places = pc.subtract(pa.array(range(len(flat)), pa.int32()), before.take(parents))
+    starts = pc.subtract(pc.cumulative_sum(lengths), lengths)
+    places = pc.subtract(pa.array(range(len(flat)), pa.int32()), starts.take(parents))
     where = pc.multiply(_as_uint64(places), _PLACE)
     keys, values = _lanes(flat.field("key"), seed), _lanes(flat.field("value"), seed)
     mixed = [

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.verbs.compare.plan import ComparePlan
     from minibroker.pipeline.verbs.compare.rules import CompareRules
     from minibroker.pipeline.verbs.compare.sides import OpenSide
-    from minibroker.pipeline.verbs.compare.source import Wanted
+    from minibroker.pipeline.verbs.compare.source import Buckets
 
 _TASKS_A_CORE = 2
 """Tasks of the shuffle for each core."""
@@ -109,18 +109,18 @@ def run(
     """
     plan = places.resolve_places(plan, places.default_of_session(spark))
     try:
-        found = _compare(spark, plan, tell or (lambda _: None))
+        comparison = _compare(spark, plan, tell or (lambda _: None))
     except Exception as error:
         raise explained(error, READ_AGAIN) from error
     if plan.report is not None:
-        html_page.write(plan.report, page(found))
-    return found
+        html_page.write(plan.report, page(comparison))
+    return comparison
 
 
-def answer(found: Comparison, *, is_terminal: bool) -> VerbAnswer:
+def answer(comparison: Comparison, *, is_terminal: bool) -> VerbAnswer:
     """Return a table for a person, a line of JSON for a script."""
-    shown = text(found) if is_terminal else json.dumps(found.as_json()) + "\n"
-    return VerbAnswer(shown, EXIT_OK if found.is_same else EXIT_DIFFERENT)
+    output = text(comparison) if is_terminal else json.dumps(comparison.as_json()) + "\n"
+    return VerbAnswer(output, EXIT_OK if comparison.is_same else EXIT_DIFFERENT)
 
 
 def _compare(spark: SparkSession, plan: ComparePlan, tell: Callable[[str], None]) -> Comparison:
@@ -141,23 +141,23 @@ def _compare(spark: SparkSession, plan: ComparePlan, tell: Callable[[str], None]
         compare_digests.by_partition(run for run in digests if run.side == number)
         for number in (0, 1)
     )
-    wanted = differing(runs_of_a, runs_of_b, plan.rules)
-    told: Mapping[str, Any] = {"counts": [], "fields": {}, "examples": []}
-    if wanted:
+    buckets = differing(runs_of_a, runs_of_b, plan.rules)
+    facts: Mapping[str, Any] = {"counts": [], "fields": {}, "examples": []}
+    if buckets:
         tell("reading what differs")
-        told = _differences(spark, sides, task, wanted, plan.examples)
+        facts = _differences(spark, sides, task, buckets, plan.examples)
     return Comparison(
         a.where,
         b.where,
         plan.rules.ignored,
-        _partitions(sides, runs_of_a, runs_of_b, told["counts"]),
-        dict(told["fields"]),
-        tuple(map(_example, told["examples"])),
+        _partitions(sides, runs_of_a, runs_of_b, facts["counts"]),
+        dict(facts["fields"]),
+        tuple(map(_example, facts["examples"])),
         clock.monotonic_s() - begun_s,
     )
 
 
-def differing(a: Runs, b: Runs, rules: CompareRules) -> Wanted:
+def differing(a: Runs, b: Runs, rules: CompareRules) -> Buckets:
     """Return the buckets whose digests differ, or whose order the digests do not tell.
 
     Args:
@@ -174,15 +174,17 @@ def differing(a: Runs, b: Runs, rules: CompareRules) -> Wanted:
     all_of_a, all_of_b = compare_digests.total(a.values()), compare_digests.total(b.values())
     numbers = sorted(all_of_a.keys() | all_of_b.keys())
     nothing = BucketDigest()
-    found = [
+    differences = [
         number
         for number in numbers
         if all_of_a.get(number, nothing)._replace(order=(0, 0))
         != all_of_b.get(number, nothing)._replace(order=(0, 0))
     ]
     if rules.order:
-        found = sorted({*found, *(number for buckets in by_place.values() for number in buckets)})
-    return {EVERYWHERE: found} if found else {}
+        differences = sorted(
+            {*differences, *(number for buckets in by_place.values() for number in buckets)}
+        )
+    return {EVERYWHERE: differences} if differences else {}
 
 
 def _differ(a: RunDigest | None, b: RunDigest | None, *, with_order: bool) -> list[int]:
@@ -190,21 +192,21 @@ def _differ(a: RunDigest | None, b: RunDigest | None, *, with_order: bool) -> li
     of_a, of_b = (({} if run is None else run.buckets) for run in (a, b))
     is_ordered = all(run is None or run.is_ordered for run in (a, b))
     nothing = BucketDigest()
-    found = []
+    numbers = []
     for number in sorted(of_a.keys() | of_b.keys()):
         first, second = of_a.get(number, nothing), of_b.get(number, nothing)
         if not with_order:
             first, second = first._replace(order=(0, 0)), second._replace(order=(0, 0))
         if first != second or (with_order and not is_ordered):
-            found.append(number)
-    return found
+            numbers.append(number)
+    return numbers
 
 
 def _differences(
-    spark: SparkSession, sides: Sequence[OpenSide], task: Task, wanted: Wanted, examples: int
+    spark: SparkSession, sides: Sequence[OpenSide], task: Task, buckets: Buckets, examples: int
 ) -> Mapping[str, Any]:
-    rows = compare_sides.rows(spark, sides, task, wanted)
-    found = compared.differences(
+    rows = compare_sides.rows(spark, sides, task, buckets)
+    rows_that_differ = compared.differences(
         rows,
         with_order=task.rules.order,
         compared=task.rules.columns,
@@ -212,19 +214,19 @@ def _differences(
     )
     with tempfile.TemporaryDirectory(prefix="minibroker-compare-") as directory:
         result = Path(directory, "differences.json")
-        writer = found.write.format(compare_source.FORMAT).options(
+        writer = rows_that_differ.write.format(compare_source.FORMAT).options(
             work=compare_source.DIFFERENCES, examples=str(examples), result=str(result)
         )
         writer.mode("append").save()
-        told: Mapping[str, Any] = json.loads(result.read_text(encoding="utf-8"))
-    return told
+        facts: Mapping[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+    return facts
 
 
 def _partitions(
     sides: Sequence[OpenSide], a: Runs, b: Runs, counts: Sequence[Sequence[Any]]
 ) -> tuple[PartitionComparison, ...]:
     numbers = {(kind, partition): number for kind, partition, number in counts}
-    there = {*a, *b, *range(max(side.partitions for side in sides))}
+    partitions = {*a, *b, *range(max(side.partitions for side in sides))}
     return tuple(
         PartitionComparison(
             partition,
@@ -232,7 +234,7 @@ def _partitions(
             _facts(sides[1], b.get(partition), partition),
             **{kind.field: numbers.get((kind.name, partition), 0) for kind in DIFFERENCES},
         )
-        for partition in sorted(there)
+        for partition in sorted(partitions)
     )
 
 
@@ -257,8 +259,8 @@ def _example(row: Sequence[Any]) -> Example:
 
 def key_text(key: bytes) -> str:
     """Return a key for people: its text, or its bytes in hexadecimal; cut if it goes on."""
-    shown = key[:KEY_BYTES_SHOWN]
-    text = shown.decode("utf-8", "backslashreplace")
+    start = key[:KEY_BYTES_SHOWN]
+    text = start.decode("utf-8", "backslashreplace")
     if not text.isprintable():
-        text = f"0x{shown.hex()}"
+        text = f"0x{start.hex()}"
     return f"{text}…" if len(key) > KEY_BYTES_SHOWN else text

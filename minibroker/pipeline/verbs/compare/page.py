@@ -16,28 +16,32 @@ if TYPE_CHECKING:
     from minibroker.pipeline.verbs.compare.facts import Comparison, RecordKind
 
 
-def page(found: Comparison) -> str:
+def page(comparison: Comparison) -> str:
     """Return the whole page."""
-    ignored = f" {' and '.join(found.ignored).capitalize()} did not count." if found.ignored else ""
-    said = [verdict(found), *findings(found)]
+    ignored = (
+        f" {' and '.join(comparison.ignored).capitalize()} did not count."
+        if comparison.ignored
+        else ""
+    )
+    sentences = [verdict(comparison), *findings(comparison)]
     items = "".join(
         f"<li>{escape(sentence)}</li>"
-        if found.is_same
+        if comparison.is_same
         else f'<li class="warn">{escape(sentence)}</li>'
-        for sentence in said
+        for sentence in sentences
     )
     parts = [
         head_of("Two sides compared"),
-        f'<p class="soft">A is {escape(found.a)}, B is {escape(found.b)}.{ignored} '
+        f'<p class="soft">A is {escape(comparison.a)}, B is {escape(comparison.b)}.{ignored} '
         "All times are UTC.</p></header><main><section>",
-        _figures(found),
+        _figures(comparison),
         f'<ul class="said">{items}</ul>',
-        _plot(found),
-        _partitions(found),
+        _plot(comparison),
+        _partitions(comparison),
         html_table(
             "Examples, as partition@offset",
             ["Difference", "In A", "In B", "Key", "Differs in"],
-            [example(shown) for shown in found.examples],
+            [example(item) for item in comparison.examples],
             words=["Key", "Differs in"],
         ),
         "</section></main></body></html>\n",
@@ -45,13 +49,15 @@ def page(found: Comparison) -> str:
     return "\n".join(parts)
 
 
-def _figures(found: Comparison) -> str:
-    told = [
-        ("Records of A", found.records("a")),
-        ("Records of B", found.records("b")),
-        *((_title(kind), found.total(kind.field)) for kind in KINDS),
+def _figures(comparison: Comparison) -> str:
+    figures = [
+        ("Records of A", comparison.records("a")),
+        ("Records of B", comparison.records("b")),
+        *((_title(kind), comparison.total(kind.field)) for kind in KINDS),
     ]
-    cells = "".join(f"<div><dt>{name}</dt><dd>{number(value)}</dd></div>" for name, value in told)
+    cells = "".join(
+        f"<div><dt>{name}</dt><dd>{number(value)}</dd></div>" for name, value in figures
+    )
     return f'<dl class="facts">{cells}</dl>'
 
 
@@ -59,12 +65,12 @@ def _title(kind: RecordKind) -> str:
     return kind.words[0].upper() + kind.words[1:]
 
 
-def _plot(found: Comparison) -> str:
+def _plot(comparison: Comparison) -> str:
     values = [
         Bar(
-            found.total(kind.field),
+            comparison.total(kind.field),
             kind.words,
-            number(found.total(kind.field)),
+            number(comparison.total(kind.field)),
             is_marked=kind != EQUAL,
         )
         for kind in KINDS
@@ -73,7 +79,7 @@ def _plot(found: Comparison) -> str:
     return f'<div class="grid2">{figure("Records", drawing)}</div>'
 
 
-def _partitions(found: Comparison) -> str:
+def _partitions(comparison: Comparison) -> str:
     head = ["Partition", "A", "B", *map(_title, KINDS)]
     head += ["Offsets of A", "Offsets of B", "Times of A", "Times of B"]
     rows = [
@@ -87,6 +93,6 @@ def _partitions(found: Comparison) -> str:
             times(part.a),
             times(part.b),
         ]
-        for part in shown_partitions(found)
+        for part in shown_partitions(comparison)
     ]
     return html_table("Partitions", head, rows)

@@ -60,13 +60,13 @@ def paired(
 
 def _parts(side: dict[int, OffsetRange], places: Sequence[OffsetRange]) -> list[OffsetRange]:
     """Return the offsets of a side at these places of its partitions, without empty ranges."""
-    found = []
+    parts = []
     for place in places:
         span = side.get(place.partition)
         if span is not None and span.size > place.start:
-            found.append(
+            parts.append(
                 span._replace(
                     start=span.start + place.start, end=min(span.end, span.start + place.end)
                 )
             )
-    return found
+    return parts

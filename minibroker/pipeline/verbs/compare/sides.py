@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from minibroker.pipeline.verbs.compare.digests import RunDigest
     from minibroker.pipeline.verbs.compare.rules import CompareRules
     from minibroker.pipeline.verbs.compare.side import Side
-    from minibroker.pipeline.verbs.compare.source import Wanted
+    from minibroker.pipeline.verbs.compare.source import Buckets
 
 _COLUMNS: Final = ("key", "value", "headers", "timestamp", "partition", "offset")
 
@@ -72,45 +72,45 @@ class Rows(NamedTuple):
 
 
 def opened(
-    spark: SparkSession, side: Side, number: int, wanted: Rows, other_topic: str | None
+    spark: SparkSession, side: Side, number: int, choice: Rows, other_topic: str | None
 ) -> OpenSide:
     """Return a side with its ranges or its records.
 
     Args:
         number: 0 for A, 1 for B.
-        wanted: what counts: headers that do not are not read, unless an operation needs them.
+        choice: what counts: headers that do not are not read, unless an operation needs them.
         other_topic: the topic of the other side, which an archive of several is searched for.
 
     Raises:
         PipelineError: no broker, topic or archive; several topics in the archive.
     """
     if side.archive is not None:
-        found = _archived(spark, side, other_topic)
-        return OpenSide(number, 0, {}, archived=_operated(found, number, wanted))
+        archive_rows = _archived(spark, side, other_topic)
+        return OpenSide(number, 0, {}, archived=_operated(archive_rows, number, choice))
     topic = side.topic
     if topic is None:
         raise AssertionError("a side is a topic or an archive")
-    given = side.kafka.options() | {
+    reader_options = side.kafka.options() | {
         "subscribe": topic,
         "startingOffsets": "earliest",
-        "includeHeaders": str(wanted.rules.headers or wanted.operations.is_used).lower(),
-        **source_options(wanted.operations),
+        "includeHeaders": str(choice.rules.headers or choice.operations.is_used).lower(),
+        **source_options(choice.operations),
     }
-    given = sources.in_parallel(spark, given)
-    parsed = options.parse(given, streaming=False)
+    reader_options = sources.in_parallel(spark, reader_options)
+    parsed = options.parse(reader_options, streaming=False)
     planned = source_batch.plan(parsed)
-    there = preflight.ask(side.kafka)
-    preflight.check_topic_exists(there, topic)
-    partitions = there.partitions[topic]
-    if not wanted.operations.is_used:
-        return OpenSide(number, partitions, given, planned)
-    read = read_fixed(spark, given, planned)
-    return OpenSide(number, partitions, {}, archived=_operated(read, number, wanted))
+    cluster = preflight.ask(side.kafka)
+    preflight.check_topic_exists(cluster, topic)
+    partitions = cluster.partitions[topic]
+    if not choice.operations.is_used:
+        return OpenSide(number, partitions, reader_options, planned)
+    read = read_fixed(spark, reader_options, planned)
+    return OpenSide(number, partitions, {}, archived=_operated(read, number, choice))
 
 
-def _operated(rows: DataFrame, number: int, wanted: Rows) -> DataFrame:
+def _operated(rows: DataFrame, number: int, choice: Rows) -> DataFrame:
     """Return the records of a side that are compared; the sides meet in one query."""
-    return operated(rows, wanted.operations, wanted.secret, f"{METRIC} of side {number}")
+    return operated(rows, choice.operations, choice.secret, f"{METRIC} of side {number}")
 
 
 def _archived(spark: SparkSession, side: Side, other_topic: str | None) -> DataFrame:
@@ -121,33 +121,33 @@ def _archived(spark: SparkSession, side: Side, other_topic: str | None) -> DataF
     if file_format == "csv":
         rows = from_text(rows)
     topics = [row.topic for row in rows.select("topic").distinct().sort("topic").collect()]
-    wanted = side.topic or (other_topic if other_topic in topics else None)
-    if wanted is None and len(topics) > 1:
+    topic = side.topic or (other_topic if other_topic in topics else None)
+    if topic is None and len(topics) > 1:
         raise PipelineError(
             f"the archive {directory} has topics {', '.join(topics)}: name one as "
             f"{directory}#{topics[0]}"
         )
-    if wanted is not None and wanted not in topics:
+    if topic is not None and topic not in topics:
         raise PipelineError(
-            f"the archive {directory} has no records of topic {wanted!r}; it has "
+            f"the archive {directory} has no records of topic {topic!r}; it has "
             f"{', '.join(topics) or 'none'}"
         )
-    return rows if wanted is None else rows.where(f.col("topic") == wanted)
+    return rows if topic is None else rows.where(f.col("topic") == topic)
 
 
 def digests(spark: SparkSession, sides: Sequence[OpenSide], task: Task) -> list[RunDigest]:
     """Return the digests of all records of the sides; topics are read in one job, in parallel."""
     spark.dataSource.register(CompareSource)
-    found = []
+    runs = []
     topics = [side for side in sides if side.archived is None]
     tasks = _tasks_of(sides)
     if tasks:
         rows = _reader(spark, topics, task, compare_source.DIGESTS, tasks).load().collect()
-        found += [compare_source.run_of(row) for row in rows]
+        runs += [compare_source.run_of(row) for row in rows]
     for side in sides:
         if side.archived is not None:
-            found += _digests_of_archive(side.archived, side.number, task)
-    return found
+            runs += _digests_of_archive(side.archived, side.number, task)
+    return runs
 
 
 def _digests_of_archive(rows: DataFrame, number: int, task: Task) -> list[RunDigest]:
@@ -164,13 +164,13 @@ def _digests_of_archive(rows: DataFrame, number: int, task: Task) -> list[RunDig
         return compare_source.digests_in(result)
 
 
-def rows(spark: SparkSession, sides: Sequence[OpenSide], task: Task, wanted: Wanted) -> DataFrame:
-    """Return the `ROW`s of both sides in the buckets `wanted`."""
+def rows(spark: SparkSession, sides: Sequence[OpenSide], task: Task, buckets: Buckets) -> DataFrame:
+    """Return the `ROW`s of both sides in these buckets."""
     frames: list[DataFrame] = []
-    everywhere = compare_source.EVERYWHERE in wanted
+    everywhere = compare_source.EVERYWHERE in buckets
     chosen = [
         side._replace(
-            ranges=[span for span in side.ranges if everywhere or span.partition in wanted]
+            ranges=[span for span in side.ranges if everywhere or span.partition in buckets]
         )
         for side in sides
     ]
@@ -183,27 +183,27 @@ def rows(spark: SparkSession, sides: Sequence[OpenSide], task: Task, wanted: Wan
     if tasks:
         topics = [side for side in sides if side.archived is None]
         reader = _reader(spark, topics, task, compare_source.ROWS, tasks)
-        frames.append(reader.option("wanted", json.dumps(wanted)).load())
+        frames.append(reader.option("wanted", json.dumps(buckets)).load())
     for side in sides:
         if side.archived is not None:
             of_archive = side.archived
             if not everywhere:
-                of_archive = of_archive.where(f.col("partition").isin(*wanted))
-            frames.append(_rows_of_archive(of_archive, side.number, task, wanted))
+                of_archive = of_archive.where(f.col("partition").isin(*buckets))
+            frames.append(_rows_of_archive(of_archive, side.number, task, buckets))
     together = frames[0]
     for frame in frames[1:]:
         together = together.unionByName(frame)
     return together
 
 
-def _rows_of_archive(archived: DataFrame, side: int, task: Task, wanted: Wanted) -> DataFrame:
+def _rows_of_archive(archived: DataFrame, side: int, task: Task, buckets: Buckets) -> DataFrame:
     def hashed(records: pa.Array) -> pa.Array:
         batch = pa.RecordBatch.from_struct_array(records)
-        return compare_source.marked_rows(batch, side, task, wanted)
+        return compare_source.marked_rows(batch, side, task, buckets)
 
     udf: Any = f.arrow_udf(hashed, ROW)  # type: ignore[call-overload]
-    given = without_null_headers(archived)
-    marked: DataFrame = given.select(udf(f.struct(*_COLUMNS)).alias("row"))
+    input_rows = without_null_headers(archived)
+    marked: DataFrame = input_rows.select(udf(f.struct(*_COLUMNS)).alias("row"))
     return marked.where(f.col("row").isNotNull()).select("row.*")
 
 

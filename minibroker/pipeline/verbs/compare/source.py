@@ -138,7 +138,7 @@ class Task:
         return Task(CompareRules(*rules), seed, buckets)
 
 
-Wanted = dict[int, list[int]]
+Buckets = dict[int, list[int]]
 """Place → its buckets that differ."""
 
 
@@ -167,12 +167,12 @@ class RangesReader(DataSourceReader):
     `tasks`: for each the ranges of A and those of B.
     """
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        self._work = given["work"]
-        self._task = Task.from_json(given["task"])
-        self._tasks: list[list[list[list[Any]]]] = json.loads(given["tasks"])
-        self._clients: dict[str, dict[str, str]] = json.loads(given["clients"])
-        self._wanted = wanted_of(given.get("wanted", "{}"))
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._work = options["work"]
+        self._task = Task.from_json(options["task"])
+        self._tasks: list[list[list[list[Any]]]] = json.loads(options["tasks"])
+        self._clients: dict[str, dict[str, str]] = json.loads(options["clients"])
+        self._buckets = buckets_of(options.get("wanted", "{}"))
 
     def partitions(self) -> list[InputPartition]:
         return [InputPartition(ranges) for ranges in self._tasks]
@@ -188,7 +188,7 @@ class RangesReader(DataSourceReader):
         for side, records in enumerate(sides):
             for batch in records:
                 for start in range(0, batch.num_rows, ROWS_MAX):
-                    yield rows_of(batch.slice(start, ROWS_MAX), side, self._task, self._wanted)
+                    yield rows_of(batch.slice(start, ROWS_MAX), side, self._task, self._buckets)
 
     def _records(self, side: int, ranges: Sequence[Sequence[Any]]) -> Iterator[pa.RecordBatch]:
         if ranges:
@@ -200,33 +200,33 @@ def _of(task: Task) -> tuple[CompareRules, int, int]:
     return task.rules, task.seed, task.buckets
 
 
-def wanted_of(text: str) -> Wanted:
+def buckets_of(text: str) -> Buckets:
     """Return the buckets of JSON."""
     return {int(place): list(buckets) for place, buckets in json.loads(text).items()}
 
 
-def rows_of(batch: pa.RecordBatch, side: int, task: Task, wanted: Wanted) -> pa.RecordBatch:
+def rows_of(batch: pa.RecordBatch, side: int, task: Task, buckets: Buckets) -> pa.RecordBatch:
     """Return the `ROW`s of the records in a batch that are in one of the buckets that differ.
 
     Args:
         batch: at most ROWS_MAX records.
         side: 0 or 1.
-        wanted: the buckets.
+        buckets: of the rows that are returned.
     """
-    columns, is_wanted = _rows_and_mask(batch, side, task, wanted)
+    columns, is_wanted = _rows_and_mask(batch, side, task, buckets)
     return pa.RecordBatch.from_arrays(columns, schema=_ARROW_ROW).filter(is_wanted)
 
 
-def marked_rows(batch: pa.RecordBatch, side: int, task: Task, wanted: Wanted) -> pa.Array:
+def marked_rows(batch: pa.RecordBatch, side: int, task: Task, buckets: Buckets) -> pa.Array:
     """Return the same as structs for all records, null for one in another bucket."""
-    columns, is_wanted = _rows_and_mask(batch, side, task, wanted)
+    columns, is_wanted = _rows_and_mask(batch, side, task, buckets)
     return pa.StructArray.from_arrays(columns, fields=list(_ARROW_ROW), mask=pc.invert(is_wanted))
 
 
 def _rows_and_mask(
-    batch: pa.RecordBatch, side: int, task: Task, wanted: Wanted
+    batch: pa.RecordBatch, side: int, task: Task, buckets: Buckets
 ) -> tuple[list[pa.Array], pa.Array]:
-    found = hashes(batch, task.rules, task.seed)
+    row_hashes = hashes(batch, task.rules, task.seed)
     count = batch.num_rows
     partition = batch["partition"].cast(pa.int32())
     place = partition
@@ -234,10 +234,10 @@ def _rows_and_mask(
         place = pa.repeat(pa.scalar(EVERYWHERE, pa.int32()), count)
     bucket = pc.add(
         pc.multiply(place.cast(pa.int64()), task.buckets),
-        bucket_of(found, task.buckets).cast(pa.int64()),
+        bucket_of(row_hashes, task.buckets).cast(pa.int64()),
     )
     chosen = pa.array(
-        [number * task.buckets + bucket for number in wanted for bucket in wanted[number]],
+        [number * task.buckets + bucket for number in buckets for bucket in buckets[number]],
         pa.int64(),
     )
     key = batch["key"].cast(pa.binary())
@@ -245,7 +245,7 @@ def _rows_and_mask(
         pa.repeat(pa.scalar(side, pa.int32()), count),
         partition,
         place,
-        *as_int64(found),
+        *as_int64(row_hashes),
         batch["timestamp"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()),
         batch["offset"],
         pc.binary_slice(key, 0, KEY_BYTES_SHOWN + 1),
@@ -286,10 +286,10 @@ class WrittenDigests(WriterCommitMessage):
 class DigestWriter(DataSourceArrowWriter):
     """Makes digests of records of an archive; options: task, side, result."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        self._task = Task.from_json(given["task"])
-        self._side = int(given["side"])
-        self._result = given["result"]
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._task = Task.from_json(options["task"])
+        self._side = int(options["side"])
+        self._result = options["result"]
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenDigests:
         digester = Digester(self._side, *_of(self._task))
@@ -333,24 +333,24 @@ class DifferenceWriter(DataSourceArrowWriter):
     result.
     """
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        self._examples = int(given["examples"])
-        self._result = given["result"]
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._examples = int(options["examples"])
+        self._result = options["result"]
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenDifferences:
         counts: Counter[tuple[str, int]] = Counter()
         fields: Counter[str] = Counter()
-        kept: dict[str, list[Difference]] = {}
+        examples: dict[str, list[Difference]] = {}
         for batch in iterator:
             columns = [batch[name].to_pylist() for name in _DIFFERENCE]
-            found = [_difference(row) for row in zip(*columns, strict=True)]
-            counts.update((row[0], row[1] if row[1] >= 0 else row[3]) for row in found)
-            fields.update(name for row in found for name in row[5].split(",") if name)
-            for kind in {row[0] for row in found}:
-                rows = [*kept.get(kind, ()), *(row for row in found if row[0] == kind)]
-                kept[kind] = first_of(rows, self._examples)
+            differences = [_difference(row) for row in zip(*columns, strict=True)]
+            counts.update((row[0], row[1] if row[1] >= 0 else row[3]) for row in differences)
+            fields.update(name for row in differences for name in row[5].split(",") if name)
+            for kind in {row[0] for row in differences}:
+                rows = [*examples.get(kind, ()), *(row for row in differences if row[0] == kind)]
+                examples[kind] = first_of(rows, self._examples)
         return WrittenDifferences(
-            dict(counts), dict(fields), [row for rows in kept.values() for row in rows]
+            dict(counts), dict(fields), [row for rows in examples.values() for row in rows]
         )
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -363,14 +363,14 @@ class DifferenceWriter(DataSourceArrowWriter):
                 fields.update(message.fields)
                 for row in message.examples:
                     examples.setdefault(row[0], []).append(row)
-        told = {
+        facts = {
             "counts": [[*where, number] for where, number in sorted(counts.items())],
             "fields": fields,
             "examples": [
                 row for kind in sorted(examples) for row in first_of(examples[kind], self._examples)
             ],
         }
-        Path(self._result).write_text(json.dumps(told), encoding="utf-8")
+        Path(self._result).write_text(json.dumps(facts), encoding="utf-8")
 
 
 _DIFFERENCE: Final = ("kind", "partitionA", "offsetA", "partitionB", "offsetB", "fields", "key")

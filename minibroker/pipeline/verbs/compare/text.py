@@ -16,49 +16,55 @@ if TYPE_CHECKING:
     from minibroker.pipeline.verbs.compare.facts import Comparison, PartitionComparison
 
 
-def text(found: Comparison) -> str:
+def text(comparison: Comparison) -> str:
     """Return the whole text, with a newline at the end."""
-    lines = [f"A: {found.a}", f"B: {found.b}", verdict(found), "", *_table(found)]
-    for sentence in findings(found):
+    lines = [
+        f"A: {comparison.a}",
+        f"B: {comparison.b}",
+        verdict(comparison),
+        "",
+        *_table(comparison),
+    ]
+    for sentence in findings(comparison):
         lines += ["", *wrap(sentence, WIDTH, break_on_hyphens=False)]
-    if found.examples:
+    if comparison.examples:
         head = ("difference", "in A", "in B", "key", "differs in")
-        rows = [head, *(example(shown) for shown in found.examples)]
+        rows = [head, *(example(item) for item in comparison.examples)]
         lines += ["", "Examples, as partition@offset:", "", *table(rows, words=head[3:])]
-    records = found.records("a") + found.records("b")
+    records = comparison.records("a") + comparison.records("b")
     lines += [
         "",
-        f"{number(records)} records in {found.seconds:.1f} s, "
-        f"{rate(records / max(found.seconds, 0.001))}",
+        f"{number(records)} records in {comparison.seconds:.1f} s, "
+        f"{rate(records / max(comparison.seconds, 0.001))}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _table(found: Comparison) -> list[str]:
-    shown = shown_partitions(found)
+def _table(comparison: Comparison) -> list[str]:
+    parts = shown_partitions(comparison)
     head = ("partition", "A", "B", *(kind.words for kind in KINDS))
     rows: list[tuple[str, ...]] = [(*head, "offsets A", "offsets B")]
     rows += [
-        (str(part.partition), *_counts(part), offsets(part.a), offsets(part.b)) for part in shown
+        (str(part.partition), *_counts(part), offsets(part.a), offsets(part.b)) for part in parts
     ]
-    if len(found.partitions) > 1:
-        both = (number(found.records("a")), number(found.records("b")))
-        totals = (number(found.total(kind.field)) for kind in KINDS)
+    if len(comparison.partitions) > 1:
+        both = (number(comparison.records("a")), number(comparison.records("b")))
+        totals = (number(comparison.total(kind.field)) for kind in KINDS)
         rows.append(("all", *both, *totals, "", ""))
     lines = table(rows)
     if len(lines[0]) > WIDTH:
         lines = [*table([row[:-2] for row in rows]), "  offsets are in the JSON and on the page"]
-    if len(shown) < len(found.partitions):
-        lines.append(f"  {_not_shown(found, shown)}")
+    if len(parts) < len(comparison.partitions):
+        lines.append(f"  {_not_shown(comparison, parts)}")
     return lines
 
 
-def _not_shown(found: Comparison, shown: Sequence[PartitionComparison]) -> str:
-    differ = max(0, len(found.told_partitions) - len(shown))
-    same = len(found.partitions) - len(shown) - differ
-    told = [f"{number(same)} the same"] if same else []
-    told += [f"{number(differ)} different, in the JSON"] if differ else []
-    return f"partitions not shown: {', '.join(told)}"
+def _not_shown(comparison: Comparison, parts: Sequence[PartitionComparison]) -> str:
+    differ = max(0, len(comparison.told_partitions) - len(parts))
+    same = len(comparison.partitions) - len(parts) - differ
+    texts = [f"{number(same)} the same"] if same else []
+    texts += [f"{number(differ)} different, in the JSON"] if differ else []
+    return f"partitions not shown: {', '.join(texts)}"
 
 
 def _counts(part: PartitionComparison) -> tuple[str, ...]:
@@ -69,6 +75,6 @@ def _counts(part: PartitionComparison) -> tuple[str, ...]:
     )
 
 
-def shown_partitions(found: Comparison) -> list[PartitionComparison]:
+def shown_partitions(comparison: Comparison) -> list[PartitionComparison]:
     """Return the partitions for a table: all, or of very many some that differ, or the first."""
-    return (found.told_partitions or list(found.partitions))[:PARTITIONS_MAX]
+    return (comparison.told_partitions or list(comparison.partitions))[:PARTITIONS_MAX]

@@ -15,42 +15,44 @@ if TYPE_CHECKING:
 _WORDS: Final = {kind.name: kind.words for kind in DIFFERENCES}
 
 
-def verdict(found: Comparison) -> str:
+def verdict(comparison: Comparison) -> str:
     """Return the answer in one sentence."""
-    if found.is_same:
-        same = f"The same: both have {counted(found.records('a'), 'record')}"
-        if found.ignored:
-            same += f", apart from {' and '.join(found.ignored)}, which did not count"
+    if comparison.is_same:
+        same = f"The same: both have {counted(comparison.records('a'), 'record')}"
+        if comparison.ignored:
+            same += f", apart from {' and '.join(comparison.ignored)}, which did not count"
         return f"{same}."
-    told = [
-        f"{number(found.total(kind.field))} {kind.words}"
+    counts = [
+        f"{number(comparison.total(kind.field))} {kind.words}"
         for kind in DIFFERENCES
-        if found.total(kind.field)
+        if comparison.total(kind.field)
     ]
-    return f"Different: {', '.join(told) or 'the partitions'}."
+    return f"Different: {', '.join(counts) or 'the partitions'}."
 
 
-def findings(found: Comparison) -> Iterator[str]:
+def findings(comparison: Comparison) -> Iterator[str]:
     """Yield what helps to understand the differences."""
-    if found.has_other_partitions:
+    if comparison.has_other_partitions:
         counts = [
-            sum(getattr(part, side) is not None for part in found.partitions) for side in ("a", "b")
+            sum(getattr(part, side) is not None for part in comparison.partitions)
+            for side in ("a", "b")
         ]
         yield (
             f"A has {counts[0]} partitions and B {counts[1]}: --ignore partition compares records "
             "wherever they are."
         )
-    changed = found.total("changed")
-    fields = sorted(found.changed_fields.items(), key=lambda field: (-field[1], field[0]))
+    changed = comparison.total("changed")
+    fields = sorted(comparison.changed_fields.items(), key=lambda field: (-field[1], field[0]))
     if changed:
-        told = ", ".join(f"{name} in {number(count)}" for name, count in fields)
-        yield f"Of {number(changed)} changed records these columns differ: {told}."
+        columns = ", ".join(f"{name} in {number(count)}" for name, count in fields)
+        yield f"Of {number(changed)} changed records these columns differ: {columns}."
     if len(fields) == 1 and fields[0][0] in ("timestamp", "headers") and fields[0][1] == changed:
         yield f"Only the {fields[0][0]} differs in them: --ignore {fields[0][0]} leaves it out."
-    if late := found.total("out_of_order"):
+    if late := comparison.total("out_of_order"):
         yield (
-            f"Out of order: {counted(late, 'record')} of B ({percent(late, found.records('b'))}), "
-            "behind a record of the same key that A has later."
+            f"Out of order: {counted(late, 'record')} of B "
+            f"({percent(late, comparison.records('b'))}), behind a record of the same key that A "
+            "has later."
         )
 
 
@@ -72,8 +74,10 @@ def times(facts: SideFacts | None) -> str:
     return f"{first} to {time if first.startswith(f'{day} ') else last}"
 
 
-def example(shown: Example) -> tuple[str, str, str, str, str]:
+def example(difference: Example) -> tuple[str, str, str, str, str]:
     """Return an example as cells: kind, place in A, place in B, key, what differs."""
-    places = ["-" if place is None else f"{place[0]}@{place[1]}" for place in (shown.a, shown.b)]
-    key = "no key" if shown.key is None else shown.key
-    return _WORDS[shown.kind], places[0], places[1], key, ", ".join(shown.fields)
+    places = [
+        "-" if place is None else f"{place[0]}@{place[1]}" for place in (difference.a, difference.b)
+    ]
+    key = "no key" if difference.key is None else difference.key
+    return _WORDS[difference.kind], places[0], places[1], key, ", ".join(difference.fields)

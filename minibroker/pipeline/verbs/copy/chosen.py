@@ -71,23 +71,23 @@ class ChosenBatchWriter:
         self._targets.ensure(names)
         spark = batch.sparkSession
         spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would choose the tasks anew
-        given = {
+        reader_options = {
             **plan.kafka.options(),
             "includeHeaders": "true",
             "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
         }
-        read = read_fixed(spark, given, ranges)
+        read = read_fixed(spark, reader_options, ranges)
         counted = Observation()
-        wanted = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
+        range_rows = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
         writers = writers_of(ranges)
         bad_dates, set_aside = self._bad_dates, 0
         now = None if bad_dates is None else f.timestamp_millis(f.lit(bad_dates.now_ms(number)))
         chosen = operated.chosen(read, plan.operations, now=now)
-        placed = within(chosen, wanted, writers)
+        records = within(chosen, range_rows, writers)
         if bad_dates is not None:
-            good = bad_dates.without(placed, BatchId(self._name, number))
-            placed, set_aside = good.rows, good.bad
-        rows = operated.changed(placed, plan.operations, self._secret, counted)
+            good = bad_dates.without(records, BatchId(self._name, number))
+            records, set_aside = good.rows, good.bad
+        rows = operated.changed(records, plan.operations, self._secret, counted)
         written = to_write(
             rows, keep_timestamps=True, keep_partitions=plan.keeps_partitions, renamed=names
         )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _IDLE: Final = ("empty", DEAD)
 
 
-def let_follow(plan: CopyPlan, to: Kafka, known: TranslatedOffsets) -> list[Note]:
+def let_follow(plan: CopyPlan, to: Kafka, offset_map: TranslatedOffsets) -> list[Note]:
     """Write the offsets of the plan's groups into the target, and return a note for each group.
 
     `to` is the plan's target, whose file is read only once in a job.
@@ -40,7 +40,7 @@ def let_follow(plan: CopyPlan, to: Kafka, known: TranslatedOffsets) -> list[Note
     """
     try:
         source, target = Groups(plan.kafka), Groups(to)
-        return [_moved(plan, known, source, target, group) for group in chosen(plan, source)]
+        return [_moved(plan, offset_map, source, target, group) for group in chosen(plan, source)]
     except PipelineError as error:
         raise PipelineError(f"groups cannot be copied: {error}") from error
 
@@ -49,19 +49,19 @@ def chosen(plan: CopyPlan, source: Groups) -> list[str]:
     """Return the groups that are named, and those of the source that match, without markers."""
     if plan.groups_pattern is None:
         return list(plan.groups)
-    wanted = re.compile(plan.groups_pattern)
-    found = {name for name in source.states() if not is_marker_group(name)}
-    return sorted({*plan.groups, *(name for name in found if wanted.fullmatch(name))})
+    pattern = re.compile(plan.groups_pattern)
+    names = {name for name in source.states() if not is_marker_group(name)}
+    return sorted({*plan.groups, *(name for name in names if pattern.fullmatch(name))})
 
 
 def _moved(
-    plan: CopyPlan, known: TranslatedOffsets, source: Groups, target: Groups, group: str
+    plan: CopyPlan, offset_map: TranslatedOffsets, source: Groups, target: Groups, group: str
 ) -> Note:
     if (busy := _busy(target, group)) is not None:
         return busy  # before the offsets are looked for, which may read records
     moves: Offsets = {}
     for where, offset in source.offsets_of(group).items():
-        translated = known.translated(where, offset, _counter(plan, where))
+        translated = offset_map.translated(where, offset, _counter(plan, where))
         if translated is not None:
             moves[TopicPartition(plan.target_of(where.topic), where.partition)] = translated
     moves = forward(moves, target.offsets_of(group))
@@ -88,17 +88,17 @@ def _busy(target: Groups, group: str) -> Note | None:
     )
 
 
-def forward(moves: Offsets, there: Offsets) -> Offsets:
+def forward(moves: Offsets, positions: Offsets) -> Offsets:
     """Return the moves without those that would bring a group back, or leave it where it is."""
-    return {where: offset for where, offset in moves.items() if there.get(where, -1) < offset}
+    return {where: offset for where, offset in moves.items() if positions.get(where, -1) < offset}
 
 
 def _counter(plan: CopyPlan, where: TopicPartition) -> Callable[[int, int], int]:
     """Return a function that counts the records of the source between two offsets."""
 
     def count(start: int, end: int) -> int:
-        given = {**plan.kafka.options(), "subscribe": where.topic, "failOnDataLoss": "false"}
-        options = source_options.parse(given, streaming=False)
+        settings = {**plan.kafka.options(), "subscribe": where.topic, "failOnDataLoss": "false"}
+        options = source_options.parse(settings, streaming=False)
         return rows_in(read_range(options, OffsetRange(*where, start, end)))
 
     return count

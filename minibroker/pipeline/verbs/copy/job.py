@@ -83,30 +83,37 @@ def check(plan: CopyPlan, spark: SparkSession | None = None) -> list[str]:
         PipelineError: no broker, a missing topic, a copy onto itself, the checkpoint of another
             job, a target with fewer partitions.
     """
-    here, there = preflight.ask(plan.kafka), preflight.ask(plan.target)
-    topics = preflight.chosen_topics(here, plan.topics, plan.pattern)
-    _check_names(plan, here, there, topics)
+    source_cluster, target_cluster = preflight.ask(plan.kafka), preflight.ask(plan.target)
+    topics = preflight.chosen_topics(source_cluster, plan.topics, plan.pattern)
+    _check_names(plan, source_cluster, target_cluster, topics)
     if plan.keeps_partitions:
         for topic in topics:
-            target, wanted = plan.target_of(topic), here.partitions[topic]
-            if there.partitions.get(target, wanted) < wanted:
-                raise PipelineError(too_few(topic, wanted, target, there.partitions[target]))
+            target, count = plan.target_of(topic), source_cluster.partitions[topic]
+            if target_cluster.partitions.get(target, count) < count:
+                raise PipelineError(
+                    too_few(topic, count, target, target_cluster.partitions[target])
+                )
     files = files_of(plan.checkpoint_directory, spark)
     if files is not None:
-        found = _claim_of(plan, files)
-        job_directory.check_job(plan.checkpoint_directory, found, job_of(plan, here, there))
-        check_operations(plan.operations, plan.checkpoint_directory, found, in_result=False)
-        source_topics.check(plan, _place(plan, files), here, topics)
-        _check_targets(plan, files, there, topics)
-    dead_letters.check(plan.dead_letters, there, spark)
+        claim = _claim_of(plan, files)
+        job_directory.check_job(
+            plan.checkpoint_directory, claim, job_of(plan, source_cluster, target_cluster)
+        )
+        check_operations(plan.operations, plan.checkpoint_directory, claim, in_result=False)
+        source_topics.check(plan, _place(plan, files), source_cluster, topics)
+        _check_targets(plan, files, target_cluster, topics)
+    dead_letters.check(plan.dead_letters, target_cluster, spark)
     return topics
 
 
 def _check_names(
-    plan: CopyPlan, here: ClusterTopics, there: ClusterTopics, topics: Sequence[str]
+    plan: CopyPlan,
+    source_cluster: ClusterTopics,
+    target_cluster: ClusterTopics,
+    topics: Sequence[str],
 ) -> None:
     """Raise PipelineError for a copy that would read what it writes."""
-    if here.cluster_id != there.cluster_id:
+    if source_cluster.cluster_id != target_cluster.cluster_id:
         return
     for topic in topics:
         target = plan.target_of(topic)
@@ -123,15 +130,15 @@ def _check_names(
 
 
 def _check_targets(
-    plan: CopyPlan, files: FileSystem, there: ClusterTopics, topics: Iterable[str]
+    plan: CopyPlan, files: FileSystem, cluster: ClusterTopics, topics: Iterable[str]
 ) -> None:
-    known = source_topics.read_ids(files, join(plan.checkpoint_directory, _OF_TARGETS))
+    ids = source_topics.read_ids(files, join(plan.checkpoint_directory, _OF_TARGETS))
     targets = [plan.target_of(topic) for topic in topics]
-    gone = sorted(
-        target for target in targets if target in known and target not in there.partitions
+    missing = sorted(
+        target for target in targets if target in ids and target not in cluster.partitions
     )
-    now = preflight.topic_ids(plan.target, [name for name in targets if name in there.partitions])
-    if anew := [*gone, *source_topics.recreated(known, now)]:
+    now = preflight.topic_ids(plan.target, [name for name in targets if name in cluster.partitions])
+    if anew := [*missing, *source_topics.recreated(ids, now)]:
         raise PipelineError(
             f"{plan.checkpoint_directory} belongs to a copy into a topic {anew[0]!r} that is gone: "
             "give another directory with --checkpoint to copy into a new one"
@@ -143,12 +150,14 @@ def _claim_of(plan: CopyPlan, files: FileSystem) -> Mapping[str, str]:
     return job_directory.claim_of(files, plan.checkpoint_directory, last, in_result=False)
 
 
-def job_of(plan: CopyPlan, here: ClusterTopics, there: ClusterTopics) -> Mapping[str, str]:
+def job_of(
+    plan: CopyPlan, source_cluster: ClusterTopics, target_cluster: ClusterTopics
+) -> Mapping[str, str]:
     """Return the settings that must be the same in every run with one checkpoint."""
     return {
         "job": "copy",
-        "source": here.cluster_id,
-        "target": there.cluster_id,
+        "source": source_cluster.cluster_id,
+        "target": target_cluster.cluster_id,
         "copies": plan.target_of("TOPIC"),
         "partitions": "kept" if plan.keeps_partitions else "by key",
     }
@@ -161,10 +170,10 @@ def _place(plan: CopyPlan, files: FileSystem) -> Place:
 def describe(plan: CopyPlan) -> Lines:
     """Return what a run would do, for `--dry-run`. Raises PipelineError if it could not run."""
     topics = check(plan)
-    there = preflight.ask(plan.target).partitions
+    partitions = preflight.ask(plan.target).partitions
     targets = [
-        f"{name} ({quantities.counted(there[name], 'partition')})"
-        if name in there
+        f"{name} ({quantities.counted(partitions[name], 'partition')})"
+        if name in partitions
         else f"{name} (which is made)"
         for name in map(plan.target_of, topics)
     ]
@@ -233,8 +242,8 @@ def run(spark: SparkSession, plan: CopyPlan, reports: Reports) -> Outcome:
     with _groups_meanwhile(plan, target, places.map, reports.note):
         check_not_older(plan.target.writer_options(), name, files, plan.checkpoint)
         outcome = run_started(lambda: _start(spark, plan, options, writer, progress), reports.stop)
-    for told in let_follow(plan, target, places.map) if plan.has_groups else ():
-        reports.note(told)
+    for note in let_follow(plan, target, places.map) if plan.has_groups else ():
+        reports.note(note)
     return run_operations.with_missed(outcome._replace(skipped_offsets=skipped.offsets))
 
 
@@ -251,8 +260,8 @@ def _bad_dates(spark: SparkSession, plan: CopyPlan, files: FileSystem) -> BadDat
 
 def _keep_targets(plan: CopyPlan, files: FileSystem, topics: Iterable[str]) -> None:
     ids = preflight.topic_ids(plan.target, [plan.target_of(topic) for topic in topics])
-    known = {name: found for name, found in ids.items() if found}
-    source_topics.write_ids(files, join(plan.checkpoint_directory, _OF_TARGETS), known)
+    known_ids = {name: topic_id for name, topic_id in ids.items() if topic_id}
+    source_topics.write_ids(files, join(plan.checkpoint_directory, _OF_TARGETS), known_ids)
 
 
 def _start(
@@ -273,11 +282,11 @@ def _start(
         return Watch(
             query,
             progress,
-            rows_of=lambda found: 0,
-            metrics_of=lambda found: metrics.pop(found["batchId"], {}),
+            rows_of=lambda facts: 0,
+            metrics_of=lambda facts: metrics.pop(facts["batchId"], {}),
         )
     rows = writer.rows
-    return Watch(query, progress, rows_of=lambda found: rows.pop(found["batchId"], 0))
+    return Watch(query, progress, rows_of=lambda facts: rows.pop(facts["batchId"], 0))
 
 
 def reader_options(plan: CopyPlan) -> dict[str, str]:
@@ -303,7 +312,7 @@ def reader_options(plan: CopyPlan) -> dict[str, str]:
 
 @contextmanager
 def _groups_meanwhile(
-    plan: CopyPlan, target: Kafka, known: TranslatedOffsets, tell: Callable[[Note], None]
+    plan: CopyPlan, target: Kafka, offset_map: TranslatedOffsets, tell: Callable[[Note], None]
 ) -> Iterator[None]:
     """Let groups follow once a minute while a copy goes on; a failure is told and tried again."""
     if not (plan.follow and plan.has_groups):
@@ -312,9 +321,9 @@ def _groups_meanwhile(
 
     def follow() -> None:
         try:
-            for told in let_follow(plan, target, known):
-                if told.fields["moved_offsets"]:
-                    tell(told)
+            for note in let_follow(plan, target, offset_map):
+                if note.fields["moved_offsets"]:
+                    tell(note)
         except PipelineError as error:
             tell(Note(f"{error}; tried again in a minute", {"warning": str(error)}))
 

@@ -61,7 +61,7 @@ class TranslatedOffsets:
         if entry.rows == 0:
             return
         entries = self._entries.setdefault(partition, [])
-        index = bisect.bisect_left(entries, entry.start, key=lambda known: known.start)
+        index = bisect.bisect_left(entries, entry.start, key=lambda span: span.start)
         if index < len(entries) and entries[index].start == entry.start:
             entries[index] = entry
         else:
@@ -84,7 +84,7 @@ class TranslatedOffsets:
         entries = self._entries.get(partition)
         if not entries:
             return None
-        index = bisect.bisect_right(entries, offset, key=lambda known: known.end)
+        index = bisect.bisect_right(entries, offset, key=lambda span: span.end)
         if index == len(entries):
             return entries[-1].last + 1
         entry = entries[index]
@@ -134,9 +134,9 @@ class OffsetMapFiles:
         Args:
             rows: topic and partition of the source, and the fields of `CopiedSpan`.
         """
-        found = [list(row) for row in rows]
-        self._take(found)
-        self._files.write(join(self._directory, f"{number:012d}.json"), json.dumps(found))
+        plain_rows = [list(row) for row in rows]
+        self._take(plain_rows)
+        self._files.write(join(self._directory, f"{number:012d}.json"), json.dumps(plain_rows))
         names = self._names()
         if len(names) > FILES_MAX:
             # A name of its own: this batch may be repeated, and then its file is written again.

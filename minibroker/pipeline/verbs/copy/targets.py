@@ -77,36 +77,37 @@ class CopyTargets:
         }
         if not new:
             return
-        there = preflight.ask(self._target).partitions
+        partitions = preflight.ask(self._target).partitions
         for source, target in new.items():
-            wanted = counts[source]
-            if target not in there:
-                self._make(source, target, wanted)
-            elif self._keeps_partitions and there[target] < wanted:
+            count = counts[source]
+            if target not in partitions:
+                self._make(source, target, count)
+            elif self._keeps_partitions and partitions[target] < count:
                 if target not in self._partitions:
-                    raise PipelineError(too_few(source, wanted, target, there[target]))
-                grow(self._target, target, there[target], wanted)
-            self._partitions[target] = wanted
+                    raise PipelineError(too_few(source, count, target, partitions[target]))
+                grow(self._target, target, partitions[target], count)
+            self._partitions[target] = count
 
     def _make(self, source: str, target: str, partitions: int) -> None:
         config = own_settings(self._source, source)
         create(self._target, target, partitions, config, any_time=True)
         settings = f", with {', '.join(f'{key}={config[key]}' for key in sorted(config))}"
-        told = f"{counted(partitions, 'partition')}{settings if config else ''}"
+        text = f"{counted(partitions, 'partition')}{settings if config else ''}"
         if self._note is not None:
             self._note(
                 Note(
-                    f"topic {target} is made, with {told}",
+                    f"topic {target} is made, with {text}",
                     {"created_topic": target, "partitions": partitions, "config": config},
                 )
             )
 
 
-def too_few(source: str, wanted: int, target: str, there: int) -> str:
+def too_few(source: str, source_count: int, target: str, target_count: int) -> str:
     """Return the sentence for a target with fewer partitions than the source."""
     return (
-        f"topic {target!r} has {counted(there, 'partition')} and {source!r} has {wanted}: add "
-        "partitions, or give --by-key, with which keys choose the partitions anew"
+        f"topic {target!r} has {counted(target_count, 'partition')} and {source!r} has "
+        f"{source_count}: add partitions, or give --by-key, with which keys choose the partitions "
+        "anew"
     )
 
 

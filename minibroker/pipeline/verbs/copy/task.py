@@ -106,8 +106,8 @@ class CopyReader(DataSourceReader):
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Copy the ranges of a task. Raises PipelineError."""
-        task, found = partition.value
-        ranges = [OffsetRange(*span) for span in found]
+        task, spans = partition.value
+        ranges = [OffsetRange(*span) for span in spans]
         yield _rows(ranges, copy_ranges(self._batch, task, ranges))
 
 
@@ -146,8 +146,8 @@ def _records(batch: CopyBatch, ranges: Iterable[OffsetRange]) -> Iterator[pa.Rec
         yield renamed if batch.keeps_partitions else renamed.drop_columns(["partition"])
 
 
-def _rows(ranges: Sequence[OffsetRange], found: Sequence[Delivered]) -> pa.RecordBatch:
-    rows = [(*span, *place) for span, place in zip(ranges, found, strict=True)]
+def _rows(ranges: Sequence[OffsetRange], places: Sequence[Delivered]) -> pa.RecordBatch:
+    rows = [(*span, *place) for span, place in zip(ranges, places, strict=True)]
     columns = [list(column) for column in zip(*rows, strict=True)]
     arrays = [pa.array(column, field.type) for column, field in zip(columns, _ARROW, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=_ARROW)
@@ -155,14 +155,14 @@ def _rows(ranges: Sequence[OffsetRange], found: Sequence[Delivered]) -> pa.Recor
 
 def whole_ranges(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
     """Return one range for each partition: a source may have cut it for its tasks."""
-    found: dict[TopicPartition, OffsetRange] = {}
+    by_place: dict[TopicPartition, OffsetRange] = {}
     for span in ranges:
         where = TopicPartition(span.topic, span.partition)
-        known = found.get(where, span)
-        found[where] = span._replace(
-            start=min(known.start, span.start), end=max(known.end, span.end)
+        earlier = by_place.get(where, span)
+        by_place[where] = span._replace(
+            start=min(earlier.start, span.start), end=max(earlier.end, span.end)
         )
-    return [found[where] for where in sorted(found) if found[where].size > 0]
+    return [by_place[where] for where in sorted(by_place) if by_place[where].size > 0]
 
 
 def groups_of(ranges: Sequence[OffsetRange]) -> list[list[OffsetRange]]:

@@ -60,16 +60,16 @@ class BatchTallyReader(DataSourceReader):
         yield packed(tally)
 
 
-def of_files(spark: SparkSession, given: Mapping[str, str]) -> BatchTally:
+def of_files(spark: SparkSession, options: Mapping[str, str]) -> BatchTally:
     """Return the tally of the batches in a broker's files.
 
     Args:
-        given: options as of `segments.records.SegmentOptions`.
+        options: options as of `segments.records.SegmentOptions`.
 
     Raises PipelineError.
     """
     spark.dataSource.register(BatchTallySource)
-    found = BatchTally()
-    for tally in unpacked(spark.read.format(FORMAT).options(**given).load()):
-        found.merge(tally)
-    return found
+    total = BatchTally()
+    for tally in unpacked(spark.read.format(FORMAT).options(**options).load()):
+        total.merge(tally)
+    return total

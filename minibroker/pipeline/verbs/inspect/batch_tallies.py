@@ -74,11 +74,11 @@ class _Producer:
         self.batches += 1
         self.records += row["records"]
         self.aborted_batches += row["isAborted"]
-        before = self.last.get(row["producerEpoch"])
+        last_sequence = self.last.get(row["producerEpoch"])
         self.last[row["producerEpoch"]] = row["lastSequence"]
-        if before is None:
+        if last_sequence is None:
             return
-        ahead = (row["baseSequence"] - (before + 1)) % _SEQUENCES
+        ahead = (row["baseSequence"] - (last_sequence + 1)) % _SEQUENCES
         if ahead > _SEQUENCES // 2:
             self.repeated += min(_SEQUENCES - ahead, row["records"])
         else:
@@ -123,13 +123,13 @@ class BatchTally:
             CodecFacts(
                 name,
                 magic,
-                found.batches,
-                found.records,
-                found.size_bytes,
-                found.record_bytes,
-                found.aborted_records,
+                tally.batches,
+                tally.records,
+                tally.size_bytes,
+                tally.record_bytes,
+                tally.aborted_records,
             )
-            for (of, name, magic), found in self._codecs.items()
+            for (of, name, magic), tally in self._codecs.items()
             if of == topic
         ]
         return BatchFacts(
@@ -154,15 +154,15 @@ class BatchTally:
             self._producers.setdefault(sender, _Producer()).add(row)
 
     def _producers_of(self, topic: str) -> Iterable[ProducerFacts]:
-        for (of, partition, producer_id), found in self._producers.items():
+        for (of, partition, producer_id), producer in self._producers.items():
             if of == topic:
                 yield ProducerFacts(
                     partition,
                     producer_id,
-                    found.batches,
-                    found.records,
-                    len(found.last),
-                    found.missing,
-                    found.repeated,
-                    found.aborted_batches,
+                    producer.batches,
+                    producer.records,
+                    len(producer.last),
+                    producer.missing,
+                    producer.repeated,
+                    producer.aborted_batches,
                 )

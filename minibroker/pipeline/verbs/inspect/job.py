@@ -110,17 +110,17 @@ def run(
     """
     plan = places.resolve_places(plan, places.default_of_session(spark))
     try:
-        found = _look(spark, plan, tell or (lambda _: None))
+        inspection = _look(spark, plan, tell or (lambda _: None))
     except Exception as error:
         raise explained(error, READ_AGAIN) from error
     if plan.report is not None:
-        html_page.write(plan.report, page(found))
-    return found
+        html_page.write(plan.report, page(inspection))
+    return inspection
 
 
-def answer(found: Inspection, *, is_terminal: bool) -> VerbAnswer:
+def answer(inspection: Inspection, *, is_terminal: bool) -> VerbAnswer:
     """Return the tables of an inspection; a script gets the same."""
-    return VerbAnswer(text(found))
+    return VerbAnswer(text(inspection))
 
 
 def _look(spark: SparkSession, plan: InspectPlan, tell: Callable[[str], None]) -> Inspection:
@@ -157,26 +157,26 @@ def groups_of(topic: TopicFacts, readers: Sequence[ReaderLag]) -> tuple[GroupLag
 
     A partition without a commit counts as no lag.
     """
-    found = []
+    groups = []
     for reader in readers:
         read = [where for where in reader.partitions if where.topic == topic.topic]
         if read:
             lag, partitions = sum(where.lag for where in read), len(topic.partitions)
-            found.append(
+            groups.append(
                 GroupLag(reader.name, reader.state, lag, partitions, partitions - len(read))
             )
-    return tuple(sorted(found, key=lambda group: (-group.lag, group.group)))
+    return tuple(sorted(groups, key=lambda group: (-group.lag, group.group)))
 
 
 def _all_partitions(plan: InspectPlan) -> dict[str, list[int]]:
     """Return every partition: one without a record is shown as well."""
     if plan.log_dir is None:
-        there = preflight.ask(plan.kafka).partitions
-        return {name: list(range(there[name])) for name in plan.topics}
-    found: dict[str, list[int]] = {}
+        partitions = preflight.ask(plan.kafka).partitions
+        return {name: list(range(partitions[name])) for name in plan.topics}
+    by_topic: dict[str, list[int]] = {}
     for partition in SegmentOptions.parse(_of_files(plan)).find_partitions():
-        found.setdefault(partition.topic, []).append(partition.partition)
-    return found
+        by_topic.setdefault(partition.topic, []).append(partition.partition)
+    return by_topic
 
 
 def _tally(spark: SparkSession, plan: InspectPlan) -> Tally:
@@ -231,23 +231,25 @@ def topic_facts(name: str, partitions: Sequence[int], tally: TopicTally) -> Topi
         large_bytes=tally.size_at(LARGE),
         largest_bytes=tally.largest,
         slice_ms=width,
-        slices=tuple(Slice(*found) for found in times.slices(width)),
+        slices=tuple(Slice(*item) for item in times.slices(width)),
         sizes=tuple(tally.sizes_by_power()),
         frequent_keys=tuple(
-            _key(found, tally.frequent.missed)
-            for found in tally.frequent.most_frequent(FREQUENT_KEYS)
+            _key(item, tally.frequent.missed)
+            for item in tally.frequent.most_frequent(FREQUENT_KEYS)
         ),
     )
 
 
-def _key(found: CountedKey, missed: int) -> FrequentKey:
-    text = found.start.decode("utf-8", "backslashreplace")
+def _key(counted: CountedKey, missed: int) -> FrequentKey:
+    text = counted.start.decode("utf-8", "backslashreplace")
     if not text.isprintable():
-        text = "0x" + found.start.hex()
-    if found.size > KEY_BYTES_SHOWN:
+        text = "0x" + counted.start.hex()
+    if counted.size > KEY_BYTES_SHOWN:
         text += "…"
-    is_in_one = found.first_partition == found.last_partition
-    return FrequentKey(text, found.records, found.first_partition if is_in_one else None, missed)
+    is_in_one = counted.first_partition == counted.last_partition
+    return FrequentKey(
+        text, counted.records, counted.first_partition if is_in_one else None, missed
+    )
 
 
 def _with_batches(topics: dict[str, TopicFacts], tally: BatchTally) -> dict[str, TopicFacts]:

@@ -23,7 +23,7 @@ from xxhash import xxh3_64_intdigest
 if TYPE_CHECKING:
     pass
 
-KEPT: Final = 4096
+SMALLEST_MAX: Final = 4096
 """Hashes of a `KeyCount`: the error of its estimate is 1.6 % (1 / √KEPT) in two of three cases."""
 COUNTED: Final = 8192
 """Keys of `FrequentKeys`: a count is short by 1 / COUNTED of the records at most."""
@@ -64,11 +64,11 @@ class CountedKey(NamedTuple):
 
 def keys_of(column: pa.Array) -> Keys:
     """Return the keys of a column of bytes; nulls are no keys."""
-    found = pc.value_counts(column.drop_null())
-    keys = found.field("values").cast(pa.binary())
+    counts = pc.value_counts(column.drop_null())
+    keys = counts.field("values").cast(pa.binary())
     hashes = pa.array(map(xxh3_64_intdigest, keys.to_pylist()), pa.uint64())
     starts = pc.binary_slice(keys, 0, KEY_BYTES_SHOWN)
-    return Keys(hashes, found.field("counts"), starts, pc.binary_length(keys).cast(pa.int64()))
+    return Keys(hashes, counts.field("counts"), starts, pc.binary_length(keys).cast(pa.int64()))
 
 
 class KeyCount:
@@ -81,11 +81,11 @@ class KeyCount:
 
     def add(self, hashes: pa.Array) -> None:
         """Take hashes of keys, in any order and any number of times."""
-        if len(self._smallest) == KEPT:
-            hashes = hashes.filter(pc.less(hashes, self._smallest[KEPT - 1]))
+        if len(self._smallest) == SMALLEST_MAX:
+            hashes = hashes.filter(pc.less(hashes, self._smallest[SMALLEST_MAX - 1]))
         self._waiting.append(hashes)
         self._count += len(hashes)
-        if self._count >= KEPT:
+        if self._count >= SMALLEST_MAX:
             self.settle()
 
     def merge(self, other: KeyCount) -> None:
@@ -95,17 +95,17 @@ class KeyCount:
 
     def settle(self) -> None:
         """Keep the smallest hashes alone: nothing else has to travel."""
-        found = pc.unique(pa.concat_arrays([self._smallest, *self._waiting]))
-        self._smallest = found.take(pc.array_sort_indices(found).slice(0, KEPT))
+        hashes = pc.unique(pa.concat_arrays([self._smallest, *self._waiting]))
+        self._smallest = hashes.take(pc.array_sort_indices(hashes).slice(0, SMALLEST_MAX))
         self._waiting, self._count = [], 0
 
     def estimate(self) -> int:
         """Return the number of different keys, exact if there are fewer than KEPT."""
         self.settle()
-        if len(self._smallest) < KEPT:
+        if len(self._smallest) < SMALLEST_MAX:
             return len(self._smallest)
-        largest: int = self._smallest[KEPT - 1].as_py()
-        return round((KEPT - 1) * _HASHES / (largest + 1))
+        largest: int = self._smallest[SMALLEST_MAX - 1].as_py()
+        return round((SMALLEST_MAX - 1) * _HASHES / (largest + 1))
 
 
 class FrequentKeys:
@@ -135,7 +135,7 @@ class FrequentKeys:
 
     def settle(self) -> None:
         """Count each key once, COUNTED of them at most: nothing else has to travel."""
-        found = (
+        table = (
             pa.concat_tables([self._table, *self._waiting])
             .group_by("hash", use_threads=False)
             .aggregate(
@@ -151,21 +151,21 @@ class FrequentKeys:
             .cast(_COLUMNS)
         )
         self._waiting, self._rows = [], 0
-        if found.num_rows > COUNTED:
-            counts = found["records"].combine_chunks()
+        if table.num_rows > COUNTED:
+            counts = table["records"].combine_chunks()
             order = pc.array_sort_indices(counts, order="descending")
-            taken = counts[order[COUNTED].as_py()].as_py()
-            self.missed += taken
-            found = found.set_column(1, "records", pc.subtract(counts, taken))
-            found = found.filter(pc.greater(found["records"], 0))
-        self._table = found.combine_chunks()
+            least = counts[order[COUNTED].as_py()].as_py()
+            self.missed += least
+            table = table.set_column(1, "records", pc.subtract(counts, least))
+            table = table.filter(pc.greater(table["records"], 0))
+        self._table = table.combine_chunks()
 
     def most_frequent(self, most: int) -> list[CountedKey]:
         """Return the `most` most frequent keys whose count is larger than what may be missed."""
         self.settle()
-        found = self._table.filter(pc.greater(self._table["records"], self.missed))
-        order = pc.sort_indices(found, [("records", "descending"), ("hash", "ascending")])
-        rows = found.take(order.slice(0, most)).to_pylist()
+        table = self._table.filter(pc.greater(self._table["records"], self.missed))
+        order = pc.sort_indices(table, [("records", "descending"), ("hash", "ascending")])
+        rows = table.take(order.slice(0, most)).to_pylist()
         return [
             CountedKey(row["start"], row["size"], row["records"], row["first"], row["last"])
             for row in rows

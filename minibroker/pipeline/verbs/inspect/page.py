@@ -51,13 +51,13 @@ def _topic(topic: TopicFacts, *, with_heading: bool) -> str:
     if with_heading:
         parts.append(f"<h2>{escape(topic.topic)}</h2>")
     parts.append(_figures(topic))
-    said = "".join(
+    sentences = "".join(
         f'<li class="warn">{escape(finding.text)}</li>'
         if finding.is_warning
         else f"<li>{escape(finding.text)}</li>"
         for finding in findings(topic)
     )
-    parts.append(f'<ul class="said">{said}</ul>')
+    parts.append(f'<ul class="said">{sentences}</ul>')
     if topic.records:
         plots = [_partitions_plot(topic), _rate_plot(topic), _sizes_plot(topic), _keys_plot(topic)]
         plots.append(_lag_plot(topic))
@@ -67,19 +67,19 @@ def _topic(topic: TopicFacts, *, with_heading: bool) -> str:
 
 
 def _figures(topic: TopicFacts) -> str:
-    told = [
+    figures = [
         ("Records", number(topic.records)),
         ("Bytes", size(topic.size_bytes)),
         ("Partitions", number(len(topic.partitions))),
     ]
     if topic.records:
-        told.append(("Different keys, about", number(topic.keys)))
-        told.append(("Median record", size(topic.median_bytes)))
+        figures.append(("Different keys, about", number(topic.keys)))
+        figures.append(("Median record", size(topic.median_bytes)))
     if topic.first_ms is not None and topic.last_ms is not None:
-        told.append(("Time covered", duration(topic.last_ms - topic.first_ms)))
+        figures.append(("Time covered", duration(topic.last_ms - topic.first_ms)))
     if topic.codecs:
-        told.append(("Stored", f"{size(topic.stored_bytes)}, {ratio(topic)} to 1"))
-    inside = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in told)
+        figures.append(("Stored", f"{size(topic.stored_bytes)}, {ratio(topic)} to 1"))
+    inside = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in figures)
     return f'<dl class="facts">{inside}</dl>'
 
 
@@ -115,14 +115,16 @@ def _rate_plot(topic: TopicFacts) -> str:
         return ""
     first, last, width = topic.slices[0].start_ms, topic.slices[-1].start_ms, topic.slice_ms
     count = (last - first) // width + 1
-    found = {time_slice.start_ms: time_slice for time_slice in topic.slices}
+    by_start = {time_slice.start_ms: time_slice for time_slice in topic.slices}
     values = []
     for start in range(first, last + 1, width):
-        time_slice = found.get(start)
+        time_slice = by_start.get(start)
         records = time_slice.records if time_slice else 0
-        taken = size(time_slice.size_bytes) if time_slice else "0 B"
+        size_text = size(time_slice.size_bytes) if time_slice else "0 B"
         values.append(
-            Column(records * 1000 / width, f"{moment(start)}: {number(records)} records, {taken}")
+            Column(
+                records * 1000 / width, f"{moment(start)}: {number(records)} records, {size_text}"
+            )
         )
     middle = first + (count // 2) * width
     ticks = [Tick(0.0, moment(first)), Tick(1.0, moment(last + width)[11:])]
@@ -144,10 +146,10 @@ def _rate_plot(topic: TopicFacts) -> str:
 def _sizes_plot(topic: TopicFacts) -> str:
     if not topic.sizes:
         return ""
-    found = dict(topic.sizes)
-    powers = range(min(found), max(found) + 1)
+    counts = dict(topic.sizes)
+    powers = range(min(counts), max(counts) + 1)
     values = [
-        Column(found.get(power, 0), f"{_between(power)}: {number(found.get(power, 0))} records")
+        Column(counts.get(power, 0), f"{_between(power)}: {number(counts.get(power, 0))} records")
         for power in powers
     ]
     every = -(-len(powers) // 5)

@@ -66,9 +66,9 @@ class TallySource(DataSource):
 class PartitionsReader(DataSourceReader):
     """Reads whole partitions; options: tasks, client."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        self._tasks: list[list[list[Any]]] = json.loads(given["tasks"])
-        self._client: dict[str, str] = json.loads(given["client"])
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._tasks: list[list[list[Any]]] = json.loads(options["tasks"])
+        self._client: dict[str, str] = json.loads(options["client"])
 
     def partitions(self) -> list[InputPartition]:
         return [InputPartition(ranges) for ranges in self._tasks]
@@ -104,8 +104,8 @@ class TaskTally(WriterCommitMessage):
 class TallyWriter(DataSourceArrowWriter):
     """Counts rows with the columns FACTS; option: result."""
 
-    def __init__(self, given: Mapping[str, str]) -> None:
-        self._result = given["result"]
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._result = options["result"]
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskTally:
         tally = Tally()
@@ -116,38 +116,38 @@ class TallyWriter(DataSourceArrowWriter):
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Write the tally of all tasks for the driver, on its machine."""
-        found = Tally()
+        total = Tally()
         for message in messages:
             if isinstance(message, TaskTally):
-                found.merge(message.tally)
-        found.settle()
-        Path(self._result).write_bytes(pickle.dumps(found))
+                total.merge(message.tally)
+        total.settle()
+        Path(self._result).write_bytes(pickle.dumps(total))
 
 
-def of_topics(spark: SparkSession, given: Mapping[str, str]) -> Tally:
+def of_topics(spark: SparkSession, settings: Mapping[str, str]) -> Tally:
     """Return the tally of topics, read by the tasks with our source.
 
     Args:
-        given: options of the source.
+        settings: options of the source.
 
     Raises PipelineError.
     """
     spark.dataSource.register(TallySource)
-    options = source_options.parse(given, streaming=False)
+    options = source_options.parse(settings, streaming=False)
     tasks = group_ranges(
         source_batch.plan(options),
         groups_max=spark.sparkContext.defaultParallelism,
         cut_min=sys.maxsize,
     )
-    found = Tally()
+    total = Tally()
     if not tasks:
-        return found
+        return total
     reader = spark.read.format(FORMAT).options(
-        tasks=json.dumps(tasks), client=json.dumps(dict(given))
+        tasks=json.dumps(tasks), client=json.dumps(dict(settings))
     )
     for tally in unpacked(reader.load()):
-        found.merge(tally)
-    return found
+        total.merge(tally)
+    return total
 
 
 def packed(tally: object) -> pa.RecordBatch:

@@ -75,29 +75,29 @@ class PartitionTally:
 
     def add(self, rows: pa.RecordBatch, sizes: pa.Array) -> None:
         """Take records with the columns FACTS and their sizes, but for times and keys."""
-        before = self.counted
+        earlier = self.counted
         first, last = (bound.as_py() for bound in pc.min_max(rows["offset"]).values())
-        self.counted = before._replace(
-            records=before.records + rows.num_rows,
-            size_bytes=before.size_bytes + pc.sum(sizes).as_py(),
-            first_offset=before.first_offset if before.records else first,
+        self.counted = earlier._replace(
+            records=earlier.records + rows.num_rows,
+            size_bytes=earlier.size_bytes + pc.sum(sizes).as_py(),
+            first_offset=earlier.first_offset if earlier.records else first,
             last_offset=last,
-            without_key=before.without_key + rows["key"].null_count,
-            tombstones=before.tombstones + rows["valueBytes"].null_count,
+            without_key=earlier.without_key + rows["key"].null_count,
+            tombstones=earlier.tombstones + rows["valueBytes"].null_count,
         )
 
     def add_times(self, times: pa.Array) -> None:
         """Take the times of the next records that have one; there is one at least."""
-        before = self.counted
+        earlier = self.counted
         first, last = (bound.as_py() for bound in pc.min_max(times).values())
-        earliest = first if before.first_ms is None else before.first_ms
-        latest = first if before.last_ms is None else before.last_ms
+        earliest = first if earlier.first_ms is None else earlier.first_ms
+        latest = first if earlier.last_ms is None else earlier.last_ms
         behind = pc.subtract(pc.cumulative_max(times, start=latest), times)
-        self.counted = before._replace(
+        self.counted = earlier._replace(
             first_ms=min(first, earliest),
             last_ms=max(last, latest),
-            out_of_order=before.out_of_order + pc.sum(pc.greater(behind, 0)).as_py(),
-            most_behind_ms=max(before.most_behind_ms, pc.max(behind).as_py()),
+            out_of_order=earlier.out_of_order + pc.sum(pc.greater(behind, 0)).as_py(),
+            most_behind_ms=max(earlier.most_behind_ms, pc.max(behind).as_py()),
         )
 
 
@@ -118,10 +118,10 @@ class Times:
         first, last = (bound.as_py() for bound in pc.min_max(times).values())
         self._reach(first, last)
         table = pa.table({"slice": pc.divide(times, self._width), "bytes": sizes})
-        found = table.group_by("slice", use_threads=False).aggregate(
+        sums = table.group_by("slice", use_threads=False).aggregate(
             [("bytes", "count"), ("bytes", "sum")]
         )
-        columns = (found[name].to_pylist() for name in ("slice", "bytes_count", "bytes_sum"))
+        columns = (sums[name].to_pylist() for name in ("slice", "bytes_count", "bytes_sum"))
         for number, records, size in zip(*columns, strict=True):
             self._put(number, records, size)
 
@@ -138,12 +138,12 @@ class Times:
 
         `width_ms`: of `width_of`, of the time of these records or of a longer one.
         """
-        found: dict[int, tuple[int, int]] = {}
+        sums: dict[int, tuple[int, int]] = {}
         for number, (records, size) in self._slices.items():
             start = number * self._width // width_ms * width_ms
-            before = found.get(start, (0, 0))
-            found[start] = before[0] + records, before[1] + size
-        return [(start, *found[start]) for start in sorted(found)]
+            earlier = sums.get(start, (0, 0))
+            sums[start] = earlier[0] + records, earlier[1] + size
+        return [(start, *sums[start]) for start in sorted(sums)]
 
     def _reach(self, first: int, last: int) -> None:
         """Widen the slices, if need be, to a span that has these times, too."""
@@ -152,14 +152,14 @@ class Times:
         width = _counted_width(self.last_ms - self.first_ms)
         if width == self._width:
             return
-        told = self.slices(width)
+        slices = self.slices(width)
         self._width, self._slices = width, {}
-        for start, records, size in told:
+        for start, records, size in slices:
             self._put(start // width, records, size)
 
     def _put(self, number: int, records: int, size: int) -> None:
-        before = self._slices.get(number, (0, 0))
-        self._slices[number] = before[0] + records, before[1] + size
+        earlier = self._slices.get(number, (0, 0))
+        self._slices[number] = earlier[0] + records, earlier[1] + size
 
 
 class TopicTally:
@@ -215,19 +215,19 @@ class TopicTally:
 
     def size_at(self, share: float) -> int:
         """Return the smallest size that `share` of the records do not exceed; 0 without records."""
-        wanted, seen = math.ceil(share * self.records), 0
+        rank, seen = math.ceil(share * self.records), 0
         for size in sorted(self.sizes):
             seen += self.sizes[size]
-            if seen >= wanted:
+            if seen >= rank:
                 return size
         return 0
 
     def sizes_by_power(self) -> list[tuple[int, int]]:
         """Return (power, records) of 0 bytes, 1, 2 to 3, 4 to 7 …: `power` is -1, 0, 1, 2 …"""
-        found: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         for size, records in self.sizes.items():
-            found[size.bit_length() - 1] += records
-        return sorted(found.items())
+            counts[size.bit_length() - 1] += records
+        return sorted(counts.items())
 
     def key_count(self) -> int:
         """Return the number of different keys of all partitions, about."""
@@ -248,8 +248,8 @@ class TopicTally:
                 pc.subtract(power.cast(pa.int64()), _SIZE_DIGITS - 1), pa.scalar(0, pa.int64())
             )
             sizes = pc.shift_left(pc.shift_right(sizes, shift), shift)
-        found = pc.value_counts(sizes)
-        pairs = zip(found.field(0).to_pylist(), found.field(1).to_pylist(), strict=True)
+        counts = pc.value_counts(sizes)
+        pairs = zip(counts.field(0).to_pylist(), counts.field(1).to_pylist(), strict=True)
         self.sizes.update(dict(pairs))
 
     def _add_times(self, tally: PartitionTally, times: pa.Array, sizes: pa.Array) -> None:

@@ -66,23 +66,23 @@ def _wrapped(sentence: str) -> list[str]:
 
 def summary(topic: TopicFacts) -> str:
     """Return one line about a topic: its name, its size, its first and last time."""
-    said = [
+    parts = [
         f"{topic.topic}: {counted(topic.records, 'record')}",
         f"{size(topic.size_bytes)} of keys and values",
         counted(len(topic.partitions), "partition"),
     ]
     if topic.smallest_bytes == topic.largest_bytes:
-        said += [f"each of {size(topic.largest_bytes)}"] if topic.records > 1 else []
+        parts += [f"each of {size(topic.largest_bytes)}"] if topic.records > 1 else []
     elif topic.records:
-        said.append(
+        parts.append(
             f"sizes {number(topic.smallest_bytes)} to {number(topic.largest_bytes)} bytes, "
             f"half of them up to {number(topic.median_bytes)}"
         )
     if topic.first_ms is not None and topic.last_ms is not None:
         span_ms = topic.last_ms - topic.first_ms
-        said.append(f"{duration(span_ms)} from " if span_ms else "of ")
-        said[-1] += f"{moment(topic.first_ms)} UTC"
-    return ", ".join(said)
+        parts.append(f"{duration(span_ms)} from " if span_ms else "of ")
+        parts[-1] += f"{moment(topic.first_ms)} UTC"
+    return ", ".join(parts)
 
 
 def _codecs(topic: TopicFacts) -> list[tuple[str, ...]]:

@@ -34,15 +34,15 @@ class ReportSentence(NamedTuple):
 def findings(topic: TopicFacts) -> list[ReportSentence]:
     """Return the findings about a topic; the spread of its records comes first."""
     if topic.records == 0:
-        said = [ReportSentence("It holds no records.")]
+        sentences = [ReportSentence("It holds no records.")]
     else:
-        said = [
+        sentences = [
             *_spread(topic),
             *_times(topic),
             *_keys(topic),
             *_offsets(topic),
         ]
-    return [*said, *_storage(topic), *_producers(topic), *_groups(topic)]
+    return [*sentences, *_storage(topic), *_producers(topic), *_groups(topic)]
 
 
 def share(partition: PartitionFacts, topic: TopicFacts) -> float:
@@ -169,13 +169,13 @@ def _producers(topic: TopicFacts) -> Iterator[ReportSentence]:
     if not topic.producers:
         return
     ids = len({producer.producer_id for producer in topic.producers})
-    who = "One idempotent producer" if ids == 1 else f"{number(ids)} idempotent producers"
+    subject = "One idempotent producer" if ids == 1 else f"{number(ids)} idempotent producers"
     repeated = sum(producer.repeated for producer in topic.producers)
     missing = sum(producer.missing for producer in topic.producers)
     if repeated:
         worst = max(topic.producers, key=lambda producer: producer.repeated)
         yield ReportSentence(
-            f"{who}: {number(repeated)} records are there twice, "
+            f"{subject}: {number(repeated)} records are there twice, "
             f"{_how_many(worst.repeated, repeated)} from producer {worst.producer_id} in partition "
             f"{worst.partition}.",
             is_warning=True,
@@ -183,12 +183,12 @@ def _producers(topic: TopicFacts) -> Iterator[ReportSentence]:
     if missing:
         worst = max(topic.producers, key=lambda producer: producer.missing)
         yield ReportSentence(
-            f"{who}: {number(missing)} records are not there (compacted, or lost), "
+            f"{subject}: {number(missing)} records are not there (compacted, or lost), "
             f"{_how_many(worst.missing, missing)} from producer {worst.producer_id} in partition "
             f"{worst.partition}."
         )
     if not repeated and not missing:
-        yield ReportSentence(f"{who}: no record is there twice and none is missing.")
+        yield ReportSentence(f"{subject}: no record is there twice and none is missing.")
 
 
 def _how_many(part: int, whole: int) -> str:

@@ -153,18 +153,18 @@ class _Screen:
         self._footer = footer
         self._two: tuple[Look | None, Look | None] = (None, None)
         self._is_open = False
-        self._shown = ""
+        self._table = ""
 
     def show(self, look: Look) -> None:
         """Draw a look in the place of the one before."""
         if look is not self._two[1]:
             self._two = (self._two[1], look)
-        self._shown = self._page(look)
-        self._draw(f"{self._shown}\n{self._footer}\n")
+        self._table = self._page(look)
+        self._draw(f"{self._table}\n{self._footer}\n")
 
     def tell(self, sentence: str) -> None:
         """Keep the table, and write a sentence below it."""
-        self._draw(f"{self._shown}\n{sentence}\n")
+        self._draw(f"{self._table}\n{sentence}\n")
 
     def end(self, look: Look) -> None:
         """Go back to the terminal's own screen, and leave the last table there."""

@@ -67,13 +67,13 @@ def rows_of(look: Look) -> list[TopicRow]:
 
 
 def page(
-    look: Look, before: Look | None, *, where: str, columns: int, lines: int, has_age: bool
+    look: Look, last_look: Look | None, *, where: str, columns: int, lines: int, has_age: bool
 ) -> str:
     """Return the table as it fits on a terminal.
 
     Args:
         look: the readers now.
-        before: the look before it, for rates; None: this is the first.
+        last_look: the look before it, for rates; None: this is the first.
         columns: width of the terminal.
         lines: height of the terminal.
         has_age: whether the time of the oldest unread record is shown.
@@ -84,30 +84,30 @@ def page(
         f"{where}  {moment(look.at_ms - look.at_ms % 1000)} UTC  "
         f"lag {counted(total, 'offset')}  {number(behind)} of {number(len(rows))} behind"
     )
-    shown = rows[: max(1, lines - _FRAME_LINES)]
+    first_rows = rows[: max(1, lines - _FRAME_LINES)]
     name_max = min(max(_NAMES[0], (columns - _OTHER_COLUMNS) // 2), _NAMES[1])
     head = ["reader", "state", "topic", "parts", "lag", "read/s", "to go"]
     cells = [tuple(head + (["oldest"] if has_age else []))]
-    done = {} if before is None else {(row.reader, row.topic): row for row in rows_of(before)}
-    span_s = 0.0 if before is None else (look.at_ms - before.at_ms) / 1000
-    rates = [(row, done.get((row.reader, row.topic))) for row in shown]
+    done = {} if last_look is None else {(row.reader, row.topic): row for row in rows_of(last_look)}
+    span_s = 0.0 if last_look is None else (look.at_ms - last_look.at_ms) / 1000
+    rates = [(row, done.get((row.reader, row.topic))) for row in first_rows]
     for row, earlier in rates:
         names = (shortened(row.reader, name_max), row.state, shortened(row.topic, name_max))
         age = (_age(row, look.at_ms),) if has_age else ()
         cells.append((*names, *_numbers(row, earlier, span_s), *age))
     text = [title, ""]
     text += table(cells, left_columns=3) if rows else ["  no group has committed an offset here"]
-    if len(rows) > len(shown):
-        text.append(f"  and {number(len(rows) - len(shown))} more with less lag")
+    if len(rows) > len(first_rows):
+        text.append(f"  and {number(len(rows) - len(first_rows))} more with less lag")
     return "\n".join(line[:columns] for line in text) + "\n"
 
 
-def _numbers(row: TopicRow, before: TopicRow | None, span_s: float) -> tuple[str, ...]:
+def _numbers(row: TopicRow, last_row: TopicRow | None, span_s: float) -> tuple[str, ...]:
     """Return partitions, lag, rate and time to go, from this look and the one before."""
     rate, to_go = "-", "-" if row.lag else ""
-    if before is not None and span_s > 0:
-        rate = f"{max(0, row.done - before.done) / span_s:,.0f}"
-        falls = (before.lag - row.lag) / span_s
+    if last_row is not None and span_s > 0:
+        rate = f"{max(0, row.done - last_row.done) / span_s:,.0f}"
+        falls = (last_row.lag - row.lag) / span_s
         if row.lag and falls > 0:
             to_go = duration(round(1000 * row.lag / falls))
         elif falls < 0:
@@ -151,5 +151,5 @@ def _partitions(
     parts: Iterable[PartitionLag], oldest_ms: Mapping[PartitionLag, int]
 ) -> Iterable[dict[str, Any]]:
     for part in parts:
-        known = {"oldest_ms": oldest_ms[part]} if part in oldest_ms else {}
-        yield {**part._asdict(), "lag": part.lag, **known}
+        age = {"oldest_ms": oldest_ms[part]} if part in oldest_ms else {}
+        yield {**part._asdict(), "lag": part.lag, **age}

@@ -88,18 +88,18 @@ def describe(plan: MaintainPlan) -> Lines:
     """Return what a run would do, for `--dry-run`. Raises PipelineError if it could not run."""
     where = place(plan)
     file_format = check(plan, where)
-    what = ("maintain", f"{plan.to}, {format_text(file_format)}")
+    headline = ("maintain", f"{plan.to}, {format_text(file_format)}")
     if file_format in TABLE_FORMATS:
         files = open_archive(file_format, where, plan.catalog, plan.table).files()
     else:
         files = files_to_merge(where, file_format)
-    found = bins(files, plan.target_bytes)
+    groups = bins(files, plan.target_bytes)
     size = quantities.size(plan.target_bytes)
-    merges = f"{sum(map(len, found)):,} files into {len(found):,}, of {size} at most"
+    merges = f"{sum(map(len, groups)):,} files into {len(groups):,}, of {size} at most"
     if file_format not in TABLE_FORMATS:
-        return [what, ("merges", merges), ("removes", "left-overs")]
+        return [headline, ("merges", merges), ("removes", "left-overs")]
     return [
-        what,
+        headline,
         ("merges", merges),
         ("drops", f"versions older than {duration(plan.keep_ms)}, and files of no version"),
     ]
@@ -117,8 +117,8 @@ def run(plan: MaintainPlan) -> Maintained:
         now_ms = SystemClock().now_ms()
         done = done._replace(expired_versions=table.expire(now_ms - plan.keep_ms))
         query = where.files.read(join(where.directory, JOB_DIRECTORY, "query")) or ""
-        left = table.unlisted(query.strip(), plan.keep_ms)
-        return done._replace(removed_files=_remove_left(where, left, now_ms))
+        leftovers = table.unlisted(query.strip(), plan.keep_ms)
+        return done._replace(removed_files=_remove_left(where, leftovers, now_ms))
 
 
 def answer(done: Maintained, *, is_terminal: bool) -> VerbAnswer:
@@ -142,25 +142,25 @@ def bins(files: Iterable[ListedFile], target_bytes: int) -> list[list[ListedFile
     for file in sorted(files):
         if file.size < SMALL * target_bytes and file.date not in _SEVERAL_DAYS:
             of_day.setdefault((file.topic, file.date), []).append(file)
-    found = []
+    groups = []
     for small in of_day.values():
         chosen: list[ListedFile] = []
         size = 0
         for file in small:
             if chosen and size + file.size > target_bytes:
-                found.append(chosen)
+                groups.append(chosen)
                 chosen, size = [], 0
             chosen.append(file)
             size += file.size
-        found.append(chosen)
-    return [chosen for chosen in found if len(chosen) > 1]
+        groups.append(chosen)
+    return [chosen for chosen in groups if len(chosen) > 1]
 
 
-def rounds(found: Iterable[list[ListedFile]]) -> Iterator[list[list[ListedFile]]]:
+def rounds(groups: Iterable[list[ListedFile]]) -> Iterator[list[list[ListedFile]]]:
     """Yield those of `bins` that one commit replaces together."""
     chosen: list[list[ListedFile]] = []
     count = size = 0
-    for files in found:
+    for files in groups:
         chosen.append(files)
         count += len(files)
         size += sum(file.size for file in files)
@@ -174,14 +174,14 @@ def rounds(found: Iterable[list[ListedFile]]) -> Iterator[list[list[ListedFile]]
 def _maintain_files(where: TablePlace, file_format: str, target_bytes: int) -> Maintained:
     """Merge Parquet files of this machine, and remove what killed runs left."""
     archive = FileArchive(where.files, where.directory)
-    before = archive.stages()
+    stages = archive.stages()
     archive.finish()
-    done = Maintained(removed_files=len(before) - len(archive.stages()))
+    done = Maintained(removed_files=len(stages) - len(archive.stages()))
     archive.merges.begin()
-    for found in bins_of_days(files_to_merge(where, file_format), target_bytes):
-        new = _merge_day(archive, where, found, 2 * target_bytes)
+    for groups in bins_of_days(files_to_merge(where, file_format), target_bytes):
+        new = _merge_day(archive, where, groups, 2 * target_bytes)
         done = done._replace(
-            merged_files=done.merged_files + sum(map(len, found)),
+            merged_files=done.merged_files + sum(map(len, groups)),
             into_files=done.into_files + new,
         )
     return done
@@ -196,46 +196,46 @@ def files_to_merge(where: TablePlace, file_format: str) -> list[ListedFile]:
     archive = FileArchive(where.files, where.directory)
     if file_format != "parquet" or where.store is not None or archive.is_of_spark():
         return []
-    found: list[ListedFile] = []
+    files: list[ListedFile] = []
     committed = set(archive.names())
     for day in Path(where.directory).glob("topic=*/date=*"):
         topic, date_ = (part.partition("=")[2] for part in day.parts[-2:])
         entries = list(day.iterdir())
         if any(entry.is_dir() for entry in entries):
             continue
-        found += (
+        files += (
             ListedFile(str(entry), topic, date_, 0, entry.stat().st_size)
             for entry in entries
             if f"{day.parent.name}/{day.name}/{entry.name}" in committed
         )
-    return found
+    return files
 
 
 def bins_of_days(
     files: Iterable[ListedFile], target_bytes: int
 ) -> Iterator[list[list[ListedFile]]]:
     """Yield those of `bins` that are of one topic and day."""
-    found = bins(files, target_bytes)
-    for _, of_day in itertools.groupby(found, lambda chosen: (chosen[0].topic, chosen[0].date)):
+    groups = bins(files, target_bytes)
+    for _, of_day in itertools.groupby(groups, lambda chosen: (chosen[0].topic, chosen[0].date)):
         yield list(of_day)
 
 
 def _merge_day(
-    archive: FileArchive, where: TablePlace, found: Sequence[Sequence[ListedFile]], size: int
+    archive: FileArchive, where: TablePlace, groups: Sequence[Sequence[ListedFile]], size: int
 ) -> int:
     """Merge files of one topic and day; return how many files they became."""
     number, stage = archive.merges.new_stage()
-    first = Path(found[0][0].path)
+    first = Path(groups[0][0].path)
     columns = ParquetDirectory(
         archive, where.files, where.directory, (), compression="none"
     ).columns()
     layout = Layout(where.directory, f"{stage}/", columns, size, MERGED, codec_of(str(first)))
-    new = [file for files in found for file in _merged(layout, files)]
+    new = [file for files in groups for file in _merged(layout, files)]
     archive.merges.commit(
         Merge(
             number,
             f"{first.parts[-3]}/{first.parts[-2]}",
-            [Path(file.path).name for files in found for file in files],
+            [Path(file.path).name for files in groups for file in files],
             [file.path.rpartition("/")[2] for file in new],
         )
     )
@@ -247,8 +247,8 @@ def codec_of(path: str) -> str:
     metadata = pq.read_metadata(path)
     if not metadata.num_row_groups:
         return "zstd"
-    found: str = metadata.row_group(0).column(0).compression.lower()
-    return {"uncompressed": "none"}.get(found, found)
+    codec: str = metadata.row_group(0).column(0).compression.lower()
+    return {"uncompressed": "none"}.get(codec, codec)
 
 
 def _merge(table: Table, where: TablePlace, target_bytes: int) -> Maintained:

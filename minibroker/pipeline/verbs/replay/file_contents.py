@@ -70,22 +70,22 @@ def contents_of(spark: SparkSession, paths: Sequence[str], chosen: Chosen) -> Da
     """
     named = spark.createDataFrame([(path,) for path in paths], "path string")
 
-    def contents(found: pa.Array) -> pa.Array:
-        return contents_in(chosen, found)
+    def contents(paths: pa.Array) -> pa.Array:
+        return contents_in(chosen, paths)
 
     arrow_udf: Any = f.arrow_udf  # its hints know no array of structs
-    found = arrow_udf(contents, f"array<struct<{CONTENT}>>")
-    return named.select(found("path").alias("found")).select(f.inline("found"))
+    contents_column = arrow_udf(contents, f"array<struct<{CONTENT}>>")
+    return named.select(contents_column("path").alias("found")).select(f.inline("found"))
 
 
 def contents_in(chosen: Chosen, paths: pa.Array) -> pa.Array:
     """Return the rows of files, a list for each. Raises PipelineError."""
     fields = _ARROW.names
-    found = [
+    rows = [
         [dict(zip(fields, row, strict=True)) for row in content_of(path, chosen)]
         for path in paths.to_pylist()
     ]
-    return pa.array(found, pa.list_(_ARROW))
+    return pa.array(rows, pa.list_(_ARROW))
 
 
 def content_of(path: str, chosen: Chosen) -> list[Content]:
@@ -120,10 +120,10 @@ def _by_footer(footer: pq.FileMetaData) -> list[tuple[int, int, int, int]] | Non
     for group in range(footer.num_row_groups):
         row_group = footer.row_group(group)
         for name, ends in (("partition", numbers), ("offset", offsets)):
-            told = row_group.column(names.index(name)).statistics
-            if told is None or not told.has_min_max:
+            statistics = row_group.column(names.index(name)).statistics
+            if statistics is None or not statistics.has_min_max:
                 return None
-            ends.extend((told.min, told.max))
+            ends.extend((statistics.min, statistics.max))
     if len(set(numbers)) != 1:
         return None
     return [(numbers[0], min(offsets), max(offsets), footer.num_rows)]
@@ -138,10 +138,10 @@ def _by_columns(file: pq.ParquetFile, chosen: Chosen) -> list[tuple[int, int, in
         if chosen.is_timed:
             rows = in_range(chosen.since_ms, chosen.until_ms, batch, chosen.last_ms)
         table = pa.table({"partition": rows["partition"], "offset": rows["offset"]})
-        told = table.group_by("partition").aggregate(
+        spans = table.group_by("partition").aggregate(
             [("offset", "min"), ("offset", "max"), ("offset", "count")]
         )
-        for row in told.to_pylist():
+        for row in spans.to_pylist():
             span = row["offset_min"], row["offset_max"], row["offset_count"]
             first, last, count = grouped.get(row["partition"], (span[0], span[1], 0))
             joined = min(first, span[0]), max(last, span[1]), count + span[2]

@@ -61,15 +61,15 @@ class ReplayIndex:
         knots: of every partition, sorted by time; None: everything is due at once.
         """
         self._stretches: dict[TopicPartition, list[Stretch]] = {}
-        for stretch in sorted(stretches, key=lambda found: (found.first, found.last)):
+        for stretch in sorted(stretches, key=lambda item: (item.first, item.last)):
             where = TopicPartition(stretch.topic, stretch.partition)
             self._stretches.setdefault(where, []).append(stretch)
         self._times: dict[TopicPartition, list[int]] = {}
         self._offsets: dict[TopicPartition, list[int]] = {}
-        self._knots = {where: list(found) for where, found in (knots or {}).items()}
-        for where, found in self._knots.items():
-            self._times[where] = [knot.time_ms for knot in found]
-            self._offsets[where] = _smallest_from_here([knot.offset for knot in found])
+        self._knots = {where: list(track) for where, track in (knots or {}).items()}
+        for where, track in self._knots.items():
+            self._times[where] = [knot.time_ms for knot in track]
+            self._offsets[where] = _smallest_from_here([knot.offset for knot in track])
 
     @property
     def partitions(self) -> list[TopicPartition]:
@@ -78,13 +78,13 @@ class ReplayIndex:
 
     def starts(self) -> Offsets:
         """Return the first offset of each partition."""
-        return {where: found[0].first for where, found in self._stretches.items()}
+        return {where: stretches[0].first for where, stretches in self._stretches.items()}
 
     def ends(self) -> Offsets:
         """Return the offset behind the last record of each partition."""
         return {
-            where: max(stretch.last for stretch in found) + 1
-            for where, found in self._stretches.items()
+            where: max(stretch.last for stretch in stretches) + 1
+            for where, stretches in self._stretches.items()
         }
 
     def started(self, start: Offsets) -> Offsets:
@@ -99,12 +99,12 @@ class ReplayIndex:
         stretch. Each partition with records left moves by at least one.
         """
         start = self.started(start)
-        left = {where: self._left(where, start[where]) for where in self._stretches}
-        total = sum(left.values())
+        rest = {where: self._records_left(where, start[where]) for where in self._stretches}
+        total = sum(rest.values())
         if total <= rows:
             return {where: max(start[where], end) for where, end in self.ends().items()}
         return {
-            where: self._step(where, start[where], max(1.0, rows * left[where] / total))
+            where: self._step(where, start[where], max(1.0, rows * rest[where] / total))
             for where in self._stretches
         }
 
@@ -128,18 +128,18 @@ class ReplayIndex:
                 times.append(self._times[where][max(0, index)])
         return min(times, default=None)
 
-    def _left(self, where: TopicPartition, start: int) -> float:
+    def _records_left(self, where: TopicPartition, start: int) -> float:
         return sum(_records_from(stretch, start) for stretch in self._stretches[where])
 
     def _step(self, where: TopicPartition, start: int, rows: float) -> int:
         for stretch in self._stretches[where]:
-            here = _records_from(stretch, start)
-            if not here:
+            count = _records_from(stretch, start)
+            if not count:
                 continue
-            if here > rows:
+            if count > rows:
                 begin = max(start, stretch.first)
-                return begin + max(1, int((stretch.last + 1 - begin) * rows / here))
-            rows -= here
+                return begin + max(1, int((stretch.last + 1 - begin) * rows / count))
+            rows -= count
             start = stretch.last + 1
             if rows <= 0:
                 break
@@ -150,10 +150,10 @@ class ReplayIndex:
         return json.dumps(
             {
                 "stretches": [
-                    list(stretch) for found in self._stretches.values() for stretch in found
+                    list(stretch) for part in self._stretches.values() for stretch in part
                 ],
                 "knots": [
-                    [*where, [list(knot) for knot in found]] for where, found in self._knots.items()
+                    [*where, [list(knot) for knot in track]] for where, track in self._knots.items()
                 ],
             }
         )
@@ -161,12 +161,12 @@ class ReplayIndex:
     @classmethod
     def from_json(cls, text: str) -> ReplayIndex:
         """Return the index that `to_json` has written."""
-        found = json.loads(text)
+        plain = json.loads(text)
         return cls(
-            (Stretch(*fields) for fields in found["stretches"]),
+            (Stretch(*fields) for fields in plain["stretches"]),
             {
                 TopicPartition(topic, partition): [Knot(*knot) for knot in knots]
-                for topic, partition, knots in found["knots"]
+                for topic, partition, knots in plain["knots"]
             },
         )
 

@@ -63,7 +63,7 @@ class IndexedArchive(NamedTuple):
     file_format: str
     renamed: Mapping[str, str]
     """Names of columns, see `tables.archived_files.kept_bytes`."""
-    found: FoundFiles
+    archive_files: FoundFiles
     replay_index: ReplayIndex
 
     def chosen_rows(self, spark: SparkSession, plan: ReplayPlan) -> DataFrame:
@@ -71,7 +71,9 @@ class IndexedArchive(NamedTuple):
 
         Raises PipelineError.
         """
-        paths = [row.path for row in self.found.files.select("path").distinct().take(_FILES)]
+        paths = [
+            row.path for row in self.archive_files.files.select("path").distinct().take(_FILES)
+        ]
         rows = archived_files.rows_of(spark, plan.archive, self.file_format, paths, self.renamed)
         return chosen(rows, plan.operations)
 
@@ -82,7 +84,7 @@ class IndexedArchive(NamedTuple):
         return ReplayBatchWriter(
             plan,
             self.file_format,
-            self.found.files,
+            self.archive_files.files,
             name,
             renamed=self.renamed,
             secret=secret,
@@ -94,8 +96,8 @@ def indexed(spark: SparkSession, plan: ReplayPlan, files: FileSystem) -> Indexed
     """Look at the files of the archive. Raises PipelineError."""
     file_format = archived_files.format_of(files, plan.archive)
     renamed = archived_files.kept_bytes(files, plan.archive)
-    found = find_files(spark, plan, file_format, renamed)
-    return IndexedArchive(file_format, renamed, found, build_index(plan, found))
+    archive_files = find_files(spark, plan, file_format, renamed)
+    return IndexedArchive(file_format, renamed, archive_files, build_index(plan, archive_files))
 
 
 def find_files(
@@ -122,7 +124,7 @@ def find_files(
     if contents is None:
         contents = map(replayed.files_of, in_range())
     files = None
-    for part in map(_kept, contents):
+    for part in map(_compute, contents):
         files = part if files is None else files.unionByName(part)
     if files is None:
         raise PipelineError(f"the archive {plan.archive} has no records: archive some first")
@@ -147,18 +149,18 @@ def _contents(
     if parts is None:
         return None
     since, until = plan.operations.since, plan.operations.until
-    wanted = Chosen(
+    choice = Chosen(
         plan.topics,
         None if since is None else since.ms,
         None if until is None else until.ms,
         None if now_ms is None else latest_ms(now_ms),
     )
-    return (contents_of(spark, part, wanted) for part in parts if part)
+    return (contents_of(spark, part, choice) for part in parts if part)
 
 
-def _kept(found: DataFrame) -> DataFrame:
+def _compute(rows: DataFrame) -> DataFrame:
     """Return the rows, computed: without the plan behind them, which knows of every file."""
-    return found.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)
+    return rows.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)
 
 
 def _knots(
@@ -177,17 +179,17 @@ def _knots(
     )
     knots = None
     for rows in frames():
-        part = _kept(replayed.knots_of(rows, width_ms))
+        part = _compute(replayed.knots_of(rows, width_ms))
         knots = part if knots is None else knots.unionByName(part)
     return knots
 
 
-def build_index(plan: ReplayPlan, found: FoundFiles) -> ReplayIndex:
+def build_index(plan: ReplayPlan, archive_files: FoundFiles) -> ReplayIndex:
     """Return an index of the records to replay; its size depends on the partitions alone.
 
     Raises PipelineError.
     """
-    partitions = found.files.select("topic", "partition").distinct().collect()
+    partitions = archive_files.files.select("topic", "partition").distinct().collect()
     topics = sorted({row.topic for row in partitions})
     is_in_time = plan.operations.since is None and plan.operations.until is None
     when = "" if is_in_time else " between --since and --until"
@@ -205,9 +207,11 @@ def build_index(plan: ReplayPlan, found: FoundFiles) -> ReplayIndex:
             f"of them go to {plan.to_topic}"
         )
     each = max(1, STRETCHES_MAX // len(partitions))
-    stretches = replayed.stretches_of(found.files, each).collect()
+    stretches = replayed.stretches_of(archive_files.files, each).collect()
     knots: dict[TopicPartition, list[Knot]] = {}
-    rows = [] if found.knots is None else replayed.merged_knots(found.knots).collect()
+    rows = (
+        [] if archive_files.knots is None else replayed.merged_knots(archive_files.knots).collect()
+    )
     for topic, partition, time_ms, offset in sorted(rows):
         knots.setdefault(TopicPartition(topic, partition), []).append(Knot(time_ms, offset))
     return ReplayIndex((Stretch(*row) for row in stretches), None if plan.speed is None else knots)

@@ -78,22 +78,22 @@ def check(plan: ReplayPlan, spark: SparkSession | None = None) -> ReplayTarget:
             another topic of that name.
     """
     cluster = preflight.ask(plan.kafka)
-    there = cluster.partitions.get(plan.to_topic)
+    partitions = cluster.partitions.get(plan.to_topic)
     dead_letters.check(plan.dead_letters, cluster, spark)
     files, checkpoints = files_of(plan.archive, spark), files_of(plan.checkpoint, spark)
     if files is not None:
         archived_files.format_of(files, plan.archive)
         archived_files.kept_bytes(files, plan.archive)
     if checkpoints is not None:
-        _check_checkpoint(plan, checkpoints, is_there=there is not None)
-        found = _claim_of(plan, checkpoints)
-        check_operations(plan.operations, plan.checkpoint, found, in_result=False)
+        _check_checkpoint(plan, checkpoints, is_there=partitions is not None)
+        claim = _claim_of(plan, checkpoints)
+        check_operations(plan.operations, plan.checkpoint, claim, in_result=False)
     if files is not None and checkpoints is not None:
         _check_same_topics(plan, files, checkpoints)
-    if there is not None:
-        return ReplayTarget(there, is_there=True)
-    known = 0 if files is None else archived_partitions(files, plan.archive, plan.topics)
-    return ReplayTarget(known, is_there=False)
+    if partitions is not None:
+        return ReplayTarget(partitions, is_there=True)
+    count = 0 if files is None else archived_partitions(files, plan.archive, plan.topics)
+    return ReplayTarget(count, is_there=False)
 
 
 def _claim_of(plan: ReplayPlan, checkpoints: FileSystem) -> Mapping[str, str]:
@@ -208,9 +208,9 @@ def _begin(
 
     The name is the same after a restart. `identity` is that of the operations.
     """
-    wanted = {**job_of(plan), **identity, "name": f"replay-{uuid.uuid4()}"}
+    identity_of_job = {**job_of(plan), **identity, "name": f"replay-{uuid.uuid4()}"}
     claim = _claim_of(plan, checkpoints)
-    job_directory.write_job(checkpoints, plan.checkpoint, wanted, claim)
+    job_directory.write_job(checkpoints, plan.checkpoint, identity_of_job, claim)
     write_ids(checkpoints, plan.checkpoint, read_ids(files, plan.archive))
     return job_directory.read_job(checkpoints, plan.checkpoint)["name"]
 
@@ -240,7 +240,7 @@ def _start(
     ranges = (
         spark.readStream.format(FORMAT)
         .option("index", str(index_file))
-        .option("rows", str(batch_rows(plan, archive.found.mean_bytes)))
+        .option("rows", str(batch_rows(plan, archive.archive_files.mean_bytes)))
         .option("speed", "" if plan.speed is None else str(plan.speed))
         .load()
     )
@@ -252,22 +252,22 @@ def _start(
     return Watch(
         start_query(spark, stream, join(plan.checkpoint, "checkpoint")),
         progress,
-        rows_of=lambda found: 0,
-        metrics_of=lambda found: writer.metrics.pop(found["batchId"], {}),
-        is_done=None if plan.speed is None else lambda found: _is_at_end(found, index),
+        rows_of=lambda facts: 0,
+        metrics_of=lambda facts: writer.metrics.pop(facts["batchId"], {}),
+        is_done=None if plan.speed is None else lambda facts: _is_at_end(facts, index),
     )
 
 
 def _check_checkpoint(plan: ReplayPlan, checkpoints: FileSystem, *, is_there: bool) -> None:
-    found = _claim_of(plan, checkpoints)
+    claim = _claim_of(plan, checkpoints)
     if not is_there:
-        if found:
+        if claim:
             raise PipelineError(
                 f"{plan.checkpoint} belongs to a replay into a topic {plan.to_topic!r} that is "
                 "gone: give another directory with --checkpoint to replay into a new one"
             )
         return
-    job_directory.check_job(plan.checkpoint, found, job_of(plan))
+    job_directory.check_job(plan.checkpoint, claim, job_of(plan))
 
 
 def _check_same_topics(plan: ReplayPlan, files: FileSystem, checkpoints: FileSystem) -> None:
@@ -287,9 +287,9 @@ def _make_target(plan: ReplayPlan, files: FileSystem, index: ReplayIndex) -> Not
     partitions = max(archived_partitions(files, plan.archive, topics), _needed_partitions(index))
     config = KEPT_FOR_EVER if plan.keep_timestamps else {}
     create(plan.kafka, plan.to_topic, partitions, config, any_time=plan.keep_timestamps)
-    kept = ", and keeps records of any age (retention.ms=-1)" if plan.keep_timestamps else ""
+    age_text = ", and keeps records of any age (retention.ms=-1)" if plan.keep_timestamps else ""
     return Note(
-        f"topic {plan.to_topic} is made, with {counted(partitions, 'partition')}{kept}",
+        f"topic {plan.to_topic} is made, with {counted(partitions, 'partition')}{age_text}",
         {"created_topic": plan.to_topic, "partitions": partitions, **config},
     )
 
@@ -327,7 +327,7 @@ def _is_complete(plan: ReplayPlan, checkpoints: FileSystem, index: ReplayIndex) 
 def _is_at_end(progress: Mapping[str, Any], index: ReplayIndex) -> bool:
     """Return whether a batch was the last one; a replay at a speed does not end by itself."""
     (source,) = progress["sources"]
-    found, where = source["endOffset"], "the replay's progress"
-    parse = offsets.from_json if isinstance(found, str) else offsets.from_plain
-    reached = parse(found, where=where)
+    position, where = source["endOffset"], "the replay's progress"
+    parse = offsets.from_json if isinstance(position, str) else offsets.from_plain
+    reached = parse(position, where=where)
     return all(reached.get(partition, -1) >= end for partition, end in index.ends().items())

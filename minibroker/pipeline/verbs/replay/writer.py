@@ -70,11 +70,11 @@ class ReplayBatchWriter:
         """Write the ranges in `batch`. Raises PipelineError, in the text of Spark's exception."""
         ranges = [OffsetRange(*row) for row in batch.collect()]
         spark = batch.sparkSession
-        wanted = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
-        found = replayed.paths_within(self._files, wanted).collect()
-        if not found:
+        range_rows = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
+        path_rows = replayed.paths_within(self._files, range_rows).collect()
+        if not path_rows:
             return
-        paths = sorted(row.path for row in found)
+        paths = sorted(row.path for row in path_rows)
         spark.conf.set("spark.sql.adaptive.enabled", "false")  # it would choose the tasks anew
         rows = archived_files.rows_of(spark, self._plan.archive, self._format, paths, self._renamed)
         counted = Observation()
@@ -82,7 +82,7 @@ class ReplayBatchWriter:
         writers = writers_of(ranges)
         bad_dates, set_aside = self._bad_dates, 0
         now = None if bad_dates is None else f.timestamp_millis(f.lit(bad_dates.now_ms(number)))
-        sorted_rows = within(operated.chosen(rows, operations, now=now), wanted, writers)
+        sorted_rows = within(operated.chosen(rows, operations, now=now), range_rows, writers)
         if bad_dates is not None:
             good = bad_dates.without(sorted_rows, BatchId(self._name, number))
             sorted_rows, set_aside = good.rows, good.bad

@@ -7,8 +7,8 @@ publishes its dead letters (`spark.dead_letters`). So the topic is read once, by
     rows ─► tasks ─┬─► good rows ─► windows ─► commit of the batch ─► publish, once for each batch
                    └─► files of the batch and the run ──────────────────┘
 
-A batch that is repeated after a kill writes its files anew, in a directory of the new run. What a
-killed run had committed and not published, the next run publishes before its first batch. A bad
+A batch that is repeated after a kill writes its files anew, in a directory of the new run. The
+next run first publishes the batches that a killed run had committed and not published. A bad
 record is never seen before its batch is committed, and after each run all of them are there.
 
     DIR/_minibroker/bad/BATCH-RUN/…     files of batches that are not published yet
@@ -59,7 +59,7 @@ _TASK: Final = "task-"
 _FILE_BYTES: Final = 128 << 20
 
 
-def check(plan: RollupPlan, there: ClusterTopics, spark: SparkSession | None = None) -> None:
+def check(plan: RollupPlan, cluster: ClusterTopics, spark: SparkSession | None = None) -> None:
     """Raise PipelineError if the plan's directory cannot have its bad records."""
     place = plan.dead_letters
     if place is None:
@@ -69,7 +69,7 @@ def check(plan: RollupPlan, there: ClusterTopics, spark: SparkSession | None = N
             f"dead letters cannot be written to {_home(plan, place)}: give a path of a file system "
             "that all workers share"
         )
-    dead_letters.check(place, there, spark)
+    dead_letters.check(place, cluster, spark)
 
 
 def _home(plan: RollupPlan, place: str) -> str:
@@ -124,7 +124,7 @@ class BadRecords:
         are_good = arrow_udf(_function(self._stages, self._run), "boolean").asNondeterministic()
         return rows.where(are_good(record)).drop(json_values.BAD)
 
-    def noting(self, progress: Progress | None) -> Progress:
+    def with_publishing(self, progress: Progress | None) -> Progress:
         """Return a `Progress` that also publishes the bad records of the batch."""
 
         def note(batch: Batch) -> None:
@@ -174,8 +174,8 @@ def _without_empty_headers(records: pa.RecordBatch) -> pa.RecordBatch:
     """Return the records with null in place of an empty list of headers, as the source has it."""
     headers = records["headers"]
     has_some = pc.greater(pc.list_value_length(headers), 0)
-    found = pc.if_else(has_some, headers, pa.scalar(None, headers.type))
-    return records.set_column(records.schema.get_field_index("headers"), "headers", found)
+    column = pc.if_else(has_some, headers, pa.scalar(None, headers.type))
+    return records.set_column(records.schema.get_field_index("headers"), "headers", column)
 
 
 class BadRecordWriter:

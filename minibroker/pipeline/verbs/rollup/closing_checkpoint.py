@@ -78,12 +78,14 @@ def not_needed(directory: str, names: Sequence[str], committed: int) -> list[str
     if where[0] != "state":
         return []
     unfinished = [name for name in names if name.endswith(".tmp")]
-    found = {name: match for name in names if (match := _STATE_FILE.fullmatch(name))}
+    state_files = {name: match for name in names if (match := _STATE_FILE.fullmatch(name))}
     versions = [
         int(match[1])
-        for match in found.values()
+        for match in state_files.values()
         if match[2] == "snapshot" and int(match[1]) <= committed + 1
     ]
     newest = max(versions, default=0)
-    others = [name for name, match in found.items() if not newest <= int(match[1]) <= committed + 1]
+    others = [
+        name for name, match in state_files.items() if not newest <= int(match[1]) <= committed + 1
+    ]
     return [*unfinished, *others]

@@ -80,21 +80,21 @@ def check(plan: RollupPlan, spark: SparkSession | None = None) -> None:
             another job.
     """
     check_schema(plan.schema, plan.example)
-    there = preflight.ask(plan.kafka)
-    preflight.check_topic_exists(there, plan.topic)
+    cluster = preflight.ask(plan.kafka)
+    preflight.check_topic_exists(cluster, plan.topic)
     if plan.to_topic is not None:
-        preflight.check_target_exists(there, plan.to_topic)
+        preflight.check_target_exists(cluster, plan.to_topic)
     owner = plan.owner
     files = files_of(owner, spark)
     if files is not None:
-        found = _claim_of(plan, files)
+        claim = _claim_of(plan, files)
         schema = None if spark is None else schema_of(spark, plan.schema, plan.example)
-        job_directory.check_job(owner, found, job_of(plan, schema), newer=_NEWER)
+        job_directory.check_job(owner, claim, job_of(plan, schema), newer=_NEWER)
         in_result = plan.to_topic is None
-        check_operations(plan.operations, owner, found, in_result=in_result)
+        check_operations(plan.operations, owner, claim, in_result=in_result)
         place = Place(files, owner, plan.checkpoint)
-        source_topics.check(plan, place, there, [plan.topic])
-    bad_records.check(plan, there, spark)
+        source_topics.check(plan, place, cluster, [plan.topic])
+    bad_records.check(plan, cluster, spark)
 
 
 def _claim_of(plan: RollupPlan, files: FileSystem) -> Mapping[str, str]:
@@ -109,7 +109,7 @@ def job_of(plan: RollupPlan, schema: StructType | None = None) -> Mapping[str, s
     Args:
         schema: of the values; None before there is a session to read it.
     """
-    known = {} if schema is None else {"schema": schema.simpleString()}
+    schema_part = {} if schema is None else {"schema": schema.simpleString()}
     return {
         "job": "rollup",
         "topic": plan.topic,
@@ -120,7 +120,7 @@ def job_of(plan: RollupPlan, schema: StructType | None = None) -> Mapping[str, s
         "aggregates": "; ".join(plan.aggregates),
         "watermark": f"{plan.watermark_ms} ms",
         "isolation": plan.kafka.options()["kafka.isolation.level"],
-        **known,
+        **schema_part,
     }
 
 
@@ -183,7 +183,7 @@ def run(spark: SparkSession, plan: RollupPlan, reports: Reports) -> Outcome:
     if plan.dead_letters is not None:
         aside = bad_records.BadRecords(spark, plan, plan.dead_letters)
         used = _windows(plan, aside.set_aside(bad_records.counted(rows)))
-        progress = aside.noting(progress)
+        progress = aside.with_publishing(progress)
 
     def start() -> Watch:
         return Watch(_start(plan, used), progress)
@@ -261,10 +261,10 @@ def _rows(
             rows = json_values.parsed(records, schema, f.expr(plan.time))
     except PySparkException as error:
         raise _no_expression("--time", plan.time, error) from error
-    found = rows.schema[json_values.TIME].dataType
-    if not isinstance(found, TimestampType):
+    kind = rows.schema[json_values.TIME].dataType
+    if not isinstance(kind, TimestampType):
         raise PipelineError(
-            f"--time {plan.time} is a {found.simpleString()} and has to be a timestamp: for "
+            f"--time {plan.time} is a {kind.simpleString()} and has to be a timestamp: for "
             "instance timestamp_millis(at), timestamp_seconds(at) or to_timestamp(at)"
         )
     return rows

@@ -171,10 +171,10 @@ class RollupPlan(NamedTuple):
     @property
     def shared_paths(self) -> list[str]:
         """Return the directories that the driver and the workers use."""
-        found = [self.checkpoint]  # workers write the open windows there
-        found += [] if self.to_topic else [self.to]
+        paths = [self.checkpoint]  # workers write the open windows there
+        paths += [] if self.to_topic else [self.to]
         dead = self.dead_letters
-        return [*found, dead] if dead is not None and is_path(dead) else found
+        return [*paths, dead] if dead is not None and is_path(dead) else paths
 
 
 def check(plan: RollupPlan, names: Names) -> None:

@@ -78,18 +78,18 @@ def write(spark: SparkSession, plan: RollupPlan, result: DataFrame) -> int:
         return 0
     rows = join(plan.to, JOB_DIRECTORY, _ROWS)
     count = _write_rows(spark, plan, result, copy, rows)
-    found = {
+    names = {
         join(rows, date, name): f"{date}/{PREFIX}{name}"
         for date in files.names(rows)
         if date.startswith(f"{windows.DATE}=")
         for name in files.names(join(rows, date))
         if not name.startswith((".", "_"))
     }
-    if found:
-        files.write(join(plan.to, JOB_DIRECTORY, _LIST), "\n".join(found.values()) + "\n")
-        for path, name in found.items():
+    if names:
+        files.write(join(plan.to, JOB_DIRECTORY, _LIST), "\n".join(names.values()) + "\n")
+        for path, name in names.items():
             files.rename(path, join(plan.to, name))
-        _list_for_spark(files, plan.to, list(found.values()))
+        _list_for_spark(files, plan.to, list(names.values()))
     files.remove(rows)
     closing_checkpoint.remove(checkpoints, plan.checkpoint)
     return count

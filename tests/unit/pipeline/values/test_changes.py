@@ -57,7 +57,7 @@ ROWS = [row(1, "c"), row(3, "y")]
 
 def test_events_of_a_registry() -> None:
     found = changes_of(records(EVENTS, ENVELOPE), ["id"])
-    assert (found.rows.to_pylist(), found.gone.to_pylist()) == (ROWS, [{"id": 2}])
+    assert (found.rows.to_pylist(), found.deleted_keys.to_pylist()) == (ROWS, [{"id": 2}])
     backwards = records(EVENTS, ENVELOPE).take(pa.array(range(len(EVENTS) - 1, -1, -1)))
     assert changes_of(backwards, ["id"]).rows.to_pylist() == ROWS
 
@@ -66,7 +66,7 @@ def test_rows_without_an_envelope() -> None:
     values = [row(1, "a"), row(1, "b"), row(2, "c")]
     for found, given in ((ROW, values), (ENVELOPE, [{"after": value} for value in values])):
         done = changes_of(records(given, found), ["id"])
-        assert (done.rows.to_pylist(), done.gone.num_rows) == (values[1:], 0)
+        assert (done.rows.to_pylist(), done.deleted_keys.num_rows) == (values[1:], 0)
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.bool_()])
@@ -82,17 +82,17 @@ def test_rows_that_say_whether_they_are_gone(kind: pa.DataType) -> None:
     ]
     found = changes_of(records(values, rewritten), ["id"])
     assert found.rows.to_pylist() == [values[0], values[4]]
-    assert found.gone.to_pylist() == [{"id": 2}]
+    assert found.deleted_keys.to_pylist() == [{"id": 2}]
 
 
 def test_tombstones_by_the_key_of_the_record() -> None:
     keys = pa.array([{"id": 1}, {"id": 2}, {"id": 1}], pa.struct([("id", pa.int64())]))
     found = changes_of(records([row(1, "a"), row(2, "b"), None], ROW, keys), ["key"])
-    assert (found.rows.to_pylist(), found.gone.to_pylist()) == ([row(2, "b")], [{"id": 1}])
+    assert (found.rows.to_pylist(), found.deleted_keys.to_pylist()) == ([row(2, "b")], [{"id": 1}])
     plain = pa.array([b"x", b"y", b"x"], pa.binary())
     found = changes_of(records([row(1, "a"), row(2, "b"), None], ROW, plain), ["key"])
     assert found.rows.to_pylist() == [{**row(2, "b"), "key": b"y"}]
-    assert (found.gone.to_pylist(), found.by) == ([{"key": b"x"}], ["key"])
+    assert (found.deleted_keys.to_pylist(), found.by) == ([{"key": b"x"}], ["key"])
     assert key_columns(["id"], pa.binary()) == []
 
 

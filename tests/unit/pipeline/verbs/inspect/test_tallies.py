@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from minibroker.pipeline.verbs.inspect.batch_tallies import COLUMNS, BatchTally
 from minibroker.pipeline.verbs.inspect.facts import CodecFacts, Defect
-from minibroker.pipeline.verbs.inspect.keys import COUNTED, KEPT, FrequentKeys, KeyCount, keys_of
+from minibroker.pipeline.verbs.inspect.keys import (
+    COUNTED,
+    SMALLEST_MAX,
+    FrequentKeys,
+    KeyCount,
+    keys_of,
+)
 from minibroker.pipeline.verbs.inspect.tallies import FACTS, Tally, TopicTally, width_of
 
 if TYPE_CHECKING:
@@ -242,7 +248,7 @@ def column(*keys: bytes | None) -> pa.Array:
 
 def test_few_keys_are_counted_exactly() -> None:
     count = KeyCount()
-    for number in range(3 * KEPT):
+    for number in range(3 * SMALLEST_MAX):
         count.add(
             keys_of(column(b"%d" % (number % 1000), None)).hashes
         ) if number % 7 == 0 else None
