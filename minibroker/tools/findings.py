@@ -23,7 +23,13 @@ class Finding(NamedTuple):
     rule: str
     path: str
     position: int | None
-    what: str
+    detail: str
+
+    def as_json(self) -> dict[str, object]:
+        """Return the finding as a line of JSON has it: the detail is called `what`."""
+        facts = self._asdict()
+        facts["what"] = facts.pop("detail")
+        return facts
 
 
 class Findings:
@@ -75,10 +81,10 @@ class Findings:
 
     def _say(self, finding: Finding) -> None:
         if self._is_json:
-            line = json.dumps(finding._asdict(), ensure_ascii=False)
+            line = json.dumps(finding.as_json(), ensure_ascii=False)
         else:
             place = "" if finding.position is None else f" at position {finding.position}"
-            line = f"{finding.weight}: {finding.path}{place}: {finding.what} [{finding.rule}]"
+            line = f"{finding.weight}: {finding.path}{place}: {finding.detail} [{finding.rule}]"
         self._write(line + "\n")
 
     def close_file(self, path: str) -> None:

@@ -50,20 +50,8 @@ SHARED_CLASS_NAMES = {
 
 LOGGERS = ("getLogger", "logging.getLogger")
 
-READ_ROOMS = (
-    "minibroker/broker",
-    "minibroker/cli",
-    "minibroker/client",
-    "minibroker/container",
-    "minibroker/control",
-    "minibroker/kafka",
-    "minibroker/rig",
-    "minibroker/seeds",
-    "minibroker/testing",
-    "minibroker/verbs",
-    "protocol_specs/codegen",
-)
-"""Rooms whose names and sentences were read; a star: the modules beside its folders. It grows."""
+ROOMS = ("minibroker", "protocol_specs/codegen")
+"""Folders whose names and sentences are checked word by word."""
 
 _POINTERS = (
     "asked before begun found gained given gone held here kept known left listed made matched noted"
@@ -71,6 +59,8 @@ _POINTERS = (
 )
 POINTERS = frozenset(_POINTERS.split())
 """Words that say how a value was come by, or where it is, and not what it is."""
+
+ROOM_FILES = sources(*ROOMS)
 
 SUBJECTS = re.compile(r"(?:^|[.:;!?] )(?:What|Who|Whom|Whoever|Whatever) (?![^.]*\?)")
 """A question word as the subject of a sentence."""
@@ -112,16 +102,6 @@ def bound_names(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.arg
 
 
-def read_rooms() -> list[Path]:
-    """Return the files of the rooms whose names and sentences were read."""
-    files: list[Path] = []
-    for room in READ_ROOMS:
-        folder = room.removesuffix("/*")
-        inside = sources(folder)
-        files += inside if room == folder else [f for f in inside if f.parent == ROOT / folder]
-    return files
-
-
 def all_names(path: Path) -> Iterator[tuple[int, str]]:
     """Yield line and name of every variable, parameter, field, function and class; the module's."""
     yield 1, path.stem
@@ -136,7 +116,7 @@ def all_names(path: Path) -> Iterator[tuple[int, str]]:
 def test_a_name_is_a_noun_or_a_verb() -> None:
     found = [
         f"{name_of(path)}:{line} {name}"
-        for path in read_rooms()
+        for path in ROOM_FILES
         for line, name in all_names(path)
         if name.strip("_").lower() in POINTERS
     ]
@@ -146,7 +126,7 @@ def test_a_name_is_a_noun_or_a_verb() -> None:
 def test_no_sentence_has_a_question_word_as_its_subject() -> None:
     found = [
         f"{name_of(path)}:{line} {match.group().strip()}"
-        for path in read_rooms()
+        for path in ROOM_FILES
         for line, text in docstrings(path)
         for match in SUBJECTS.finditer(" ".join(text.split()))
     ]
@@ -156,7 +136,7 @@ def test_no_sentence_has_a_question_word_as_its_subject() -> None:
 def test_a_docstring_names_its_errors() -> None:
     found = [
         f"{name_of(path)}:{line}"
-        for path in read_rooms()
+        for path in ROOM_FILES
         for line, text in docstrings(path)
         if CHAINED_ERRORS.search(" ".join(text.split()))
     ]

@@ -1,8 +1,8 @@
 """The metadata of a whole cluster as one value.
 
-It stands between the tree of minibroker (`tree`) and the records of KRaft (`records`). What only
-one of them has is named at its field. Equal values mean equal clusters: collections without an
-order are dicts.
+It stands between the tree of minibroker (`tree`) and the records of KRaft (`records`). A fact
+that only one of them has is named at its field. Equal values mean equal clusters: collections
+without an order are dicts.
 
 Source: Kafka MetadataImage, ZkData.
 """
