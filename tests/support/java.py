@@ -23,6 +23,7 @@ CLASSES = BUILD / "classes"
 SOURCES = ROOT / "tests" / "support" / "java"
 
 KAFKA_39 = JARS / "kafka-3.9.1"
+KAFKA_40 = JARS / "kafka-4.0.1"
 KAFKA_44 = JARS / "kafka-4.4.0"
 TOOLS_43 = JARS / "kafka-tools-4.3.1"
 STREAMS_39 = JARS / "kafka-streams-3.9.1"

@@ -18,7 +18,8 @@ Beside the partitions' directories it holds
     version=0
     cluster.id=vPeOCWypqUOSepEvx0cbog
 
-Java's properties format; the order of the keys has no meaning. A directory of another broker or of
+Java's properties format; the order of the keys has no meaning. Version 1 is that of a node of
+KRaft: it says `node.id` instead of `broker.id`. A directory of another broker or of
 another cluster must not be served: its partitions are somebody else's.
 
 A checkpoint is a small text file that is replaced as a whole, one line per partition:
@@ -106,6 +107,12 @@ class MetaProperties(NamedTuple):
     broker_id: int | None
     cluster_id: str | None
     directory_id: str | None = None
+    version: int = 0
+    """0: of a broker with ZooKeeper; 1: of a node of KRaft."""
+
+
+_ID_KEYS: Final = ("broker.id", "node.id")
+"""Key of the broker's id, by version of the file."""
 
 
 def _civil_date(days: int) -> tuple[int, int, int]:
@@ -135,15 +142,13 @@ def java_date(now_ms: int) -> str:
 
 
 def encode_properties(properties: MetaProperties, now_ms: int) -> bytes:
-    """Return the file's bytes (ISO 8859-1, as Java writes properties), version 0: ZooKeeper
-    mode.
-    """
+    """Return the file's bytes (ISO 8859-1, as Java writes properties)."""
     lines = ["#", f"#{java_date(now_ms)}"]
     if properties.broker_id is not None:
-        lines.append(f"broker.id={properties.broker_id}")
+        lines.append(f"{_ID_KEYS[properties.version]}={properties.broker_id}")
     if properties.directory_id is not None:
         lines.append(f"directory.id={properties.directory_id}")
-    lines.append("version=0")
+    lines.append(f"version={properties.version}")
     if properties.cluster_id is not None:
         lines.append(f"cluster.id={properties.cluster_id}")
     lines.append("")
@@ -158,15 +163,17 @@ def decode_properties(content: bytes, path: str) -> MetaProperties:
         values = parse_properties(content.decode("latin-1"))
     except ValueError as error:
         raise CorruptionError(f"{path}: {error}") from error
-    version = values.get("version", "0")
-    if version not in ("0", "1"):
-        raise CorruptionError(f"{path}: version {version!r}, expected 0 or 1")
-    broker = values.get("broker.id" if version == "0" else "node.id")
+    version_text = values.get("version", "0")
+    if version_text not in ("0", "1"):
+        raise CorruptionError(f"{path}: version {version_text!r}, expected 0 or 1")
+    version = int(version_text)
+    key = _ID_KEYS[version]
+    broker = values.get(key)
     try:
         broker_id = int(broker) if broker is not None else None
     except ValueError as error:
-        raise CorruptionError(f"{path}: broker.id {broker!r} is not a number") from error
-    return MetaProperties(broker_id, values.get("cluster.id"), values.get("directory.id"))
+        raise CorruptionError(f"{path}: {key} {broker!r} is not a number") from error
+    return MetaProperties(broker_id, values.get("cluster.id"), values.get("directory.id"), version)
 
 
 def read_properties(files: Files, directory: str) -> MetaProperties | None:

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from minibroker.kafka.ids import TopicId
     from minibroker.kafka.scram import ScramCredential
 
-LOST_DIRECTORY: Final = bytes(15) + b"\x01"
-"""Id of a directory that failed (Kafka's DirectoryId.LOST)."""
-UNASSIGNED_DIRECTORY: Final = bytes(16)
-"""Id that stands for a directory nobody knows (DirectoryId.UNASSIGNED)."""
+NO_DIRECTORY: Final = bytes(16)
+"""Id where the directory of a replica was never written down (Kafka's DirectoryId.MIGRATING)."""
+UNASSIGNED_DIRECTORY: Final = bytes(15) + b"\x01"
+"""Id where the broker has still to choose the directory of a replica (DirectoryId.UNASSIGNED)."""
+LOST_DIRECTORY: Final = bytes(15) + b"\x02"
+"""Id of a directory that failed (DirectoryId.LOST)."""
 
 
 class ConfigKind(IntEnum):

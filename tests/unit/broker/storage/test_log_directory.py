@@ -87,7 +87,7 @@ def test_meta_properties_a_written_file_is_read_back(tmp_path: Path) -> None:
 def test_java_s_other_spellings_are_read() -> None:
     content = b"! comment\r\n broker.id : 5\ncluster.id = a\\=b\\:\\u0063\n\nunknown=1\n"
     assert decode_properties(content, "path") == MetaProperties(5, "a=b:c")
-    assert decode_properties(b"version=1\nnode.id=7\n", "path") == MetaProperties(7, None)
+    assert decode_properties(b"version=1\nnode.id=7\n", "path") == MetaProperties(7, None, None, 1)
 
 
 @pytest.mark.parametrize(

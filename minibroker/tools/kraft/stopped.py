@@ -1,0 +1,81 @@
+"""Partitions of nodes that are stopped: what a cluster needs before it is given to the other kind.
+
+Kafka elects leaders when a broker comes, of the replicas in sync. It does not trust the ISR of a
+broker that it never saw if eligible leader replicas (KIP-966) are in force: the ISR becomes empty,
+and the partition has no leader for ever. A `RegisteredBroker` in the metadata and a marker of a
+clean stop with the same epoch (`log_directory.write_clean_marker`) make Kafka trust it.
+
+After a clean stop of a Kafka with that feature the ISR of every partition is empty, and its members
+are eligible.
+
+Source: Kafka ClusterControlManager.registerBroker, ReplicationControlManager.handleBrokerShutdown,
+PartitionChangeBuilder; seen with Kafka 4.4.0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from minibroker.kafka.ids import TopicPartition
+from minibroker.tools.kraft.metadata import UNASSIGNED_DIRECTORY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from minibroker.tools.kraft.metadata import Metadata, PartitionValue
+
+NO_LEADER: Final = -1
+
+
+def without_leaders(
+    metadata: Metadata, directories: Mapping[tuple[int, TopicPartition], bytes]
+) -> Metadata:
+    """Return the metadata with no leaders, and with the directory of each replica.
+
+    The epochs of the leaders stay: the election raises them.
+
+    Args:
+        metadata: stays as it is.
+        directories: (broker id, partition) → id of the log directory that holds the replica, 16
+            bytes. Its broker places a replica that is not among them.
+    """
+
+    def stopped(name: TopicPartition, partition: PartitionValue) -> PartitionValue:
+        ids = tuple(
+            directories.get((broker_id, name), UNASSIGNED_DIRECTORY)
+            for broker_id in partition.replicas
+        )
+        return partition._replace(leader=NO_LEADER, directories=ids)
+
+    return _changed(metadata, stopped)
+
+
+def with_replicas_in_sync(metadata: Metadata) -> Metadata:
+    """Return the metadata where no ISR is empty, and no replica is merely eligible.
+
+    An empty ISR becomes the eligible replicas: they have every record that was acknowledged. If
+    there are none, it becomes the last ones that were known.
+    """
+
+    def in_sync(_name: TopicPartition, partition: PartitionValue) -> PartitionValue:
+        isr = partition.isr or partition.eligible or partition.last_eligible
+        return partition._replace(isr=isr, eligible=(), last_eligible=())
+
+    return _changed(metadata, in_sync)
+
+
+def _changed(
+    metadata: Metadata, change: Callable[[TopicPartition, PartitionValue], PartitionValue]
+) -> Metadata:
+    """Return the metadata with every partition changed."""
+    topics = {
+        name: topic._replace(
+            partitions=tuple(
+                change(TopicPartition(name, index), partition)
+                for index, partition in enumerate(topic.partitions)
+            )
+        )
+        for name, topic in metadata.topics.items()
+    }
+    return replace(metadata, topics=topics)
