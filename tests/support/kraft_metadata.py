@@ -28,6 +28,7 @@ PASSWORD = "secret"
 ITERATIONS = 4096
 PRODUCER_ID = 7000
 EPOCH = 5
+READERS = ConfigEntity(ConfigKind.GROUP, "readers")
 NEVER_MS = 4_000_000_000_000
 
 
@@ -41,7 +42,11 @@ def scram_credential(mechanism: int) -> ScramCredential:
 
 
 def full_metadata(release: str, directory_id: bytes) -> Metadata:
-    """Return the metadata of one stopped broker, id 0, with every kind of thing in it."""
+    """Return the metadata of one stopped broker, id 0, with every kind of thing in it.
+
+    Kafka 3.9 has no settings of groups.
+    """
+    has_groups = release != "3.9"
     partition = PartitionValue((0,), (0,), -1, 7, partition_epoch=3, directories=(directory_id,))
     allow_read = Entry("User:alice", "*", Operation.READ, Permission.ALLOW)
     deny_all = Entry("User:mallory", "10.0.0.1", Operation.ALL, Permission.DENY)
@@ -57,7 +62,7 @@ def full_metadata(release: str, directory_id: bytes) -> Metadata:
             },
             ConfigEntity(ConfigKind.BROKER, ""): {"log.cleaner.threads": "2"},
             ConfigEntity(ConfigKind.BROKER, "0"): {"log.cleaner.backoff.ms": "20000"},
-            ConfigEntity(ConfigKind.GROUP, "readers"): {"consumer.session.timeout.ms": "50000"},
+            **({READERS: {"consumer.session.timeout.ms": "50000"}} if has_groups else {}),
             ConfigEntity(ConfigKind.CLIENT_METRICS, "watch"): {"interval.ms": "60000"},
         },
         quotas={

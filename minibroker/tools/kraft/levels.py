@@ -44,6 +44,8 @@ OLDEST_METADATA_VERSION: Final = 21
 """3.9-IV0: the oldest level that minibroker writes."""
 NEWEST_METADATA_VERSION: Final = 33
 """4.4-IV2: the newest level whose records are known here."""
+_WITH_GROUP_SETTINGS: Final = 22
+"""4.0-IV0. Kafka 3.9 has no settings of groups: it would drop them with its next snapshot."""
 _WITH_ELR: Final = 23
 """4.0-IV1 brought eligible leader replicas into partition records (KIP-966)."""
 _WITH_CORDONED: Final = 30
@@ -68,6 +70,11 @@ def metadata_version(features: Mapping[str, int]) -> int:
 def has_eligible_replicas(features: Mapping[str, int]) -> bool:
     """Return whether partitions have eligible leader replicas (KIP-966)."""
     return features.get(ELIGIBLE_LEADER_REPLICAS, 0) > 0
+
+
+def has_group_settings(level: int) -> bool:
+    """Return whether groups have settings (KIP-848). `level`: of `metadata.version`."""
+    return level >= _WITH_GROUP_SETTINGS
 
 
 def partition_record_version(level: int) -> int:

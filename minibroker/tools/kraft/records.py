@@ -31,9 +31,11 @@ from minibroker.tools.kraft.levels import (
     LevelError,
     broker_record_version,
     has_eligible_replicas,
+    has_group_settings,
     metadata_version,
     partition_record_version,
 )
+from minibroker.tools.kraft.metadata import ConfigKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -91,8 +93,8 @@ def records_of(
         make_acl_id: called for each ACL whose id is zero.
 
     Raises:
-        LevelError: `metadata.version` is not one of 3.9 to 4.4, or partitions have eligible leader
-            replicas and that feature is not in force.
+        LevelError: `metadata.version` is not one of 3.9 to 4.4, or the levels are too low for
+            settings of groups or for eligible leader replicas that the metadata has.
     """
     level = metadata_version(metadata.features)
     for message, version in _messages(metadata, brokers or {}, level, make_acl_id):
@@ -112,9 +114,13 @@ def _messages(
     for broker_id, registration in brokers.items():
         yield _broker(broker_id, registration), broker_record_version(level)
     yield from _topics(metadata, level)
-    for entity, settings in metadata.configs.items():
+    for (kind, resource), settings in metadata.configs.items():
+        if kind is ConfigKind.GROUP and not has_group_settings(level):
+            raise LevelError(
+                f"group {resource} has settings, which Kafka 3.9 (metadata.version {level}) does "
+                "not know: remove them, or choose Kafka 4.0 or newer"
+            )
         for name, value in settings.items():
-            kind, resource = entity
             yield (
                 ConfigRecord(resource_type=kind, resource_name=resource, name=name, value=value),
                 0,

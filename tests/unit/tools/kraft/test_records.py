@@ -55,6 +55,13 @@ def test_a_level_that_no_release_has_is_refused() -> None:
         list(records_of(Metadata()))
 
 
+def test_kafka_3_9_has_no_settings_of_groups() -> None:
+    metadata = full_metadata("4.0", DIRECTORY)
+    metadata.features = dict(LEVELS["3.9"])
+    with pytest.raises(LevelError, match="group readers has settings, which"):
+        list(records_of(metadata))
+
+
 def test_eligible_replicas_need_their_feature() -> None:
     partition = PartitionValue((0,), (), -1, 7, eligible=(0,))
     topics = {"t": TopicValue(TopicId(b"t" * 16), (partition,))}
