@@ -32,8 +32,8 @@ def write_ready_file(path: str, lines: str) -> None:
     part = file.with_name(f"{file.name}.{os.urandom(8).hex()}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.OPEN_NO_LINK | system.OPEN_FLAGS
     try:
-        with os.fdopen(os.open(part, flags, _MODE), "w", encoding="utf-8") as opened:
-            opened.write(lines)
+        with os.fdopen(os.open(part, flags, _MODE), "w", encoding="utf-8") as stream:
+            stream.write(lines)
         part.replace(file)
     except OSError:
         part.unlink(missing_ok=True)

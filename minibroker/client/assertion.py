@@ -125,8 +125,8 @@ def _template_of(file: str) -> tuple[dict[str, Any], dict[str, Any]]:
 def _read(key: str, file: str) -> bytes:
     """Return a file's bytes. Raises ConfigError, also where there are too many."""
     try:
-        with Path(file).open("rb") as opened:
-            data = opened.read(MESSAGE_BYTES_MAX + 1)
+        with Path(file).open("rb") as source:
+            data = source.read(MESSAGE_BYTES_MAX + 1)
     except OSError as error:
         raise ConfigError(f"{key}={file} cannot be read: {error.strerror or error}") from None
     if len(data) > MESSAGE_BYTES_MAX:

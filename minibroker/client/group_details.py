@@ -144,18 +144,18 @@ def _classic_details(group: CoordinatorClient, deadline: float) -> GroupDetails:
 
 
 def _consumer_member(member: Any) -> DetailedMember:
-    has = _named(member.assignment)
+    has = _partitions_of(member.assignment)
     return DetailedMember(
         member.member_id,
         member.client_id,
         member.client_host,
         member.instance_id,
         has,
-        is_settled=has == _named(member.target_assignment),
+        is_settled=has == _partitions_of(member.target_assignment),
     )
 
 
-def _named(assignment: Any) -> tuple[TopicPartition, ...]:
+def _partitions_of(assignment: Any) -> tuple[TopicPartition, ...]:
     return tuple(
         sorted(
             TopicPartition(topic.topic_name, partition)

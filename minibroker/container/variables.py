@@ -63,9 +63,9 @@ def translate(environment: Mapping[str, str]) -> Translated:
     """
     variables = {name: value for name, value in environment.items() if value}
     notes: list[str] = []
-    named = without_effect(variables)
-    if named:
-        notes.append(f"these variables have no effect: {sentence(named)}")
+    by_reason = without_effect(variables)
+    if by_reason:
+        notes.append(f"these variables have no effect: {sentence(by_reason)}")
     are_bitnamis = is_bitnami(variables)
     variables = {name: value for name, value in variables.items() if not is_named(name)}
     old_addresses.put_outputs(variables)

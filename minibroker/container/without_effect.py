@@ -46,13 +46,13 @@ _OPTION: Final = re.compile(r"-D([\w.]+)=|(-[XD]\S+)")
 
 def without_effect(variables: Iterable[str]) -> dict[str, list[str]]:
     """Return reason → the variables that have no effect for it, in their order."""
-    named: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for variable in sorted(variables):
         for pattern, reason in _COMPILED:
             if pattern.fullmatch(variable):
-                named.setdefault(reason, []).append(variable)
+                by_reason.setdefault(reason, []).append(variable)
                 break
-    return named
+    return by_reason
 
 
 def is_named(variable: str) -> bool:
@@ -70,6 +70,6 @@ def options_without_effect(java_options: str, served: Iterable[str]) -> list[str
     return [name for name in names if name.startswith("-") and name not in acting]
 
 
-def sentence(named: Mapping[str, list[str]]) -> str:
+def sentence(by_reason: Mapping[str, list[str]]) -> str:
     """Return the warning's text."""
-    return "; ".join(f"{', '.join(names)} ({reason})" for reason, names in named.items())
+    return "; ".join(f"{', '.join(names)} ({reason})" for reason, names in by_reason.items())

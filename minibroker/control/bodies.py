@@ -46,8 +46,8 @@ def parse_body(body: bytes | bytearray, shape: type[T]) -> T:
     value = _decoded(body or b"{}")
     if not isinstance(value, dict):
         raise HttpError(HTTPStatus.BAD_REQUEST, "the body has to be a JSON object")
-    named = {name: part for name, part in value.items() if part is not None}
-    return _convert(named, shape, "field")
+    parts = {name: part for name, part in value.items() if part is not None}
+    return _convert(parts, shape, "field")
 
 
 def parse_raw_body(body: bytes | bytearray, shape: type[T]) -> T:

@@ -60,9 +60,9 @@ def head(name: str, kind: str, text: str) -> str:
     return f"# HELP {name} {text}\n# TYPE {name} {kind}\n"
 
 
-def labels(**named: str) -> str:
+def labels(**values: str) -> str:
     """Return the labels of one sample as text."""
-    pairs = [f'{name}="{value.translate(_ESCAPED)}"' for name, value in named.items()]
+    pairs = [f'{name}="{value.translate(_ESCAPED)}"' for name, value in values.items()]
     return f"{{{','.join(pairs)}}}"
 
 

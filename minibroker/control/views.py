@@ -128,7 +128,7 @@ def requests_of(node: Node, query: RequestsQuery) -> Iterator[str]:
     """Yield the last requests, oldest first, as a JSON object per line."""
     fitting = (
         request
-        for request in reversed(node.seen)
+        for request in reversed(node.request_log)
         if query.api in (None, request.api) and query.client_id in (None, request.client_id)
     )
     last = list(islice(fitting, query.limit))[::-1]

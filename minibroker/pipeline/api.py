@@ -120,11 +120,11 @@ def _called(verb: PipelineVerb, first: tuple[Any, ...], options: Mapping[str, An
     for word in options:
         if word not in keywords and word not in more:
             raise TypeError(f"{name}() has no argument {word!r}{near(word, [*keywords, *more])}")
-    named = dict(zip(verb.first, first, strict=False))
-    if len(first) > len(verb.first) or named.keys() & options.keys():
+    arguments = dict(zip(verb.first, first, strict=False))
+    if len(first) > len(verb.first) or arguments.keys() & options.keys():
         most = "one argument" if len(verb.first) == 1 else f"{len(verb.first)} arguments"
         raise TypeError(f"{name}() takes {most} without a name: {', '.join(verb.first)}")
-    way = InPython({**named, **options})
+    way = InPython({**arguments, **options})
     try:
         engine = Engine() if verb.engine is None else built(verb.engine, way)
         plan = plan_of(verb, way)

@@ -198,15 +198,15 @@ def analysed_quietly() -> Iterator[None]:
     try:
         yield
     finally:
-        for logger, was in zip(loggers, states, strict=True):
-            logger.disabled = was
+        for logger, state in zip(loggers, states, strict=True):
+            logger.disabled = state
 
 
 def _text_of(error: BaseException) -> str:
     """Return all texts of `error` and of its causes."""
     parts = []
-    seen: BaseException | None = error
-    while seen is not None:
-        parts.append(str(seen))
-        seen = seen.__cause__
+    cause: BaseException | None = error
+    while cause is not None:
+        parts.append(str(cause))
+        cause = cause.__cause__
     return "\n".join(parts)

@@ -114,13 +114,13 @@ def limit_rows(
         if end[partition] > start[partition]
     }
     total = sum(waiting.values())
-    limited = dict(end)
+    ends = dict(end)
     if total <= rows_max:
-        return limited
+        return ends
     for partition, count in waiting.items():
         share = max(1, rows_max * count // total)
-        limited[partition] = min(end[partition], start[partition] + share)
-    return limited
+        ends[partition] = min(end[partition], start[partition] + share)
+    return ends
 
 
 def limit_bytes(
@@ -158,12 +158,12 @@ def limit_bytes(
         granted[partition] = min(sizes[partition], PIECE_BYTES, rest_bytes)
         rest_bytes -= granted[partition]
     more = sum(sizes.values()) - sum(granted.values())
-    limited = {**end, **{partition: start[partition] for partition in sizes}}
+    ends = {**end, **{partition: start[partition] for partition in sizes}}
     for partition, piece in granted.items():
         size = piece + max(0, rest_bytes) * (sizes[partition] - piece) // more
         count = max(1, size // record_bytes(partition.topic))
-        limited[partition] = min(end[partition], start[partition] + count)
-    return limited
+        ends[partition] = min(end[partition], start[partition] + count)
+    return ends
 
 
 def group_ranges(

@@ -104,22 +104,23 @@ class _Altered(Answer):
 class FaultInterceptor:
     """The interceptor of one broker under test, on the broker's loop."""
 
-    __slots__ = ("_services", "_stale", "_waiting_by_fault", "faults", "fetching", "seen")
+    __slots__ = ("_services", "_stale", "_waiting_by_fault", "faults", "fetching", "request_log")
 
     def __init__(
         self,
         services: Services,
         *,
         faults: FaultSet | None = None,
-        seen: RequestLog | None = None,
+        request_log: RequestLog | None = None,
         fetching: Fetching | None = None,
     ) -> None:
-        """Take `faults`, `seen` and `fetching` of a broker that ran here before, None for new
-        ones.
+        """Take `faults`, `request_log` and `fetching` of a broker that ran here before.
+
+        None: a new one is made.
         """
         self._services = services
         self.faults = FaultSet() if faults is None else faults
-        self.seen = RequestLog() if seen is None else seen
+        self.request_log = RequestLog() if request_log is None else request_log
         self.fetching = Fetching() if fetching is None else fetching
         self._waiting_by_fault: dict[Fault, set[asyncio.Future[None]]] = {}
         """Rule → the requests that it holds now."""
@@ -159,7 +160,7 @@ class FaultInterceptor:
             return handle(stale.context_of(call.context), call.handler, call.frame, call.position)
         if fault.drop == "before":
             call.context.close_connection(f"{fault!r}")
-            self.seen.note_call(call, DROPPED)
+            self.request_log.note_call(call, DROPPED)
             return None
         if fault.hold or fault.delay_ms:
             # The frame is the connection's buffer and may be gone when the wait is over.
@@ -174,7 +175,7 @@ class FaultInterceptor:
     def on_end(self, call: Call, answer: AnyAnswer | None) -> None:
         """Note the request with the first error of its answer."""
         says = answer.response if isinstance(answer, Answer) else answer  # a short way's own
-        self.seen.note_call(call, first_error(says))
+        self.request_log.note_call(call, first_error(says))
         self.fetching.note_answer(call, answer)
 
     def on_close(self, context: RequestContext) -> None:

@@ -107,7 +107,7 @@ class FetchingConnection:
         self._change_ns = 0
         """The change of a member that `unproven` is about."""
 
-    def renew(self, named: Set[TopicAndIndex], now_ns: int, share_ns: int, change_ns: int) -> None:
+    def renew(self, keys: Set[TopicAndIndex], now_ns: int, share_ns: int, change_ns: int) -> None:
         """Note a Fetch for the partitions of the session that it does not name: the first two
         behind a change of a member. Nothing depends on further ones.
         """
@@ -116,7 +116,7 @@ class FetchingConnection:
             self.unproven = set(self.in_session)
         for key in list(self.unproven):
             place = self.places[key]
-            if key not in named:
+            if key not in keys:
                 place.note(now_ns, place.offset, share_ns)
             if place.earlier_ns > change_ns:
                 self.unproven.discard(key)
@@ -275,7 +275,7 @@ class Fetching:
         uses_session = call.version >= _FIRST_VERSION_WITH_SESSIONS and (
             request.session_epoch != FINAL_EPOCH
         )
-        named: set[TopicAndIndex] = set()
+        keys: set[TopicAndIndex] = set()
         for topic in request.topics:
             topic_id = _id_of(call, topic)
             for part in topic.partitions:
@@ -283,12 +283,12 @@ class Fetching:
                 if not _is_in_log(call, topic_id, part.partition, part.fetch_offset):
                     connection.forget(key)
                     continue
-                named.add(key)
+                keys.add(key)
                 place = connection.places.setdefault(key, ReadPlace())
                 place.note(call.started_ns, part.fetch_offset, self._share_ns)
                 if uses_session:
                     connection.join_session(key)
-        connection.renew(named, call.started_ns, self._share_ns, self._change_ns)
+        connection.renew(keys, call.started_ns, self._share_ns, self._change_ns)
 
     def note_closed(self, context: RequestContext) -> None:
         """Forget the places of a connection that is closed; its members are gone."""

@@ -39,7 +39,7 @@ def members_of(group: Group, topics: ImageTopics) -> list[GroupMember]:
                 member.member_id,
                 member.client_id,
                 member.instance_id,
-                _named(_read(member.assignment, topics), topics),
+                _with_names(_read(member.assignment, topics), topics),
             )
             for member in group.members.values()
         ]
@@ -49,7 +49,7 @@ def members_of(group: Group, topics: ImageTopics) -> list[GroupMember]:
             member.member_id,
             member.client_id,
             member.instance_id,
-            _named(without_epochs(member.assigned), topics),
+            _with_names(without_epochs(member.assigned), topics),
         )
         for member in group.members.values()
     ]
@@ -62,13 +62,13 @@ def _read(assignment: bytes, topics: ImageTopics) -> Mapping[bytes, Sequence[int
         return {}
 
 
-def _named(
+def _with_names(
     partitions_of: Mapping[bytes, Sequence[int]], topics: ImageTopics
 ) -> tuple[tuple[str, int], ...]:
-    named = (
+    pairs = (
         (name, partition)
         for topic_id, partitions in partitions_of.items()
         if (name := topics.name_of(topic_id)) is not None
         for partition in partitions
     )
-    return tuple(sorted(named))
+    return tuple(sorted(pairs))

@@ -59,7 +59,7 @@ class Node:
         self.disk = FaultyDisk()
         self.faults = FaultSet()
         """Every rule, also those for the whole broker."""
-        self.seen = RequestLog()
+        self.request_log = RequestLog()
         """The last requests."""
         self.fetching = Fetching()
         """The places from which clients read; the nodes of a cluster have one together."""
@@ -105,7 +105,10 @@ class Node:
         self.inspector = Inspector(self.app)
         await self.app.start(topics)
         self.interceptor = FaultInterceptor(
-            self.app.services, faults=self.faults, seen=self.seen, fetching=self.fetching
+            self.app.services,
+            faults=self.faults,
+            request_log=self.request_log,
+            fetching=self.fetching,
         )
         self.app.intercept(self.interceptor)
         self.login_faults = LoginFaults(self.faults, self.app.timers)
@@ -252,4 +255,4 @@ class Node:
         await self.clear()
         self.clock.put_back()
         await self.inspector.reset(self._topics)
-        self.seen.clear()
+        self.request_log.clear()

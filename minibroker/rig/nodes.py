@@ -148,7 +148,7 @@ class Nodes:
         await self._until_all(lambda cluster: not cluster.image.topics, "all topics are deleted")
         await first.reset()
         for node in others:
-            node.seen.clear()
+            node.request_log.clear()
         await self.until_in_sync(WAIT_S)
         names = first.app.cluster.image.topics.keys()
         await self._until_all(

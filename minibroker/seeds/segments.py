@@ -73,12 +73,12 @@ def partitions_in(directory: Path) -> list[SegmentPartition]:
     """
     parts = []
     for path in sorted(directory.iterdir()):
-        parsed = parse_directory(path.name) if path.is_dir() else None
-        if parsed is None or parsed[1] or parsed[0].topic in INTERNAL_TOPICS:
+        name_and_mark = parse_directory(path.name) if path.is_dir() else None
+        if name_and_mark is None or name_and_mark[1] or name_and_mark[0].topic in INTERNAL_TOPICS:
             continue
         files = sorted(file for file in path.iterdir() if is_segment(file))
         if files:
-            parts.append(SegmentPartition(*parsed[0], tuple(files)))
+            parts.append(SegmentPartition(*name_and_mark[0], tuple(files)))
     return parts
 
 
@@ -89,13 +89,13 @@ def is_segment(path: Path) -> bool:
 
 def partition_of_file(path: Path) -> SegmentPartition:
     """Return the partition of one segment file. Raises SeedError if nothing names it."""
-    parsed = parse_directory(path.absolute().parent.name)
-    if parsed is None or parsed[1]:
+    name_and_mark = parse_directory(path.absolute().parent.name)
+    if name_and_mark is None or name_and_mark[1]:
         raise SeedError(
             f"{path}: no directory names its topic: expected TOPIC-PARTITION/{path.name}, such as "
             f"orders-0/{path.name}"
         )
-    return SegmentPartition(*parsed[0], (path,))
+    return SegmentPartition(*name_and_mark[0], (path,))
 
 
 def scan(part: SegmentPartition) -> Scanned:

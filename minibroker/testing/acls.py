@@ -82,18 +82,18 @@ class AclRule:
             raise ValueError(
                 f"operation {self.operation!r}: expected one of {', '.join(_OPERATIONS)}"
             )
-        if len(self._named()) != 1:
+        if len(self._resources()) != 1:
             raise ValueError(f"{self}: expected one resource: {', '.join(_RESOURCES)} or cluster")
 
-    def _named(self) -> list[tuple[ResourceType, str]]:
+    def _resources(self) -> list[tuple[ResourceType, str]]:
         """Return the resources that are named."""
         resources = [(kind, getattr(self, key)) for key, kind in _RESOURCES.items()]
-        named = [(kind, name) for kind, name in resources if name]
-        return [*named, (ResourceType.CLUSTER, CLUSTER_NAME)] if self.cluster else named
+        pairs = [(kind, name) for kind, name in resources if name]
+        return [*pairs, (ResourceType.CLUSTER, CLUSTER_NAME)] if self.cluster else pairs
 
     def to_acl(self) -> Acl:
         """Return it in the words of the authorizer."""
-        ((resource_type, name),) = self._named()
+        ((resource_type, name),) = self._resources()
         pattern_type = PatternType.PREFIXED if self.prefixed else PatternType.LITERAL
         return Acl(
             Pattern(resource_type, name, pattern_type),
@@ -138,14 +138,16 @@ def rule_of(acl: Acl) -> AclRule:
     pattern, entry = acl
     kind = Allow if entry.permission is Permission.ALLOW else Deny
     is_cluster = pattern.resource_type is ResourceType.CLUSTER
-    named = {key: pattern.name for key, of in _RESOURCES.items() if of is pattern.resource_type}
+    resource_names = {
+        key: pattern.name for key, of in _RESOURCES.items() if of is pattern.resource_type
+    }
     return kind(
         entry.principal.removeprefix(_USER),
         entry.operation.name,  # type: ignore[arg-type]  # ANY and UNKNOWN are in no ACL
         cluster=is_cluster,
         prefixed=pattern.pattern_type is PatternType.PREFIXED,
         host=entry.host,
-        **named,
+        **resource_names,
     )
 
 

@@ -98,10 +98,16 @@ class Broker(InProcess, BrokerCalls):
         await self._node.stop()
 
     def _all_settings(self) -> dict[str, str]:
-        named = {}
+        directories = {}
         if self._data_dir is not None or "log.dirs" not in self._settings:
-            named["log.dirs"] = str(self._directory())
-        return {**TEST_DEFAULTS, **self._secured(), **named, **self._settings, **self._authorizer()}
+            directories["log.dirs"] = str(self._directory())
+        return {
+            **TEST_DEFAULTS,
+            **self._secured(),
+            **directories,
+            **self._settings,
+            **self._authorizer(),
+        }
 
     def _bootstrap_servers(self) -> str:
         return self.bootstrap

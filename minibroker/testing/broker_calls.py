@@ -73,8 +73,8 @@ class BrokerCalls(ConsumerWaits):
         config: Mapping[str, str | int | bool] | None = None,
     ) -> None:
         """Make a topic; clients can use it when this returns. Raises KafkaError."""
-        named = {key: setting_text(value) for key, value in (config or {}).items()}
-        self._await(self._look.create_topic(name, partitions, named))
+        settings = {key: setting_text(value) for key, value in (config or {}).items()}
+        self._await(self._look.create_topic(name, partitions, settings))
 
     def add_topic(self, topic: str) -> None:
         """Make a topic in the notation of the command line: `"orders:3:cleanup.policy=compact"`.
@@ -221,7 +221,7 @@ class BrokerCalls(ConsumerWaits):
     @property
     def requests(self) -> list[SeenRequest]:
         """Return the last 10,000 requests since the start or reset, oldest first."""
-        requests: list[SeenRequest] = self.call(lambda: list(self._running.seen))
+        requests: list[SeenRequest] = self.call(lambda: list(self._running.request_log))
         return requests
 
     def wait_for_requests(
@@ -242,7 +242,7 @@ class BrokerCalls(ConsumerWaits):
         refuse_in_loop("wait_for_requests")
         is_wanted = _request_filter(api, error, client_id)
         requests: list[SeenRequest] = self._await(
-            self._running.seen.wait_for(is_wanted, count, timeout_s), timeout_s
+            self._running.request_log.wait_for(is_wanted, count, timeout_s), timeout_s
         )
         return requests
 
@@ -258,7 +258,7 @@ class BrokerCalls(ConsumerWaits):
         """Wait like `wait_for_requests`, for a test that runs in a loop."""
         is_wanted = _request_filter(api, error, client_id)
         requests: list[SeenRequest] = await self._awaited(
-            self._running.seen.wait_for(is_wanted, count, timeout_s)
+            self._running.request_log.wait_for(is_wanted, count, timeout_s)
         )
         return requests
 

@@ -195,10 +195,10 @@ class Cluster(InProcess, ConsumerWaits):
         """Make a topic, with 3 replicas where there are as many brokers; all brokers that run
         know it when this returns. Raises KafkaError, TimeoutError.
         """
-        named = {key: setting_text(value) for key, value in (config or {}).items()}
+        settings = {key: setting_text(value) for key, value in (config or {}).items()}
         replicas = replication_factor or replicas_of(self._count)
 
-        self._await(self._nodes.create_topic(name, partitions, replicas, named), WAIT_S)
+        self._await(self._nodes.create_topic(name, partitions, replicas, settings), WAIT_S)
 
     def report(self, requests: int = 20, records: int = 5) -> str:
         """Return `Broker.report` of each broker, for the report of a test that failed."""

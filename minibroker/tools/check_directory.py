@@ -74,10 +74,10 @@ class DirectoriesCheck:
     def check_partition(self, path: str) -> None:
         """Check one partition's directory, with the facts of its log directory."""
         parent, _, name = path.rpartition("/")
-        parsed = names.parse_directory(name)
+        name_and_mark = names.parse_directory(name)
         facts = CheckedPartition(is_strict=self._is_strict)
-        if parsed is not None:
-            facts = self._facts(parsed[0], self._read_state(parent or "."))
+        if name_and_mark is not None:
+            facts = self._facts(name_and_mark[0], self._read_state(parent or "."))
         self._check_partition(path, facts)
 
     def check(self, directory: str) -> None:
@@ -87,11 +87,11 @@ class DirectoriesCheck:
         ends: dict[TopicPartition, PartitionEnd] = {}
         for name in sorted(REAL_FILES.list_directories(directory)):
             path = f"{directory}/{name}"
-            parsed = names.parse_directory(name)
-            if parsed is None:
+            name_and_mark = names.parse_directory(name)
+            if name_and_mark is None:
                 self._findings.note("directory", path, "no partition's name; nobody looks at it")
                 continue
-            partition, mark = parsed
+            partition, mark = name_and_mark
             if mark:
                 self._findings.note("directory", path, _MARKS[mark])
                 if mark == names.DELETE_DIRECTORY:

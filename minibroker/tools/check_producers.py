@@ -185,28 +185,29 @@ class ProducerHistory:
         last_offset = entry.batches[-1].last_offset if entry.batches else -1
         if last_offset >= offset:
             self._differs(path, producer_id, f"last offset {last_offset}, beyond the file's name")
-        opened = self._open.get(producer_id)
-        if opened is not None and not 0 <= entry.transaction_start <= opened:
+        open_start = self._open.get(producer_id)
+        if open_start is not None and not 0 <= entry.transaction_start <= open_start:
             self._differs(
                 path,
                 producer_id,
-                f"transaction start {entry.transaction_start}, the log has one open since {opened}",
+                f"transaction start {entry.transaction_start}, the log has one open since "
+                f"{open_start}",
             )
-        seen = self._producers.get(producer_id)
-        if seen is None or entry.epoch > seen.epoch:
+        state = self._producers.get(producer_id)
+        if state is None or entry.epoch > state.epoch:
             return
-        if entry.epoch < seen.epoch or last_offset < seen.last_offset:
+        if entry.epoch < state.epoch or last_offset < state.last_offset:
             self._differs(
                 path,
                 producer_id,
                 f"epoch {entry.epoch} and last offset {last_offset}, the log has epoch "
-                f"{seen.epoch} and offset {seen.last_offset}",
+                f"{state.epoch} and offset {state.last_offset}",
             )
-        elif last_offset == seen.last_offset and entry.last_sequence != seen.last_sequence:
+        elif last_offset == state.last_offset and entry.last_sequence != state.last_sequence:
             self._differs(
                 path,
                 producer_id,
-                f"last sequence {entry.last_sequence}, the log has {seen.last_sequence} at offset "
+                f"last sequence {entry.last_sequence}, the log has {state.last_sequence} at offset "
                 f"{last_offset}",
             )
 

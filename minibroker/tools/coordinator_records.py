@@ -136,10 +136,10 @@ def _with_opened_members(value: VersionedMessage, version: int) -> dict[str, Jso
         return content
     members = content["members"]
     if isinstance(members, list):
-        for member, opened in zip(value.members, members, strict=True):
-            if isinstance(opened, dict):
-                _open(opened, "subscription", member.subscription, ConsumerProtocolSubscription)
-                _open(opened, "assignment", member.assignment, ConsumerProtocolAssignment)
+        for member, fields in zip(value.members, members, strict=True):
+            if isinstance(fields, dict):
+                _open(fields, "subscription", member.subscription, ConsumerProtocolSubscription)
+                _open(fields, "assignment", member.assignment, ConsumerProtocolAssignment)
     return content
 
 

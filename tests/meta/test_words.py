@@ -54,8 +54,9 @@ ROOMS = ("minibroker", "protocol_specs/codegen")
 """Folders whose names and sentences are checked word by word."""
 
 _POINTERS = (
-    "asked before begun found gained given gone held here kept known left listed made matched noted"
-    " noting placed said sent settled shown taken there thing told wanted what who"
+    "asked before begun found gained given gone held here kept known left listed made matched named"
+    " noted noting opened parsed placed planned reached said seen sent settled shown taken there"
+    " thing told wanted was what who"
 )
 POINTERS = frozenset(_POINTERS.split())
 """Words that say how a value was come by, or where it is, and not what it is."""

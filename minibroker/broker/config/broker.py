@@ -230,8 +230,8 @@ def _check_connections(config: BrokerValues) -> None:
             name = f"{LISTENER_PREFIX}{listener.name.lower()}.{key}"
             if name in config.originals:
                 row = BROKER_KEYS[key]
-                named = row.renamed(name)
-                parse_value(named, config.originals[name])
+                row_of_listener = row.renamed(name)
+                parse_value(row_of_listener, config.originals[name])
     delay = config.integer("connection.failed.authentication.delay.ms")
     if 0 <= config.connections_max_idle_ms <= delay:
         raise ConfigError(

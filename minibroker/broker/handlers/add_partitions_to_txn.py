@@ -111,7 +111,7 @@ def _add(
     context: RequestContext, transaction: AddPartitionsToTxnTransaction
 ) -> Steps[dict[TopicPartition, ErrorCode]]:
     """Return one code for each partition of one transaction."""
-    names = yield from gather(_named(transaction))
+    names = yield from gather(_partitions_of(transaction))
     image = context.services.cluster.image
     is_client = context.version < _FIRST_BATCHED
     may_write = Allowed(context, Operation.WRITE)
@@ -140,7 +140,7 @@ def _add(
     return codes
 
 
-def _named(transaction: AddPartitionsToTxnTransaction) -> Iterator[TopicPartition]:
+def _partitions_of(transaction: AddPartitionsToTxnTransaction) -> Iterator[TopicPartition]:
     for topic in transaction.topics:
         for index in topic.partitions:
             yield TopicPartition(topic.name, index)
@@ -191,6 +191,6 @@ def error_response(
         response.error_code = int(code)
         return response
     only = _only_one(request)
-    codes = dict.fromkeys(_named(only), code)
+    codes = dict.fromkeys(_partitions_of(only), code)
     response.results_by_topic_v3_and_below = run_all(_results(only, codes))
     return response

@@ -141,7 +141,7 @@ def _member(member: GroupMember, target: Partitions, topics: ImageTopics) -> Mem
 
 def _assignment(partitions_of: dict[bytes, list[int]], topics: ImageTopics) -> Assignment:
     """Topics that are gone are left out."""
-    named = [
+    topics_with_names = [
         (topic_id, name, partitions)
         for topic_id, partitions in partitions_of.items()
         if (name := topics.name_of(topic_id)) is not None
@@ -149,7 +149,7 @@ def _assignment(partitions_of: dict[bytes, list[int]], topics: ImageTopics) -> A
     return Assignment(
         topic_partitions=[
             TopicPartitions(topic_id=topic_id, topic_name=name, partitions=partitions)
-            for topic_id, name, partitions in named
+            for topic_id, name, partitions in topics_with_names
         ]
     )
 

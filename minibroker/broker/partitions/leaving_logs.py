@@ -425,15 +425,15 @@ def keep_ownerless(
     config = topic_config(_KEEP_EVERYTHING, defaults)
     for log in ownerless:
         log.update_config(config, logs.rules_of(config))
-    named = [log.directory for log in ownerless[:NAMED_MAX]]
+    directories = [log.directory for log in ownerless[:NAMED_MAX]]
     if len(ownerless) > NAMED_MAX:
-        named.append("…")
+        directories.append("…")
     logger.warning(
         "no topic of this cluster owns %d of the logs; they are kept and not served: %s. If their "
         "topics were deleted, remove these directories while no broker runs. If not, the metadata "
         "are not those that the logs were written with: check zookeeper.connect and log.dirs",
         len(ownerless),
-        ", ".join(named),
+        ", ".join(directories),
     )
 
 

@@ -4,9 +4,9 @@ Recovery points, log start offsets, high watermarks and the ends of compaction s
 each, for all partitions at once. A file may name a partition that is gone. A new one of that name
 must not be taken for it: a start offset beyond its end would empty it at the next start, a recovery
 point would vouch for bytes that were never synced. So a deletion takes its names out of the files
-(`forget`), on the worker. `LogDirectory.named` holds the names that the files may have, and those
-of a file that is being written. A log that is made under such a name gets a mark in its directory
-(`names.MADE_ANEW`). The mark goes when the worker has written the files.
+(`forget`), on the worker. `LogDirectory.checkpoint_names` holds the names that the files may have,
+and those of a file that is being written. A log that is made under such a name gets a mark in its
+directory (`names.MADE_ANEW`). The mark goes when the worker has written the files.
 
 Source: Kafka LogManager (checkpointRecoveryOffsetsInDir and its like, asyncDelete).
 """
@@ -22,7 +22,7 @@ from minibroker.broker.storage.partition_log import PartitionLog
 from minibroker.broker.storage.recovery import Checkpointed
 from minibroker.kafka.ids import TopicPartition
 
-Named = tuple[TopicPartition, PartitionLog]
+NameAndLog = tuple[TopicPartition, PartitionLog]
 
 
 class FoundCheckpoints(NamedTuple):
@@ -73,11 +73,11 @@ class Checkpoints:
             directory.read_checkpoint(names.CLEANER_OFFSETS),
         )
         self._was_cleaned = self._was_cleaned or bool(checkpoints.clean_offsets)
-        directory.named = {name for offsets in checkpoints for name in offsets}
+        directory.checkpoint_names = {name for offsets in checkpoints for name in offsets}
         return checkpoints
 
     def write(
-        self, directories: Sequence[LogDirectory], all_logs: Callable[[], list[Named]]
+        self, directories: Sequence[LogDirectory], all_logs: Callable[[], list[NameAndLog]]
     ) -> None:
         """Write the checkpoints that changed. Two threads take turns at a directory: the second one
         knows the newer logs.
@@ -97,9 +97,9 @@ class Checkpoints:
                     if log.directory.startswith(prefix) and "/" not in log.directory[len(prefix) :]
                 ]
                 now_named = {name for name, _ in mine}
-                directory.named |= now_named
+                directory.checkpoint_names |= now_named
                 self._write_one(directory, mine)
-                directory.named = now_named
+                directory.checkpoint_names = now_named
 
     def write_synced(
         self,
@@ -121,7 +121,7 @@ class Checkpoints:
             with directory.checkpoints_lock:
                 if directory.is_offline:
                     continue
-                directory.named.update(log.name for log, _ in mine)
+                directory.checkpoint_names.update(log.name for log, _ in mine)
                 points = {
                     log.name: min(offset, log.recovery_point)
                     for log, offset in mine
@@ -174,7 +174,7 @@ class Checkpoints:
             if directory.is_offline or log.clean_offset is None or current(log.name) is not log:
                 return
             self._was_cleaned = True
-            directory.named.add(log.name)
+            directory.checkpoint_names.add(log.name)
             offset_by_log = directory.offsets.get(names.CLEANER_OFFSETS, {})
             cleaned = {**offset_by_log, log.name: log.clean_offset}
             directory.write_checkpoint(names.CLEANER_OFFSETS, cleaned)
@@ -198,9 +198,9 @@ class Checkpoints:
                 if not unserved.isdisjoint(offsets):
                     remaining = {name: offsets[name] for name in offsets if name not in unserved}
                     directory.write_checkpoint(file_name, remaining)
-            directory.named -= unserved
+            directory.checkpoint_names -= unserved
 
-    def _write_one(self, directory: LogDirectory, logs: Sequence[Named]) -> None:
+    def _write_one(self, directory: LogDirectory, logs: Sequence[NameAndLog]) -> None:
         recovery_points = {name: log.recovery_point for name, log in logs}
         starts = {
             name: log.log_start_offset

@@ -122,8 +122,8 @@ class Durability:
         if place.is_deleted or not (has_unsynced or rolled is not None):
             return []
         active = self._segments.last
-        reached = self._segments.since(min(self.recovery_point, end))
-        dirty = [segment for segment in reached if segment.base_offset < end or segment is active]
+        segments = self._segments.since(min(self.recovery_point, end))
+        dirty = [segment for segment in segments if segment.base_offset < end or segment is active]
         if rolled is not None and rolled not in dirty:
             dirty.append(rolled)
         return dirty

@@ -239,9 +239,9 @@ class LogDirectory:
         "_files",
         "_lock",
         "_written",
+        "checkpoint_names",
         "checkpoints_lock",
         "is_offline",
-        "named",
         "offsets",
         "path",
         "properties",
@@ -253,7 +253,7 @@ class LogDirectory:
         self.path = path
         self.properties: MetaProperties | None = None
         self.was_clean = False
-        self.named: set[TopicPartition] = set()
+        self.checkpoint_names: set[TopicPartition] = set()
         """Partitions that the checkpoints may name, also such as are gone: see `checkpoints`."""
         self.offsets: dict[str, Mapping[TopicPartition, int]] = {}
         """Checkpoint → what stands in the file. Nobody changes these mappings, they are replaced.

@@ -292,28 +292,32 @@ class LogManager:
         checkpoints = self._checkpoints.read(directory)
         self.high_watermarks.update(checkpoints.high_watermarks)
         for directory_name in self.disk.files.list_directories(directory.path):
-            parsed = names.parse_directory(directory_name)
+            name_and_mark = names.parse_directory(directory_name)
             path = f"{directory.path}/{directory_name}"
-            if parsed is not None and parsed[1] == names.DELETE_DIRECTORY:
-                deleted.append((parsed[0], path))
-            elif parsed is not None and parsed[1] == names.FUTURE_DIRECTORY:
-                self._futures[parsed[0]] = directory.path
+            if name_and_mark is not None and name_and_mark[1] == names.DELETE_DIRECTORY:
+                deleted.append((name_and_mark[0], path))
+            elif name_and_mark is not None and name_and_mark[1] == names.FUTURE_DIRECTORY:
+                self._futures[name_and_mark[0]] = directory.path
                 copies.append(path)
-            elif parsed is None or parsed[1] or parsed[0].topic.startswith("__cluster_metadata"):
+            elif (
+                name_and_mark is None
+                or name_and_mark[1]
+                or name_and_mark[0].topic.startswith("__cluster_metadata")
+            ):
                 self.strays.append(path)
                 logger.warning("%s is no partition of this broker and is left alone", path)
             else:
                 if not directory.was_clean and self.disk.files.exists(f"{path}/{names.MADE_ANEW}"):
-                    checkpoints = checkpoints.without(parsed[0])
-                    self.high_watermarks.pop(parsed[0], None)
+                    checkpoints = checkpoints.without(name_and_mark[0])
+                    self.high_watermarks.pop(name_and_mark[0], None)
                     marked.append(partial(self._unmark, directory, path))
-                checkpointed = checkpoints.of(parsed[0], was_clean=directory.was_clean)
+                checkpointed = checkpoints.of(name_and_mark[0], was_clean=directory.was_clean)
                 if not directory.was_clean:
                     start = self._marked_start(directory, path)
                     if start > checkpointed.log_start_offset:
                         checkpointed = checkpointed._replace(log_start_offset=start)
                         marked.append(partial(self._save_marked_start, directory, path))
-                self._load_one(parsed[0], path, checkpointed)
+                self._load_one(name_and_mark[0], path, checkpointed)
         if directory.was_clean:
             self.disk.of(directory.path).worker.run_later(directory.sync)
 
@@ -453,7 +457,7 @@ class LogManager:
             is_new = True
             try:
                 self.disk.files.make_directory(path)
-                if name in directory.named:
+                if name in directory.checkpoint_names:
                     self._mark_anew(directory, path)
             except FileExistsError:
                 is_new = False
@@ -497,7 +501,7 @@ class LogManager:
         naming = [
             directory
             for directory in self.live_directories
-            if directory.path == path and name in directory.named
+            if directory.path == path and name in directory.checkpoint_names
         ]
         if naming:
             self._checkpoint(naming)
@@ -509,7 +513,7 @@ class LogManager:
         self._log_counts[path] -= 1
         for directory in self.directories:
             if directory.path == path:
-                directory.named.add(name)
+                directory.checkpoint_names.add(name)
 
     def may_be_lost(self, name: TopicPartition) -> bool:
         """Return whether the log of an existing partition may be in an offline directory.
@@ -576,10 +580,10 @@ class LogManager:
                 "%s is served from %s now; remove %s by hand before the next start: %s",
                 *(old.name, log.directory, original, refusal),
             )
-        reached = [
+        directories = [
             directory for directory in self.directories if directory.path == move.destination
         ]
-        checkpoint = partial(self._checkpoints.write, reached, lambda: list(self.logs.items()))
+        checkpoint = partial(self._checkpoints.write, directories, lambda: list(self.logs.items()))
         settle = move.settle(log, checkpoint)
 
         def run() -> None:

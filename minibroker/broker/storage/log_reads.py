@@ -297,8 +297,8 @@ def _look_up(
     try:
         if not resident_only:
             return find()
-        reached = log.segments.since(log.log_start_offset)
-        unknown = [segment for segment in reached if not segment.has_size]
+        segments = log.segments.since(log.log_start_offset)
+        unknown = [segment for segment in segments if not segment.has_size]
         if unknown:
             task = SurveyTask(log.files, unknown, timestamp)
             raise log.disk.cold(f"timestamps of {log.name}", task)

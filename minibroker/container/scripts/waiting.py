@@ -93,10 +93,10 @@ def _cub(words: Sequence[str]) -> int:
             "only kafka-ready -b HOST:PORT BROKERS SECONDS and zk-ready HOST:PORT SECONDS are here"
         )
     *options, least, seconds = rest
-    parsed = parse(options, _CUB)
+    arguments = parse(options, _CUB)
     names = {"b": "bootstrap-server", "c": "command-config", "config": "command-config"}
     names["z"] = "zookeeper"
-    all_words = Words({names.get(name, name): value for name, value in parsed.values.items()})
+    all_words = Words({names.get(name, name): value for name, value in arguments.values.items()})
 
     def look() -> None:
         count = len(admin.describe(reader_of(all_words), ()).brokers)
@@ -113,9 +113,9 @@ def _port(name: str, words: Sequence[str]) -> int:
             raise ScriptError("only wait HOST PORT SECONDS is here")
         host, port, seconds = words[1:]
     else:
-        named = dict(pairwise(words))
-        host = named.get("--host", "localhost")
-        seconds, port = named.get("--timeout", named.get("-t", _WAIT_S)), words[-1]
+        options = dict(pairwise(words))
+        host = options.get("--host", "localhost")
+        seconds, port = options.get("--timeout", options.get("-t", _WAIT_S)), words[-1]
     return _until(float(seconds), lambda: _connect(host, int(port), _CONNECT_S))
 
 

@@ -66,8 +66,8 @@ def start_query(
     try:
         return writer.start()
     finally:
-        for name, was in session_settings.items():
-            if was is None:
+        for name, old_value in session_settings.items():
+            if old_value is None:
                 spark.conf.unset(name)
             else:
-                spark.conf.set(name, was)
+                spark.conf.set(name, old_value)

@@ -119,7 +119,7 @@ def write_job(
 
 def check_job(
     directory: str,
-    stored: Mapping[str, str],
+    owner: Mapping[str, str],
     job: Mapping[str, str],
     *,
     newer: Container[str] = (),
@@ -128,16 +128,16 @@ def check_job(
 
     Args:
         directory: for the message.
-        stored: the identity there; empty: no job wrote it yet.
+        owner: the identity there; empty: no job wrote it yet.
         job: the identity of this run.
         newer: names that earlier versions did not write; where they are missing, nothing is known.
     """
     for key, value in job.items():
-        if key in newer and key not in stored:
+        if key in newer and key not in owner:
             continue
-        if stored and stored.get(key) != value:
+        if owner and owner.get(key) != value:
             raise PipelineError(
-                f"{directory} belongs to a job with {key} {stored.get(key, 'unknown')!r} and this "
+                f"{directory} belongs to a job with {key} {owner.get(key, 'unknown')!r} and this "
                 f"one has {key} {value!r}: give another directory"
             )
 
@@ -224,9 +224,9 @@ def _last_batch(files: FileSystem, directory: str) -> int | None:
     return max(numbers, default=None)
 
 
-def check_topics(directory: str, reached: offsets.Offsets | None, topics: Iterable[str]) -> None:
+def check_topics(directory: str, progress: offsets.Offsets | None, topics: Iterable[str]) -> None:
     """Raise PipelineError if the progress in `directory` is about other topics."""
-    others = sorted({partition.topic for partition in reached or {}} - set(topics))
+    others = sorted({partition.topic for partition in progress or {}} - set(topics))
     if others:
         raise PipelineError(
             f"{directory} holds the progress of topic {', '.join(others)}, which this run does "
@@ -236,11 +236,11 @@ def check_topics(directory: str, reached: offsets.Offsets | None, topics: Iterab
 
 def check_not_ahead(
     directory: str,
-    reached: offsets.Offsets | None,
+    progress: offsets.Offsets | None,
     ends: Mapping[str, Mapping[int, int]],
 ) -> None:
     """Raise PipelineError if the progress in `directory` is greater than the end of a topic."""
-    for (topic, partition), offset in sorted((reached or {}).items()):
+    for (topic, partition), offset in sorted((progress or {}).items()):
         end = ends.get(topic, {}).get(partition)
         if end is None or offset > end:
             has = "is not there" if end is None else f"ends at offset {end}"

@@ -105,12 +105,12 @@ def ahead_text(
     """Return how many offsets lie between the checkpoint and the ends of the topics."""
     cluster = preflight.ask(kafka)
     files = files_of(checkpoint, None)
-    reached = job_directory.progress_of(files, checkpoint) if files is not None else None
+    progress = job_directory.progress_of(files, checkpoint) if files is not None else None
     starts = preflight.start_offsets(kafka, cluster, topics)
     ends = preflight.end_offsets(kafka, cluster, topics)
     done = {
         (partition.topic, partition.partition): offset
-        for partition, offset in (reached or {}).items()
+        for partition, offset in (progress or {}).items()
     }
     count = sum(
         max(0, end - max(starts[topic][partition], done.get((topic, partition), 0)))
@@ -120,7 +120,7 @@ def ahead_text(
     ahead = quantities.counted(count, "offset")
     if files is None:
         return f"up to {ahead}: how far the last run came {SEEN_LATER}"
-    where = "from the beginning" if reached is None else "from where the last run ended"
+    where = "from the beginning" if progress is None else "from where the last run ended"
     if operations.since is not None or operations.until is not None:
         return f"up to {ahead}, {where}: only those of the time below"
     return f"{ahead}, {where}"

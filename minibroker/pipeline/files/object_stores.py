@@ -60,7 +60,7 @@ class ObjectStore(NamedTuple):
 
     def for_iceberg(self) -> dict[str, str]:
         """Return the properties of PyIceberg's FileIO."""
-        settings = self._named("iceberg") | _set("s3.region", self.signing_region)
+        settings = self._texts("iceberg") | _set("s3.region", self.signing_region)
         if self.endpoint or self.path_style:
             settings["s3.force-virtual-addressing"] = str(not self.is_path_style).lower()
         if self.anonymous == "true":
@@ -69,7 +69,7 @@ class ObjectStore(NamedTuple):
 
     def for_delta(self) -> dict[str, str]:
         """Return the storage options of deltalake."""
-        settings = self._named("delta") | _set("AWS_REGION", self.signing_region)
+        settings = self._texts("delta") | _set("AWS_REGION", self.signing_region)
         if self.endpoint or self.path_style:
             settings["AWS_VIRTUAL_HOSTED_STYLE_REQUEST"] = str(not self.is_path_style).lower()
         if self.is_plain:
@@ -80,7 +80,7 @@ class ObjectStore(NamedTuple):
 
     def for_obstore(self) -> dict[str, Any]:
         """Return the arguments of obstore's S3Store."""
-        settings: dict[str, Any] = self._named("obstore") | _set("region", self.signing_region)
+        settings: dict[str, Any] = self._texts("obstore") | _set("region", self.signing_region)
         if self.endpoint or self.path_style:
             settings["virtual_hosted_style_request"] = not self.is_path_style
         if self.anonymous == "true":
@@ -91,7 +91,7 @@ class ObjectStore(NamedTuple):
 
     def for_arrow(self) -> dict[str, Any]:
         """Return the arguments of PyArrow's S3FileSystem."""
-        settings: dict[str, Any] = self._named("arrow") | _set("region", self.signing_region)
+        settings: dict[str, Any] = self._texts("arrow") | _set("region", self.signing_region)
         scheme, mark, host = self.endpoint.partition("://")
         if mark:
             settings |= {"scheme": scheme, "endpoint_override": host.rstrip("/")}
@@ -103,7 +103,7 @@ class ObjectStore(NamedTuple):
 
     def for_spark(self) -> dict[str, str]:
         """Return the settings of a session whose Hadoop has S3A, for both schemes."""
-        settings = {"spark.hadoop.fs.s3.impl": _S3A, **self._named("hadoop", SPARK)}
+        settings = {"spark.hadoop.fs.s3.impl": _S3A, **self._texts("hadoop", SPARK)}
         settings |= _set(f"{SPARK}endpoint.region", self.signing_region)
         if self.endpoint:
             settings[f"{SPARK}path.style.access"] = str(self.is_path_style).lower()
@@ -112,7 +112,7 @@ class ObjectStore(NamedTuple):
             settings[f"{SPARK}aws.credentials.provider"] = f"org.apache.hadoop.fs.s3a.{_ANONYMOUS}"
         return settings
 
-    def _named(self, library: str, prefix: str = "") -> dict[str, str]:
+    def _texts(self, library: str, prefix: str = "") -> dict[str, str]:
         """Return the settings that are the same text everywhere, by the names of a library."""
         settings = {}
         for name in _NAMES:

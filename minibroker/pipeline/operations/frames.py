@@ -150,13 +150,13 @@ def changed(
     arrow_udf: Any = f.arrow_udf  # its hints know no struct
     result = arrow_udf(_function(masker, names), _result_type(names))
     inputs = [without_null_list(f.col(name), rows.schema[name].dataType) for name in names]
-    seen = rows.select("*", result(*inputs).alias(_CHANGED)).observe(
+    observed_rows = rows.select("*", result(*inputs).alias(_CHANGED)).observe(
         observed,
         f.count_if(f.col(f"{_CHANGED}.reason").isNull()).alias(ROWS),
         f.count(f"{_CHANGED}.reason").alias(UNMASKABLE),
         f.bit_or(f"{_CHANGED}.found").alias(PLACE_BITS),
     )
-    good = seen.where(_is_masked(fails=not operations.skips))
+    good = observed_rows.where(_is_masked(fails=not operations.skips))
     columns = [_changed(name) if name in names else f.col(name) for name in rows.columns]
     return good.select(*columns)
 
@@ -208,16 +208,16 @@ def condition_columns(rows: DataFrame, value_schema: str | None = None) -> DataF
 
 
 def _where(rows: DataFrame, condition: str, value_schema: str | None) -> DataFrame:
-    seen = condition_columns(rows, value_schema)
+    row_columns = condition_columns(rows, value_schema)
     names = ", ".join(
         f"{field.name} {field.dataType.simpleString()}"
-        for field in seen.schema
+        for field in row_columns.schema
         if field.name != _RECORD
     )
     try:
         with analysed_quietly():
-            kind = seen.drop(_RECORD).select(f.expr(condition)).schema[0].dataType
-            result = seen.where(f.expr(condition))
+            kind = row_columns.drop(_RECORD).select(f.expr(condition)).schema[0].dataType
+            result = row_columns.where(f.expr(condition))
     except PySparkException as error:
         hint = (
             "" if value_schema else "; value.FIELD needs the fields of a value, by --where-schema"

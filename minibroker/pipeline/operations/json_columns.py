@@ -38,8 +38,8 @@ TIME: Final = "__time"
 
 _DDL: Final = "DDL such as 'id BIGINT, amount DOUBLE', or Spark's schema as JSON"
 _CORRUPT: Final = "__corrupt"
-_PARSED: Final = "__parsed"
-_OWN: Final = (BAD, RECORD, TIME, _CORRUPT, _PARSED)
+_VALUE: Final = "__parsed"
+_OWN: Final = (BAD, RECORD, TIME, _CORRUPT, _VALUE)
 
 NO_VALUE: Final = "it has no value (a tombstone)"
 NO_TEXT: Final = "its value is not UTF-8"
@@ -76,7 +76,7 @@ def clashes(schema: StructType) -> list[str]:
     return [name for name in schema.names if name in _OWN]
 
 
-def parsed(records: DataFrame, schema: StructType, time: Column | None = None) -> DataFrame:
+def parse(records: DataFrame, schema: StructType, time: Column | None = None) -> DataFrame:
     """Return the fields of each value, `record`, `__time` and `__bad`; no row is left out.
 
     Args:
@@ -91,10 +91,10 @@ def parsed(records: DataFrame, schema: StructType, time: Column | None = None) -
     with_corrupt = StructType([*read_as, StructField(_CORRUPT, StringType())])
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
     own = f.struct(*records.columns).alias(RECORD)
-    value = f.from_json(text, with_corrupt, options).alias(_PARSED)
+    value = f.from_json(text, with_corrupt, options).alias(_VALUE)
     rows = records.select(own, text.alias("__text"), value)
-    no_object = f.col(_PARSED).isNull() | f.col(f"{_PARSED}.{_CORRUPT}").isNotNull()
-    columns = {field.name: f.col(f"{_PARSED}.`{field.name}`") for field in schema.fields}
+    no_object = f.col(_VALUE).isNull() | f.col(f"{_VALUE}.{_CORRUPT}").isNotNull()
+    columns = {field.name: f.col(f"{_VALUE}.`{field.name}`") for field in schema.fields}
     other = [_has_other_text(columns[field.name], field.dataType) for field in schema.fields]
     reason = (
         f.when(f.col("record.value").isNull(), NO_VALUE)
@@ -156,7 +156,7 @@ def _plain(column: Column, kind: DataType) -> Column:
 
 def _has_no_field(schema: StructType) -> Column:
     """Return whether a value has none of the fields; its keys are read only if all are null."""
-    fields = [f.col(f"{_PARSED}.`{name}`").isNull() for name in schema.names]
+    fields = [f.col(f"{_VALUE}.`{name}`").isNull() for name in schema.names]
     names = f.array(*(f.lit(name) for name in schema.names))
     has_one = f.arrays_overlap(f.json_object_keys("__text"), names)
     return f.when(reduce(and_, fields), ~f.coalesce(has_one, f.lit(False))).otherwise(f.lit(False))

@@ -105,8 +105,8 @@ def secret_of_job(
     path = join(directory, JOB_DIRECTORY, FILE)
     if files.read(path) is None:
         _keep(files, path, new)
-    stored = (files.read(path) or "").strip()
-    return _checked(stored.encode(), path)
+    text = (files.read(path) or "").strip()
+    return _checked(text.encode(), path)
 
 
 def _checked(secret: bytes, where: str) -> bytes:

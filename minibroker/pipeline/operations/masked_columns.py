@@ -119,9 +119,9 @@ class ColumnMasks:
     def _check_skipped(self, records: pa.RecordBatch, reason: str) -> None:
         """Raise PipelineError about the first of these records if such records end the job."""
         if not self._skips:
-            named = records.slice(0, 1).select(["topic", "partition", "offset"]).to_pylist()[0]
+            row = records.slice(0, 1).select(["topic", "partition", "offset"]).to_pylist()[0]
             raise BadRecordError(
-                f"record {named['topic']}-{named['partition']} offset {named['offset']}"
+                f"record {row['topic']}-{row['partition']} offset {row['offset']}"
                 f"{NOT_WRITTEN}{reason}{WAY_OUT}"
             )
 

@@ -169,7 +169,7 @@ def changed_json(
 
     Raises PipelineError, and RecursionError for a value too deep.
     """
-    plain, bits = _parsed(value), 0
+    plain, bits = _fields_of(value), 0
     if tree is not None:
         plain, bits = _masked(tree, plain)
     if selection is not None:
@@ -178,7 +178,7 @@ def changed_json(
     return _written(plain), bits
 
 
-def _parsed(value: bytes) -> Any:
+def _fields_of(value: bytes) -> Any:
     """Return the fields of a JSON value. Raises PipelineError."""
     try:
         text = value.decode()

@@ -200,13 +200,13 @@ def check_same(directory: str, job: Mapping[str, str], identity: Mapping[str, st
     for name in IDENTITY:
         if job.get(name) == identity.get(name):
             continue
-        was, now = (
+        first_terms, own_terms = (
             f"{name} {terms[name]!r}" if name in terms else f"no {name}"
             for terms in (job, identity)
         )
         raise PipelineError(
-            f"{directory} belongs to a job with {was}, and this one has {now}: rows of both would "
-            "be mixed; give the same as before, or another directory"
+            f"{directory} belongs to a job with {first_terms}, and this one has {own_terms}: rows "
+            "of both would be mixed; give the same as before, or another directory"
         )
     if "secret" in identity and job.get("secret", identity["secret"]) != identity["secret"]:
         raise PipelineError(

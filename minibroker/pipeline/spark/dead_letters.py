@@ -204,11 +204,11 @@ class BadDates:
                 twice, or three times if some are bad.
             batch: the one that they belong to.
         """
-        named = dated_ahead.judged(rows, self.now_ms(batch.number))
-        [counts] = named.agg(f.count(f.lit(1)), f.count(REASON)).collect()
-        good = named.where(f.col(REASON).isNull()).drop(REASON)
+        with_reasons = dated_ahead.judged(rows, self.now_ms(batch.number))
+        [counts] = with_reasons.agg(f.count(f.lit(1)), f.count(REASON)).collect()
+        good = with_reasons.where(f.col(REASON).isNull()).drop(REASON)
         if counts[1]:
-            bad = named.where(f.col(REASON).isNotNull())
+            bad = with_reasons.where(f.col(REASON).isNotNull())
             letters = bad.withColumn("date", f.to_date("timestamp")).select(*ARCHIVE.names, REASON)
             for name in _CONTENT if self._hides else ():
                 letters = letters.withColumn(name, f.lit(None).cast(ARCHIVE[name].dataType))
@@ -231,10 +231,10 @@ def bad_dates(
         place: a topic of `kafka`, a directory, or None.
         files: as of `BadDates`, with the arguments behind it.
     """
-    opened = open_place(place, kafka, spark)
-    if opened is None:
+    letters = open_place(place, kafka, spark)
+    if letters is None:
         return None
-    return BadDates(opened, files, checkpoint, hides=hides)
+    return BadDates(letters, files, checkpoint, hides=hides)
 
 
 def _read(spark: SparkSession, paths: Sequence[str], store: ObjectStore | None) -> DataFrame:

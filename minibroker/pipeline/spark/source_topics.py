@@ -83,10 +83,10 @@ def read_ids(files: FileSystem, directory: str) -> dict[str, str]:
 
 def write_ids(files: FileSystem, directory: str, ids: Mapping[str, str]) -> None:
     """Add topics and ids to those of the job in `directory`; write nothing that is known."""
-    stored = read_ids(files, directory)
-    if all(stored.get(topic) == topic_id for topic, topic_id in ids.items()):
+    old = read_ids(files, directory)
+    if all(old.get(topic) == topic_id for topic, topic_id in ids.items()):
         return
-    text = json.dumps({**stored, **ids}, indent=2, sort_keys=True) + "\n"
+    text = json.dumps({**old, **ids}, indent=2, sort_keys=True) + "\n"
     files.write(join(directory, JOB_DIRECTORY, _FILE), text)
 
 
@@ -117,8 +117,8 @@ def check(
         PipelineError: the progress is about other topics, or a topic was made anew.
     """
     files, directory, checkpoint = place
-    reached = job_directory.progress_of(files, checkpoint)
-    if reached is None:
+    progress = job_directory.progress_of(files, checkpoint)
+    if progress is None:
         return
     names = list(topics)
     ids = preflight.topic_ids(plan.kafka, names)
@@ -136,9 +136,9 @@ def check(
         )
     if not plan.fail_on_data_loss:
         return
-    job_directory.check_topics(directory, reached, names)
+    job_directory.check_topics(directory, progress, names)
     positions = {
-        partition: end for partition, end in reached.items() if partition.topic not in anew
+        partition: end for partition, end in progress.items() if partition.topic not in anew
     }
     ends = preflight.end_offsets(plan.kafka, cluster, names)
     job_directory.check_not_ahead(directory, positions, ends)
@@ -171,11 +171,11 @@ def start_over(files: FileSystem, checkpoint: str, starts: Mapping[str, Mapping[
 
     Raises PipelineError.
     """
-    reached = job_directory.progress_of(files, checkpoint)
-    if reached is None:
+    progress = job_directory.progress_of(files, checkpoint)
+    if progress is None:
         return
     positions = {
-        partition: end for partition, end in reached.items() if partition.topic not in starts
+        partition: end for partition, end in progress.items() if partition.topic not in starts
     }
     for topic, partitions in starts.items():
         positions |= {TopicPartition(topic, number): start for number, start in partitions.items()}
@@ -189,8 +189,8 @@ def with_new_ids(
     topic_names = set(ids)
 
     def note(batch: Batch) -> None:
-        reached = job_directory.progress_of(place.files, place.checkpoint) or {}
-        new = {partition.topic for partition in reached} - topic_names
+        positions = job_directory.progress_of(place.files, place.checkpoint) or {}
+        new = {partition.topic for partition in positions} - topic_names
         if new:
             ids = preflight.topic_ids(plan.kafka, new)
             write_ids(place.files, place.directory, ids)

@@ -64,9 +64,9 @@ def archived_partitions(files: FileSystem, archive: str, topics: Collection[str]
         PipelineError: the checkpoint cannot be read.
     """
     checkpoint = join(archive, JOB_DIRECTORY, "checkpoint")
-    reached = job_directory.progress_of(files, checkpoint) or {}
-    chosen = topics or {where.topic for where, end in reached.items() if end > 0}
-    return max((where.partition + 1 for where in reached if where.topic in chosen), default=0)
+    progress = job_directory.progress_of(files, checkpoint) or {}
+    chosen = topics or {where.topic for where, end in progress.items() if end > 0}
+    return max((where.partition + 1 for where in progress if where.topic in chosen), default=0)
 
 
 def create(

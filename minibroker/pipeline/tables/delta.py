@@ -215,7 +215,7 @@ class ArchiveDeltaTable:
 
 def open_mirror(place: TablePlace, columns: pa.Schema) -> ArchiveDeltaTable:
     """Return the table at `place`; a new one has these columns, and no partitions."""
-    return _opened(place, columns, [], "minibroker mirror")
+    return _open_or_create(place, columns, [], "minibroker mirror")
 
 
 def open_table(place: TablePlace, without: Sequence[str] = ()) -> ArchiveDeltaTable:
@@ -225,10 +225,10 @@ def open_table(place: TablePlace, without: Sequence[str] = ()) -> ArchiveDeltaTa
         without: columns that a new table does not have yet: `take_in` adds them with their types.
     """
     columns = pa.schema([field for field in RECORD if field.name not in without])
-    return _opened(place, columns, list(PARTITION_COLUMNS), "minibroker archive")
+    return _open_or_create(place, columns, list(PARTITION_COLUMNS), "minibroker archive")
 
 
-def _opened(
+def _open_or_create(
     place: TablePlace, columns: pa.Schema, partition_by: list[str], name: str
 ) -> ArchiveDeltaTable:
     options = None if place.store is None else place.store.for_delta()

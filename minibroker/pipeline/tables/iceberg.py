@@ -267,12 +267,14 @@ def open_table(
     if not catalog:
         directory_catalog = DirectoryCatalog(directory, place.files, of_store)
         directory_catalog.mend_hint()
-        return IcebergTable(place, _opened(directory_catalog, IDENTIFIER, directory, without))
+        return IcebergTable(
+            place, _open_or_create(directory_catalog, IDENTIFIER, directory, without)
+        )
     try:
         open_catalog = load_catalog("minibroker", **{**of_store, **catalog})
         identifier = tuple((name or "").split("."))
         open_catalog.create_namespace_if_not_exists(identifier[:-1])
-        table = _opened(open_catalog, identifier, directory, without)
+        table = _open_or_create(open_catalog, identifier, directory, without)
     except Exception as error:
         raise PipelineError(
             f"the catalogue does not take table {name}: {type(error).__name__}: {error}; check "
@@ -286,7 +288,7 @@ def open_table(
     return IcebergTable(place, table)
 
 
-def _opened(
+def _open_or_create(
     catalog: Any, identifier: tuple[str, ...], directory: str, without: Sequence[str]
 ) -> Any:
     try:

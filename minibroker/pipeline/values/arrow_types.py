@@ -131,7 +131,7 @@ def plain(kind: pa.DataType) -> pa.DataType:
     return pa.binary() if pa.types.is_large_binary(kind) else kind
 
 
-def named(kind: pa.DataType) -> str:
+def words_of(kind: pa.DataType) -> str:
     """Return a type in words for people."""
     if pa.types.is_struct(kind):
         return "a record"
@@ -141,7 +141,7 @@ def named(kind: pa.DataType) -> str:
 
 
 def _conflict(old: pa.DataType, new: pa.DataType, where: str) -> str:
-    return f"{where} is {named(new)} there and {named(old)} in the table"
+    return f"{where} is {words_of(new)} there and {words_of(old)} in the table"
 
 
 def _united_struct(old: pa.DataType, new: pa.DataType, where: str) -> pa.DataType:

@@ -127,7 +127,7 @@ class Shapes:
         """
         self._as_numbers = as_numbers
         self._has_names = has_names
-        self._named: dict[str, Shape] = {}
+        self._shapes: dict[str, Shape] = {}
         self.has_choice = False
         """True once there was a union of several types: names are needed."""
 
@@ -172,9 +172,9 @@ class Shapes:
         full = name if "." in name or not space else f"{space}.{name}"
         if full in around or name in around:
             raise ValueError(f"its field {where} has {full} inside itself, which no column can")
-        if full not in self._named and name in self._named:
+        if full not in self._shapes and name in self._shapes:
             full = name
-        return self._named[full]._replace(is_quick=False)
+        return self._shapes[full]._replace(is_quick=False)
 
     def _logical(self, schema: Any, space: str, around: tuple[str, ...], where: str) -> Shape:
         kind, logical = schema["type"], schema.get("logicalType")
@@ -283,7 +283,7 @@ class Shapes:
 
     def _remember(self, schema: Any, space: str, shape: Shape) -> Shape:
         full = _full_name(schema, space)[0]
-        self._named[full] = shape = shape._replace(name=full)
+        self._shapes[full] = shape = shape._replace(name=full)
         return shape
 
 

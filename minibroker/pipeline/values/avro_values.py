@@ -28,24 +28,26 @@ _FIELD: Final = "value"
 class AvroReader:
     """Reads the values of one schema."""
 
-    def __init__(self, schema: str, named: Sequence[str] = (), *, as_numbers: bool = False) -> None:
+    def __init__(
+        self, schema: str, references: Sequence[str] = (), *, as_numbers: bool = False
+    ) -> None:
         """Take the text of a schema.
 
         Args:
             schema: JSON.
-            named: texts of the schemas that it refers to, each after those that it needs itself.
+            references: texts of the schemas that it refers to, each after those that it needs.
             as_numbers: as of `avro_shapes.Shapes`.
 
         Raises ValueError: it is no schema, or a table has no columns for it.
         """
         names: dict[str, Any] = {}
         try:
-            others = [without_unknown(json.loads(text)) for text in named]
+            others = [without_unknown(json.loads(text)) for text in references]
             for other in others:
                 fastavro.parse_schema(other, named_schemas=names)
             plain = without_unknown(json.loads(schema))
             self._is_wrapped = not isinstance(plain, dict)
-            self._parsed = fastavro.parse_schema(
+            self._avro_schema = fastavro.parse_schema(
                 _wrapped(plain) if self._is_wrapped else plain, named_schemas=names
             )
         except Exception as error:
@@ -59,7 +61,7 @@ class AvroReader:
         self.type: pa.DataType = shape.type
         self._first_type = shape.first_type
         self._convert = shape.convert
-        is_quick = shape.is_quick and not named and pa.types.is_struct(shape.type)
+        is_quick = shape.is_quick and not references and pa.types.is_struct(shape.type)
         self._quick = json.dumps(plain) if is_quick else None
 
     def read(self, values: pa.Array) -> pa.Array:
@@ -80,7 +82,7 @@ class AvroReader:
 
     def _one(self, value: bytes) -> Any:
         plain = fastavro.schemaless_reader(
-            io.BytesIO(value), self._parsed, None, return_named_type=self._has_names
+            io.BytesIO(value), self._avro_schema, None, return_named_type=self._has_names
         )
         if self._is_wrapped:
             plain = plain[_FIELD]

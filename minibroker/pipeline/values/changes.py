@@ -83,7 +83,7 @@ def changes_of(records: pa.Table, by: Sequence[str]) -> Changes:
     read = _ReadChanges(records["value"].combine_chunks(), records["key"].combine_chunks(), by)
     if faults := read.faults():
         first = min(faults)
-        raise ChangeError(f"{_named(records, first)} {faults[first]}")
+        raise ChangeError(f"{_name_of(records, first)} {faults[first]}")
     last = _last_of(read.keys, read.names, read.is_change)
     is_gone = read.is_gone.take(last)
     rows = pa.table(read.rows).take(last.filter(pc.invert(is_gone)))
@@ -219,6 +219,6 @@ def _last_of(keys: Sequence[pa.Array], names: Sequence[str], is_change: pa.Array
     return last.take(pc.array_sort_indices(last))
 
 
-def _named(records: pa.Table, where: int) -> str:
+def _name_of(records: pa.Table, where: int) -> str:
     row = records.select(["topic", "partition", "offset"]).slice(where, 1).to_pylist()[0]
     return f"record {row['topic']}-{row['partition']} offset {row['offset']}"

@@ -64,7 +64,7 @@ class ValueSchema(NamedTuple):
     kind: str
     text: str
     """JSON of Avro or JSON Schema; for Protobuf the descriptors in base64."""
-    named: tuple[tuple[str, str], ...] = ()
+    references: tuple[tuple[str, str], ...] = ()
     """Schemas that it refers to, as (name, text), each after those that it needs itself."""
     message: tuple[int, ...] = FIRST_MESSAGE
     reason: str = ""
@@ -162,7 +162,7 @@ def reader_of(schema: ValueSchema) -> ValueReader:
     if schema.kind == AVRO:
         from minibroker.pipeline.values.avro_values import AvroReader  # noqa: PLC0415  an extra
 
-        texts = tuple(text for _, text in schema.named)
+        texts = tuple(text for _, text in schema.references)
         return AvroReader(schema.text, texts, as_numbers=schema.as_numbers)
     if schema.kind == PROTOBUF:
         from minibroker.pipeline.values.protobuf_values import (  # noqa: PLC0415  an extra
@@ -179,8 +179,8 @@ def reader_of(schema: ValueSchema) -> ValueReader:
         return EventReader(_type_of(schema.text))
     if schema.kind == TYPED_JSON:
         return RowReader(_type_of(schema.text))
-    named = dict(schema.named)
-    return JsonReader(type_of(schema.text, named, as_numbers=schema.as_numbers))
+    references = dict(schema.references)
+    return JsonReader(type_of(schema.text, references, as_numbers=schema.as_numbers))
 
 
 def of_type(kind: pa.DataType, *, is_event: bool = False) -> ValueSchema:
@@ -308,8 +308,8 @@ def _composed(outer: pa.Array | None, inner: pa.Array | None) -> pa.Array | None
 
 
 def _schema(fields: list[Any]) -> ValueSchema:
-    kind, text, named, message, *rest = fields
-    pairs = tuple((name, other) for name, other in named)
+    kind, text, references, message, *rest = fields
+    pairs = tuple((name, other) for name, other in references)
     return ValueSchema(kind, text, pairs, tuple(message), *rest)
 
 

@@ -40,20 +40,20 @@ _VALUES: Final = {"integer": WHOLE, "string": TEXT}
 
 
 def type_of(
-    schema: str, named: Mapping[str, str] | None = None, *, as_numbers: bool = False
+    schema: str, references: Mapping[str, str] | None = None, *, as_numbers: bool = False
 ) -> pa.DataType:
     """Return the type of the values of a JSON Schema.
 
     Args:
         schema: JSON.
-        named: name of a reference → text of the schema that it means.
+        references: name of a reference → text of the schema that it means.
         as_numbers: whether what Connect names stays numbers and text.
 
     Raises ValueError: it is no JSON Schema, or no columns can hold its values.
     """
     try:
         plain = json.loads(schema)
-        others = {name: json.loads(text) for name, text in (named or {}).items()}
+        others = {name: json.loads(text) for name, text in (references or {}).items()}
     except json.JSONDecodeError as error:
         raise ValueError(f"it is no JSON ({error})") from error
     field = _Schemas(plain, others, as_numbers=as_numbers).field("value", plain, 0)
@@ -65,10 +65,10 @@ def type_of(
 class _Schemas:
     """A schema, and those that it refers to."""
 
-    def __init__(self, root: Any, named: Mapping[str, Any], *, as_numbers: bool) -> None:
+    def __init__(self, root: Any, references: Mapping[str, Any], *, as_numbers: bool) -> None:
         self._root = root
         self._as_numbers = as_numbers
-        self._named = named
+        self._references = references
 
     def field(self, name: str, schema: Any, depth: int) -> pa.Field:
         """Return the column of a schema. Raises ValueError."""
@@ -111,7 +111,7 @@ class _Schemas:
 
     def _target(self, reference: str) -> Any:
         document, _, pointer = reference.partition("#")
-        target = self._named.get(document) if document else self._root
+        target = self._references.get(document) if document else self._root
         for part in pointer.split("/")[1:]:
             key = part.replace("~1", "/").replace("~0", "~")
             target = target.get(key) if isinstance(target, dict) else None

@@ -103,7 +103,7 @@ class SchemaRegistry:
         """
         try:
             entry = self._request(id_)
-            named = self._named(entry)
+            references = self._references(entry)
         except SchemaRegistryError as error:
             if error.http_status_code == _NOT_THERE:
                 return None
@@ -116,9 +116,9 @@ class SchemaRegistry:
         if kind not in KINDS:
             return ValueSchema(AVRO, "", reason=f"its type {kind} is none of {', '.join(KINDS)}")
         if kind != PROTOBUF:
-            return ValueSchema(kind, text, named)
+            return ValueSchema(kind, text, references)
         try:
-            return ValueSchema(kind, descriptors(text, dict(named)))
+            return ValueSchema(kind, descriptors(text, dict(references)))
         except ValueError as error:
             return ValueSchema(AVRO, "", reason=str(error))
 
@@ -127,7 +127,7 @@ class SchemaRegistry:
             return self._client.get_schema_by_guid(id_)
         return self._schemas.pop(id_, None) or self._client.get_schema(id_)
 
-    def _named(self, schema: Any) -> tuple[tuple[str, str], ...]:
+    def _references(self, schema: Any) -> tuple[tuple[str, str], ...]:
         """Return the schemas that one refers to, each after those that it needs itself."""
         texts: dict[str, str] = {}
 

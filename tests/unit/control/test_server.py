@@ -282,7 +282,7 @@ def busy_broker(kafka_broker: Broker) -> Broker:
     consumer.close()
     seen = SeenRequest("Produce", 9, "mine", "127.0.0.1", 0, 0.0, None)
     for _ in range(PARTITIONS):
-        kafka_broker.call(lambda: kafka_broker._node.seen.note(seen))
+        kafka_broker.call(lambda: kafka_broker._node.request_log.note(seen))
     return kafka_broker
 
 

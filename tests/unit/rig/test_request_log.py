@@ -54,7 +54,7 @@ def log_of(running: InProcessBroker) -> RequestLog:
     """Return the log of the requests from now on."""
     interceptor = FaultInterceptor(running.broker.services)
     running.broker.intercept(interceptor)
-    return interceptor.seen
+    return interceptor.request_log
 
 
 async def test_answers_that_wait_are_noted_when_they_are_there(

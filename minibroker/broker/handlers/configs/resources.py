@@ -216,10 +216,10 @@ def _check_client_metrics(values: Mapping[str, str]) -> None:
 
 def repeated(resources: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
     """Return the (type, name) of each resource that occurs more than once."""
-    seen: set[tuple[int, str]] = set()
+    first: set[tuple[int, str]] = set()
     twice: set[tuple[int, str]] = set()
     for resource in resources:
-        (twice if resource in seen else seen).add(resource)
+        (twice if resource in first else first).add(resource)
     return twice
 
 

@@ -88,7 +88,7 @@ class LogCleaner:
         # Was another look asked for while one is under way?
         self._uncleanable: dict[TopicPartition, PartitionLog] = {}
         # Where a log ended when it was looked at, and when (monotonic seconds).
-        self._seen: dict[TopicPartition, tuple[int, float]] = {}
+        self._last_ends: dict[TopicPartition, tuple[int, float]] = {}
         self.metrics = CleanerMetrics(clock.now_ms())
 
     def _arm(self, delay_ms: int) -> None:
@@ -147,16 +147,18 @@ class LogCleaner:
         self._uncleanable = {
             name: log for name, log in self._uncleanable.items() if logs.get(name) is log
         }
-        self._seen = {name: seen for name, seen in self._seen.items() if name in logs}
+        self._last_ends = {
+            name: last_end for name, last_end in self._last_ends.items() if name in logs
+        }
 
     def uncleanable(self) -> dict[str, tuple[int, int]]:
         """Log directory → how many partitions are set aside there, and their dirty bytes."""
         totals = {live_directory.path: (0, 0) for live_directory in self._logs.live_directories}
         for log in self._uncleanable.values():
             count, dirty_bytes = totals.get(log.log_directory, (0, 0))
-            reached = log.segments.since(max(log.clean_offset or 0, log.log_start_offset))
+            segments = log.segments.since(max(log.clean_offset or 0, log.log_start_offset))
             closed = [
-                segment.size_bytes for segment in reached if segment is not log.active_segment
+                segment.size_bytes for segment in segments if segment is not log.active_segment
             ]
             totals[log.log_directory] = count + 1, dirty_bytes + sum(closed)
         return totals
@@ -184,7 +186,7 @@ class LogCleaner:
         elif retention.may_expire(log):
             again_ms.append(settings.retention_check_ms)
         if log.log_end_offset in {log.clean_offset, log.log_start_offset}:
-            self._seen.pop(log.name, None)
+            self._last_ends.pop(log.name, None)
             return _NOTHING  # the usual, found without a look at producers and segments
         log.producers.require()
         facts = self._facts_of(log)
@@ -192,10 +194,10 @@ class LogCleaner:
         if candidate.is_reset:
             log.note_cleaned(candidate.first_dirty_offset)
         if candidate.is_worth_it(config.min_cleanable_dirty_ratio):
-            self._seen.pop(log.name, None)
+            self._last_ends.pop(log.name, None)
             return candidate
         if candidate.first_dirty_offset >= log.log_end_offset:
-            self._seen.pop(log.name, None)
+            self._last_ends.pop(log.name, None)
             return candidate
         has_lags = config.min_compaction_lag_ms > 0 or config.max_compaction_lag_ms < _NEVER_MS
         if has_lags and candidate.first_dirty_offset < log.active_segment.base_offset:
@@ -206,7 +208,7 @@ class LogCleaner:
                 again_ms.append(wait_ms)
             else:
                 log.roll()
-                self._seen.pop(log.name, None)
+                self._last_ends.pop(log.name, None)
                 return candidate_of(self._facts_of(log), now_ms)
         return candidate
 
@@ -236,10 +238,10 @@ class LogCleaner:
     def _idle_wait_ms(self, log: PartitionLog, idle_ms: int) -> int:
         """Return how much longer nothing may come before the log counts as idle."""
         now_s = self._clock.monotonic_s()
-        end_offset, since_s = self._seen.get(log.name, (-1, now_s))
+        end_offset, since_s = self._last_ends.get(log.name, (-1, now_s))
         if end_offset != log.log_end_offset:
             since_s = now_s
-            self._seen[log.name] = log.log_end_offset, now_s
+            self._last_ends[log.name] = log.log_end_offset, now_s
         return int(max(0.0, since_s + idle_ms / 1000 - now_s) * 1000 + 0.5)
 
     def _set_aside(self, log: PartitionLog, error: Exception) -> None:

@@ -287,7 +287,7 @@ class Cleaning:
             offset_span_max=RELATIVE_OFFSET_MAX,
             count_max=GROUP_SEGMENTS_MAX,
         )
-        return [[segments[planned.base_offset] for planned in group] for group in groups]
+        return [[segments[item.base_offset] for item in group] for group in groups]
 
     def _size_of(self, path: str) -> int:
         try:

@@ -183,10 +183,10 @@ def find_partitions(paths: Iterable[str]) -> list[PartitionFiles]:
     directories: dict[TopicPartition, str] = {}
     for path in paths:
         for directory in _partition_directories(path):
-            parsed = names.parse_directory(Path(directory).name)
-            if parsed is None or parsed[1]:
+            name = names.parse_directory(Path(directory).name)
+            if name is None or name[1]:
                 continue
-            partition = parsed[0]
+            partition = name[0]
             if directories.setdefault(partition, directory) != directory:
                 raise PipelineError(
                     f"partition {partition} stands in {directories[partition]} and in "

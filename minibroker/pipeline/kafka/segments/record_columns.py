@@ -345,8 +345,8 @@ def _headers(texts: _Texts, at: pa.Array, ends: pa.Array) -> pa.Array:
     if most > HEADER_TURNS_MAX:
         return _headers_singly(texts.joined, counts, at, ends)
     index = pc.indices_nonzero(counts)
-    reached = pc.cumulative_sum(counts)
-    first = pc.subtract(reached, counts)
+    stops = pc.cumulative_sum(counts)
+    first = pc.subtract(stops, counts)
     keys, values, places = [], [], []
     at, ends = at.take(index), ends.take(index)
     for turn in range(most):
@@ -369,7 +369,7 @@ def _headers(texts: _Texts, at: pa.Array, ends: pa.Array) -> pa.Array:
         ],
         fields=list(HEADERS.value_type),
     )
-    offsets = pa.concat_arrays([pa.array([0], pa.int32()), reached.cast(pa.int32())])
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), stops.cast(pa.int32())])
     return pa.ListArray.from_arrays(offsets, pairs, type=HEADERS, mask=pc.equal(counts, _ZERO))
 
 

@@ -114,11 +114,11 @@ def read_transactions(
             stem = path.removesuffix(names.SWAP).removesuffix(names.LOG) + names.TXN_INDEX
             for index in (stem, stem + names.SWAP):
                 aborted |= dict.fromkeys(read_txn_index(index))
-    snapshot_offset, opened = _newest_snapshot(directory, newest.base_offset)
+    snapshot_offset, open_starts = _newest_snapshot(directory, newest.base_offset)
     if (
         end_offset is not None
         and end_offset <= snapshot_offset
-        and min(opened.values(), default=end_offset) >= end_offset
+        and min(open_starts.values(), default=end_offset) >= end_offset
     ):
         return Transactions(tuple(aborted), None, None)
     sound = newest.size_bytes
@@ -126,9 +126,9 @@ def read_transactions(
     for (_, path), next_offset in zip(segments, [*next_offsets, None], strict=True):
         if next_offset is None or next_offset > snapshot_offset:
             size = newest.size_bytes if next_offset is None else REAL_FILES.size_at(path)
-            ended, sound = _walk(path, size, snapshot_offset, opened)
+            ended, sound = _walk(path, size, snapshot_offset, open_starts)
             aborted |= dict.fromkeys(ended)
-    return Transactions(tuple(aborted), min(opened.values(), default=None), sound)
+    return Transactions(tuple(aborted), min(open_starts.values(), default=None), sound)
 
 
 def read_txn_index(path: str) -> list[Aborted]:
@@ -178,12 +178,12 @@ def _newest_snapshot(directory: str, newest_base_offset: int) -> tuple[int, dict
 
 
 def _walk(
-    path: str, size_bytes: int, start: int, opened: dict[int, int]
+    path: str, size_bytes: int, start: int, open_starts: dict[int, int]
 ) -> tuple[list[Aborted], int]:
     """Return the transactions aborted in a segment from offset `start` on, and the byte where the
     chain of its batches ends.
 
-    Updates `opened` to the state there. `size_bytes`: bytes of the segment that count.
+    Updates `open_starts` to the state there. `size_bytes`: bytes of the segment that count.
     """
     aborted: list[Aborted] = []
     end = 0
@@ -194,10 +194,10 @@ def _walk(
             if header.base_offset < start or not header.is_transactional or header.magic < 2:
                 continue
             if not header.is_control:
-                opened.setdefault(header.producer_id, header.base_offset)
+                open_starts.setdefault(header.producer_id, header.base_offset)
                 continue
             content = disk.pread(path, min(header.size_bytes, MARKER_BYTES_MAX), position)
-            aborted += _ended(f"{path} at {position}", content, header, opened)
+            aborted += _ended(f"{path} at {position}", content, header, open_starts)
     except CorruptionError as error:
         # The reader of this place says more: it looks at whole batches.
         logger.debug("%s: no batch behind byte %d: %s", path, end, error)
@@ -207,15 +207,15 @@ def _walk(
 
 
 def _ended(
-    where: str, content: bytes | bytearray, header: BatchHeader, opened: dict[int, int]
+    where: str, content: bytes | bytearray, header: BatchHeader, open_starts: dict[int, int]
 ) -> list[Aborted]:
-    """Take the transaction that a marker ends out of `opened`; return it if it was aborted."""
+    """Take the transaction that a marker ends out of `open_starts`; return it if it was aborted."""
     try:
         marker = read_marker(content, 0, header)
     except CorruptionError as error:
         logger.warning("%s: marker: %s", where, error)
         return []
-    first = opened.pop(header.producer_id, None) if marker is not None else None
+    first = open_starts.pop(header.producer_id, None) if marker is not None else None
     if marker is None or first is None or marker.is_commit:
         return []
     return [Aborted(header.producer_id, first, header.base_offset)]

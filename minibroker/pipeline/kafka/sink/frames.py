@@ -90,7 +90,7 @@ def stream_to_topic(
     if tasks:
         writer = writer.option("tasks", str(tasks))
     writer = timed(
-        _named(writer.outputMode(output_mode), query_name),
+        _with_name(writer.outputMode(output_mode), query_name),
         available_now=available_now,
         trigger=trigger,
     )
@@ -136,7 +136,7 @@ def stream_to_files(
         writer = writer.options(**_CSV)
     if partition_by:
         writer = writer.partitionBy(*partition_by)
-    writer = timed(_named(writer, query_name), available_now=available_now, trigger=trigger)
+    writer = timed(_with_name(writer, query_name), available_now=available_now, trigger=trigger)
     return start_query(frame.sparkSession, writer, checkpoint, directory)
 
 
@@ -163,5 +163,5 @@ def _with_topic(options: Mapping[str, str], topic: str | None) -> dict[str, str]
     return {**options, "topic": topic} if topic is not None else dict(options)
 
 
-def _named(writer: DataStreamWriter, query_name: str | None) -> DataStreamWriter:
+def _with_name(writer: DataStreamWriter, query_name: str | None) -> DataStreamWriter:
     return writer if query_name is None else writer.queryName(query_name)

@@ -95,7 +95,7 @@ class Transaction:
         self._sequences: dict[TopicPartition, int] = {}
         """The next sequence number of each partition that the transaction has."""
         self._added: set[TopicPartition] = set()
-        self._seen: set[str] = set()
+        self._checked_topics: set[str] = set()
         """Topics whose partitions were asked for."""
         self._waiting: list[_WaitingRows] = []
         self._waiting_bytes = 0
@@ -291,7 +291,7 @@ class Transaction:
             KafkaError: nobody makes it.
             OSError, ProtocolError, ConfigError: as `Client.leader`.
         """
-        if topic in self._seen:
+        if topic in self._checked_topics:
             return self._client.partition_count(topic)
         deadline = time.monotonic() + TOPIC_WAIT_S
         self._client.forget(topic)
@@ -302,7 +302,7 @@ class Transaction:
                 if not error.code.retriable or time.monotonic() >= deadline:
                     raise
             else:
-                self._seen.add(topic)
+                self._checked_topics.add(topic)
                 return count
             threading.Event().wait(TOPIC_PAUSE_S)
 

@@ -129,9 +129,9 @@ def stream_writer(
 
 
 def _checked(options: Mapping[str, str], schema: StructType) -> SinkOptions:
-    parsed = parse_options(options)
-    check_columns(schema, parsed.topic)
-    return parsed
+    sink_options = parse_options(options)
+    check_columns(schema, sink_options.topic)
+    return sink_options
 
 
 class BatchWriter(DataSourceArrowWriter):

@@ -70,14 +70,14 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Return the ranges as Spark's partitions. Raises PipelineError."""
-        ranges = [span for span in self.planned() if span.size > 0]
+        ranges = [span for span in self.ranges() if span.size > 0]
         if 0 < self._options.join_partitions < len(ranges):
             groups = joined(self._options, ranges)
         else:
             groups = tasks_of(self._options, ranges)
         return [RangePartition(group) for group in groups] or [RangePartition([])]
 
-    def planned(self) -> list[OffsetRange]:
+    def ranges(self) -> list[OffsetRange]:
         """Return what is read of each partition. Raises PipelineError."""
         return plan(self._options)
 
@@ -101,9 +101,9 @@ class FilteredReader(BatchReader):
         self._filters = list(filters)
         return filters
 
-    def planned(self) -> list[OffsetRange]:
-        """Do `BatchReader.planned`, of what the filters let through."""
-        ranges = narrowed(super().planned(), self._filters)
+    def ranges(self) -> list[OffsetRange]:
+        """Do `BatchReader.ranges`, of what the filters let through."""
+        ranges = narrowed(super().ranges(), self._filters)
         first_ms = since_ms(self._filters)
         return ranges if first_ms is None else _since(self._options, ranges, first_ms)
 

@@ -80,10 +80,10 @@ def read_topics(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
     Raises:
         PipelineError: wrong options, no such topic, no broker.
     """
-    parsed = source_options.parse(options, streaming=False)
-    if not _existing(parsed):
+    source = source_options.parse(options, streaming=False)
+    if not _existing(source):
         raise PipelineError(
-            f"{parsed.topics_text} matches no topic on {parsed.client['bootstrap.servers']}: "
+            f"{source.topics_text} matches no topic on {source.client['bootstrap.servers']}: "
             "correct the pattern, or create a topic"
         )
     options = {
@@ -91,7 +91,7 @@ def read_topics(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
         **_joining(spark, options),
         **options,
     }
-    return _in_order(spark.read.format(_FORMAT).options(**options).load(), parsed)
+    return _in_order(spark.read.format(_FORMAT).options(**options).load(), source)
 
 
 def stream_topics(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
@@ -99,9 +99,9 @@ def stream_topics(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
 
     A pattern may match nothing yet.
     """
-    parsed = source_options.parse(options, streaming=True)
-    _existing(parsed)
-    return _in_order(spark.readStream.format(_FORMAT).options(**options).load(), parsed)
+    source = source_options.parse(options, streaming=True)
+    _existing(source)
+    return _in_order(spark.readStream.format(_FORMAT).options(**options).load(), source)
 
 
 def stream_ranges(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
@@ -123,10 +123,10 @@ def _joining(spark: SparkSession, options: Mapping[str, str]) -> dict[str, str]:
     return {"joinPartitions": str(spark.sparkContext.defaultParallelism)}
 
 
-def _existing(parsed: SourceOptions) -> bool:
+def _existing(source: SourceOptions) -> bool:
     """Return whether there is anything to read. Raises PipelineError for a missing name."""
-    return bool(TopicOffsets(parsed).partitions())
+    return bool(TopicOffsets(source).partitions())
 
 
-def _in_order(frame: DataFrame, parsed: SourceOptions) -> DataFrame:
-    return frame.select(*schemas.record_schema(include_headers=parsed.include_headers).names)
+def _in_order(frame: DataFrame, source: SourceOptions) -> DataFrame:
+    return frame.select(*schemas.record_schema(include_headers=source.include_headers).names)

@@ -123,16 +123,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             partition: positions.get(partition, self._first_offsets.get(partition, 0))
             for partition in end
         }
-        limited = end
+        batch_end = end
         if not isinstance(limit, ReadAllAvailable):
             waiting = sum(end[partition] - froms[partition] for partition in end)
             if self._waits_for_more(waiting):
                 return start
-            limited = self._limited(froms, end)
+            batch_end = self._limited(froms, end)
         self._last_batch_s = time.monotonic()
-        if limited != froms:
-            self._reached_end_s = self._last_batch_s if limited == end else None
-        return offsets.to_plain(limited)
+        if batch_end != froms:
+            self._reached_end_s = self._last_batch_s if batch_end == end else None
+        return offsets.to_plain(batch_end)
 
     def _limited(self, froms: Offsets, end: Offsets) -> Offsets:
         """Return `end` within the limits of a batch."""
@@ -148,14 +148,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._sizes_or_none = RecordSizes(self._options)
         sizes = self._sizes_or_none
         sizes.measure(froms, end, self._waited)
-        limited = offsets.limit_bytes(
+        batch_end = offsets.limit_bytes(
             froms, end, self._options.max_bytes_per_trigger, sizes.of, self._waited
         )
         self._batches += 1
-        for partition, offset in limited.items():
+        for partition, offset in batch_end.items():
             if offset > froms[partition]:
                 self._waited[partition] = self._batches
-        return limited
+        return batch_end
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802  Spark's name
         """Fix the ends of the query to the ends of this moment."""

@@ -213,12 +213,12 @@ class TopicOffsets:
         return offsets | {partition: ends[partition] for partition in missing}
 
     def _check_named(
-        self, named: Mapping[TopicPartition, int], partitions: list[TopicPartition], name: str
+        self, offsets: Mapping[TopicPartition, int], partitions: list[TopicPartition], name: str
     ) -> None:
-        if set(named) == set(partitions):
+        if set(offsets) == set(partitions):
             return
         raise PipelineError(
-            f"option {name} names {_names_text(sorted(named))}, but what is read has "
+            f"option {name} names {_names_text(sorted(offsets))}, but what is read has "
             f"{_names_text(partitions)}: name each of them (-2 is the earliest, -1 the latest)"
         )
 

@@ -61,7 +61,7 @@ class MirrorTable:
 
     def has(self, batch: BatchId) -> bool:
         """Return whether a batch is committed."""
-        target = self._opened()
+        target = self._open_or_create()
         return target is not None and target.has(batch)
 
     def commit(self, batch: BatchId, files: Sequence[DataFile]) -> bool:
@@ -69,7 +69,7 @@ class MirrorTable:
 
         Raises PipelineError: a record is no change.
         """
-        target = self._opened()
+        target = self._open_or_create()
         if target is None:
             return False  # no schema yet: the batch has tombstones at most
         records = [self._records(file) for file in files] or [self._none()]
@@ -106,7 +106,7 @@ class MirrorTable:
                 own.setdefault(field.name, field)
         return pa.schema(list(own.values()))
 
-    def _opened(self) -> ArchiveDeltaTable | IcebergTable | None:
+    def _open_or_create(self) -> ArchiveDeltaTable | IcebergTable | None:
         """Return the table, which is made once its columns are known; None before that."""
         if self._target is not None:
             return self._target

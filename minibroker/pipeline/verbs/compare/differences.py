@@ -52,9 +52,9 @@ def differences(
     )
     # Rows with a and b are matched; the rest has one of them.
     pairs = _sides_of(numbered, [*_HASH, "number"], f.col("side") == _OF_A)
-    marked = pairs.select("*", _is_late(with_order=with_order).alias("isLate"))
+    with_lateness = pairs.select("*", _is_late(with_order=with_order).alias("isLate"))
     is_left = f.col("a").isNull() | f.col("b").isNull()
-    rest = marked.where(is_left | f.col("isLate"))
+    rest = with_lateness.where(is_left | f.col("isLate"))
     number = f.row_number().over(
         Window.partitionBy(*_SEQUENCE, "isLate", f.col("a").isNull()).orderBy(
             f.coalesce("a.partition", "b.partition"), f.coalesce("a.offset", "b.offset")

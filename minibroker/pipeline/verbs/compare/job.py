@@ -130,8 +130,8 @@ def _compare(spark: SparkSession, plan: ComparePlan, tell: Callable[[str], None]
     secret = mask_secret.secret_of_job(plan.operations, os.environ, None)
     wanted_rows = compare_sides.Rows(plan.rules, plan.operations, secret)
     sides = [
-        compare_sides.opened(spark, a, 0, wanted_rows, b.topic),
-        compare_sides.opened(spark, b, 1, wanted_rows, a.topic),
+        compare_sides.open_side(spark, a, 0, wanted_rows, b.topic),
+        compare_sides.open_side(spark, b, 1, wanted_rows, a.topic),
     ]
     partitions = max(side.partitions for side in sides)
     task = Task(plan.rules, secrets.randbits(64), compare_digests.buckets_for(partitions))

@@ -71,7 +71,7 @@ class Rows(NamedTuple):
     """The secret of the hashes of masks: the same for both sides."""
 
 
-def opened(
+def open_side(
     spark: SparkSession, side: Side, number: int, choice: Rows, other_topic: str | None
 ) -> OpenSide:
     """Return a side with its ranges or its records.
@@ -97,14 +97,14 @@ def opened(
         **source_options(choice.operations),
     }
     reader_options = sources.in_parallel(spark, reader_options)
-    parsed = options.parse(reader_options, streaming=False)
-    planned = source_batch.plan(parsed)
+    source = options.parse(reader_options, streaming=False)
+    ranges = source_batch.plan(source)
     cluster = preflight.ask(side.kafka)
     preflight.check_topic_exists(cluster, topic)
     partitions = cluster.partitions[topic]
     if not choice.operations.is_used:
-        return OpenSide(number, partitions, reader_options, planned)
-    read = read_fixed(spark, reader_options, planned)
+        return OpenSide(number, partitions, reader_options, ranges)
+    read = read_fixed(spark, reader_options, ranges)
     return OpenSide(number, partitions, {}, archived=_operated(read, number, choice))
 
 
@@ -203,8 +203,8 @@ def _rows_of_archive(archived: DataFrame, side: int, task: Task, buckets: Bucket
 
     udf: Any = f.arrow_udf(hashed, ROW)  # type: ignore[call-overload]
     input_rows = without_null_headers(archived)
-    marked: DataFrame = input_rows.select(udf(f.struct(*_COLUMNS)).alias("row"))
-    return marked.where(f.col("row").isNotNull()).select("row.*")
+    row_or_null: DataFrame = input_rows.select(udf(f.struct(*_COLUMNS)).alias("row"))
+    return row_or_null.where(f.col("row").isNotNull()).select("row.*")
 
 
 def _tasks_of(sides: Sequence[OpenSide]) -> list[TaskRanges]:
@@ -212,9 +212,9 @@ def _tasks_of(sides: Sequence[OpenSide]) -> list[TaskRanges]:
     of_topic = next((side for side in sides if side.ranges), None)
     if of_topic is None:
         return []
-    parsed = options.parse(of_topic.client, streaming=False)
+    source = options.parse(of_topic.client, streaming=False)
     return compare_ranges.paired(
-        sides[0].ranges, sides[1].ranges, lambda ranges: source_batch.tasks_of(parsed, ranges)
+        sides[0].ranges, sides[1].ranges, lambda ranges: source_batch.tasks_of(source, ranges)
     )
 
 

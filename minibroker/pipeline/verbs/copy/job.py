@@ -217,8 +217,8 @@ def run(spark: SparkSession, plan: CopyPlan, reports: Reports) -> Outcome:
         **job_of(plan, preflight.ask(plan.kafka), preflight.ask(target)),
         **run_operations.identity,
     }
-    named = {**whole, "name": f"copy-{uuid.uuid4()}"}
-    job_directory.write_job(files, directory, named, claim)
+    job = {**whole, "name": f"copy-{uuid.uuid4()}"}
+    job_directory.write_job(files, directory, job, claim)
     source_topics.begin(plan, place, ids)
     targets = CopyTargets(plan.kafka, target, reports.note, keeps_partitions=plan.keeps_partitions)
     targets.ensure({topic: plan.target_of(topic) for topic in topics})

@@ -215,10 +215,10 @@ class TopicTally:
 
     def size_at(self, share: float) -> int:
         """Return the smallest size that `share` of the records do not exceed; 0 without records."""
-        rank, seen = math.ceil(share * self.records), 0
+        rank, count = math.ceil(share * self.records), 0
         for size in sorted(self.sizes):
-            seen += self.sizes[size]
-            if seen >= rank:
+            count += self.sizes[size]
+            if count >= rank:
                 return size
         return 0
 

@@ -310,7 +310,7 @@ def _remove_left(where: TablePlace, paths: Sequence[str], now_ms: int) -> int:
     In a store, files younger than LEFT_FOR_MS stay: no lock tells whether another upkeep has
     written them and is about to list them.
     """
-    removed = 0
+    count = 0
     for path in paths:
         if not where.files.has(path):
             continue
@@ -319,8 +319,8 @@ def _remove_left(where: TablePlace, paths: Sequence[str], now_ms: int) -> int:
             if age_ms < LEFT_FOR_MS:
                 continue
         where.files.remove(path)
-        removed += 1
-    return removed
+        count += 1
+    return count
 
 
 @contextlib.contextmanager

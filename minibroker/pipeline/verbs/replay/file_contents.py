@@ -68,14 +68,14 @@ def contents_of(spark: SparkSession, paths: Sequence[str], chosen: Chosen) -> Da
         paths: Parquet files below `topic=…` directories; at least one.
         chosen: the records that count.
     """
-    named = spark.createDataFrame([(path,) for path in paths], "path string")
+    path_rows = spark.createDataFrame([(path,) for path in paths], "path string")
 
     def contents(paths: pa.Array) -> pa.Array:
         return contents_in(chosen, paths)
 
     arrow_udf: Any = f.arrow_udf  # its hints know no array of structs
     contents_column = arrow_udf(contents, f"array<struct<{CONTENT}>>")
-    return named.select(contents_column("path").alias("found")).select(f.inline("found"))
+    return path_rows.select(contents_column("path").alias("found")).select(f.inline("found"))
 
 
 def contents_in(chosen: Chosen, paths: pa.Array) -> pa.Array:
@@ -95,10 +95,10 @@ def content_of(path: str, chosen: Chosen) -> list[Content]:
     if chosen.topics and topic not in chosen.topics:
         return []
     try:
-        with pq.ParquetFile(file) as opened:
-            spans = None if chosen.is_timed else _by_footer(opened.metadata)
+        with pq.ParquetFile(file) as parquet:
+            spans = None if chosen.is_timed else _by_footer(parquet.metadata)
             if spans is None:
-                spans = _by_columns(opened, chosen)
+                spans = _by_columns(parquet, chosen)
     except (OSError, pa.ArrowException) as error:
         raise PipelineError(f"{path} of the archive cannot be read: {error}") from error
     where = f"file://{quote(str(file.absolute()))}"

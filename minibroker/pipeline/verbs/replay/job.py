@@ -318,10 +318,10 @@ def _check_fits(plan: ReplayPlan, index: ReplayIndex, partitions: int) -> None:
 def _is_complete(plan: ReplayPlan, checkpoints: FileSystem, index: ReplayIndex) -> bool:
     """Return whether the last batch that was begun is done and no record follows it."""
     checkpoint = join(plan.checkpoint, "checkpoint")
-    reached = job_directory.progress_of(checkpoints, checkpoint)
-    if reached is None or not job_directory.is_committed(checkpoints, checkpoint):
+    progress = job_directory.progress_of(checkpoints, checkpoint)
+    if progress is None or not job_directory.is_committed(checkpoints, checkpoint):
         return False
-    return all(reached.get(where, -1) >= end for where, end in index.ends().items())
+    return all(progress.get(where, -1) >= end for where, end in index.ends().items())
 
 
 def _is_at_end(progress: Mapping[str, Any], index: ReplayIndex) -> bool:
@@ -329,5 +329,5 @@ def _is_at_end(progress: Mapping[str, Any], index: ReplayIndex) -> bool:
     (source,) = progress["sources"]
     position, where = source["endOffset"], "the replay's progress"
     parse = offsets.from_json if isinstance(position, str) else offsets.from_plain
-    reached = parse(position, where=where)
-    return all(reached.get(partition, -1) >= end for partition, end in index.ends().items())
+    positions = parse(position, where=where)
+    return all(positions.get(partition, -1) >= end for partition, end in index.ends().items())

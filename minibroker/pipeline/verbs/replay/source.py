@@ -94,8 +94,8 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         else:
             end = self._index.advance(begin, self._rows)
             end = {where: min(offset, due[where]) for where, offset in end.items()}
-        reached = {where: max(begin[where], offset) for where, offset in end.items()}
-        return offsets.to_plain(begin | reached)
+        ends = {where: max(begin[where], offset) for where, offset in end.items()}
+        return offsets.to_plain(begin | ends)
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
         return offsets.to_plain(self._index.ends())

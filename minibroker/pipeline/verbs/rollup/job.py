@@ -255,10 +255,10 @@ def _rows(
     now = f.current_timestamp() if plan.time is None else None
     records = operated(read, operations, secret, now=now)
     if plan.time is None:
-        return json_values.parsed(records, schema)
+        return json_values.parse(records, schema)
     try:
         with analysed_quietly():
-            rows = json_values.parsed(records, schema, f.expr(plan.time))
+            rows = json_values.parse(records, schema, f.expr(plan.time))
     except PySparkException as error:
         raise _no_expression("--time", plan.time, error) from error
     kind = rows.schema[json_values.TIME].dataType

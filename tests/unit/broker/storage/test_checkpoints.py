@@ -29,18 +29,18 @@ def test_a_directory_knows_the_logs_that_its_files_may_name(tmp_path: Path) -> N
     manager = open_manager(str(tmp_path))
     (directory,) = manager.directories
     manager.create_log(*A, TOPIC_ID, DEFAULTS)
-    assert directory.named == set()
+    assert directory.checkpoint_names == set()
     manager.checkpoint_now()
-    assert directory.named == {A}
+    assert directory.checkpoint_names == {A}
     manager.delete(*A, MARKED)
-    assert directory.named == {A}
+    assert directory.checkpoint_names == {A}
     manager.create_log(*B, TOPIC_ID, DEFAULTS)
-    assert directory.named == {A}
+    assert directory.checkpoint_names == {A}
     manager.checkpoint_now()
-    assert directory.named == {B}
+    assert directory.checkpoint_names == {B}
     manager.close()
     again = open_manager(str(tmp_path))
-    assert again.directories[0].named == {B}
+    assert again.directories[0].checkpoint_names == {B}
     again.close()
 
 
@@ -227,7 +227,7 @@ def test_a_sync_of_truncated_or_deleted_records_counts_for_nothing(tmp_path: Pat
     manager.create_log(*B, TOPIC_ID, DEFAULTS)
     manager.checkpoint_synced([(log, 2) for log in logs])
     assert recovery_points(tmp_path) == {"a": 1}
-    assert manager.directories[0].named == {A, B}  # who makes a B writes them anew first
+    assert manager.directories[0].checkpoint_names == {A, B}  # who makes a B writes them anew first
     manager.close()
 
 
