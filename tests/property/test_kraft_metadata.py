@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,7 +64,7 @@ def partitions(draw: st.DrawFn, *, has_eligible: bool) -> PartitionValue:
 
 def tables(
     keys: st.SearchStrategy[object], values: st.SearchStrategy[object]
-) -> st.SearchStrategy[dict]:
+) -> st.SearchStrategy[dict[Any, Any]]:
     return st.dictionaries(keys, st.dictionaries(NAMES, values, min_size=1, max_size=3), max_size=4)
 
 

@@ -17,12 +17,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from minibroker.broker.storage import names
 from minibroker.kafka.ids import TopicPartition
 from minibroker.tools.kraft.metadata import UNASSIGNED_DIRECTORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from minibroker.broker.storage.files import Files
     from minibroker.tools.kraft.metadata import Metadata, PartitionValue
 
 NO_LEADER: Final = -1
@@ -49,6 +51,28 @@ def without_leaders(
         return partition._replace(leader=NO_LEADER, directories=ids)
 
     return _changed(metadata, stopped)
+
+
+def replica_directories(
+    files: Files, broker_id: int, log_directories: Mapping[str, bytes]
+) -> dict[tuple[int, TopicPartition], bytes]:
+    """Return (broker id, partition) → id of the log directory that holds its log.
+
+    Args:
+        files: the files of the system.
+        broker_id: whose log directories they are.
+        log_directories: path → id, 16 bytes.
+
+    Raises:
+        OSError: a directory cannot be listed.
+    """
+    directories: dict[tuple[int, TopicPartition], bytes] = {}
+    for path, directory_id in log_directories.items():
+        for name in files.list_directories(path):
+            partition, mark = names.parse_directory(name) or (None, "")
+            if partition is not None and not mark:
+                directories[broker_id, partition] = directory_id
+    return directories
 
 
 def with_replicas_in_sync(metadata: Metadata) -> Metadata:
