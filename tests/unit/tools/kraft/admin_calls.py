@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from minibroker.broker.app import TREE_FILE
+from minibroker.broker.cluster.embedded import EmbeddedTree
+from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.security.tokens import Token
 from minibroker.client.sasl import ScramClient
+from minibroker.clock import SystemClock
 from minibroker.kafka.protocol.messages import (
     alter_client_quotas,
     alter_user_scram_credentials,
@@ -19,10 +24,15 @@ from minibroker.kafka.protocol.messages import (
 from minibroker.kafka.protocol.messages.init_producer_id import InitProducerIdRequest
 from minibroker.kafka.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from minibroker.kafka.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from minibroker.tools.kraft.tree import read_metadata
+from tests.support.in_process import InProcessBroker
 from tests.unit.broker.handlers.acl_requests import SETTINGS as AUTHORIZER
 
 if TYPE_CHECKING:
-    from tests.support.in_process import InProcessBroker, RawClient
+    from pathlib import Path
+
+    from minibroker.tools.kraft.metadata import Metadata
+    from tests.support.in_process import RawClient
 
 MECHANISM: Final = "SCRAM-SHA-256"
 SETTINGS: Final = {
@@ -164,3 +174,68 @@ async def take_producer_id(client: RawClient) -> int:
     )
     assert answer.error_code == 0, answer
     return int(answer.producer_id)
+
+
+class Filled(NamedTuple):
+    """A tree that a broker left, and ids that the broker chose."""
+
+    metadata: Metadata
+    orders_id: bytes
+    again_id: bytes
+    token: Token
+    producer_id: int
+
+
+async def fill(directory: Path) -> Filled:
+    """Have a broker make everything and stop; return what its tree says."""
+    async with (
+        InProcessBroker(directory, SETTINGS) as running,
+        await log_in(running) as root,
+    ):
+        orders_id = await create_topic(root, "orders", 2, segment_bytes="2097152")
+        await grow(root, "orders", 3)
+        await create_topic(root, "deleted", 1, segment_bytes="1048577")
+        await delete_topic(root, "deleted")
+        await create_topic(root, "again", 2)
+        await delete_topic(root, "again")
+        again_id = await create_topic(root, "again", 1)
+        await set_configs(root, BROKER, "0", log_cleaner_threads="2")
+        await set_configs(root, BROKER, "", message_max_bytes="2000000")
+        await set_configs(root, GROUP, ODD, consumer_session_timeout_ms="50000")
+        await set_configs(root, CLIENT_METRICS, "m", interval_ms="1000")
+        await set_quotas(root, {"user": ODD}, producer_byte_rate=1e7)
+        await set_quotas(root, {"user": None}, request_percentage=0.5)
+        await set_quotas(root, {"client-id": "c%"}, consumer_byte_rate=5)
+        await set_quotas(root, {"client-id": None}, controller_mutation_rate=1.5)
+        await set_quotas(root, {"user": "u", "client-id": ODD}, producer_byte_rate=1)
+        await set_quotas(root, {"user": None, "client-id": None}, producer_byte_rate=2)
+        await set_quotas(root, {"ip": "127.0.0.1"}, connection_creation_rate=7)
+        await set_quotas(root, {"ip": None}, connection_creation_rate=8)
+        await set_credential(root, ODD, 2)
+        await create_acl(root, resource_type=2, resource_name="orders")
+        await create_acl(
+            root,
+            resource_type=3,
+            resource_name="team-",
+            resource_pattern_type=4,
+            operation=2,
+            permission_type=2,
+            host="10.0.0.1",
+        )
+        answer = await create_token(root, ODD)
+        await set_feature(root, "transaction.version", 1)
+        producer_id = await take_producer_id(root)
+    tree = EmbeddedTree(directory / "data" / TREE_FILE, SystemClock())
+    await tree.open()
+    metadata = await read_metadata(tree, BrokerConfig(SETTINGS))
+    await tree.close()
+    token = Token(
+        answer.token_id,
+        "User:root",
+        "User:root",
+        (f"User:{ODD}",),
+        answer.issue_timestamp_ms,
+        answer.max_timestamp_ms,
+        answer.expiry_timestamp_ms,
+    )
+    return Filled(metadata, orders_id, again_id, token, producer_id)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 
-from minibroker.broker.app import TREE_FILE
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import (
     PartitionState,
@@ -28,7 +27,6 @@ from minibroker.broker.security.acls import (
     ResourceType,
 )
 from minibroker.broker.security.password_encoder import encoder_of
-from minibroker.broker.security.tokens import Token
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import CoordinationError
 from minibroker.kafka.ids import TopicId, TopicPartition
@@ -43,7 +41,6 @@ from minibroker.tools.kraft.metadata import (
 )
 from minibroker.tools.kraft.tree import read_metadata
 from minibroker.tools.kraft.tree_reading import NO_ACL_ID
-from tests.support.in_process import InProcessBroker
 from tests.unit.tools.kraft import admin_calls as admin
 
 if TYPE_CHECKING:
@@ -53,16 +50,6 @@ if TYPE_CHECKING:
 CONFIG = BrokerConfig({})
 ID = TopicId(bytes(range(16)))
 TOPIC = paths.topic("t")
-
-
-class Filled(NamedTuple):
-    """A tree that a broker left, and ids that the broker chose."""
-
-    metadata: Metadata
-    orders_id: bytes
-    again_id: bytes
-    token: Token
-    producer_id: int
 
 
 @pytest.fixture
@@ -75,63 +62,8 @@ async def tree(tmp_path: Path) -> AsyncIterator[EmbeddedTree]:
     await empty_tree.close()
 
 
-async def fill(directory: Path) -> Filled:
-    """Have a broker make everything and stop; return what its tree says."""
-    async with (
-        InProcessBroker(directory, admin.SETTINGS) as running,
-        await admin.log_in(running) as root,
-    ):
-        orders_id = await admin.create_topic(root, "orders", 2, segment_bytes="2097152")
-        await admin.grow(root, "orders", 3)
-        await admin.create_topic(root, "deleted", 1, segment_bytes="1048577")
-        await admin.delete_topic(root, "deleted")
-        await admin.create_topic(root, "again", 2)
-        await admin.delete_topic(root, "again")
-        again_id = await admin.create_topic(root, "again", 1)
-        await admin.set_configs(root, admin.BROKER, "0", log_cleaner_threads="2")
-        await admin.set_configs(root, admin.BROKER, "", message_max_bytes="2000000")
-        await admin.set_configs(root, admin.GROUP, admin.ODD, consumer_session_timeout_ms="50000")
-        await admin.set_configs(root, admin.CLIENT_METRICS, "m", interval_ms="1000")
-        await admin.set_quotas(root, {"user": admin.ODD}, producer_byte_rate=1e7)
-        await admin.set_quotas(root, {"user": None}, request_percentage=0.5)
-        await admin.set_quotas(root, {"client-id": "c%"}, consumer_byte_rate=5)
-        await admin.set_quotas(root, {"client-id": None}, controller_mutation_rate=1.5)
-        await admin.set_quotas(root, {"user": "u", "client-id": admin.ODD}, producer_byte_rate=1)
-        await admin.set_quotas(root, {"user": None, "client-id": None}, producer_byte_rate=2)
-        await admin.set_quotas(root, {"ip": "127.0.0.1"}, connection_creation_rate=7)
-        await admin.set_quotas(root, {"ip": None}, connection_creation_rate=8)
-        await admin.set_credential(root, admin.ODD, 2)
-        await admin.create_acl(root, resource_type=2, resource_name="orders")
-        await admin.create_acl(
-            root,
-            resource_type=3,
-            resource_name="team-",
-            resource_pattern_type=4,
-            operation=2,
-            permission_type=2,
-            host="10.0.0.1",
-        )
-        answer = await admin.create_token(root, admin.ODD)
-        await admin.set_feature(root, "transaction.version", 1)
-        producer_id = await admin.take_producer_id(root)
-    tree = EmbeddedTree(directory / "data" / TREE_FILE, SystemClock())
-    await tree.open()
-    metadata = await read_metadata(tree, BrokerConfig(admin.SETTINGS))
-    await tree.close()
-    token = Token(
-        answer.token_id,
-        "User:root",
-        "User:root",
-        (f"User:{admin.ODD}",),
-        answer.issue_timestamp_ms,
-        answer.max_timestamp_ms,
-        answer.expiry_timestamp_ms,
-    )
-    return Filled(metadata, orders_id, again_id, token, producer_id)
-
-
 async def test_everything_that_a_broker_wrote(tmp_path: Path) -> None:
-    metadata, orders_id, again_id, token, producer_id = await fill(tmp_path)
+    metadata, orders_id, again_id, token, producer_id = await admin.fill(tmp_path)
     partition = PartitionValue(replicas=(0,), isr=(0,), leader=0, leader_epoch=0)
     assert metadata.topics == {
         "orders": TopicValue(TopicId(orders_id), (partition,) * 3),
