@@ -77,7 +77,7 @@ _CLEANED_KINDS = (ConfigKind.CLIENT_METRICS, ConfigKind.GROUP)
 """Kinds whose nodes go with their last setting, as when a client deletes it."""
 
 
-class Changes:
+class TreeChanges:
     """Operations on nodes, in their order; it knows which nodes exist after them."""
 
     def __init__(self, nodes: TreeNodes) -> None:
@@ -144,7 +144,7 @@ def operations_for(
 
     Raises CoordinationError, TransferError, ConfigError.
     """
-    changes = Changes(nodes)
+    changes = TreeChanges(nodes)
     _write_topics(changes, nodes, metadata)
     _write_configs(changes, nodes, metadata, Passwords(config))
     _write_users(changes, nodes, metadata)
@@ -158,7 +158,7 @@ def operations_for(
 # Topics
 
 
-def _write_topics(changes: Changes, nodes: TreeNodes, metadata: Metadata) -> None:
+def _write_topics(changes: TreeChanges, nodes: TreeNodes, metadata: Metadata) -> None:
     epoch = max(metadata.epoch, epoch_in(nodes))
     for name in nodes.children(paths.TOPICS):
         if name not in metadata.topics and paths.delete_topic(name) not in nodes:
@@ -209,7 +209,7 @@ def _encode(assignment: TopicAssignment) -> bytes:
 
 
 def _write_states(
-    changes: Changes, nodes: TreeNodes, name: str, topic: TopicValue, epoch: int
+    changes: TreeChanges, nodes: TreeNodes, name: str, topic: TopicValue, epoch: int
 ) -> None:
     for index, partition in enumerate(topic.partitions):
         path = paths.partition_state(name, index)
@@ -237,7 +237,7 @@ def _state_of(partition: PartitionValue, epoch: int) -> PartitionState:
 
 
 def _write_configs(
-    changes: Changes, nodes: TreeNodes, metadata: Metadata, passwords: Passwords
+    changes: TreeChanges, nodes: TreeNodes, metadata: Metadata, passwords: Passwords
 ) -> None:
     """Write settings of topics, brokers, groups and subscriptions."""
     for kind, entity_type in CONFIG_KINDS.items():
@@ -302,7 +302,7 @@ def _with_passwords(
     return stored
 
 
-def _write_users(changes: Changes, nodes: TreeNodes, metadata: Metadata) -> None:
+def _write_users(changes: TreeChanges, nodes: TreeNodes, metadata: Metadata) -> None:
     """Write quotas of all entities, and the credentials that stand beside those of users."""
     texts, subjects = _user_texts(metadata)
     old_paths = {path for path, _ in quota_nodes(nodes)}
@@ -368,7 +368,7 @@ def _merged(path: str, old: Mapping[str, str], texts: Mapping[str, str]) -> dict
     return new
 
 
-def _clean(changes: Changes, nodes: TreeNodes, path: str) -> None:
+def _clean(changes: TreeChanges, nodes: TreeNodes, path: str) -> None:
     """Delete an empty node of a quota entity, and the empty nodes above it below the type."""
     while path.count("/") > 2 and not changes.has_children(path):
         changes.remove(path)
@@ -380,7 +380,7 @@ def _clean(changes: Changes, nodes: TreeNodes, path: str) -> None:
 # The rest
 
 
-def _write_acls(changes: Changes, nodes: TreeNodes, metadata: Metadata) -> None:
+def _write_acls(changes: TreeChanges, nodes: TreeNodes, metadata: Metadata) -> None:
     entries_of: dict[Pattern, set[Entry]] = {}
     for acl in metadata.acls:
         entries_of.setdefault(acl.pattern, set()).add(acl.entry)
@@ -421,7 +421,7 @@ def _check_acl(acl: Acl) -> None:
         )
 
 
-def _write_tokens(changes: Changes, nodes: TreeNodes, metadata: Metadata) -> None:
+def _write_tokens(changes: TreeChanges, nodes: TreeNodes, metadata: Metadata) -> None:
     old_tokens = tokens_in(nodes)
     for token_id, token in metadata.tokens.items():
         if token != old_tokens.get(token_id):
@@ -437,7 +437,7 @@ def _write_tokens(changes: Changes, nodes: TreeNodes, metadata: Metadata) -> Non
 
 
 def _write_features(
-    changes: Changes,
+    changes: TreeChanges,
     nodes: TreeNodes,
     metadata: Metadata,
     config: BrokerConfig,
@@ -457,7 +457,7 @@ def _write_features(
     changes.put(paths.FEATURE, encode_features(levels))
 
 
-def _write_numbers(changes: Changes, nodes: TreeNodes, metadata: Metadata) -> None:
+def _write_numbers(changes: TreeChanges, nodes: TreeNodes, metadata: Metadata) -> None:
     if metadata.epoch > epoch_in(nodes):
         changes.put(paths.CONTROLLER_EPOCH, str(metadata.epoch).encode("ascii"))
     last = metadata.next_producer_id - 1

@@ -31,6 +31,7 @@ from tests.unit.broker.handlers.acl_requests import SETTINGS as AUTHORIZER
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from minibroker.broker.cluster.tree import Tree
     from minibroker.tools.kraft.metadata import Metadata
     from tests.support.in_process import RawClient
 
@@ -239,3 +240,14 @@ async def fill(directory: Path) -> Filled:
         answer.expiry_timestamp_ms,
     )
     return Filled(metadata, orders_id, again_id, token, producer_id)
+
+
+async def contents(tree: Tree) -> dict[str, tuple[bytes, int]]:
+    """Return path → value and version of each node."""
+    node_paths = await tree.subtree("/")
+    nodes = await tree.get_many(node_paths)
+    return {
+        path: (node[0], node[1].version)
+        for path, node in zip(node_paths, nodes, strict=True)
+        if node is not None
+    }

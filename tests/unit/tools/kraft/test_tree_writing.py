@@ -1,12 +1,8 @@
-"""Metadata written into a tree: a broker serves them, only what differs is written, all or none."""
+"""Metadata written into a tree: a broker serves them, and only what differs is written."""
 
 from __future__ import annotations
 
-import shutil
-import sqlite3
-import subprocess
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -37,7 +33,6 @@ from minibroker.broker.security.acls import (
 )
 from minibroker.broker.security.tokens import Token
 from minibroker.clock import SystemClock
-from minibroker.kafka.errors import CoordinationError
 from minibroker.kafka.ids import TopicId, TopicPartition
 from minibroker.kafka.protocol.messages import (
     api_versions,
@@ -67,7 +62,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from minibroker.broker.cluster.tree import Tree
     from tests.support.in_process import RawClient
 
 CONFIG = BrokerConfig({})
@@ -96,17 +90,6 @@ async def tree(tmp_path: Path) -> AsyncIterator[EmbeddedTree]:
     await empty_tree.open()
     yield empty_tree
     await empty_tree.close()
-
-
-async def contents(tree: Tree) -> dict[str, tuple[bytes, int]]:
-    """Return path → value and version of each node."""
-    node_paths = await tree.subtree("/")
-    nodes = await tree.get_many(node_paths)
-    return {
-        path: (node[0], node[1].version)
-        for path, node in zip(node_paths, nodes, strict=True)
-        if node is not None
-    }
 
 
 # A broker serves what was written.
@@ -267,19 +250,19 @@ async def test_metadata_that_were_read_change_nothing(tmp_path: Path) -> None:
     config = BrokerConfig(admin.SETTINGS)
     tree = EmbeddedTree(tmp_path / "data" / TREE_FILE, SystemClock())
     await tree.open()
-    before = await contents(tree)
+    before = await admin.contents(tree)
     assert await write_metadata(tree, await read_metadata(tree, config), config) == 0
-    assert await contents(tree) == before
+    assert await admin.contents(tree) == before
     await tree.close()
 
 
 async def test_a_change_touches_its_node_only(tree: EmbeddedTree) -> None:
     await write_metadata(tree, Metadata(topics={"t": TopicValue(ID, (PARTITION,) * 3)}), CONFIG)
-    before = await contents(tree)
+    before = await admin.contents(tree)
     states = (PARTITION, PARTITION._replace(leader_epoch=5, isr=(), is_recovering=True), PARTITION)
     metadata = Metadata(topics={"t": TopicValue(ID, states)}, features={"x": 3}, epoch=9)
     await write_metadata(tree, metadata, CONFIG)
-    after = await contents(tree)
+    after = await admin.contents(tree)
     assert {path for path, node in after.items() if node != before.get(path)} == {
         paths.partition_state("t", 1),
         paths.FEATURE,
@@ -312,7 +295,7 @@ async def test_a_topic_made_anew_begins_anew_and_a_deleted_one_is_gone(tree: Emb
     topic = TopicValue(ID, (PARTITION._replace(leader_epoch=5),))
     await write_metadata(tree, Metadata(topics={"t": topic, "u": topic}, epoch=1), CONFIG)
     await write_metadata(tree, Metadata(topics={"t": TOPIC._replace(id=OTHER_ID)}), CONFIG)
-    nodes = await contents(tree)
+    nodes = await admin.contents(tree)
     assert nodes[paths.topic("t")] == (encode_topic(OTHER_ID, [[0]]), 0)
     state = encode_state(PartitionState(0, 4, [0], 1))
     assert nodes[paths.partition_state("t", 0)] == (state, 0)
@@ -327,7 +310,7 @@ async def test_fewer_partitions_and_no_id_before(tree: EmbeddedTree) -> None:
         state = encode_state(PartitionState(0, 4, [0], 1))
         await ensure_node(tree, paths.partition_state("t", index), state)
     await write_metadata(tree, Metadata(topics={"t": TOPIC}), CONFIG)
-    nodes = await contents(tree)
+    nodes = await admin.contents(tree)
     assert nodes[paths.topic("t")] == (encode_topic(ID, [[0]]), 1)
     assert nodes[paths.partition_state("t", 0)][1] == 0
     assert paths.partition("t", 1) not in nodes
@@ -340,9 +323,11 @@ async def test_the_mark_of_a_topic_stays_until_there_is_another_topic(tree: Embe
     await ensure_node(tree, paths.REASSIGN_PARTITIONS, moves)
     assert (await read_metadata(tree, CONFIG)).topics == {}
     await write_metadata(tree, Metadata(), CONFIG)
-    assert {paths.delete_topic("t"), paths.partition_state("t", 0)} <= set(await contents(tree))
+    assert {paths.delete_topic("t"), paths.partition_state("t", 0)} <= set(
+        await admin.contents(tree)
+    )
     await write_metadata(tree, Metadata(topics={"t": TOPIC}), CONFIG)
-    nodes = await contents(tree)
+    nodes = await admin.contents(tree)
     assert paths.delete_topic("t") not in nodes
     assert paths.REASSIGN_PARTITIONS not in nodes
     assert (await read_metadata(tree, CONFIG)).topics == {"t": TOPIC}
@@ -364,16 +349,16 @@ async def test_nodes_of_users_go_with_their_last_value(tree: EmbeddedTree) -> No
     read = await read_metadata(tree, CONFIG)
     assert (read.quotas, read.credentials) == (metadata.quotas, metadata.credentials)
     await write_metadata(tree, Metadata(quotas={(("user", "u"),): quotas}), CONFIG)
-    nodes = await contents(tree)
+    nodes = await admin.contents(tree)
     assert paths.config("users", "u/clients") not in nodes
     assert decode_config("", nodes[user][0]) == {"foreign": "1", "producer_byte_rate": "1"}
     await write_metadata(tree, Metadata(quotas={both: quotas}), CONFIG)
-    nodes = await contents(tree)
+    nodes = await admin.contents(tree)
     assert decode_config("", nodes[user][0]) == {"foreign": "1"}
     assert client in nodes
     await tree.set(user, b"")
     await write_metadata(tree, Metadata(), CONFIG)
-    nodes = await contents(tree)
+    nodes = await admin.contents(tree)
     assert user not in nodes
     assert nodes[paths.config("users", "<default>")][1] == 0
 
@@ -470,134 +455,8 @@ async def test_a_feature_out_of_force_is_written_down(tree: EmbeddedTree) -> Non
 async def test_metadata_that_the_tree_cannot_hold_change_nothing(
     tree: EmbeddedTree, metadata: Metadata, text: str
 ) -> None:
-    before = await contents(tree)
+    before = await admin.contents(tree)
     metadata.epoch = 99
     with pytest.raises(TransferError, match=text):
         await write_metadata(tree, metadata, CONFIG)
-    assert await contents(tree) == before
-
-
-# All or none.
-
-
-BEFORE = Metadata(topics={"t": TOPIC, "gone": TOPIC}, features={"group.version": 1}, epoch=1)
-AFTER = Metadata(
-    topics={"t": TOPIC._replace(id=OTHER_ID), "new": TopicValue(ID, (PARTITION,) * 2)},
-    configs={ConfigEntity(ConfigKind.BROKER, "0"): {"log.cleaner.threads": "2"}},
-    acls={Acl(literal("g"), BOB_MAY_WRITE): NO_ACL_ID},
-    features={"group.version": 1},
-    next_producer_id=5,
-    epoch=2,
-)
-
-
-class FailingDatabase:
-    """A connection with SQLite that refuses one statement, counted from 0."""
-
-    def __init__(self, connection: sqlite3.Connection, refused_number: int) -> None:
-        self._connection = connection
-        self._remaining = refused_number
-
-    def execute(self, *words: Any) -> sqlite3.Cursor:
-        if words[0].startswith(("BEGIN", "INSERT", "UPDATE", "DELETE", "COMMIT")):
-            if self._remaining == 0:
-                self._remaining -= 1
-                raise sqlite3.OperationalError("disk I/O error")
-            self._remaining -= 1
-        return self._connection.execute(*words)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._connection, name)
-
-
-async def error_of_write(tree: Tree) -> str | None:
-    """Write `AFTER`; return the error, None where there is none."""
-    try:
-        await write_metadata(tree, AFTER, CONFIG)
-    except CoordinationError as error:
-        return str(error)
-    return None
-
-
-async def test_a_disk_that_refuses_a_statement_leaves_the_old_tree(tree: EmbeddedTree) -> None:
-    await write_metadata(tree, BEFORE, CONFIG)
-    before = await contents(tree)
-    connection = tree._db
-    assert connection is not None
-    for number in range(1000):
-        tree._db = FailingDatabase(connection, number)  # type: ignore[assignment]
-        error = await error_of_write(tree)
-        tree._db = connection
-        if error is None:
-            break
-        assert "disk I/O error" in error
-        assert await contents(tree) == before
-    assert number > 20
-    assert await read_metadata(tree, CONFIG) == AFTER
-
-
-_KILLED_WRITER = """
-import asyncio, os, shutil, signal, sys
-from pathlib import Path
-from minibroker.broker.cluster.embedded import EmbeddedTree
-from minibroker.broker.config.broker import BrokerConfig
-from minibroker.clock import SystemClock
-from minibroker.tools.kraft.tree import write_metadata
-from tests.unit.tools.kraft.test_tree_writing import AFTER
-
-async def write(path, number):
-    tree = EmbeddedTree(path, SystemClock())
-    await tree.open()
-    apply = tree._apply
-    remaining = number
-    def apply_or_die(transaction, operation):
-        nonlocal remaining
-        result = apply(transaction, operation)
-        remaining -= 1
-        if remaining < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
-    tree._apply = apply_or_die
-    await write_metadata(tree, AFTER, BrokerConfig({}))
-    os.kill(os.getpid(), signal.SIGKILL)
-
-directory = Path(sys.argv[1])
-number, operation_count = 0, int(sys.argv[2])
-while number <= operation_count:
-    copied = directory / f"{number}.db"
-    shutil.copy(directory / "metadata.db", copied)
-    child = os.fork()
-    if child == 0:
-        asyncio.run(write(copied, number))
-        os._exit(1)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status), status
-    number += 1
-"""
-
-
-def kill_at_each_operation(directory: Path, count: int) -> None:
-    """Copy metadata.db to 0.db and so on; in each copy kill a writer behind so many operations."""
-    command = [sys.executable, "-c", _KILLED_WRITER, str(directory), str(count)]
-    subprocess.run(command, check=True, timeout=120)
-
-
-async def test_a_kill_at_any_operation_leaves_the_old_tree_or_the_new_one(tmp_path: Path) -> None:
-    path = tmp_path / "metadata.db"
-    tree = EmbeddedTree(path, SystemClock())
-    await tree.open()
-    await write_metadata(tree, BEFORE, CONFIG)
-    old = await contents(tree)
-    await tree.close()
-    shutil.copy(path, tmp_path / "new.db")
-    tree = EmbeddedTree(tmp_path / "new.db", SystemClock())
-    await tree.open()
-    count = await write_metadata(tree, AFTER, CONFIG)
-    new = await contents(tree)
-    await tree.close()
-    kill_at_each_operation(tmp_path, count)
-    for number in range(count + 1):
-        tree = EmbeddedTree(tmp_path / f"{number}.db", SystemClock())
-        await tree.open()
-        assert await contents(tree) == (old if number < count else new), number
-        await tree.close()
+    assert await admin.contents(tree) == before
