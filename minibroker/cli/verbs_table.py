@@ -26,6 +26,10 @@ SECTIONS: Final = {
         "wait": "minibroker.verbs.wait",
         "record": "minibroker.verbs.record.plan",
     },
+    "Outgrowing": {
+        "hand-over": "minibroker.verbs.hand_over",
+        "take-back": "minibroker.verbs.take_back",
+    },
     "Files": {
         "dump-log": "minibroker.verbs.dump_log",
         "check-log": "minibroker.verbs.check_log",

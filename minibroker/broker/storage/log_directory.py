@@ -266,7 +266,7 @@ class LogDirectory:
         """Held while the checkpoints are written, with what is known of them here."""
 
     def open(self) -> None:
-        """Make the directory if need be, lock it, read whose it is, take the marker away.
+        """Make the directory if need be, lock it, read whose it is.
 
         Raises StorageError, one sentence, where it cannot be used.
         """
@@ -285,11 +285,20 @@ class LogDirectory:
         self._take_lock()
         try:
             self.properties = read_properties(self._files, self.path)
-            marker = f"{self.path}/{names.CLEAN_SHUTDOWN}"
+        except (OSError, CorruptionError) as error:
+            self.release()
+            raise self._failed(f"cannot be read: {error}") from error
+
+    def take_marker(self) -> None:
+        """Read whether the last stop was clean, and remove the marker that says so. Raises
+        StorageError.
+        """
+        marker = f"{self.path}/{names.CLEAN_SHUTDOWN}"
+        try:
             self.was_clean = self._files.exists(marker)
             if self.was_clean:
                 self._files.remove(marker)
-        except (OSError, CorruptionError) as error:
+        except OSError as error:
             self.release()
             raise self._failed(f"cannot be read: {error}") from error
 

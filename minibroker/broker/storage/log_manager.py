@@ -181,6 +181,8 @@ class LogManager:
         """Lock every directory. Raises StorageError; then none is locked."""
         try:
             self._in_each(LogDirectory.open)
+            self._check_owner()
+            self._in_each(LogDirectory.take_marker)
         except StorageError:
             for directory in self.directories:
                 directory.release()
@@ -234,6 +236,21 @@ class LogManager:
             if directory.properties is not None and directory.properties.cluster_id is not None:
                 return directory.properties.cluster_id
         return None
+
+    def _check_owner(self) -> None:
+        """Raise StorageError if Apache Kafka with KRaft owns the first directory: its metadata may
+        have more than ours. `hand-over` gives it to Kafka, `take-back` takes it. (Kafka with
+        ZooKeeper refuses such a directory, too.)
+        """
+        first = self.directories[0]
+        is_kafkas = first.properties is not None and first.properties.version == 1
+        if is_kafkas or self.disk.files.exists(f"{first.path}/{names.QUORUM_STATE}"):
+            raise StorageError(
+                f"the data directory {first.path} belongs to Apache Kafka (KRaft): start Kafka on "
+                f"it, or stop Kafka and run `minibroker take-back {first.path}`, which brings "
+                "Kafka's changes along",
+                log_directory=first.path,
+            )
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
         """Raises StorageError where a directory is another broker's or cluster's."""

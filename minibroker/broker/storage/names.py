@@ -39,6 +39,8 @@ RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 LOG_START_OFFSETS: Final = "log-start-offset-checkpoint"
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 CLEANER_OFFSETS: Final = "cleaner-offset-checkpoint"
+QUORUM_STATE: Final = "__cluster_metadata-0/quorum-state"
+"""A file that Apache Kafka with KRaft writes at its start, in the first of its directories."""
 
 DELETE_DIRECTORY: Final = "-delete"
 FUTURE_DIRECTORY: Final = "-future"

@@ -146,12 +146,14 @@ class ForbiddenFiles(Files):
 def test_open_makes_it_and_takes_the_marker(tmp_path: Path) -> None:
     directory = LogDirectory(REAL_FILES, f"{tmp_path}/new/dir")
     directory.open()
+    directory.take_marker()
     assert (directory.was_clean, directory.properties) == (False, None)
     directory.claim(1, "c", 0)
     directory.mark_clean()
     directory.release()
     again = LogDirectory(REAL_FILES, f"{tmp_path}/new/dir")
     again.open()
+    again.take_marker()
     assert again.was_clean
     assert again.properties is not None
     assert (again.properties.broker_id, again.properties.cluster_id) == (1, "c")
