@@ -58,7 +58,7 @@ _TOO_LARGE: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIS
 class OutgoingBatch(NamedTuple):
     """A batch with its number in the sequence of its partition."""
 
-    where: TopicPartition
+    place: TopicPartition
     records: bytearray
     rows: int
 
@@ -123,7 +123,7 @@ class ProduceQueue:
         """
         self._progress_s = time.monotonic()
         for batch in batches:
-            self._pending.setdefault(batch.where, deque()).append(batch)
+            self._pending.setdefault(batch.place, deque()).append(batch)
         self._send_all(batches)
         if self._failure is not None:
             self._recover()
@@ -154,7 +154,7 @@ class ProduceQueue:
             self._check_patience()
             if self._is_cluster_failing():
                 for batch in oldest:
-                    self._client.forget(batch.where.topic)
+                    self._client.forget(batch.place.topic)
             self._failure = None
             self._send_all(oldest)
             self._drain()
@@ -199,7 +199,7 @@ class ProduceQueue:
         """
         by_leader: dict[tuple[str, int], list[OutgoingBatch]] = {}
         for batch in wave:
-            address = self._client.leader(*batch.where).address
+            address = self._client.leader(*batch.place).address
             request = by_leader.setdefault(address, [])
             size_bytes = sum(len(other.records) for other in request)
             if request and size_bytes + len(batch.records) > self._limits.request_bytes:
@@ -226,7 +226,7 @@ class ProduceQueue:
             if not self._limits.acks:
                 link.connection.send_unanswered(request, version)
                 for batch in batches:
-                    self._pending[batch.where].remove(batch)
+                    self._pending[batch.place].remove(batch)
                     self._on_written(batch, -1)
                 return
             link.unanswered.append(batches)
@@ -252,7 +252,7 @@ class ProduceQueue:
     def _request(self, batches: Sequence[OutgoingBatch]) -> ProduceRequest:
         topics: dict[str, TopicProduceData] = {}
         for batch in batches:
-            name, partition = batch.where
+            name, partition = batch.place
             topic = topics.setdefault(name, TopicProduceData(name=name))
             topic.partition_data.append(
                 PartitionProduceData(index=partition, records=batch.records)
@@ -283,21 +283,21 @@ class ProduceQueue:
             for partition in topic.partition_responses
         }
         for batch in link.unanswered.popleft():
-            part = parts.get(batch.where)
+            part = parts.get(batch.place)
             if part is None:
-                self._fail(ProtocolError(f"Produce is answered without {batch.where}"))
+                self._fail(ProtocolError(f"Produce is answered without {batch.place}"))
             else:
                 self._take(batch, part)
 
     def _take(self, batch: OutgoingBatch, part: PartitionProduceResponse) -> None:
         code = ErrorCode(part.error_code)
-        waiting = self._pending[batch.where]
+        waiting = self._pending[batch.place]
         if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
             waiting.remove(batch)
             self._progress_s = time.monotonic()
             self._on_written(batch, part.base_offset if code == ErrorCode.NONE else -1)
             return
-        topic, partition = batch.where
+        topic, partition = batch.place
         error = KafkaError(code, part.error_message or f"{topic}-{partition}")
         # A batch behind one that was not stored is out of order until that one is sent again.
         is_behind = code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and waiting[0] is not batch
@@ -310,7 +310,7 @@ class ProduceQueue:
     def _divide(self, batch: OutgoingBatch) -> None:
         """Put smaller batches in place of one that its topic does not take."""
         self.accepted_bytes = max(1, min(self.accepted_bytes, len(batch.records) // 2))
-        waiting = self._pending[batch.where]
+        waiting = self._pending[batch.place]
         at = waiting.index(batch)
         del waiting[at]
         for part in reversed(parts_of(batch, self.accepted_bytes)):
@@ -334,8 +334,8 @@ def _waves(batches: Sequence[OutgoingBatch]) -> Iterator[list[OutgoingBatch]]:
     waves: list[list[OutgoingBatch]] = []
     counts: dict[TopicPartition, int] = {}
     for batch in batches:
-        turn = counts.get(batch.where, 0)
-        counts[batch.where] = turn + 1
+        turn = counts.get(batch.place, 0)
+        counts[batch.place] = turn + 1
         if turn == len(waves):
             waves.append([])
         waves[turn].append(batch)
@@ -357,7 +357,7 @@ def parts_of(batch: OutgoingBatch, size_bytes_max: int) -> list[OutgoingBatch]:
     step = max(1, len(records) // count)
     return [
         OutgoingBatch(
-            batch.where,
+            batch.place,
             build_batch(
                 records[start : start + step],
                 codec=CODEC_NAMES[header.codec],

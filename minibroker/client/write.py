@@ -342,9 +342,9 @@ class TopicWriter:
             self._queue.send(outgoing)
 
     def _outgoing(self, partition: int, batch: _PartitionBatch) -> OutgoingBatch:
-        where, count, now_ms = TopicPartition(self._topic, partition), batch.count, _now_ms()
+        place, count, now_ms = TopicPartition(self._topic, partition), batch.count, _now_ms()
         if self._magic < 2:
-            return OutgoingBatch(where, self._message_set(batch, now_ms), count)
+            return OutgoingBatch(place, self._message_set(batch, now_ms), count)
         producer_id, epoch = self._producer
         sequence = -1
         if producer_id >= 0:
@@ -359,7 +359,7 @@ class TopicWriter:
                 producer_epoch=epoch,
                 base_sequence=sequence,
             )
-            return OutgoingBatch(where, encoded, count)
+            return OutgoingBatch(place, encoded, count)
         payload = encode_records(batch.values, batch.keys)
         if self._codec != NONE:
             payload = compress(self._codec, payload, self._options.level)
@@ -373,7 +373,7 @@ class TopicWriter:
             producer=(producer_id, epoch, sequence),
             count=count,
         )
-        return OutgoingBatch(where, encoded, count)
+        return OutgoingBatch(place, encoded, count)
 
     def _message_set(self, batch: _PartitionBatch, now_ms: int) -> bytearray:
         """Return the records as messages of format 0 or 1, which have no headers."""
@@ -389,7 +389,7 @@ class TopicWriter:
     def _take_written(self, batch: OutgoingBatch, first_offset: int) -> None:
         self.written += batch.rows
         if self._on_written is not None:
-            self._on_written(batch.where, first_offset, batch.rows)
+            self._on_written(batch.place, first_offset, batch.rows)
 
 
 def _now_ms() -> int:

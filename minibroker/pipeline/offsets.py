@@ -53,29 +53,29 @@ class OffsetRange(NamedTuple):
 Offsets = dict[TopicPartition, int]
 
 
-def from_json(text: str, *, where: str) -> Offsets:
+def from_json(text: str, *, origin: str) -> Offsets:
     """Parse the connector's JSON.
 
     Raises:
-        PipelineError: not of that form; `where` names the option or file it came from.
+        PipelineError: not of that form; `origin` names the option or file it came from.
     """
     try:
-        return from_plain(json.loads(text), where=where)
+        return from_plain(json.loads(text), origin=origin)
     except json.JSONDecodeError as error:
-        raise PipelineError(_complaint(where, text)) from error
+        raise PipelineError(_complaint(origin, text)) from error
 
 
-def from_plain(plain: object, *, where: str) -> Offsets:
+def from_plain(plain: object, *, origin: str) -> Offsets:
     """Return offsets from JSON that is parsed already. Raises PipelineError."""
     offsets: Offsets = {}
     if not isinstance(plain, dict):
-        raise PipelineError(_complaint(where, plain))
+        raise PipelineError(_complaint(origin, plain))
     for topic, partitions in plain.items():
         if not isinstance(partitions, dict):
-            raise PipelineError(_complaint(where, plain))
+            raise PipelineError(_complaint(origin, plain))
         for partition, offset in partitions.items():
             if not str(partition).isdecimal() or not isinstance(offset, int):
-                raise PipelineError(_complaint(where, plain))
+                raise PipelineError(_complaint(origin, plain))
             offsets[TopicPartition(topic, int(partition))] = offset
     return offsets
 
@@ -277,8 +277,8 @@ def ranges_between(
     return ranges
 
 
-def _complaint(where: str, value: object) -> str:
+def _complaint(origin: str, value: object) -> str:
     return (
-        f"{where} is {value!r}, but offsets are written as JSON of topic, partition and number, "
+        f"{origin} is {value!r}, but offsets are written as JSON of topic, partition and number, "
         'as {"orders": {"0": 17, "1": -1}}'
     )

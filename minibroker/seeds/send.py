@@ -90,13 +90,13 @@ def _send_all(seed: StagedSeed, client: Client, timeout_s: float) -> None:
     queue = ProduceQueue(client, None, limits, lambda _batch, _offset: None)
     try:
         for batch in seed.batches():
-            where = TopicPartition(batch.topic, batch.partition)
+            place = TopicPartition(batch.topic, batch.partition)
             count = read_header(batch.records).count
             try:
-                queue.send([OutgoingBatch(where, batch.records, count)])
+                queue.send([OutgoingBatch(place, batch.records, count)])
                 queue.flush()
             except KafkaError as error:
-                raise SeedError(f"{batch.place}: {where} refused the records: {error}") from None
+                raise SeedError(f"{batch.place}: {place} refused the records: {error}") from None
     finally:
         queue.close()
 
@@ -105,8 +105,8 @@ def _commit_all(seed: StagedSeed, client: Client, timeout_s: float) -> tuple[str
     """Commit the offsets of the groups, and return their names. Raises SeedError."""
     of_groups: dict[str, dict[TopicPartition, int]] = {}
     for offset in seed.offsets:
-        where = TopicPartition(offset.topic, offset.partition)
-        of_groups.setdefault(offset.group, {})[where] = offset.offset
+        place = TopicPartition(offset.topic, offset.partition)
+        of_groups.setdefault(offset.group, {})[place] = offset.offset
     for name, offsets in of_groups.items():
         deadline = time.monotonic() + timeout_s
         try:

@@ -137,14 +137,14 @@ class DirectoriesCheck:
             return
         if self._owner is None:
             self._owner = properties, path
-        owner, where = self._owner
+        owner, file = self._owner
         if (properties.broker_id, properties.cluster_id) != (owner.broker_id, owner.cluster_id):
             self._findings.broken(
                 "owner",
                 path,
                 None,
                 f"broker {properties.broker_id} of cluster {properties.cluster_id}, "
-                f"but {where} says broker {owner.broker_id} of cluster {owner.cluster_id}",
+                f"but {file} says broker {owner.broker_id} of cluster {owner.cluster_id}",
             )
 
     def _note_home(self, partition: TopicPartition, path: str) -> None:
@@ -155,13 +155,13 @@ class DirectoriesCheck:
     def _check_topic_id(self, partition: TopicPartition, end: PartitionEnd, path: str) -> None:
         if end.topic_id is None:
             return
-        topic_id, where = self._topic_ids.setdefault(partition.topic, (end.topic_id, path))
+        topic_id, file = self._topic_ids.setdefault(partition.topic, (end.topic_id, path))
         if topic_id != end.topic_id:
             self._findings.broken(
                 "topic-id",
                 path,
                 None,
-                f"topic id {end.topic_id.hex()}, but {where} has {topic_id.hex()}",
+                f"topic id {end.topic_id.hex()}, but {file} has {topic_id.hex()}",
             )
 
     def _check_checkpoints(

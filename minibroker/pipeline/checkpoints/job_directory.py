@@ -168,7 +168,7 @@ def end_of_batch(files: FileSystem, checkpoint: str, number: int) -> offsets.Off
     lines = (files.read(path) or "").splitlines()
     if len(lines) <= _OFFSETS_LINE:
         raise PipelineError(f"{path} is cut short: begin anew in another directory")
-    return offsets.from_json(lines[_OFFSETS_LINE], where=path)
+    return offsets.from_json(lines[_OFFSETS_LINE], origin=path)
 
 
 def batch_time_ms(files: FileSystem, checkpoint: str, number: int) -> int:

@@ -120,7 +120,7 @@ def ahead_text(
     ahead = quantities.counted(count, "offset")
     if files is None:
         return f"up to {ahead}: how far the last run came {SEEN_LATER}"
-    where = "from the beginning" if progress is None else "from where the last run ended"
+    start_text = "from the beginning" if progress is None else "from where the last run ended"
     if operations.since is not None or operations.until is not None:
-        return f"up to {ahead}, {where}: only those of the time below"
-    return f"{ahead}, {where}"
+        return f"up to {ahead}, {start_text}: only those of the time below"
+    return f"{ahead}, {start_text}"

@@ -182,11 +182,11 @@ class HadoopFiles:
         return sorted(status.getPath().getName() for status in system.listStatus(path))
 
     def read(self, path: str) -> str | None:
-        where = self._path(path)
-        system = where.getFileSystem(self._conf)
-        if not system.exists(where):
+        hadoop_path = self._path(path)
+        system = hadoop_path.getFileSystem(self._conf)
+        if not system.exists(hadoop_path):
             return None
-        stream = system.open(where)
+        stream = system.open(hadoop_path)
         try:
             text: str = self._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8")
         finally:
@@ -194,17 +194,17 @@ class HadoopFiles:
         return text
 
     def has(self, path: str) -> bool:
-        where = self._path(path)
-        system = where.getFileSystem(self._conf)
-        return bool(system.exists(where) and system.getFileStatus(where).isFile())
+        hadoop_path = self._path(path)
+        system = hadoop_path.getFileSystem(self._conf)
+        return bool(system.exists(hadoop_path) and system.getFileStatus(hadoop_path).isFile())
 
     def write(self, path: str, text: str) -> None:
         self._write(self._path(path), text, overwrite=True)
 
     def create(self, path: str, text: str) -> bool:
-        where = self._path(path)
+        hadoop_path = self._path(path)
         try:
-            self._write(where, text, overwrite=False)
+            self._write(hadoop_path, text, overwrite=False)
         except Exception:
             # The class of the error depends on the file system: what counts is whose file is there.
             if self.read(path) is None:
@@ -212,11 +212,13 @@ class HadoopFiles:
             return False
         return True
 
-    def _write(self, where: Any, text: str, *, overwrite: bool) -> None:
-        where.getFileSystem(self._conf).mkdirs(where.getParent())
+    def _write(self, hadoop_path: Any, text: str, *, overwrite: bool) -> None:
+        hadoop_path.getFileSystem(self._conf).mkdirs(hadoop_path.getParent())
         package = self._jvm.org.apache.spark.sql.execution.streaming.checkpointing
         managers = getattr(package, "CheckpointFileManager$").__getattr__("MODULE$")
-        stream = managers.create(where.getParent(), self._conf).createAtomic(where, overwrite)
+        stream = managers.create(hadoop_path.getParent(), self._conf).createAtomic(
+            hadoop_path, overwrite
+        )
         try:
             stream.write(bytearray(text, "utf-8"))
             stream.close()
@@ -225,8 +227,8 @@ class HadoopFiles:
             raise
 
     def remove(self, path: str) -> None:
-        where = self._path(path)
-        where.getFileSystem(self._conf).delete(where, True)
+        hadoop_path = self._path(path)
+        hadoop_path.getFileSystem(self._conf).delete(hadoop_path, True)
 
     def rename(self, path: str, to: str) -> None:
         source, target = self._path(path), self._path(to)
@@ -251,15 +253,15 @@ class HadoopFiles:
                 util.copy(system, path, system, copy, False, True, self._conf)
 
     def facts(self, path: str) -> FileFacts:
-        where = self._path(path)
-        status = where.getFileSystem(self._conf).getFileStatus(where)
+        hadoop_path = self._path(path)
+        status = hadoop_path.getFileSystem(self._conf).getFileStatus(hadoop_path)
         uri = status.getPath().toUri().toString()
         return FileFacts(uri, status.getLen(), status.getModificationTime())
 
     def tree(self, directory: str) -> Iterator[StoredFile]:
-        where = self._path(directory)
-        system = where.getFileSystem(self._conf)
-        statuses = system.listFiles(where, True) if system.exists(where) else None
+        hadoop_path = self._path(directory)
+        system = hadoop_path.getFileSystem(self._conf)
+        statuses = system.listFiles(hadoop_path, True) if system.exists(hadoop_path) else None
         while statuses is not None and statuses.hasNext():
             file = statuses.next()
             path = file.getPath().toString()

@@ -40,7 +40,7 @@ class Groups:
     def __init__(self, kafka: Kafka) -> None:
         """Raise PipelineError for a setting of the client that is refused."""
         self._client = client_of(kafka)
-        self._where = kafka.bootstrap
+        self._brokers = kafka.bootstrap
         self._listings: dict[str, GroupListing] = {}
 
     def states(self) -> dict[str, str]:
@@ -80,7 +80,7 @@ class Groups:
         try:
             client_groups.commit_offsets(self._coordinator(name), offsets, _deadline())
         except CLIENT_ERRORS as error:
-            raise _not_committed(self._where, name, str(error)) from error
+            raise _not_committed(self._brokers, name, str(error)) from error
 
     def _coordinator(self, name: str) -> CoordinatorClient:
         return CoordinatorClient(self._client, name)
@@ -91,7 +91,7 @@ class Groups:
         try:
             yield
         except CLIENT_ERRORS as error:
-            raise _not_had(self._where, str(error)) from error
+            raise _not_had(self._brokers, str(error)) from error
 
 
 def _word(state: str) -> str:
@@ -107,9 +107,9 @@ def _deadline() -> float:
     return time.monotonic() + ANSWER_TIMEOUT_S
 
 
-def _not_had(where: str, reason: str) -> PipelineError:
-    return PipelineError(f"the groups of {where} are not to be had: {reason}")
+def _not_had(brokers: str, reason: str) -> PipelineError:
+    return PipelineError(f"the groups of {brokers} are not to be had: {reason}")
 
 
-def _not_committed(where: str, group: str, reason: str) -> PipelineError:
-    return PipelineError(f"the offsets of group {group} are not committed at {where}: {reason}")
+def _not_committed(brokers: str, group: str, reason: str) -> PipelineError:
+    return PipelineError(f"the offsets of group {group} are not committed at {brokers}: {reason}")

@@ -356,7 +356,7 @@ def _bound(options: Mapping[str, str], side: str, default: int) -> Bound:
         return Bound(timestamp_ms=_number(options, f"{side}Timestamp", 0, least=0))
     name = f"{side}OffsetsByTimestamp"
     if name.lower() in options:
-        timestamps = offsets.from_json(options[name.lower()], where=f"option {name}")
+        timestamps = offsets.from_json(options[name.lower()], origin=f"option {name}")
         if any(timestamp < 0 for timestamp in timestamps.values()):
             raise PipelineError(f"option {name} has a negative timestamp; they are milliseconds")
         return Bound(timestamps_ms=timestamps)
@@ -371,7 +371,7 @@ def _bound(options: Mapping[str, str], side: str, default: int) -> Bound:
             f"option {name} is {text!r}, expected earliest, latest or offsets as "
             '{"orders": {"0": 17, "1": -2}}'
         )
-    specific = offsets.from_json(text, where=f"option {name}")
+    specific = offsets.from_json(text, origin=f"option {name}")
     for partition, offset in specific.items():
         if offset < EARLIEST:
             raise PipelineError(

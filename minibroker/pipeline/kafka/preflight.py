@@ -202,8 +202,8 @@ def _offsets(
         for number in range(topics.partitions[name])
     }
     by_topic: dict[str, dict[int, int]] = {}
-    for where, offset in _list_offsets(kafka, times, client_of(kafka)).items():
-        by_topic.setdefault(where.topic, {})[where.partition] = offset
+    for place, offset in _list_offsets(kafka, times, client_of(kafka)).items():
+        by_topic.setdefault(place.topic, {})[place.partition] = offset
     return by_topic
 
 

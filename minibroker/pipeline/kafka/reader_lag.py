@@ -123,9 +123,9 @@ class LagReader:
                 name,
                 states[name],
                 tuple(
-                    PartitionLag(*where, offset, ends[where])
-                    for where, offset in sorted(offsets.items())
-                    if where in ends
+                    PartitionLag(*place, offset, ends[place])
+                    for place, offset in sorted(offsets.items())
+                    if place in ends
                 ),
             )
             for name, offsets in positions.items()
@@ -157,18 +157,18 @@ class LagReader:
 
     def _of_interest(self, offsets: Mapping[TopicPartition, int]) -> Offsets:
         return {
-            where: offset
-            for where, offset in offsets.items()
-            if not self._topics or where.topic in self._topics
+            place: offset
+            for place, offset in offsets.items()
+            if not self._topics or place.topic in self._topics
         }
 
     def _ends(self, positions: Iterable[Offsets], cluster: preflight.ClusterTopics) -> Offsets:
         """Return the ends of these partitions; one whose topic is gone is left out."""
         places = {
-            where
+            place
             for offsets in positions
-            for where in offsets
-            if where.partition < cluster.partitions.get(where.topic, 0)
+            for place in offsets
+            if place.partition < cluster.partitions.get(place.topic, 0)
         }
         return preflight.ends_of(self._kafka, places, self._client)
 

@@ -80,7 +80,7 @@ def chosen(rows: DataFrame, operations: RowOperations, *, now: Column | None = N
     """
     rows = in_time(rows, operations, now)
     if operations.where is not None:
-        rows = _where(rows, operations.where, operations.value_schema)
+        rows = _with_condition(rows, operations.where, operations.value_schema)
     if operations.sample is not None and operations.sample < 1:
         rows = rows.where(_in_sample(operations.sample, by_key=operations.sample_by == BY_KEY))
     return rows
@@ -99,7 +99,7 @@ def check_condition(
     """
     if operations.where is not None:
         none = spark.createDataFrame([], schemas.RECORD_WITH_HEADERS)
-        _where(none, operations.where, operations.value_schema or value_schema)
+        _with_condition(none, operations.where, operations.value_schema or value_schema)
 
 
 def in_time(rows: DataFrame, operations: RowOperations, now: Column | None = None) -> DataFrame:
@@ -207,7 +207,7 @@ def condition_columns(rows: DataFrame, value_schema: str | None = None) -> DataF
     )
 
 
-def _where(rows: DataFrame, condition: str, value_schema: str | None) -> DataFrame:
+def _with_condition(rows: DataFrame, condition: str, value_schema: str | None) -> DataFrame:
     row_columns = condition_columns(rows, value_schema)
     names = ", ".join(
         f"{field.name} {field.dataType.simpleString()}"

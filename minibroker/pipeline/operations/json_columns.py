@@ -48,12 +48,12 @@ NO_FIELD: Final = "its value has none of the fields"
 NO_TIME: Final = "it has no time"
 
 
-def parsed_schema(text: str, where: str) -> StructType:
+def parsed_schema(text: str, origin: str) -> StructType:
     """Return the fields of a schema.
 
     Args:
         text: DDL, or Spark's schema as JSON.
-        where: what a person gave, for the message.
+        origin: what a person gave, for the message.
 
     Raises:
         PipelineError: it is none.
@@ -64,10 +64,10 @@ def parsed_schema(text: str, where: str) -> StructType:
         schema = StructType.fromDDL(text)
     except (PySparkException, ValueError, KeyError, TypeError) as error:
         raise PipelineError(
-            f"{where} is no schema ({analysis_sentence(error)}): expected {_DDL}"
+            f"{origin} is no schema ({analysis_sentence(error)}): expected {_DDL}"
         ) from error
     if not isinstance(schema, StructType):
-        raise PipelineError(f"{where} is a {schema.simpleString()}, no schema: expected {_DDL}")
+        raise PipelineError(f"{origin} is a {schema.simpleString()}, no schema: expected {_DDL}")
     return schema
 
 

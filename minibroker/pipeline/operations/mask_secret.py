@@ -109,11 +109,11 @@ def secret_of_job(
     return _checked(text.encode(), path)
 
 
-def _checked(secret: bytes, where: str) -> bytes:
+def _checked(secret: bytes, origin: str) -> bytes:
     if not LEAST_BYTES <= len(secret) <= MOST_BYTES:
         raise PipelineError(
-            f"{where} has a secret of {len(secret)} bytes: expected {LEAST_BYTES} to {MOST_BYTES}, "
-            "for instance from `openssl rand -hex 32`"
+            f"{origin} has a secret of {len(secret)} bytes: expected {LEAST_BYTES} to {MOST_BYTES}"
+            ", for instance from `openssl rand -hex 32`"
         )
     return secret
 

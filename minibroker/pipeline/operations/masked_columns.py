@@ -286,7 +286,7 @@ class _Walk:
         return content.decode()
 
 
-def _replaced(values: pa.Array, method: Method, where: str) -> pa.Array:
+def _replaced(values: pa.Array, method: Method, path: str) -> pa.Array:
     """Return the results of a method for whole values, of the same type.
 
     Raises UnmaskableError for a value, PipelineError for a type.
@@ -295,31 +295,31 @@ def _replaced(values: pa.Array, method: Method, where: str) -> pa.Array:
     if method.name in ("null", "drop") or pa.types.is_null(kind):
         return pa.nulls(len(values), kind)
     if method.name == FIXED:
-        result = pa.array([_fixed(method.argument, kind, where)], kind)
+        result = pa.array([_fixed(method.argument, kind, path)], kind)
         return pc.if_else(values.is_valid(), result[0], pa.scalar(None, kind))
     if pa.types.is_struct(kind):
         if method.name == "empty":
             return _struct(values, lambda name, inner: pa.nulls(len(inner), inner.type))
-        return _struct(values, lambda name, inner: _replaced(inner, method, f"{where}.{name}"))
+        return _struct(values, lambda name, inner: _replaced(inner, method, f"{path}.{name}"))
     if pa.types.is_list(kind):
         if method.name == "empty":
             return _emptied(values)
-        return _each(values, method, f"{where}[]")
+        return _each(values, method, f"{path}[]")
     if pa.types.is_map(kind):
         if method.name == "empty":
             return _map(values, lambda names, items: items, lambda name: False)
-        return _map(values, lambda names, items: _replaced(items, method, where), lambda name: True)
+        return _map(values, lambda names, items: _replaced(items, method, path), lambda name: True)
     result_of = _function(kind, method)
     return pa.array(
         [None if value is None else result_of(value) for value in values.to_pylist()], kind
     )
 
 
-def _each(values: pa.Array, method: Method, where: str) -> pa.Array:
+def _each(values: pa.Array, method: Method, path: str) -> pa.Array:
     """Return lists with a method applied to each item; dropped items are not there."""
     if method.name == "drop":
         return _emptied(values)
-    return _list(values, lambda items: _replaced(items, method, where))
+    return _list(values, lambda items: _replaced(items, method, path))
 
 
 def _function(kind: pa.DataType, method: Method) -> Callable[[Any], Any]:
@@ -346,7 +346,7 @@ def _bytes(value: bytes, method: Method) -> bytes | None:
         raise UnmaskableError(str(error)) from None
 
 
-def _fixed(text: str, kind: pa.DataType, where: str) -> Any:
+def _fixed(text: str, kind: pa.DataType, path: str) -> Any:
     """Return the value of `fixed:T` in a column. Raises PipelineError: it has no such value."""
     makes: tuple[tuple[Callable[[pa.DataType], bool], Callable[[str], Any]], ...] = (
         (pa.types.is_string, str),
@@ -362,7 +362,7 @@ def _fixed(text: str, kind: pa.DataType, where: str) -> Any:
             except (ValueError, ArithmeticError, pa.ArrowException):
                 break
     raise PipelineError(
-        f"--mask {where}={FIXED}:{text} does not fit a column of {kind}; null fits every column"
+        f"--mask {path}={FIXED}:{text} does not fit a column of {kind}; null fits every column"
     )
 
 

@@ -210,8 +210,8 @@ def records_ahead(
     position = job_directory.committed_progress_of(place.files, place.checkpoint)
     if position:
         assigned: dict[str, list[int]] = {}
-        for where in sorted(position):
-            assigned.setdefault(where.topic, []).append(where.partition)
+        for partition in sorted(position):
+            assigned.setdefault(partition.topic, []).append(partition.partition)
         of_batch = {name: value for name, value in of_batch.items() if name not in _OF_BATCH}
         of_batch |= {"assign": json.dumps(assigned), "startingOffsets": offsets.to_json(position)}
     of_batch |= {"includeHeaders": "true", "failOnDataLoss": "false"}

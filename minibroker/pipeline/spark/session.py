@@ -291,9 +291,9 @@ def check_java() -> None:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None or not Path(java).exists():
-        where = f"JAVA_HOME is {home}, which has no bin/java" if home else "no java in PATH"
+        fault = f"JAVA_HOME is {home}, which has no bin/java" if home else "no java in PATH"
         raise PipelineError(
-            f"no Java: Spark needs Java {OLDEST_JAVA} or newer and there is {where}; "
+            f"no Java: Spark needs Java {OLDEST_JAVA} or newer and there is {fault}; "
             "install it (Debian: apt install openjdk-17-jre-headless)"
         )
     answer = subprocess.run(

@@ -255,7 +255,9 @@ class SkippedOffsets:
 
     def find_gone(self, position: Offsets, names: Collection[str]) -> list[str]:
         """Return the topics of a position that do not exist and were not returned before."""
-        topics = sorted({where.topic for where in position} - set(names) - self._gone_topics)
+        topics = sorted(
+            {partition.topic for partition in position} - set(names) - self._gone_topics
+        )
         self._gone_topics.update(topics)
         return topics
 
@@ -307,7 +309,7 @@ def with_skips(
         cluster = preflight.ask(kafka)
         for topic in skipped.find_gone(position, cluster.partitions):
             say(gone_note(topic))
-        names = sorted({where.topic for where in position} & set(cluster.partitions))
+        names = sorted({partition.topic for partition in position} & set(cluster.partitions))
         starts = preflight.start_offsets(kafka, cluster, names)
         ends = preflight.end_offsets(kafka, cluster, names)
         for gap in skipped.find(position, starts, ends):

@@ -65,8 +65,8 @@ def archived_partitions(files: FileSystem, archive: str, topics: Collection[str]
     """
     checkpoint = join(archive, JOB_DIRECTORY, "checkpoint")
     progress = job_directory.progress_of(files, checkpoint) or {}
-    chosen = topics or {where.topic for where, end in progress.items() if end > 0}
-    return max((where.partition + 1 for where in progress if where.topic in chosen), default=0)
+    chosen = topics or {place.topic for place, end in progress.items() if end > 0}
+    return max((place.partition + 1 for place in progress if place.topic in chosen), default=0)
 
 
 def create(

@@ -131,14 +131,14 @@ def is_repeated(place: Committed, batch: BatchId) -> bool:
 
 
 def retried(
-    where: str,
+    table_name: str,
     conflict: type[Exception] | tuple[type[Exception], ...],
     commit: Callable[[], Result],
 ) -> Result:
     """Return the result of `commit`, which is called again while other writers are faster.
 
     Args:
-        where: the table, for the error.
+        table_name: the table, for the error.
         conflict: errors of the library for a commit that another writer overtook.
         commit: reads the newest version of the table, and commits on it.
 
@@ -151,13 +151,13 @@ def retried(
         except conflict:
             _pause(attempt)
     raise PipelineError(
-        f"nothing can be committed to {where}: other writers were faster {COMMIT_TRIES} times; "
-        "give the same command again"
+        f"nothing can be committed to {table_name}: other writers were faster {COMMIT_TRIES} times"
+        "; give the same command again"
     )
 
 
 def committed_once(
-    where: str,
+    table_name: str,
     conflict: type[Exception] | tuple[type[Exception], ...],
     is_there: Callable[[], bool],
     commit: Callable[[], object],
@@ -167,7 +167,7 @@ def committed_once(
     Both are called again while other writers are faster: one of them may commit the same batch.
 
     Args:
-        where: as of `retried`.
+        table_name: as of `retried`.
         conflict: as of `retried`.
         is_there: reads the newest version, and returns whether the batch is in it.
         commit: commits the batch on that version.
@@ -182,7 +182,7 @@ def committed_once(
         commit()
         return True
 
-    return retried(where, conflict, attempt)
+    return retried(table_name, conflict, attempt)
 
 
 def _pause(attempt: int) -> None:

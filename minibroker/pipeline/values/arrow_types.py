@@ -44,12 +44,12 @@ class TypeConflictError(ValueError):
     """Two types that no column can hold together; the text names the field."""
 
 
-def united(old: pa.DataType, new: pa.DataType, where: str = "value") -> pa.DataType:
+def united(old: pa.DataType, new: pa.DataType, path: str = "value") -> pa.DataType:
     """Return a type that holds the values of both.
 
     Args:
         old: of the column; its fields keep their order and names.
-        where: name of the column, for the error.
+        path: name of the column, for the error.
 
     Raises:
         TypeConflictError: there is none.
@@ -60,51 +60,51 @@ def united(old: pa.DataType, new: pa.DataType, where: str = "value") -> pa.DataT
         if {old, new} == {narrow, wide}:
             return wide
     if pa.types.is_struct(old) and pa.types.is_struct(new):
-        return _united_struct(old, new, where)
+        return _united_struct(old, new, path)
     if pa.types.is_list(old) and pa.types.is_list(new):
-        item = united(old.value_type, new.value_type, f"{where}[]")
+        item = united(old.value_type, new.value_type, f"{path}[]")
         return pa.list_(pa.field("element", item))
     if pa.types.is_map(old) and pa.types.is_map(new) and old.key_type.equals(new.key_type):
-        return pa.map_(old.key_type, united(old.item_type, new.item_type, f"{where}{{}}"))
+        return pa.map_(old.key_type, united(old.item_type, new.item_type, f"{path}{{}}"))
     if _is_decimal(old) and _is_decimal(new) and old.scale == new.scale:
         return pa.decimal128(max(old.precision, new.precision), old.scale)
-    raise TypeConflictError(_conflict(old, new, where))
+    raise TypeConflictError(_conflict(old, new, path))
 
 
-def widened(old: pa.DataType, new: pa.DataType, where: str = "value") -> list[str]:
+def widened(old: pa.DataType, new: pa.DataType, path: str = "value") -> list[str]:
     """Return a phrase for each field whose type in `new` is another than in `old`."""
     if pa.types.is_struct(old) and pa.types.is_struct(new):
         return [
             name
             for field in old
-            for name in widened(field.type, new.field(field.name).type, f"{where}.{field.name}")
+            for name in widened(field.type, new.field(field.name).type, f"{path}.{field.name}")
         ]
     if pa.types.is_list(old) and pa.types.is_list(new):
-        return widened(old.value_type, new.value_type, f"{where}[]")
+        return widened(old.value_type, new.value_type, f"{path}[]")
     if pa.types.is_map(old) and pa.types.is_map(new):
-        return widened(old.item_type, new.item_type, f"{where}{{}}")
-    return [] if old.equals(new) else [_conflict(old, new, where)]
+        return widened(old.item_type, new.item_type, f"{path}{{}}")
+    return [] if old.equals(new) else [_conflict(old, new, path)]
 
 
-def check_times(values: pa.Array, where: str = "") -> None:
+def check_times(values: pa.Array, path: str = "") -> None:
     """Raise ValueError for a time outside of the years 1 to 9999; the text names its field."""
     kind = values.type
     if pa.types.is_struct(kind):
         for index, field in enumerate(kind):
             if has_times(field.type):
-                name = f"{where}.{field.name}" if where else field.name
+                name = f"{path}.{field.name}" if path else field.name
                 check_times(pc.struct_field(values, [index]), name)
     elif pa.types.is_list(kind):
-        check_times(values.flatten(), f"{where}[]")
+        check_times(values.flatten(), f"{path}[]")
     elif pa.types.is_map(kind):
-        check_times(values.items, f"{where}{{}}")
+        check_times(values.items, f"{path}{{}}")
     elif bounds := _BOUNDS.get(kind.id):
         span = pc.min_max(values.cast(bounds.number)).as_py()
         if (
             span["min"] is not None
             and not bounds.least <= span["min"] <= span["max"] <= bounds.most
         ):
-            raise ValueError(f"has a time outside of the years 1 to 9999 in {where or 'it'}")
+            raise ValueError(f"has a time outside of the years 1 to 9999 in {path or 'it'}")
 
 
 def has_times(kind: pa.DataType) -> bool:
@@ -140,48 +140,48 @@ def words_of(kind: pa.DataType) -> str:
     return "a map" if pa.types.is_map(kind) else f"{kind}"
 
 
-def _conflict(old: pa.DataType, new: pa.DataType, where: str) -> str:
-    return f"{where} is {words_of(new)} there and {words_of(old)} in the table"
+def _conflict(old: pa.DataType, new: pa.DataType, path: str) -> str:
+    return f"{path} is {words_of(new)} there and {words_of(old)} in the table"
 
 
-def _united_struct(old: pa.DataType, new: pa.DataType, where: str) -> pa.DataType:
+def _united_struct(old: pa.DataType, new: pa.DataType, path: str) -> pa.DataType:
     fields = []
     for field in old:
         index = new.get_field_index(field.name)
         type_ = field.type
         if index >= 0:
-            type_ = united(field.type, new.field(index).type, f"{where}.{field.name}")
+            type_ = united(field.type, new.field(index).type, f"{path}.{field.name}")
         fields.append(pa.field(field.name, type_))
     names = {field.name for field in old}
     lower = {name.lower(): name for name in names}
     for field in new:
         if field.name in names:
             continue
-        _check_case(field.name, lower, where)
-        check_names(field.type, f"{where}.{field.name}")
+        _check_case(field.name, lower, path)
+        check_names(field.type, f"{path}.{field.name}")
         fields.append(pa.field(field.name, field.type))
     return pa.struct(fields)
 
 
-def check_names(kind: pa.DataType, where: str = "value") -> None:
+def check_names(kind: pa.DataType, path: str = "value") -> None:
     """Raise TypeConflictError for two fields of a struct that no table can tell apart."""
     if pa.types.is_struct(kind):
         lower: dict[str, str] = {}
         for field in kind:
-            _check_case(field.name, lower, where)
-            check_names(field.type, f"{where}.{field.name}")
+            _check_case(field.name, lower, path)
+            check_names(field.type, f"{path}.{field.name}")
     elif pa.types.is_list(kind):
-        check_names(kind.value_type, f"{where}[]")
+        check_names(kind.value_type, f"{path}[]")
     elif pa.types.is_map(kind):
-        check_names(kind.item_type, f"{where}{{}}")
+        check_names(kind.item_type, f"{path}{{}}")
 
 
-def _check_case(name: str, lower: dict[str, str], where: str) -> None:
+def _check_case(name: str, lower: dict[str, str], path: str) -> None:
     """Add a name to those in lower case. Raises TypeConflictError if it is there already."""
     other = lower.setdefault(name.lower(), name)
     if other != name:
         raise TypeConflictError(
-            f"{where}.{name} differs from {where}.{other} by upper and lower case only"
+            f"{path}.{name} differs from {path}.{other} by upper and lower case only"
         )
 
 

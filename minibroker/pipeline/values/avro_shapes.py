@@ -131,24 +131,24 @@ class Shapes:
         self.has_choice = False
         """True once there was a union of several types: names are needed."""
 
-    def shape(self, schema: Any, space: str, around: tuple[str, ...], where: str) -> Shape:
+    def shape(self, schema: Any, space: str, around: tuple[str, ...], path: str) -> Shape:
         """Return what becomes of a schema. Raises ValueError if no column can hold it.
 
         Args:
             schema: parsed JSON.
             space: namespace around it.
             around: full names of the records that it is in.
-            where: name of the field, for the error.
+            path: name of the field, for the error.
         """
         if len(around) > DEPTH_MAX:
-            raise ValueError(f"its field {where} is too deep for a table")
+            raise ValueError(f"its field {path} is too deep for a table")
         if isinstance(schema, list):
-            return self._union(schema, space, around, where)
+            return self._union(schema, space, around, path)
         if isinstance(schema, str):
-            return self._by_name(schema, space, around, where)
+            return self._by_name(schema, space, around, path)
         kind = schema["type"]
         if kind in ("record", "error"):
-            return self._record(schema, space, around, where)
+            return self._record(schema, space, around, path)
         if kind == "enum":
             return self._remember(schema, space, Shape(pa.string(), is_quick=True))
         if kind == "fixed":
@@ -156,14 +156,14 @@ class Shapes:
             has_bytes = schema["size"] > 0
             return self._remember(schema, space, fixed._replace(has_bytes=has_bytes))
         if kind == "array":
-            return self._list(schema, space, (*around, ""), where)
+            return self._list(schema, space, (*around, ""), path)
         if kind == "map":
-            return self._map(schema, space, (*around, ""), where)
+            return self._map(schema, space, (*around, ""), path)
         if isinstance(kind, (dict, list)):
-            return self.shape(kind, space, around, where)
-        return self._logical(schema, space, around, where)
+            return self.shape(kind, space, around, path)
+        return self._logical(schema, space, around, path)
 
-    def _by_name(self, name: str, space: str, around: tuple[str, ...], where: str) -> Shape:
+    def _by_name(self, name: str, space: str, around: tuple[str, ...], path: str) -> Shape:
         if name in _PRIMITIVES:
             is_quick = name not in ("bytes", "null")
             python = _PYTHON.get(name, object)
@@ -171,12 +171,12 @@ class Shapes:
             return Shape(_PRIMITIVES[name], is_quick, None, has_bytes, to_json, name, python)
         full = name if "." in name or not space else f"{space}.{name}"
         if full in around or name in around:
-            raise ValueError(f"its field {where} has {full} inside itself, which no column can")
+            raise ValueError(f"its field {path} has {full} inside itself, which no column can")
         if full not in self._shapes and name in self._shapes:
             full = name
         return self._shapes[full]._replace(is_quick=False)
 
-    def _logical(self, schema: Any, space: str, around: tuple[str, ...], where: str) -> Shape:
+    def _logical(self, schema: Any, space: str, around: tuple[str, ...], path: str) -> Shape:
         kind, logical = schema["type"], schema.get("logicalType")
         if (kind, logical) in _LOGICAL:
             is_quick, python = (kind, logical) in _QUICK, date if kind == "int" else datetime
@@ -187,7 +187,7 @@ class Shapes:
         meaning = MEANINGS.get(str(schema.get("connect.name")))
         if meaning is not None and meaning.of == _OF_VALUES.get(kind) and not self._as_numbers:
             return _of_meaning(meaning, kind)
-        return self._by_name(kind, space, around, where)
+        return self._by_name(kind, space, around, path)
 
     def _decimal(self, schema: Any) -> Shape | None:
         if schema.get("logicalType") == _DECIMAL:
@@ -199,14 +199,14 @@ class Shapes:
         convert = _where_there(lambda value: decimal_text(value, scale))
         return Shape(pa.string(), False, convert, to_json=convert, name=_DECIMAL, python=bytes)
 
-    def _record(self, schema: Any, space: str, around: tuple[str, ...], where: str) -> Shape:
+    def _record(self, schema: Any, space: str, around: tuple[str, ...], path: str) -> Shape:
         full, space = _full_name(schema, space)
         if full in around:
-            raise ValueError(f"its field {where} has {full} inside itself, which no column can")
+            raise ValueError(f"its field {path} has {full} inside itself, which no column can")
         shapes = {
             # A record may name itself: then its name is among those around it.
             field["name"]: self.shape(
-                field["type"], space, (*around, full), f"{where}.{field['name']}"
+                field["type"], space, (*around, full), f"{path}.{field['name']}"
             )
             for field in schema["fields"]
         }
@@ -214,7 +214,7 @@ class Shapes:
             name: shape for name, shape in shapes.items() if not pa.types.is_null(shape.type)
         }
         if not columns:
-            raise ValueError(f"its record {where} has no fields, and a column needs one")
+            raise ValueError(f"its record {path} has no fields, and a column needs one")
         if full == VARIABLE_SCALE_DECIMAL and not self._as_numbers:
             text = variable_scale_text
             return self._remember(schema, space, Shape(pa.string(), False, text, to_json=text))
@@ -231,10 +231,10 @@ class Shapes:
         )
         return self._remember(schema, space, record)
 
-    def _list(self, schema: Any, space: str, around: tuple[str, ...], where: str) -> Shape:
-        item = self.shape(schema["items"], space, around, f"{where}[]")
+    def _list(self, schema: Any, space: str, around: tuple[str, ...], path: str) -> Shape:
+        item = self.shape(schema["items"], space, around, f"{path}[]")
         if not item.has_bytes:
-            raise ValueError(f"the values of its list {where} have no bytes: it has no bound")
+            raise ValueError(f"the values of its list {path} have no bytes: it has no bound")
         return Shape(
             pa.list_(pa.field("element", item.type)),
             item.is_quick,
@@ -245,10 +245,10 @@ class Shapes:
             units=pa.list_(pa.field("element", item.first_type)),
         )
 
-    def _map(self, schema: Any, space: str, around: tuple[str, ...], where: str) -> Shape:
-        item = self.shape(schema["values"], space, around, f"{where}{{}}")
+    def _map(self, schema: Any, space: str, around: tuple[str, ...], path: str) -> Shape:
+        item = self.shape(schema["values"], space, around, f"{path}{{}}")
         if pa.types.is_null(item.type):
-            raise ValueError(f"the values of its map {where} are all null")
+            raise ValueError(f"the values of its map {path} are all null")
         return Shape(
             pa.map_(pa.string(), item.type),
             item.is_quick,
@@ -259,11 +259,11 @@ class Shapes:
             units=pa.map_(pa.string(), item.first_type),
         )
 
-    def _union(self, schema: list[Any], space: str, around: tuple[str, ...], where: str) -> Shape:
+    def _union(self, schema: list[Any], space: str, around: tuple[str, ...], path: str) -> Shape:
         others = [branch for branch in schema if branch != "null"]
         if not others:
             return Shape(pa.null(), has_bytes=False)
-        branches = [self.shape(branch, space, around, where) for branch in others]
+        branches = [self.shape(branch, space, around, path) for branch in others]
         if len(branches) == 1:
             is_quick = branches[0].is_quick and len(schema) <= 2
             convert, to_json = branches[0].convert, branches[0].to_json

@@ -219,6 +219,6 @@ def _last_of(keys: Sequence[pa.Array], names: Sequence[str], is_change: pa.Array
     return last.take(pc.array_sort_indices(last))
 
 
-def _name_of(records: pa.Table, where: int) -> str:
-    row = records.select(["topic", "partition", "offset"]).slice(where, 1).to_pylist()[0]
+def _name_of(records: pa.Table, index: int) -> str:
+    row = records.select(["topic", "partition", "offset"]).slice(index, 1).to_pylist()[0]
     return f"record {row['topic']}-{row['partition']} offset {row['offset']}"

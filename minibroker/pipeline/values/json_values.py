@@ -205,10 +205,10 @@ def converter(kind: pa.DataType, field: pa.Field | None = None) -> Callable[[Any
     if kind in _INT:
         return _of_int(kind)
     if pa.types.is_floating(kind):
-        return lambda value, where: None if value is None else float(_checked(value, where))
+        return lambda value, path: None if value is None else float(_checked(value, path))
     if pa.types.is_decimal(kind):
         return _of_decimal(kind)
-    return lambda value, where: None if value is None else _scalar(value, where, kind)
+    return lambda value, path: None if value is None else _scalar(value, path, kind)
 
 
 def _is_quick(kind: pa.DataType) -> bool:
@@ -237,7 +237,7 @@ def _mark(field: pa.Field) -> bytes:
     return bytes((field.metadata or {}).get(_MARK, b""))
 
 
-def _of_any(value: Any, where: str) -> Any:
+def _of_any(value: Any, path: str) -> Any:
     return None if value is None else json.dumps(value, default=float)
 
 
@@ -246,16 +246,16 @@ def _of_meaning(name: str, field: pa.Field) -> Callable[[Any, str], Any]:
     plain = converter(field.type)
     scale = int(field.metadata[_SCALE])
 
-    def convert(value: Any, where: str) -> Any:
+    def convert(value: Any, path: str) -> Any:
         if name == VARIABLE_SCALE_DECIMAL:
             return variable_scale_text(value)
         if name == DECIMAL and isinstance(value, str):
             value = decimal_text(base64.b64decode(value, validate=True), scale)
         elif name == DECIMAL and pa.types.is_string(field.type) and value is not None:
-            value = number_text(Decimal(_checked(value, where)))
+            value = number_text(Decimal(_checked(value, path)))
         elif (meaning := MEANINGS.get(name)) is not None and type(value) is int:
             return meaning.convert(value)
-        return plain(value, where)
+        return plain(value, path)
 
     return convert
 
@@ -263,13 +263,13 @@ def _of_meaning(name: str, field: pa.Field) -> Callable[[Any, str], Any]:
 def _of_struct(kind: pa.DataType) -> Callable[[Any, str], Any]:
     fields = {field.name: converter(field.type, field) for field in kind}
 
-    def convert(value: Any, where: str) -> Any:
+    def convert(value: Any, path: str) -> Any:
         if value is None:
             return None
         if not isinstance(value, dict):
-            raise ValueError(f"{where} is {_kind(value)} and has to be an object")
+            raise ValueError(f"{path} is {_kind(value)} and has to be an object")
         return {
-            name: fields[name](item, f"{where}.{name}")
+            name: fields[name](item, f"{path}.{name}")
             for name, item in value.items()
             if name in fields
         }
@@ -278,23 +278,23 @@ def _of_struct(kind: pa.DataType) -> Callable[[Any, str], Any]:
 
 
 def _of_list(convert_item: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    def convert(value: Any, where: str) -> Any:
+    def convert(value: Any, path: str) -> Any:
         if value is None:
             return None
         if not isinstance(value, list):
-            raise ValueError(f"{where} is {_kind(value)} and has to be an array")
-        return [convert_item(item, f"{where}[]") for item in value]
+            raise ValueError(f"{path} is {_kind(value)} and has to be an array")
+        return [convert_item(item, f"{path}[]") for item in value]
 
     return convert
 
 
 def _of_map(convert_item: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    def convert(value: Any, where: str) -> Any:
+    def convert(value: Any, path: str) -> Any:
         if value is None:
             return None
         if not isinstance(value, dict):
-            raise ValueError(f"{where} is {_kind(value)} and has to be an object")
-        return [(name, convert_item(item, f"{where}.{name}")) for name, item in value.items()]
+            raise ValueError(f"{path} is {_kind(value)} and has to be an object")
+        return [(name, convert_item(item, f"{path}.{name}")) for name, item in value.items()]
 
     return convert
 
@@ -302,13 +302,13 @@ def _of_map(convert_item: Callable[[Any, str], Any]) -> Callable[[Any, str], Any
 def _of_int(kind: pa.DataType) -> Callable[[Any, str], Any]:
     least, most = _INT[kind]
 
-    def convert(value: Any, where: str) -> Any:
+    def convert(value: Any, path: str) -> Any:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int):
-            raise ValueError(f"{where} is {_kind(value)} and has to be a whole number")
+            raise ValueError(f"{path} is {_kind(value)} and has to be a whole number")
         if not least <= value <= most:
-            raise ValueError(f"{where} is {value}, which is no {kind}")
+            raise ValueError(f"{path} is {value}, which is no {kind}")
         return value
 
     return convert
@@ -317,44 +317,44 @@ def _of_int(kind: pa.DataType) -> Callable[[Any, str], Any]:
 def _of_decimal(kind: pa.DataType) -> Callable[[Any, str], Any]:
     places = Decimal((0, (1,), -kind.scale))
 
-    def convert(value: Any, where: str) -> Any:
+    def convert(value: Any, path: str) -> Any:
         if value is None:
             return None
-        number = value if type(value) is str else _checked(value, where)
+        number = value if type(value) is str else _checked(value, path)
         if isinstance(number, str) and not _DECIMAL.fullmatch(number):
-            raise ValueError(f"{where} is {number[:40]!r}, which is no {kind}")
+            raise ValueError(f"{path} is {number[:40]!r}, which is no {kind}")
         try:
             exact = Decimal(number).quantize(places, context=_EXACT)
         except ArithmeticError as error:
-            raise ValueError(f"{where} is {str(value)[:40]}, which is no {kind}") from error
+            raise ValueError(f"{path} is {str(value)[:40]}, which is no {kind}") from error
         if exact and exact.adjusted() >= kind.precision - kind.scale:
-            raise ValueError(f"{where} is {str(value)[:40]}, which is no {kind}")
+            raise ValueError(f"{path} is {str(value)[:40]}, which is no {kind}")
         return exact
 
     return convert
 
 
-def _checked(value: Any, where: str) -> Any:
+def _checked(value: Any, path: str) -> Any:
     """Return a number, or the text of a decimal."""
     if isinstance(value, MeantText | MeantRow):
         return value.number
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
-        raise ValueError(f"{where} is {_kind(value)} and has to be a number")
+        raise ValueError(f"{path} is {_kind(value)} and has to be a number")
     return value
 
 
-def _scalar(value: Any, where: str, kind: pa.DataType) -> Any:
+def _scalar(value: Any, path: str, kind: pa.DataType) -> Any:
     """Return a text, a boolean, a time or bytes as Arrow takes it."""
     if pa.types.is_boolean(kind):
         if not isinstance(value, bool):
-            raise ValueError(f"{where} is {_kind(value)} and has to be true or false")
+            raise ValueError(f"{path} is {_kind(value)} and has to be true or false")
         return value
     if isinstance(value, MeantNumber) and value.meaning.id == kind.id:
         return value.moment
     if isinstance(value, MeantText | MeantRow) and pa.types.is_string(kind):
         return value.number
     if not isinstance(value, str):
-        raise ValueError(f"{where} is {_kind(value)} and has to be a string")
+        raise ValueError(f"{path} is {_kind(value)} and has to be a string")
     if pa.types.is_string(kind):
         value.encode()  # half of a surrogate pair is no text
         return value
@@ -367,7 +367,7 @@ def _scalar(value: Any, where: str, kind: pa.DataType) -> Any:
         if pa.types.is_binary(kind):
             return base64.b64decode(value, validate=True)
     except (ValueError, binascii.Error) as error:
-        raise ValueError(f"{where} is {value[:40]!r}, which is no {kind}") from error
+        raise ValueError(f"{path} is {value[:40]!r}, which is no {kind}") from error
     return pa.scalar(value).cast(kind).as_py()
 
 

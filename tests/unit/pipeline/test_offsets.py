@@ -21,7 +21,7 @@ def test_json_is_the_connectors_byte_for_byte() -> None:
     written = offsets.to_json({B0: 1, A10: 4, A1: 3, A0: 2})
 
     assert written == '{"a":{"0":2,"1":3,"10":4},"b":{"0":1}}'
-    assert offsets.from_json(written, where="x") == {A0: 2, A1: 3, A10: 4, B0: 1}
+    assert offsets.from_json(written, origin="x") == {A0: 2, A1: 3, A10: 4, B0: 1}
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_json_is_the_connectors_byte_for_byte() -> None:
 )
 def test_other_json_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(PipelineError, match=r"startingOffsets is .* as \{\"orders\""):
-        offsets.from_json(text, where="startingOffsets")
+        offsets.from_json(text, origin="startingOffsets")
 
 
 def test_a_limit_is_shared_in_proportion() -> None:

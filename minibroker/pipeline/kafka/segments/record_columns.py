@@ -115,7 +115,7 @@ class Chunk:
 def rows_within(
     columns: Columns,
     schema: pa.Schema,
-    where: tuple[str, int],
+    place: tuple[str, int],
     start: int,
     end: int | None,
 ) -> pa.RecordBatch:
@@ -124,11 +124,11 @@ def rows_within(
     Args:
         columns: of `take_columns`.
         schema: `schemas.arrow_schema`.
-        where: topic and partition of every record.
+        place: topic and partition of every record.
         start: batches have records before it, too.
         end: batches have records behind it, too; None: no end.
     """
-    topic, partition = where
+    topic, partition = place
     offsets = columns["offset"]
     constant = {
         "topic": pa.repeat(pa.scalar(topic), len(offsets)),

@@ -248,8 +248,8 @@ def _data_batches(file: SegmentFile, part: SegmentPart) -> Iterator[StoredBatch]
 
 def _record_batch(columns: Columns, part: SegmentPart, schema: pa.Schema) -> pa.RecordBatch:
     task = part.task
-    where = (task.topic, task.partition)
-    return rows_within(columns, schema, where, task.start_offset, part.end_offset)
+    place = (task.topic, task.partition)
+    return rows_within(columns, schema, place, task.start_offset, part.end_offset)
 
 
 def _tell_defect(part: SegmentPart, defect: SegmentDefect, *, fail_on_data_loss: bool) -> None:

@@ -207,13 +207,13 @@ def _walk(
 
 
 def _ended(
-    where: str, content: bytes | bytearray, header: BatchHeader, open_starts: dict[int, int]
+    place: str, content: bytes | bytearray, header: BatchHeader, open_starts: dict[int, int]
 ) -> list[Aborted]:
     """Take the transaction that a marker ends out of `open_starts`; return it if it was aborted."""
     try:
         marker = read_marker(content, 0, header)
     except CorruptionError as error:
-        logger.warning("%s: marker: %s", where, error)
+        logger.warning("%s: marker: %s", place, error)
         return []
     first = open_starts.pop(header.producer_id, None) if marker is not None else None
     if marker is None or first is None or marker.is_commit:

@@ -40,9 +40,9 @@ class DeliveredPlaces:
         self._unknown: set[int] = set()
         """Ranges with a batch that a broker had before its answer was lost: nobody knows where."""
 
-    def note_batch(self, where: TopicPartition, first: int, count: int) -> None:
+    def note_batch(self, target: TopicPartition, first: int, count: int) -> None:
         """Take `count` records of a range that are written from offset `first` on, -1: unknown."""
-        number = self._numbers[where]
+        number = self._numbers[target]
         if first < 0:
             self._unknown.add(number)
         earlier = self.places[number]

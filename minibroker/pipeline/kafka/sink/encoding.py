@@ -68,7 +68,7 @@ class RowsToSend(NamedTuple):
 class EncodedRecords(NamedTuple):
     """The records of one batch, without its header."""
 
-    where: TopicPartition
+    place: TopicPartition
     payload: memoryview
     rows: int
     base_time_ms: int
@@ -112,8 +112,8 @@ def encode(
     sorted_rows, groups = _grouped(rows)
     ends = pc.cumulative_sum(_size_bounds(sorted_rows))
     spans = [
-        (where, *span)
-        for where, start, end in groups
+        (place, *span)
+        for place, start, end in groups
         for span in _cut(ends, (start, end), size_bytes_max, count_max)
     ]
     counts = [end - start for _, start, end in spans]
@@ -122,12 +122,12 @@ def encode(
     offsets, data = joined.buffers()[1:]
     places = memoryview(offsets).cast("q" if pa.types.is_large_binary(joined.type) else "i")
     content = memoryview(data)
-    for (where, start, end), base in zip(spans, bases, strict=True):
+    for (place, start, end), base in zip(spans, bases, strict=True):
         payload = content[places[start] : places[end]]
         latest = base
         if isinstance(sorted_rows.times, pa.Array):
             latest = pc.max(sorted_rows.times.slice(start, end - start)).as_py()
-        yield EncodedRecords(where, payload, end - start, base, latest)
+        yield EncodedRecords(place, payload, end - start, base, latest)
 
 
 def _grouped(rows: RowsToSend) -> tuple[RowsToSend, list[tuple[TopicPartition, int, int]]]:
@@ -140,8 +140,8 @@ def _grouped(rows: RowsToSend) -> tuple[RowsToSend, list[tuple[TopicPartition, i
         codes = pc.add(codes, pc.shift_left(coded.indices.cast(_INT64), 32))
     sorts = pc.min_max(codes)
     if sorts["min"] == sorts["max"]:
-        where = _place(sorts["min"].as_py(), topics)
-        return rows, [(where, 0, len(codes))]
+        place = _place(sorts["min"].as_py(), topics)
+        return rows, [(place, 0, len(codes))]
     order = pc.array_sort_indices(codes)
     counted = {item["values"]: item["counts"] for item in pc.value_counts(codes).to_pylist()}
     groups, start = [], 0

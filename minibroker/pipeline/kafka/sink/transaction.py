@@ -309,7 +309,7 @@ class Transaction:
     def _send(self, rows: RowsToSend) -> None:
         size_bytes_max = min(self._settings.batch_bytes, self._queue.accepted_bytes)
         encoded = list(encode(rows, size_bytes_max, self._settings.batch_records))
-        new = {records.where for records in encoded} - self._added
+        new = {records.place for records in encoded} - self._added
         if new:
             deadline = time.monotonic() + self._settings.limits.patience_s
             self._session.add_partitions(sorted(new), deadline)
@@ -326,8 +326,8 @@ class Transaction:
         payload: bytes | memoryview = records.payload
         if self._settings.codec != NONE:
             payload = compress(self._settings.codec, payload, self._settings.level)
-        sequence = self._sequences.get(records.where, 0)
-        self._sequences[records.where] = (sequence + records.rows) % (SEQUENCE_MAX + 1)
+        sequence = self._sequences.get(records.place, 0)
+        self._sequences[records.place] = (sequence + records.rows) % (SEQUENCE_MAX + 1)
         sealed = seal_batch(
             payload,
             attributes=self._settings.codec | TRANSACTIONAL_FLAG,
@@ -338,11 +338,11 @@ class Transaction:
             producer=(self._session.producer_id, self._session.epoch, sequence),
             count=records.rows,
         )
-        return OutgoingBatch(records.where, sealed, records.rows)
+        return OutgoingBatch(records.place, sealed, records.rows)
 
     def _on_written(self, batch: OutgoingBatch, first: int) -> None:
         if self._places is not None:
-            self._places.note_batch(batch.where, first, batch.rows)
+            self._places.note_batch(batch.place, first, batch.rows)
 
     # Errors.
 

@@ -126,8 +126,8 @@ def _since(
         logger.info("a filter on timestamp narrows nothing: %s", reason)
         return list(ranges)
     spans = [
-        span._replace(start=max(span.start, starts[where]))
-        for span, where in zip(ranges, partitions, strict=True)
+        span._replace(start=max(span.start, starts[place]))
+        for span, place in zip(ranges, partitions, strict=True)
     ]
     return [span for span in spans if span.size > 0]
 

@@ -41,14 +41,14 @@ def read_fixed(
     starts: dict[TopicPartition, int] = {}
     ends: dict[TopicPartition, int] = {}
     for topic, partition, start, end in ranges:
-        where = TopicPartition(topic, partition)
-        starts[where] = min(start, starts.get(where, start))
-        ends[where] = max(end, ends.get(where, end))
+        place = TopicPartition(topic, partition)
+        starts[place] = min(start, starts.get(place, start))
+        ends[place] = max(end, ends.get(place, end))
     if not starts:
         return spark.createDataFrame([], schemas.RECORD_WITH_HEADERS)
     assigned: dict[str, list[int]] = {}
-    for where in sorted(starts):
-        assigned.setdefault(where.topic, []).append(where.partition)
+    for place in sorted(starts):
+        assigned.setdefault(place.topic, []).append(place.partition)
     fixed = {name: value for name, value in options.items() if name not in _BOUNDS} | {
         "assign": json.dumps(assigned),
         "startingOffsets": offsets.to_json(starts),

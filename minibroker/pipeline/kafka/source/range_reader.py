@@ -189,8 +189,8 @@ class _SpanReader:
         )
 
     def _damaged(self, error: CorruptionError) -> PipelineError:
-        where = range_losses.where(self._range, self._position)
-        return PipelineError(f"cannot read {where}: {error}; what the broker sends is damaged")
+        rest = range_losses.rest_of(self._range, self._position)
+        return PipelineError(f"cannot read {rest}: {error}; what the broker sends is damaged")
 
     # Answers.
 
@@ -352,8 +352,8 @@ class _SpanReader:
             self._go_to_what_is_left()
             return
         if error.code not in _TOPIC_ERRORS and not error.code.retriable:
-            where = range_losses.where(self._range, self._position)
-            raise PipelineError(f"cannot read {where}: {error.code.name}")
+            rest = range_losses.rest_of(self._range, self._position)
+            raise PipelineError(f"cannot read {rest}: {error.code.name}")
         if error.code in _TOPIC_ERRORS:
             self._times_unknown += 1
             if self._times_unknown > len(UNKNOWN_PAUSES_S):

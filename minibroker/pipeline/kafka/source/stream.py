@@ -113,7 +113,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         if self._pauses():
             return start
-        positions = offsets.from_plain(start, where="the position of the stream")
+        positions = offsets.from_plain(start, origin="the position of the stream")
         end = self._frozen
         if end is None:
             end = self._ends(positions)
@@ -253,8 +253,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises:
             PipelineError: see `latestOffset`.
         """
-        positions = offsets.from_plain(start, where="the start of the batch")
-        until = offsets.from_plain(end, where="the end of the batch")
+        positions = offsets.from_plain(start, origin="the start of the batch")
+        until = offsets.from_plain(end, origin="the end of the batch")
         self._note_new(positions, until)
         missing = [partition for partition in positions if partition not in until]
         if missing:

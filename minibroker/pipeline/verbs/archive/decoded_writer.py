@@ -208,10 +208,10 @@ class DecodedBatchWriter(ArchiveBatchWriter):
     def _forget(self, identity: BatchId) -> None:
         """Remove what batches up to this one, which are committed, no longer need."""
         for directory in (DECISIONS, _DEAD):
-            where = join(self._plan.to, JOB_DIRECTORY, directory)
-            for name in self._files.names(where):
+            path = join(self._plan.to, JOB_DIRECTORY, directory)
+            for name in self._files.names(path):
                 if name[:9] <= _name(identity):
-                    self._files.remove(join(where, name))
+                    self._files.remove(join(path, name))
 
     def _new_stage(self, identity: BatchId) -> str:
         name = f"{_name(identity)}-{uuid.uuid4()}"

@@ -144,9 +144,9 @@ def describe(plan: ArchivePlan) -> Lines:
 def _archived_as(plan: ArchivePlan) -> str:
     if not plan.is_table:
         return f"{plan.to}, {plan.format} files by topic and date"
-    where = f", {plan.table} in a catalogue" if plan.table else ""
+    catalogue_text = f", {plan.table} in a catalogue" if plan.table else ""
     size = quantities.size(plan.target_bytes)
-    return f"{plan.to}, {plan.format} table{where}, files of {size}"
+    return f"{plan.to}, {plan.format} table{catalogue_text}, files of {size}"
 
 
 def _pace(plan: ArchivePlan) -> str:

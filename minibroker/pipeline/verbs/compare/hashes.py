@@ -150,12 +150,12 @@ def _of_headers(column: pa.Array, seed: int) -> tuple[pa.Array, pa.Array]:
     parents = pc.list_parent_indices(column)
     starts = pc.subtract(pc.cumulative_sum(lengths), lengths)
     places = pc.subtract(pa.array(range(len(flat)), pa.int32()), starts.take(parents))
-    where = pc.multiply(_as_uint64(places), _PLACE)
+    offsets = pc.multiply(_as_uint64(places), _PLACE)
     keys, values = _lanes(flat.field("key"), seed), _lanes(flat.field("value"), seed)
     mixed = [
         _mixed(
             pc.add(
-                where,
+                offsets,
                 pc.add(pc.multiply(keys[lane], factors[0]), pc.multiply(values[lane], factors[1])),
             )
         )

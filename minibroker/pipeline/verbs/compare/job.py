@@ -86,8 +86,8 @@ def describe(plan: ComparePlan) -> Lines:
     a, b = plan.sides
     ignored = ", ".join(plan.rules.ignored)
     return [
-        ("A", a.where),
-        ("B", b.where),
+        ("A", a.label),
+        ("B", b.label),
         ("ignores", ignored or "nothing"),
         ("offsets", "have to be the same" if plan.same_offsets else "are shown, not compared"),
         *operations_lines(plan.operations, None),
@@ -147,8 +147,8 @@ def _compare(spark: SparkSession, plan: ComparePlan, tell: Callable[[str], None]
         tell("reading what differs")
         facts = _differences(spark, sides, task, buckets, plan.examples)
     return Comparison(
-        a.where,
-        b.where,
+        a.label,
+        b.label,
         plan.rules.ignored,
         _partitions(sides, runs_of_a, runs_of_b, facts["counts"]),
         dict(facts["fields"]),

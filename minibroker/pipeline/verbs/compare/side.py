@@ -29,7 +29,7 @@ class Side(NamedTuple):
     """Directory or URL, None for a topic of a cluster."""
 
     @property
-    def where(self) -> str:
+    def label(self) -> str:
         """Return the side for a person, with its cluster."""
         if self.archive or "@" in self.name:
             return self.name

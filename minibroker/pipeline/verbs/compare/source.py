@@ -364,7 +364,7 @@ class DifferenceWriter(DataSourceArrowWriter):
                 for row in message.examples:
                     examples.setdefault(row[0], []).append(row)
         facts = {
-            "counts": [[*where, number] for where, number in sorted(counts.items())],
+            "counts": [[*key, number] for key, number in sorted(counts.items())],
             "fields": fields,
             "examples": [
                 row for kind in sorted(examples) for row in first_of(examples[kind], self._examples)

@@ -60,10 +60,10 @@ def _moved(
     if (busy := _busy(target, group)) is not None:
         return busy  # before the offsets are looked for, which may read records
     moves: Offsets = {}
-    for where, offset in source.offsets_of(group).items():
-        translated = offset_map.translated(where, offset, _counter(plan, where))
+    for place, offset in source.offsets_of(group).items():
+        translated = offset_map.translated(place, offset, _counter(plan, place))
         if translated is not None:
-            moves[TopicPartition(plan.target_of(where.topic), where.partition)] = translated
+            moves[TopicPartition(plan.target_of(place.topic), place.partition)] = translated
     moves = forward(moves, target.offsets_of(group))
     if moves:
         if (busy := _busy(target, group)) is not None:
@@ -90,16 +90,16 @@ def _busy(target: Groups, group: str) -> Note | None:
 
 def forward(moves: Offsets, positions: Offsets) -> Offsets:
     """Return the moves without those that would bring a group back, or leave it where it is."""
-    return {where: offset for where, offset in moves.items() if positions.get(where, -1) < offset}
+    return {place: offset for place, offset in moves.items() if positions.get(place, -1) < offset}
 
 
-def _counter(plan: CopyPlan, where: TopicPartition) -> Callable[[int, int], int]:
+def _counter(plan: CopyPlan, place: TopicPartition) -> Callable[[int, int], int]:
     """Return a function that counts the records of the source between two offsets."""
 
     def count(start: int, end: int) -> int:
-        settings = {**plan.kafka.options(), "subscribe": where.topic, "failOnDataLoss": "false"}
+        settings = {**plan.kafka.options(), "subscribe": place.topic, "failOnDataLoss": "false"}
         options = source_options.parse(settings, streaming=False)
-        return rows_in(read_range(options, OffsetRange(*where, start, end)))
+        return rows_in(read_range(options, OffsetRange(*place, start, end)))
 
     return count
 

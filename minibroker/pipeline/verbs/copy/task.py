@@ -157,12 +157,12 @@ def whole_ranges(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
     """Return one range for each partition: a source may have cut it for its tasks."""
     by_place: dict[TopicPartition, OffsetRange] = {}
     for span in ranges:
-        where = TopicPartition(span.topic, span.partition)
-        earlier = by_place.get(where, span)
-        by_place[where] = span._replace(
+        place = TopicPartition(span.topic, span.partition)
+        earlier = by_place.get(place, span)
+        by_place[place] = span._replace(
             start=min(earlier.start, span.start), end=max(earlier.end, span.end)
         )
-    return [by_place[where] for where in sorted(by_place) if by_place[where].size > 0]
+    return [by_place[place] for place in sorted(by_place) if by_place[place].size > 0]
 
 
 def groups_of(ranges: Sequence[OffsetRange]) -> list[list[OffsetRange]]:

@@ -159,9 +159,11 @@ def groups_of(topic: TopicFacts, readers: Sequence[ReaderLag]) -> tuple[GroupLag
     """
     groups = []
     for reader in readers:
-        read = [where for where in reader.partitions if where.topic == topic.topic]
+        read = [
+            lag_of_part for lag_of_part in reader.partitions if lag_of_part.topic == topic.topic
+        ]
         if read:
-            lag, partitions = sum(where.lag for where in read), len(topic.partitions)
+            lag, partitions = sum(lag_of_part.lag for lag_of_part in read), len(topic.partitions)
             groups.append(
                 GroupLag(reader.name, reader.state, lag, partitions, partitions - len(read))
             )

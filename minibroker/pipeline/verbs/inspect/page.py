@@ -40,10 +40,10 @@ def page(inspection: Inspection) -> str:
 
 
 def _origin(inspection: Inspection) -> str:
-    where = escape(inspection.subject)
+    subject = escape(inspection.subject)
     if inspection.from_files:
-        return f"Read from the files in {where},"
-    return f"Read from the broker at {where},"
+        return f"Read from the files in {subject},"
+    return f"Read from the broker at {subject},"
 
 
 def _topic(topic: TopicFacts, *, with_heading: bool) -> str:

@@ -178,7 +178,7 @@ class _Screen:
         return page(
             look,
             self._two[0],
-            where=self._plan.kafka.bootstrap,
+            brokers=self._plan.kafka.bootstrap,
             columns=size.columns,
             lines=size.lines,
             has_age=self._plan.age,

@@ -56,8 +56,8 @@ class LagMetrics:
                     age_ms = max(0, look.at_ms - look.oldest_ms[part])
                     oldest.add_metric(labels, age_ms / 1000)
                 ends[labels[1], labels[2]] = part.end
-        for where, offset in ends.items():
-            end.add_metric(where, offset)
+        for place, offset in ends.items():
+            end.add_metric(place, offset)
         yield from (lag, position, oldest, end)
 
 

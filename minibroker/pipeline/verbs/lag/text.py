@@ -67,7 +67,7 @@ def rows_of(look: Look) -> list[TopicRow]:
 
 
 def page(
-    look: Look, last_look: Look | None, *, where: str, columns: int, lines: int, has_age: bool
+    look: Look, last_look: Look | None, *, brokers: str, columns: int, lines: int, has_age: bool
 ) -> str:
     """Return the table as it fits on a terminal.
 
@@ -81,7 +81,7 @@ def page(
     rows = rows_of(look)
     total, behind = sum(row.lag for row in rows), sum(row.lag > 0 for row in rows)
     title = (
-        f"{where}  {moment(look.at_ms - look.at_ms % 1000)} UTC  "
+        f"{brokers}  {moment(look.at_ms - look.at_ms % 1000)} UTC  "
         f"lag {counted(total, 'offset')}  {number(behind)} of {number(len(rows))} behind"
     )
     first_rows = rows[: max(1, lines - _FRAME_LINES)]

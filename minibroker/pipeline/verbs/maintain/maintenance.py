@@ -79,20 +79,20 @@ def place(plan: MaintainPlan) -> TablePlace:
     return place_of(plan.to, store_of(plan.to, os.environ, {}, plan.storage))
 
 
-def check(plan: MaintainPlan, where: TablePlace) -> str:
+def check(plan: MaintainPlan, table_place: TablePlace) -> str:
     """Return the format of the archive. Raises PipelineError if there is none."""
-    return format_of(where.files, plan.to, is_in_catalogue=bool(plan.catalog))
+    return format_of(table_place.files, plan.to, is_in_catalogue=bool(plan.catalog))
 
 
 def describe(plan: MaintainPlan) -> Lines:
     """Return what a run would do, for `--dry-run`. Raises PipelineError if it could not run."""
-    where = place(plan)
-    file_format = check(plan, where)
+    table_place = place(plan)
+    file_format = check(plan, table_place)
     headline = ("maintain", f"{plan.to}, {format_text(file_format)}")
     if file_format in TABLE_FORMATS:
-        files = open_archive(file_format, where, plan.catalog, plan.table).files()
+        files = open_archive(file_format, table_place, plan.catalog, plan.table).files()
     else:
-        files = files_to_merge(where, file_format)
+        files = files_to_merge(table_place, file_format)
     groups = bins(files, plan.target_bytes)
     size = quantities.size(plan.target_bytes)
     merges = f"{sum(map(len, groups)):,} files into {len(groups):,}, of {size} at most"
@@ -107,18 +107,18 @@ def describe(plan: MaintainPlan) -> Lines:
 
 def run(plan: MaintainPlan) -> Maintained:
     """Do the upkeep of an archive. Raises PipelineError."""
-    where = place(plan)
-    file_format = check(plan, where)
-    with _alone(where):
+    table_place = place(plan)
+    file_format = check(plan, table_place)
+    with _alone(table_place):
         if file_format not in TABLE_FORMATS:
-            return _maintain_files(where, file_format, plan.target_bytes)
-        table = open_archive(file_format, where, plan.catalog, plan.table)
-        done = _merge(table, where, plan.target_bytes)
+            return _maintain_files(table_place, file_format, plan.target_bytes)
+        table = open_archive(file_format, table_place, plan.catalog, plan.table)
+        done = _merge(table, table_place, plan.target_bytes)
         now_ms = SystemClock().now_ms()
         done = done._replace(expired_versions=table.expire(now_ms - plan.keep_ms))
-        query = where.files.read(join(where.directory, JOB_DIRECTORY, "query")) or ""
+        query = table_place.files.read(join(table_place.directory, JOB_DIRECTORY, "query")) or ""
         leftovers = table.unlisted(query.strip(), plan.keep_ms)
-        return done._replace(removed_files=_remove_left(where, leftovers, now_ms))
+        return done._replace(removed_files=_remove_left(table_place, leftovers, now_ms))
 
 
 def answer(done: Maintained, *, is_terminal: bool) -> VerbAnswer:
@@ -171,15 +171,15 @@ def rounds(groups: Iterable[list[ListedFile]]) -> Iterator[list[list[ListedFile]
         yield chosen
 
 
-def _maintain_files(where: TablePlace, file_format: str, target_bytes: int) -> Maintained:
+def _maintain_files(table_place: TablePlace, file_format: str, target_bytes: int) -> Maintained:
     """Merge Parquet files of this machine, and remove what killed runs left."""
-    archive = FileArchive(where.files, where.directory)
+    archive = FileArchive(table_place.files, table_place.directory)
     stages = archive.stages()
     archive.finish()
     done = Maintained(removed_files=len(stages) - len(archive.stages()))
     archive.merges.begin()
-    for groups in bins_of_days(files_to_merge(where, file_format), target_bytes):
-        new = _merge_day(archive, where, groups, 2 * target_bytes)
+    for groups in bins_of_days(files_to_merge(table_place, file_format), target_bytes):
+        new = _merge_day(archive, table_place, groups, 2 * target_bytes)
         done = done._replace(
             merged_files=done.merged_files + sum(map(len, groups)),
             into_files=done.into_files + new,
@@ -187,18 +187,18 @@ def _maintain_files(where: TablePlace, file_format: str, target_bytes: int) -> M
     return done
 
 
-def files_to_merge(where: TablePlace, file_format: str) -> list[ListedFile]:
+def files_to_merge(table_place: TablePlace, file_format: str) -> list[ListedFile]:
     """Return the committed files of an archive of files that are there and can be merged.
 
     These are Parquet files of this machine. Lists of Spark's file sink name its files, so they
     stay. A day with a directory of its own inside is left out: nobody knows what that is.
     """
-    archive = FileArchive(where.files, where.directory)
-    if file_format != "parquet" or where.store is not None or archive.is_of_spark():
+    archive = FileArchive(table_place.files, table_place.directory)
+    if file_format != "parquet" or table_place.store is not None or archive.is_of_spark():
         return []
     files: list[ListedFile] = []
     committed = set(archive.names())
-    for day in Path(where.directory).glob("topic=*/date=*"):
+    for day in Path(table_place.directory).glob("topic=*/date=*"):
         topic, date_ = (part.partition("=")[2] for part in day.parts[-2:])
         entries = list(day.iterdir())
         if any(entry.is_dir() for entry in entries):
@@ -221,15 +221,15 @@ def bins_of_days(
 
 
 def _merge_day(
-    archive: FileArchive, where: TablePlace, groups: Sequence[Sequence[ListedFile]], size: int
+    archive: FileArchive, table_place: TablePlace, groups: Sequence[Sequence[ListedFile]], size: int
 ) -> int:
     """Merge files of one topic and day; return how many files they became."""
     number, stage = archive.merges.new_stage()
     first = Path(groups[0][0].path)
     columns = ParquetDirectory(
-        archive, where.files, where.directory, (), compression="none"
+        archive, table_place.files, table_place.directory, (), compression="none"
     ).columns()
-    layout = Layout(where.directory, f"{stage}/", columns, size, MERGED, codec_of(str(first)))
+    layout = Layout(table_place.directory, f"{stage}/", columns, size, MERGED, codec_of(str(first)))
     new = [file for files in groups for file in _merged(layout, files)]
     archive.merges.commit(
         Merge(
@@ -251,7 +251,7 @@ def codec_of(path: str) -> str:
     return {"uncompressed": "none"}.get(codec, codec)
 
 
-def _merge(table: Table, where: TablePlace, target_bytes: int) -> Maintained:
+def _merge(table: Table, table_place: TablePlace, target_bytes: int) -> Maintained:
     done = Maintained()
     for chosen in rounds(bins(table.files(), target_bytes)):
         layout = table.merged_layout(2 * target_bytes)
@@ -263,7 +263,7 @@ def _merge(table: Table, where: TablePlace, target_bytes: int) -> Maintained:
             )
         else:
             for file in new:
-                where.files.remove(join(where.directory, file.path))
+                table_place.files.remove(join(table_place.directory, file.path))
     return done
 
 
@@ -304,7 +304,7 @@ def _rows_of(file: ListedFile, layout: Layout) -> Iterator[pa.RecordBatch]:
             yield rows
 
 
-def _remove_left(where: TablePlace, paths: Sequence[str], now_ms: int) -> int:
+def _remove_left(table_place: TablePlace, paths: Sequence[str], now_ms: int) -> int:
     """Remove those of the files that are there, and return how many these were.
 
     In a store, files younger than LEFT_FOR_MS stay: no lock tells whether another upkeep has
@@ -312,31 +312,31 @@ def _remove_left(where: TablePlace, paths: Sequence[str], now_ms: int) -> int:
     """
     count = 0
     for path in paths:
-        if not where.files.has(path):
+        if not table_place.files.has(path):
             continue
-        if where.store is not None:
-            age_ms = now_ms - where.files.facts(path).modified_ms
+        if table_place.store is not None:
+            age_ms = now_ms - table_place.files.facts(path).modified_ms
             if age_ms < LEFT_FOR_MS:
                 continue
-        where.files.remove(path)
+        table_place.files.remove(path)
         count += 1
     return count
 
 
 @contextlib.contextmanager
-def _alone(where: TablePlace) -> Iterator[None]:
+def _alone(table_place: TablePlace) -> Iterator[None]:
     """Hold the lock of the directory. Raises PipelineError if another upkeep has it.
 
     A store has no locks: there the commits of two upkeeps exclude each other.
     """
-    if where.store is not None:
+    if table_place.store is not None:
         yield
         return
-    with Path(where.directory, JOB_DIRECTORY, "maintain.lock").open("w") as lock:
+    with Path(table_place.directory, JOB_DIRECTORY, "maintain.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise PipelineError(
-                f"another maintain of {where.directory} is running: wait until it has ended"
+                f"another maintain of {table_place.directory} is running: wait until it has ended"
             ) from error
         yield

@@ -101,8 +101,8 @@ def content_of(path: str, chosen: Chosen) -> list[Content]:
                 spans = _by_columns(parquet, chosen)
     except (OSError, pa.ArrowException) as error:
         raise PipelineError(f"{path} of the archive cannot be read: {error}") from error
-    where = f"file://{quote(str(file.absolute()))}"
-    return [(where, topic, *span) for span in spans]
+    url = f"file://{quote(str(file.absolute()))}"
+    return [(url, topic, *span) for span in spans]
 
 
 def _topic_of(path: str) -> str:

@@ -62,14 +62,14 @@ class ReplayIndex:
         """
         self._stretches: dict[TopicPartition, list[Stretch]] = {}
         for stretch in sorted(stretches, key=lambda item: (item.first, item.last)):
-            where = TopicPartition(stretch.topic, stretch.partition)
-            self._stretches.setdefault(where, []).append(stretch)
+            place = TopicPartition(stretch.topic, stretch.partition)
+            self._stretches.setdefault(place, []).append(stretch)
         self._times: dict[TopicPartition, list[int]] = {}
         self._offsets: dict[TopicPartition, list[int]] = {}
-        self._knots = {where: list(track) for where, track in (knots or {}).items()}
-        for where, track in self._knots.items():
-            self._times[where] = [knot.time_ms for knot in track]
-            self._offsets[where] = _smallest_from_here([knot.offset for knot in track])
+        self._knots = {place: list(track) for place, track in (knots or {}).items()}
+        for place, track in self._knots.items():
+            self._times[place] = [knot.time_ms for knot in track]
+            self._offsets[place] = _smallest_from_here([knot.offset for knot in track])
 
     @property
     def partitions(self) -> list[TopicPartition]:
@@ -78,13 +78,13 @@ class ReplayIndex:
 
     def starts(self) -> Offsets:
         """Return the first offset of each partition."""
-        return {where: stretches[0].first for where, stretches in self._stretches.items()}
+        return {place: stretches[0].first for place, stretches in self._stretches.items()}
 
     def ends(self) -> Offsets:
         """Return the offset behind the last record of each partition."""
         return {
-            where: max(stretch.last for stretch in stretches) + 1
-            for where, stretches in self._stretches.items()
+            place: max(stretch.last for stretch in stretches) + 1
+            for place, stretches in self._stretches.items()
         }
 
     def started(self, start: Offsets) -> Offsets:
@@ -99,40 +99,40 @@ class ReplayIndex:
         stretch. Each partition with records left moves by at least one.
         """
         start = self.started(start)
-        rest = {where: self._records_left(where, start[where]) for where in self._stretches}
+        rest = {place: self._records_left(place, start[place]) for place in self._stretches}
         total = sum(rest.values())
         if total <= rows:
-            return {where: max(start[where], end) for where, end in self.ends().items()}
+            return {place: max(start[place], end) for place, end in self.ends().items()}
         return {
-            where: self._step(where, start[where], max(1.0, rows * rest[where] / total))
-            for where in self._stretches
+            place: self._step(place, start[place], max(1.0, rows * rest[place] / total))
+            for place in self._stretches
         }
 
     def due(self, until_ms: int) -> Offsets:
         """Return for each partition the offset before which every record is due at `until_ms`."""
         ends = self.ends()
-        for where, times in self._times.items():
+        for place, times in self._times.items():
             behind = bisect.bisect_right(times, until_ms)
             if behind < len(times):
-                ends[where] = self._offsets[where][behind]
+                ends[place] = self._offsets[place][behind]
         return ends
 
     def next_due_ms(self, start: Offsets) -> int | None:
         """Return when the first record from `start` on is due, None if no record is left."""
         start, ends = self.started(start), self.ends()
         times = []
-        for where, offsets in self._offsets.items():
-            if start[where] < ends[where]:
+        for place, offsets in self._offsets.items():
+            if start[place] < ends[place]:
                 # The first knot behind which `start` is due.
-                index = bisect.bisect_right(offsets, start[where]) - 1
-                times.append(self._times[where][max(0, index)])
+                index = bisect.bisect_right(offsets, start[place]) - 1
+                times.append(self._times[place][max(0, index)])
         return min(times, default=None)
 
-    def _records_left(self, where: TopicPartition, start: int) -> float:
-        return sum(_records_from(stretch, start) for stretch in self._stretches[where])
+    def _records_left(self, place: TopicPartition, start: int) -> float:
+        return sum(_records_from(stretch, start) for stretch in self._stretches[place])
 
-    def _step(self, where: TopicPartition, start: int, rows: float) -> int:
-        for stretch in self._stretches[where]:
+    def _step(self, place: TopicPartition, start: int, rows: float) -> int:
+        for stretch in self._stretches[place]:
             count = _records_from(stretch, start)
             if not count:
                 continue
@@ -153,7 +153,7 @@ class ReplayIndex:
                     list(stretch) for part in self._stretches.values() for stretch in part
                 ],
                 "knots": [
-                    [*where, [list(knot) for knot in track]] for where, track in self._knots.items()
+                    [*place, [list(knot) for knot in track]] for place, track in self._knots.items()
                 ],
             }
         )

@@ -283,7 +283,7 @@ def _check_same_topics(plan: ReplayPlan, files: FileSystem, checkpoints: FileSys
 
 def _make_target(plan: ReplayPlan, files: FileSystem, index: ReplayIndex) -> Note:
     """Make the topic and return a note about it. Raises PipelineError."""
-    topics = {where.topic for where in index.partitions}
+    topics = {place.topic for place in index.partitions}
     partitions = max(archived_partitions(files, plan.archive, topics), _needed_partitions(index))
     config = KEPT_FOR_EVER if plan.keep_timestamps else {}
     create(plan.kafka, plan.to_topic, partitions, config, any_time=plan.keep_timestamps)
@@ -301,7 +301,7 @@ def _expiry_note(plan: ReplayPlan) -> Note | None:
 
 
 def _needed_partitions(index: ReplayIndex) -> int:
-    return max(where.partition for where in index.partitions) + 1
+    return max(place.partition for place in index.partitions) + 1
 
 
 def _check_fits(plan: ReplayPlan, index: ReplayIndex, partitions: int) -> None:
@@ -321,13 +321,13 @@ def _is_complete(plan: ReplayPlan, checkpoints: FileSystem, index: ReplayIndex) 
     progress = job_directory.progress_of(checkpoints, checkpoint)
     if progress is None or not job_directory.is_committed(checkpoints, checkpoint):
         return False
-    return all(progress.get(where, -1) >= end for where, end in index.ends().items())
+    return all(progress.get(place, -1) >= end for place, end in index.ends().items())
 
 
 def _is_at_end(progress: Mapping[str, Any], index: ReplayIndex) -> bool:
     """Return whether a batch was the last one; a replay at a speed does not end by itself."""
     (source,) = progress["sources"]
-    position, where = source["endOffset"], "the replay's progress"
+    position, origin = source["endOffset"], "the replay's progress"
     parse = offsets.from_json if isinstance(position, str) else offsets.from_plain
-    positions = parse(position, where=where)
+    positions = parse(position, origin=origin)
     return all(positions.get(partition, -1) >= end for partition, end in index.ends().items())

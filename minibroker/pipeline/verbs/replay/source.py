@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from minibroker.clock import Clock
 
 FORMAT: Final = "minibroker-replay"
-_WHERE: Final = "the replay's checkpoint"
+_ORIGIN: Final = "the replay's checkpoint"
 
 
 class ReplaySource(DataSource):
@@ -87,26 +87,26 @@ class ReplayReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._rows)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        begin = self._index.started(offsets.from_plain(start, where=_WHERE))
+        begin = self._index.started(offsets.from_plain(start, origin=_ORIGIN))
         due = self._due(begin)
         if isinstance(limit, ReadAllAvailable):
             end = due
         else:
             end = self._index.advance(begin, self._rows)
-            end = {where: min(offset, due[where]) for where, offset in end.items()}
-        ends = {where: max(begin[where], offset) for where, offset in end.items()}
+            end = {place: min(offset, due[place]) for place, offset in end.items()}
+        ends = {place: max(begin[place], offset) for place, offset in end.items()}
         return offsets.to_plain(begin | ends)
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802  Spark's name
         return offsets.to_plain(self._index.ends())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        begin = self._index.started(offsets.from_plain(start, where=_WHERE))
-        until = offsets.from_plain(end, where=_WHERE)
+        begin = self._index.started(offsets.from_plain(start, origin=_ORIGIN))
+        until = offsets.from_plain(end, origin=_ORIGIN)
         ranges = [
-            offsets.OffsetRange(*where, begin[where], until[where])
-            for where in sorted(until)
-            if begin[where] < until[where]
+            offsets.OffsetRange(*place, begin[place], until[place])
+            for place in sorted(until)
+            if begin[place] < until[place]
         ]
         return [Ranges(ranges)] if ranges else []
 

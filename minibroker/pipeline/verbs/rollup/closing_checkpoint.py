@@ -70,12 +70,12 @@ def not_needed(directory: str, names: Sequence[str], committed: int) -> list[str
         names: of files and directories.
         committed: number of the last committed batch; its state has the version behind it.
     """
-    where = PurePosixPath(directory).parts
-    if not where:
+    parts = PurePosixPath(directory).parts
+    if not parts:
         return [name for name in names if name == NAME]
-    if where in (("offsets",), ("commits",)):
+    if parts in (("offsets",), ("commits",)):
         return [name for name in names if name.strip(".").removesuffix(".crc") != str(committed)]
-    if where[0] != "state":
+    if parts[0] != "state":
         return []
     unfinished = [name for name in names if name.endswith(".tmp")]
     state_files = {name: match for name in names if (match := _STATE_FILE.fullmatch(name))}

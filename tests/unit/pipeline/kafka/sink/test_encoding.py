@@ -84,7 +84,7 @@ def test_every_record_is_in_a_batch_of_its_partition_in_order(
         assert [record.offset for record in records] == list(range(encoded.rows))
         assert max(record.timestamp for record in records) == encoded.max_time_ms
         assert len(encoded.payload) <= 50_000 or encoded.rows == 1
-        found.setdefault(encoded.where, []).extend(
+        found.setdefault(encoded.place, []).extend(
             (record.timestamp, record.key, record.value, encode_headers(list(record.headers)))
             for record in records
         )
@@ -94,7 +94,7 @@ def test_every_record_is_in_a_batch_of_its_partition_in_order(
 
 def test_columns_of_one_value_are_written_for_every_record() -> None:
     [encoded] = encode(plain([b"a", None, b"ccc"]), 1_000)
-    assert encoded.where == TopicPartition("t", 3)
+    assert encoded.place == TopicPartition("t", 3)
     assert read(encoded) == [
         Record(0, NOW_MS, None, b"a"),
         Record(1, NOW_MS, None, None),

@@ -78,7 +78,7 @@ HERE = Kafka("here:9092")
 )
 def test_a_word_names_a_side(word: str, topic: str | None, archive: str | None, where: str) -> None:
     side = side_of(check_word(word), HERE)
-    assert (side.topic, side.archive, side.where) == (topic, archive, where)
+    assert (side.topic, side.archive, side.label) == (topic, archive, where)
     if "there" in word:
         assert side.kafka.bootstrap == "there:9093"
 

@@ -24,7 +24,7 @@ def look(at_ms: int, billing: int, search: int) -> Look:
 
 def test_a_page_has_rates_from_the_look_before() -> None:
     first, second = look(NOW_MS, 400, 90), look(NOW_MS + 2000, 600, 80)
-    lines = page(second, first, where="h:1", columns=100, lines=20, has_age=True).splitlines()
+    lines = page(second, first, brokers="h:1", columns=100, lines=20, has_age=True).splitlines()
     assert lines[0].startswith("h:1  2026-11-18 ")
     assert lines[0].endswith(" UTC  lag 410 offsets  2 of 2 behind")
     assert lines[2].split() == [
@@ -56,7 +56,7 @@ def test_a_page_has_rates_from_the_look_before() -> None:
 
 
 def test_the_first_page_has_no_rates() -> None:
-    text = page(look(NOW_MS, 400, 90), None, where="h", columns=100, lines=20, has_age=False)
+    text = page(look(NOW_MS, 400, 90), None, brokers="h", columns=100, lines=20, has_age=False)
     assert text.splitlines()[4].split() == ["billing", "stable", "orders", "2", "600", "-", "-"]
 
 
@@ -65,14 +65,14 @@ def test_a_page_fits_on_the_terminal() -> None:
         ReaderLag(f"group-{number}" * 9, "empty", (PartitionLag("t" * 249, 0, number, 10**9),))
         for number in range(100)
     ]
-    text = page(Look(NOW_MS, readers), None, where="h", columns=80, lines=24, has_age=False)
+    text = page(Look(NOW_MS, readers), None, brokers="h", columns=80, lines=24, has_age=False)
     assert len(text.splitlines()) <= 24
     assert max(map(len, text.splitlines())) <= 80
     assert text.splitlines()[-1].strip() == "and 82 more with less lag"
 
 
 def test_no_reader_is_said() -> None:
-    text = page(Look(NOW_MS, []), None, where="h", columns=80, lines=24, has_age=False)
+    text = page(Look(NOW_MS, []), None, brokers="h", columns=80, lines=24, has_age=False)
     assert "no group has committed an offset here" in text
 
 
