@@ -1,8 +1,12 @@
-"""Any metadata → records → the bytes of a snapshot → records → metadata: nothing changes."""
+"""Any metadata → records → the bytes of a snapshot → records → metadata: nothing changes.
+
+Damaged records are errors of ours, never others.
+"""
 
 from __future__ import annotations
 
 import tempfile
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
@@ -18,11 +22,19 @@ from minibroker.broker.security.acls import (
     ResourceType,
 )
 from minibroker.broker.security.tokens import Token
+from minibroker.broker.storage import names
 from minibroker.broker.storage.files import REAL_FILES
+from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.ids import TopicId
+from minibroker.kafka.records.builder import build_batch
+from minibroker.kafka.records.record import Record
 from minibroker.kafka.scram import ScramCredential
-from minibroker.tools.kraft.levels import LEVELS, has_eligible_replicas
-from minibroker.tools.kraft.log_directory import SnapshotId, write_metadata_directory
+from minibroker.tools.kraft.levels import LEVELS, LevelError, has_eligible_replicas
+from minibroker.tools.kraft.log_directory import (
+    METADATA_DIRECTORY,
+    SnapshotId,
+    write_metadata_directory,
+)
 from minibroker.tools.kraft.log_reading import read_metadata_directory
 from minibroker.tools.kraft.metadata import (
     ConfigEntity,
@@ -31,7 +43,7 @@ from minibroker.tools.kraft.metadata import (
     PartitionValue,
     TopicValue,
 )
-from minibroker.tools.kraft.records import RegisteredBroker, records_of
+from minibroker.tools.kraft.records import RegisteredBroker, encode_record, records_of
 
 NOW_MS = 1_795_225_152_000
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -128,3 +140,29 @@ def test_metadata_survives_its_files(
     assert stored.metadata == metadata
     assert stored.brokers == brokers
     assert stored.end_offset == snapshot.offset
+
+
+@st.composite
+def damaged_records(draw: st.DrawFn) -> list[bytes]:
+    """Return values of records, some of them with other bytes in their middle, or cut."""
+    values = [encode_record(record) for record in records_of(draw(metadata_values()))]
+    for place in draw(st.lists(st.integers(0, len(values) - 1), min_size=1, max_size=4)):
+        value = bytearray(values[place])
+        at = draw(st.integers(0, len(value)))
+        value[at : at + draw(st.integers(0, 3))] = draw(st.binary(max_size=6))
+        values[place] = bytes(value)
+    return values
+
+
+@given(damaged_records())
+def test_damage_that_the_crc_does_not_show_is_an_error_of_ours(values: list[bytes]) -> None:
+    records = [Record(0, NOW_MS, None, value) for value in values]
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, METADATA_DIRECTORY)
+        path.mkdir()
+        batch = build_batch(records, leader_epoch=1)
+        (path / names.segment_file(0, names.LOG)).write_bytes(batch)
+        try:
+            read_metadata_directory(REAL_FILES, directory)
+        except (CorruptionError, LevelError):
+            return

@@ -296,7 +296,12 @@ class Replay:
         _set_or_remove(self._metadata.configs, entity, record.name, record.value)
 
     def _quota(self, record: ClientQuotaRecord) -> None:
-        entity = tuple(sorted((part.entity_type, part.entity_name) for part in record.entity))
+        names: dict[str, str | None] = {}
+        for part in record.entity:
+            if part.entity_type in names:
+                raise CorruptionError(f"quota {record.key} names its {part.entity_type} twice")
+            names[part.entity_type] = part.entity_name
+        entity = tuple(sorted(names.items()))
         value = None if record.remove else record.value
         _set_or_remove(self._metadata.quotas, entity, record.key, value)
 

@@ -71,6 +71,17 @@ def test_the_bytes_of_meta_properties_are_kafka_s() -> None:
     )
 
 
+def test_meta_properties_of_kraft_are_kafka_s(tmp_path: Path) -> None:
+    of_node = MetaProperties(7, "vPeOCWypqUOSepEvx0cbog", "3XVgGEvBWq-RuKTPBlzbHw", 1)
+    assert encode_properties(of_node, 1_795_225_152_000) == (
+        b"#\n#Sat Nov 21 01:39:12 UTC 2026\n"
+        b"node.id=7\ndirectory.id=3XVgGEvBWq-RuKTPBlzbHw\nversion=1\n"
+        b"cluster.id=vPeOCWypqUOSepEvx0cbog\n"
+    )
+    write_properties(REAL_FILES, str(tmp_path), of_node, 0)
+    assert read_properties(REAL_FILES, str(tmp_path)) == of_node
+
+
 @given(st.integers(0, 253_402_300_799))
 def test_dates_are_java_s(seconds: int) -> None:
     expected = datetime.fromtimestamp(seconds, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")

@@ -214,9 +214,13 @@ def test_only_an_ended_transaction_counts() -> None:
     assert list(replayed(BEGIN, TOPIC, ABORT, other, BEGIN, NoOpRecord()).topics) == ["u"]
 
 
+TWO_USERS = [EntityData(entity_type="user", entity_name=name) for name in ("a", None)]
+
+
 @pytest.mark.parametrize(
     ("messages", "sentence"),
     [
+        ((ClientQuotaRecord(entity=TWO_USERS, key="k"),), "quota k names its user twice"),
         ((END,), "ends a transaction that was not begun"),
         ((BEGIN, BEGIN), "begins a transaction inside another one"),
         ((partition(),), "no topic with id"),
