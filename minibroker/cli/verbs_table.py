@@ -33,6 +33,7 @@ SECTIONS: Final = {
     "Files": {
         "dump-log": "minibroker.verbs.dump_log",
         "check-log": "minibroker.verbs.check_log",
+        "import-07": "minibroker.verbs.import_07",
     },
     "More": {
         "pipeline": "minibroker.pipeline.verbs.table",

@@ -91,6 +91,8 @@ def test_every_section_has_a_test_or_a_reason() -> None:
     tested |= {"Seeds", "Lines of a seed", "A seed at the start", "Record a seed"}  # test_seeds.py
     tested |= {"Records, seeds and waits", "Records on the command line", "Waits in a script"}
     tested |= {"Groups on the command line", "Secured brokers"}  # test_command_line_page.py
+    tested |= {"Bring 0.7 logs in", "Bring 0.7 consumers along"}  # test_import_07.py
+    tested |= {"Look a position up"}  # as above
     without = {
         (block.section, text)
         for block in readme.blocks()

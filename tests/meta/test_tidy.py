@@ -43,8 +43,11 @@ CLOCK_READS = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "
 
 # Inside minibroker: module → the only files that may import it.
 DOORS = {
-    "kazoo": ("minibroker/broker/cluster/zookeeper_session.py",),
-    "sqlite3": ("minibroker/broker/cluster/embedded.py",),
+    "kazoo": (
+        "minibroker/broker/cluster/zookeeper_session.py",
+        "minibroker/tools/import_07/zookeeper.py",
+    ),
+    "sqlite3": ("minibroker/broker/cluster/embedded.py", "minibroker/tools/import_07/table.py"),
 }
 
 SLEEPS = {"time.sleep", "asyncio.sleep", "sleep"}

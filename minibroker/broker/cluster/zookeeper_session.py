@@ -1,4 +1,4 @@
-"""A session with ZooKeeper, through kazoo: the only module that imports it, and only when opened.
+"""A session with ZooKeeper, through kazoo, which the broker imports here alone and when it opens.
 
 Stands below `ZooKeeperTree`, which knows the nodes. This module has the connection, the events of
 the session, the calls in their order, and the watches. kazoo works in threads of its own. Each of
