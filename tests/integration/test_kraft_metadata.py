@@ -57,7 +57,7 @@ from tests.support.kraft_answers import (
     log_in,
     new_producer_id,
 )
-from tests.support.kraft_kafka import KraftKafka
+from tests.support.kraft_kafka import JARS, KraftKafka
 from tests.support.kraft_metadata import (
     EPOCH,
     ITERATIONS,
@@ -65,6 +65,7 @@ from tests.support.kraft_metadata import (
     PRODUCER_ID,
     full_metadata,
 )
+from tests.support.peers import SETTINGS_FILE, KafkaPeer
 from tests.support.processes import free_port
 from tests.unit.tools.kraft import admin_calls
 
@@ -81,7 +82,8 @@ pytestmark = pytest.mark.java
 CLUSTER_ID = "vPeOCWypqUOSepEvx0cbog"
 DIRECTORY_ID = bytes([1, *range(1, 16)])
 """Id of the first log directory."""
-BROKER_EPOCH = 900
+BROKER_EPOCH = 0
+"""As hand-over writes it."""
 OFFSET = 1000
 NOW_MS = 1_795_225_152_000
 WAIT_S = 60
@@ -241,6 +243,36 @@ def test_snapshots_of_kafka_and_segments_behind_them_are_read(release: str, tmp_
         if next_name[:20] <= newest.name[:20]:
             (directory / name).unlink()
     assert node.read().metadata == stored
+
+
+@pytest.mark.parametrize("release", sorted(JARS))
+def test_levels_are_those_of_a_new_cluster(release: str, tmp_path: Path) -> None:
+    peer = KafkaPeer(release, tmp_path)
+    peer.jars = JARS[release]
+    peer.start()
+    peer.stop()
+    stored = read_metadata_directory(REAL_FILES, str(peer.log_dir))
+    assert stored.metadata.features == LEVELS[release]
+    assert stored.brokers.keys() == {0}
+
+
+def test_a_quorum_whose_voters_may_change_is_read(tmp_path: Path) -> None:
+    node = Node("4.4", tmp_path)
+    node.kafka.settings["controller.quorum.voters"] = ""
+    controller = f"127.0.0.1:{node.kafka.controller_port}"
+    node.kafka.settings["controller.quorum.bootstrap.servers"] = controller
+    node.kafka.prepare()
+    path = str(node.kafka.directory / SETTINGS_FILE)
+    words = ["format", "--standalone", "-t", CLUSTER_ID, "-c", path]
+    java.run_java(node.kafka.jars, "kafka.tools.StorageTool", *words)
+    node.kafka.start()
+    try:
+        topics = asyncio.run(create_topics(node))
+    finally:
+        node.kafka.kill()
+    stored = node.read()
+    assert stored.metadata.topics.keys() == set(topics)
+    assert stored.metadata.features == LEVELS["4.4"]
 
 
 def test_kafka_s_tool_and_ours_print_the_same(tmp_path: Path) -> None:

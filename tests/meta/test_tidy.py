@@ -261,8 +261,6 @@ def test_every_module_is_used() -> None:
         "minibroker/container/zookeeper_port.py",
         "minibroker/testing/plugin.py",
         "minibroker/pipeline/session.py",  # users import it
-        "minibroker/tools/kraft/log_reading.py",  # for the verbs of the way to Kafka 4 and back
-        "minibroker/tools/kraft/stopped.py",
     }
     text = "\n".join(path.read_text() for path in PRODUCT)
     quoted = set(re.findall(r"[\"'](?=(\w+)[\"'])", text))

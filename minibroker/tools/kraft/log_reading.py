@@ -5,7 +5,8 @@ own, so it is whole. The last segment of the log may end in the middle of a batc
 power cut. Kafka cuts such an end at its next start, and it is left out here. Damage in front of it
 is an error.
 
-Only committed records count. Of one voter each record in the log is committed.
+Only committed records count. Of one voter each record in the log is committed. Of several voters
+the longest log of the newest epoch has all of them: that voter would win the next election.
 
 Source: Kafka KafkaRaftLog (recoverSnapshots, truncateToLatestSnapshot), LogSegment.recover,
 RecordsBatchReader, RecordsSnapshotReader.
