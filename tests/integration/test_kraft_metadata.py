@@ -349,6 +349,11 @@ def read_counts(node: Node, topics: Mapping[str, int]) -> dict[str, list[int]]:
 async def check_answers(node: Node, metadata: Metadata) -> None:
     """Check that the cluster answers every value of the metadata."""
     client = await connect(node.kafka.port)
+    await ask_until(
+        answered_topics,
+        client,
+        lambda topics: all(p.leader >= 0 for topic in topics.values() for p in topic.partitions),
+    )
     answered = await answered_metadata(client, metadata.configs)
     for name, topic in answered.topics.items():
         assert topic.id == metadata.topics[name].id

@@ -176,6 +176,17 @@ def test_a_torn_end_is_left_out(directory: Path, ending: bytes) -> None:
     assert (stored.end_offset, stored.torn_bytes) == (1001, len(ending))
 
 
+def test_a_log_may_end_anywhere(directory: Path) -> None:
+    batches = [log_batch(1000 + place, topic(name)) for place, name in enumerate("abc")]
+    whole = b"".join(batches)
+    for size in range(len(whole) + 1):
+        add_segment(directory, 1000, whole[:size])
+        count = size // len(batches[0])
+        stored = read(directory)
+        assert list(stored.metadata.topics) == ["orders", "prices", *"abc"[:count]]
+        assert stored.end_offset == 1000 + count
+
+
 def test_a_batch_with_a_wrong_crc_is_a_torn_end(directory: Path) -> None:
     damaged = bytearray(log_batch(1001, topic("b")))
     damaged[-1] ^= 1
