@@ -153,14 +153,14 @@ class Inspector:
         if index is None:
             index = partition_of(key, len(image.partitions)) if image is not None else 0
         when = self._broker.clock.now_ms() if timestamp is None else timestamp
-        written: list[TopicRecord] = []
+        topic_records: list[TopicRecord] = []
         turn = TimeSlice()
         for batch in _batches(values):
             records = [Record(0, when, key, value, headers) for value in batch]
-            written += await self._append(self._partitions.get(topic, index), records)
+            topic_records += await self._append(self._partitions.get(topic, index), records)
             if turn.is_over:
                 await turn.pause()
-        return written
+        return topic_records
 
     async def ensure_topic(self, topic: str) -> None:
         """Make a topic that does not exist, where the broker makes topics by itself."""

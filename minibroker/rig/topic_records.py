@@ -140,14 +140,14 @@ def read_batches(
     """Return the batches from `offset` on, at most `bytes_max`, or one. Raises KafkaError; with
     `resident_only`, ColdError where it would wait for the disk.
     """
-    read = partition.read(
+    log_read = partition.read(
         offset, bytes_max, isolation_level=level, min_one_batch=True, resident_only=resident_only
     )
     aborted: dict[int, list[int]] = {}
     if level == READ_COMMITTED:
-        for transaction in partition.aborted_transactions(offset, read):
+        for transaction in partition.aborted_transactions(offset, log_read):
             aborted.setdefault(transaction.producer_id, []).append(transaction.first_offset)
-    return ReadBatches(partition.topic, partition.index, offset, read.records, aborted)
+    return ReadBatches(partition.topic, partition.index, offset, log_read.records, aborted)
 
 
 def _is_aborted(first_offsets: list[int] | None, header: object) -> bool:

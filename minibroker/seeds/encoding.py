@@ -66,7 +66,7 @@ class Encoder:
     def encode(self, part: PartOfPartition) -> EncodedPart:
         """Return the bytes of a part. Raises SeedError, CorruptionError."""
         place = part.place
-        written: list[Record] = []
+        output: list[Record] = []
         codec = "none"
         chosen = unmaskable = mask_places = 0
         names: frozenset[str] = frozenset()
@@ -78,13 +78,13 @@ class Encoder:
             if self._operations.words.changes:
                 names = names or names_in(records)
             operated = self._operations.apply(place, records, is_dated=header.magic > 0)
-            written += operated.records
+            output += operated.records
             chosen += operated.chosen
             unmaskable += operated.unmaskable
             mask_places |= operated.mask_places
             codec = CODEC_NAMES[header.codec]
-        pieces = self._pieces(place, written, codec) if written else []
-        return EncodedPart(place, pieces, len(written), chosen, unmaskable, mask_places, names)
+        pieces = self._pieces(place, output, codec) if output else []
+        return EncodedPart(place, pieces, len(output), chosen, unmaskable, mask_places, names)
 
     def _pieces(
         self, place: TopicPartition, records: list[Record], codec: str

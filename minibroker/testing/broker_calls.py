@@ -142,7 +142,7 @@ class BrokerCalls(ConsumerWaits):
         Raises KafkaError; TypeError for a value of another type.
         """
         values = value if isinstance(value, list) else [value]
-        written: list[TopicRecord] = self._await(
+        answers: list[TopicRecord] = self._await(
             self._look.produce(
                 topic,
                 key=to_bytes(key),
@@ -152,7 +152,7 @@ class BrokerCalls(ConsumerWaits):
                 timestamp=to_timestamp(timestamp),
             )
         )
-        return written if isinstance(value, list) else written[0]
+        return answers if isinstance(value, list) else answers[0]
 
     def records(
         self,

@@ -227,10 +227,10 @@ class RealKafka:
                 (place.topic, place.partition): offset for place, offset in committed.items()
             }, (f"{', '.join(unread)}; it is {details.state}" if unread else None)
 
-        read: dict[tuple[str, int], int] = _asked_until(
+        positions: dict[tuple[str, int], int] = _asked_until(
             look, f"group {group!r} has read everything", timeout_s
         )
-        return read
+        return positions
 
     def _unread(
         self, places: Iterable[TopicPartition], committed: Mapping[TopicPartition, int]

@@ -61,6 +61,9 @@ _POINTERS = (
 POINTERS = frozenset(_POINTERS.split())
 """Words that say how a value was come by, or where it is, and not what it is."""
 
+VERBS = frozenset({"read", "written"})
+"""Words that may name a function, and no value."""
+
 NAMES_OF_OPTIONS = {
     ("minibroker/pipeline/operations/rows.py", "where"),
     ("minibroker/pipeline/options/row_options.py", "where"),
@@ -126,6 +129,16 @@ def test_a_name_is_a_noun_or_a_verb() -> None:
         for path in ROOM_FILES
         for line, name in all_names(path)
         if name.strip("_").lower() in POINTERS and (name_of(path), name) not in NAMES_OF_OPTIONS
+    ]
+    assert_none(found, "name the thing that it is:")
+
+
+def test_a_value_is_not_named_by_a_verb() -> None:
+    found = [
+        f"{name_of(path)}:{node.lineno} {node.id}"
+        for path in ROOM_FILES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in VERBS
     ]
     assert_none(found, "name the thing that it is:")
 

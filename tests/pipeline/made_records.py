@@ -16,7 +16,7 @@ KEPT = {"retention.ms": "-1"}
 BEGUN_MS = 1_700_000_000_000
 
 
-class Written(NamedTuple):
+class WriteOutcome(NamedTuple):
     """One record, and its partition."""
 
     key: bytes | None
@@ -26,10 +26,10 @@ class Written(NamedTuple):
     partition: int
 
 
-def made() -> list[Written]:
+def made() -> list[WriteOutcome]:
     """Return records with and without keys, values and headers, and one that is there twice."""
     found = [
-        Written(
+        WriteOutcome(
             None if number % 11 == 0 else b"key %d" % (number % KEYS),
             None if number % 13 == 0 else b"value %d" % number,
             BEGUN_MS + number,
@@ -42,7 +42,7 @@ def made() -> list[Written]:
 
 
 def write(
-    address: str, topic: str, records: Iterable[Written], partitions: int = PARTITIONS
+    address: str, topic: str, records: Iterable[WriteOutcome], partitions: int = PARTITIONS
 ) -> None:
     """Make a topic with the records."""
     topics.create(address, topic, partitions, KEPT)

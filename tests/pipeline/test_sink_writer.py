@@ -20,7 +20,7 @@ from minibroker.pipeline.kafka.sink.columns import columns as columns_of
 from minibroker.pipeline.kafka.sink.marker import Position
 from minibroker.pipeline.kafka.sink.options import SinkOptions, parse_options
 from minibroker.pipeline.kafka.sink.transaction import Transaction
-from minibroker.pipeline.kafka.sink.writers import StreamWriter, Written, write_rows
+from minibroker.pipeline.kafka.sink.writers import StreamWriter, WriteOutcome, write_rows
 from minibroker.testing import Broker
 from tests.pipeline import topics
 from tests.pipeline.committed import offsets, records, values
@@ -254,7 +254,7 @@ def test_a_task_that_is_gone_is_noticed_by_the_driver(minibroker_address: str, t
     options = of(minibroker_address, topic)
     writer = StreamWriter(options)
     write_rows(options, at(topic, task=2), rows(3, 4))
-    messages: list[Written] = [
+    messages: list[WriteOutcome] = [
         write_rows(options, at(topic, task=task, run="b"), rows(*range(task + 1)))
         for task in range(2)
     ]

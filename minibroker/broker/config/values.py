@@ -163,10 +163,10 @@ class BrokerValues(ConfigValues):
         names = [listener.name for listener in self.listeners]
         names += (self.text("controller.listener.names") or "").replace(" ", "").split(",")
         unread = strays(settings, names)
-        read = {name: text for name, text in settings.items() if name not in unread}
-        check_served(read)
+        settings_in_use = {name: text for name, text in settings.items() if name not in unread}
+        check_served(settings_in_use)
         self.without_effect = (
-            *without_effect(read),
+            *without_effect(settings_in_use),
             *(f"{name} ({unread[name]})" for name in sorted(unread)),
         )
         """Each setting that changes nothing here, the last ones with the reason."""

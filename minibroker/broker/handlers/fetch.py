@@ -381,15 +381,15 @@ def _look_again_where_changed(fetch: FetchPass, results: Iterable[FetchResult]) 
     """Have the session look again at partitions that changed since a slice read them to the end."""
     partitions = fetch.context.services.partitions
     for _, place, data in results:
-        read = place.read_to_end_of
-        if read is not None and not (
-            read is partitions.replica(read.topic, read.index)
-            and (read.is_leader or (read.has_log and not fetch.needs_leader))
-            and place.fetch_offset == read.end_offset_for(fetch.isolation_level)
-            and place.current_leader_epoch in {-1, read.leader_epoch}
-            and read.high_watermark == data.high_watermark
-            and read.last_stable_offset == data.last_stable_offset
-            and read.log_start_offset == data.log_start_offset
+        replica = place.read_to_end_of
+        if replica is not None and not (
+            replica is partitions.replica(replica.topic, replica.index)
+            and (replica.is_leader or (replica.has_log and not fetch.needs_leader))
+            and place.fetch_offset == replica.end_offset_for(fetch.isolation_level)
+            and place.current_leader_epoch in {-1, replica.leader_epoch}
+            and replica.high_watermark == data.high_watermark
+            and replica.last_stable_offset == data.last_stable_offset
+            and replica.log_start_offset == data.log_start_offset
         ):
             place.read_to_end_of = None
 

@@ -275,11 +275,11 @@ class FetchSession:
 
     def settle(self, key: PartitionKey, partition: FetchPartition) -> None:
         """Look at a partition no more until it changes, if all of it was read and told."""
-        read = partition.read_to_end_of
-        if read is not None:
+        replica = partition.read_to_end_of
+        if replica is not None:
             self.news.pop(key, None)
-            partition.watched = read
-            read.watch(partition)
+            partition.watched = replica
+            replica.watch(partition)
 
     def look_at_everything(self) -> None:
         """Read all partitions with the next request."""

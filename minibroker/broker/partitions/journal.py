@@ -422,7 +422,7 @@ class Journal(ClusterListener):
             if offset >= led.log_end_offset:
                 self._finish_loading(partition)
                 return
-            read = led.read(
+            log_read = led.read(
                 offset,
                 LOAD_BYTES,
                 isolation_level=LOG_END,
@@ -437,7 +437,7 @@ class Journal(ClusterListener):
             self._fail_loading(partition, error)
             return
         partition.cold_rounds = 0
-        if not read.records:
+        if not log_read.records:
             self._end_in_gap(partition, offset)
             return
         loop = asyncio.get_running_loop()
@@ -446,7 +446,7 @@ class Journal(ClusterListener):
         def decode_part() -> None:
             part: LoadedPart | Exception
             try:
-                part = decode_batches(read.records, offset, decode, decode_batch)
+                part = decode_batches(log_read.records, offset, decode, decode_batch)
             except Exception as error:  # whatever it is, the partition must not load for ever
                 part = error
             loop.call_soon_threadsafe(self._apply, partition, part)

@@ -440,10 +440,10 @@ class Partition:
         except StorageError as error:
             raise self._failed(error) from error
 
-    def aborted_transactions(self, offset: int, read: LogRead) -> list[AbortedTransaction]:
-        """Return the aborted transactions with data from `offset` to the end of `read`."""
+    def aborted_transactions(self, offset: int, log_read: LogRead) -> list[AbortedTransaction]:
+        """Return the aborted transactions with data from `offset` to the end of `log_read`."""
         try:
-            return log_reads.aborted_in(self.log, offset, read)
+            return log_reads.aborted_in(self.log, offset, log_read)
         except StorageError as error:
             raise self._failed(error) from error
 

@@ -102,10 +102,10 @@ class Files:
         done = 0
         try:
             while done < size:
-                read = os.preadv(fd, [view[done:]], position + done, _NOWAIT)
-                if read == 0:
+                count = os.preadv(fd, [view[done:]], position + done, _NOWAIT)
+                if count == 0:
                     break  # the end of the file
-                done += read
+                done += count
         except BlockingIOError:
             return None
         except OSError as error:
@@ -156,25 +156,25 @@ class Files:
         Raises OSError; ENOSPC also for a write that comes back short twice.
         """
         expected = sum(map(len, buffers))
-        written = self.pwritev(fd, buffers, position)
-        if written != expected:
-            rest = memoryview(b"".join(buffers))[written:]
-            if self.pwritev(fd, [rest], position + written) != len(rest):
+        count = self.pwritev(fd, buffers, position)
+        if count != expected:
+            rest = memoryview(b"".join(buffers))[count:]
+            if self.pwritev(fd, [rest], position + count) != len(rest):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return expected
 
-    def write_rest(self, fd: int, buffers: Sequence[Buffer], position: int, written: int) -> None:
-        """Finish what wrote only the first `written` bytes of `buffers` at `position`, however many
+    def write_rest(self, fd: int, buffers: Sequence[Buffer], position: int, count: int) -> None:
+        """Finish what wrote only the first `count` bytes of `buffers` at `position`, however many
         buffers there are. Raises OSError; ENOSPC also for a write that comes back short twice.
         """
         first = 0
-        while first < len(buffers) and written >= len(buffers[first]):
-            written -= len(buffers[first])
+        while first < len(buffers) and count >= len(buffers[first]):
+            count -= len(buffers[first])
             position += len(buffers[first])
             first += 1
-        if written:
-            rest = memoryview(buffers[first])[written:]
-            position += self.write_all(fd, [rest], position + written) + written
+        if count:
+            rest = memoryview(buffers[first])[count:]
+            position += self.write_all(fd, [rest], position + count) + count
             first += 1
         for start in range(first, len(buffers), BUFFERS_MAX):
             position += self.write_all(fd, buffers[start : start + BUFFERS_MAX], position)

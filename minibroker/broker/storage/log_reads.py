@@ -189,15 +189,15 @@ def position_of(log: PartitionLog, offset: int) -> LogPosition:
         raise log.place.failed("read", error) from error
 
 
-def aborted_in(log: PartitionLog, offset: int, read: LogRead) -> list[AbortedTransaction]:
-    """Return the aborted transactions with data from `offset` to the end of `read`, and perhaps
+def aborted_in(log: PartitionLog, offset: int, log_read: LogRead) -> list[AbortedTransaction]:
+    """Return the aborted transactions with data from `offset` to the end of `log_read`, and perhaps
     some behind it. On the loop. Raises StorageError.
     """
     segments = [segment for segment in log.segments.since(offset) if not segment.lacks_txn_index]
     if not segments:
         return []
     try:
-        end = _end_of(log, read)
+        end = _end_of(log, log_read)
     except (OSError, CorruptionError) as error:
         raise log.place.failed("read the index of", error) from error
     return _aborted(log, segments, offset, end, on_absent=_note_absent)
@@ -207,12 +207,12 @@ def _note_absent(segment: Segment) -> None:
     segment.lacks_txn_index = True
 
 
-def _end_of(log: PartitionLog, read: LogRead) -> int:
-    """Return an offset at or behind the last one in `read`. Cheap, not exact. Raises OSError,
+def _end_of(log: PartitionLog, log_read: LogRead) -> int:
+    """Return an offset at or behind the last one in `log_read`. Cheap, not exact. Raises OSError,
     CorruptionError.
     """
-    segment = log.segments.floor(read.segment_base_offset) or log.segments.last
-    above = segment.offset_index.lookup_above(read.position + len(read.records))
+    segment = log.segments.floor(log_read.segment_base_offset) or log.segments.last
+    above = segment.offset_index.lookup_above(log_read.position + len(log_read.records))
     if above is not None:
         return above
     higher = log.segments.higher(segment.base_offset)

@@ -564,11 +564,11 @@ class PartitionLog:
             handle = self.disk.handles.get(segment.log_path, create=True)
             position = segment.size_bytes
             if len(buffers) <= BUFFERS_MAX:
-                written = self.disk.files.pwritev(handle, buffers, position)
+                count = self.disk.files.pwritev(handle, buffers, position)
             else:
-                written = 0
-            if written != tail.size_bytes:
-                self.disk.files.write_rest(handle, buffers, position, written)
+                count = 0
+            if count != tail.size_bytes:
+                self.disk.files.write_rest(handle, buffers, position, count)
         except Exception as error:
             self._drop_staged()
             raise self._failed("append to", error) from error

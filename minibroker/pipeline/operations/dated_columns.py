@@ -16,7 +16,7 @@ class WithoutBad(NamedTuple):
     """The good records of a batch."""
 
     rows: DataFrame
-    written: int
+    record_count: int
     """Records among them."""
     bad: int
     """Records that were set aside."""

@@ -132,7 +132,7 @@ class TaskWriter(DataSourceArrowWriter):
         self._batch = int(options[_BATCH])
         self._bytes_per_s = float(options[_RATE])
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> sink.Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> sink.WriteOutcome:
         """Write the rows of one task, in a worker."""
         context = TaskContext.get()
         position = Position(

@@ -128,8 +128,8 @@ class Watch:
         if self._began_ms is None:
             self._began_ms = began_ms
         metrics = {**_of_operations(facts), **self._metrics_of(facts)}
-        read = self._rows_of(facts)
-        earlier, rows = self.outcome, int(metrics.get(ROWS, read))
+        count = self._rows_of(facts)
+        earlier, rows = self.outcome, int(metrics.get(ROWS, count))
         states = facts.get("stateOperators") or ()
         self.outcome = earlier._replace(
             rows=earlier.rows + rows,

@@ -168,11 +168,11 @@ def _load(
     paths: Sequence[str],
 ) -> DataFrame:
     """Return the rows of these files; topic and date come from the names of directories."""
-    root, written = directory, file_format
+    root, read_format = directory, file_format
     if file_format in TABLE_FORMATS:
-        written = "parquet"
+        read_format = "parquet"
         root = join(absolute(directory), "data") if file_format == "iceberg" else directory
-    reader = reader.format(written)
+    reader = reader.format(read_format)
     if spark.conf.get(_LISTING, _EACH) == _EACH:
         spark.conf.set(_LISTING, str(_LISTS_A_CORE * spark.sparkContext.defaultParallelism))
     if not paths:

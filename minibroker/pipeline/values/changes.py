@@ -80,17 +80,17 @@ def changes_of(records: pa.Table, by: Sequence[str]) -> Changes:
         ChangeError: a record has no key, or its operation is unknown (`faults_of`).
     """
     records = records.sort_by([(name, "ascending") for name in ("topic", "partition", "offset")])
-    read = _ReadChanges(records["value"].combine_chunks(), records["key"].combine_chunks(), by)
-    if faults := read.faults():
+    changes = _ReadChanges(records["value"].combine_chunks(), records["key"].combine_chunks(), by)
+    if faults := changes.faults():
         first = min(faults)
         raise ChangeError(f"{_name_of(records, first)} {faults[first]}")
-    last = _last_of(read.keys, read.names, read.is_change)
-    is_gone = read.is_gone.take(last)
-    rows = pa.table(read.rows).take(last.filter(pc.invert(is_gone)))
-    deleted_keys = pa.table(dict(zip(read.names, read.keys, strict=True))).take(
+    last = _last_of(changes.keys, changes.names, changes.is_change)
+    is_gone = changes.is_gone.take(last)
+    rows = pa.table(changes.rows).take(last.filter(pc.invert(is_gone)))
+    deleted_keys = pa.table(dict(zip(changes.names, changes.keys, strict=True))).take(
         last.filter(is_gone)
     )
-    return Changes(rows, deleted_keys, read.names)
+    return Changes(rows, deleted_keys, changes.names)
 
 
 def faults_of(value: pa.Array, key: pa.Array, by: Sequence[str]) -> dict[int, str]:

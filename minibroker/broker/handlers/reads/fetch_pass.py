@@ -224,7 +224,7 @@ def _read(
         return 0
     bounds = partition.bounds()
     end_offset = bounds.end_for(fetch.isolation_level)
-    read = partition.read_below(
+    log_read = partition.read_below(
         place.fetch_offset,
         min(place.max_bytes, left_bytes),
         end_offset=end_offset,
@@ -245,13 +245,13 @@ def _read(
             data.aborted_transactions += [
                 AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
                 for producer_id, first_offset, _, _ in partition.aborted_transactions(
-                    place.fetch_offset, read
+                    place.fetch_offset, log_read
                 )
             ]
-    if (read.is_first_batch_cut and context.version >= 3) or fetch.is_held(partition):
+    if (log_read.is_first_batch_cut and context.version >= 3) or fetch.is_held(partition):
         return 0
-    data.records = read.records
-    return len(read.records)
+    data.records = log_read.records
+    return len(log_read.records)
 
 
 def _check_permission(fetch: FetchPass, allowed: dict[str, bool], topic: str | None) -> None:

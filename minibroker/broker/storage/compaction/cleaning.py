@@ -352,10 +352,10 @@ class Cleaning:
                         part = memoryview(survivor_rows)[start : start + batch_rows.size_bytes]
                         writer.add(part, batch_rows.last_offset, batch_rows.max_timestamp)
                 self._pace.breathe()
-            written = writer.write()
+            count = writer.write()
             self.stats.bytes_read += len(chunk)
-            if written:
-                self._pace.spent(written)
+            if count:
+                self._pace.spent(count)
 
     def _chunks(
         self, segment: Segment, position: int

@@ -255,16 +255,16 @@ def _varints(octets: pa.Array, at: pa.Array, bytes_max: int) -> tuple[pa.Array, 
     raw = pc.bit_wise_and(byte, _LOW_BITS)
     at = pc.add(at, _ONE)
     more = pc.greater_equal(byte, _MORE_BIT)
-    read = 1
+    length = 1
     while pc.any(more).as_py():
-        if read == bytes_max:
+        if length == bytes_max:
             raise CorruptionError(f"a varint has more than {bytes_max} bytes")
         byte = pc.if_else(more, octets.take(at).cast(_UINT64), _NO_BITS)
-        bits = pc.shift_left(pc.bit_wise_and(byte, _LOW_BITS), pa.scalar(7 * read, _UINT64))
+        bits = pc.shift_left(pc.bit_wise_and(byte, _LOW_BITS), pa.scalar(7 * length, _UINT64))
         raw = pc.bit_wise_or(raw, bits)
         at = pc.add(at, more.cast(_INT64))
         more = pc.greater_equal(byte, _MORE_BIT)
-        read += 1
+        length += 1
     sign = pc.negate(pc.bit_wise_and(raw, _SIGN_BIT).view(_INT64))
     return pc.bit_wise_xor(pc.shift_right(raw, _SIGN_BIT).view(_INT64), sign), at
 

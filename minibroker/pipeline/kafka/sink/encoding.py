@@ -250,8 +250,8 @@ def _varints(numbers: pa.Array) -> pa.Array:
     if low >= 0 and high < _VARINTS_KEPT:
         return _small_varints().take(numbers)
     coded = numbers.dictionary_encode()
-    written = pa.array(map(_varint, coded.dictionary.to_pylist()), pa.binary())
-    return written.take(coded.indices)
+    varints = pa.array(map(_varint, coded.dictionary.to_pylist()), pa.binary())
+    return varints.take(coded.indices)
 
 
 def _varint(number: int) -> bytes:

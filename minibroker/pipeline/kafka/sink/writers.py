@@ -78,7 +78,7 @@ ADAPTIVE_PROPERTIES: Final = (
 """Settings of a query that its tasks see; a batch keeps its tasks if one of them is false."""
 
 
-class Written(WriterCommitMessage):
+class WriteOutcome(WriterCommitMessage):
     """The result of a task for the driver."""
 
     def __init__(
@@ -141,7 +141,7 @@ class BatchWriter(DataSourceArrowWriter):
         self._options = options
         self._job = str(uuid.uuid4())
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriteOutcome:
         """Write the rows of one task, in a worker."""
         task = _context().partitionId()
         position = Position(self._options.prefix, self._job, self._job, 0, task, 0)
@@ -154,7 +154,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriteOutcome:
         """Write the rows of one task, in a worker."""
         context = _context()
         query = context.getLocalProperty(QUERY_PROPERTY)
@@ -185,16 +185,18 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
         Raises PipelineError: see `marker`.
         """
-        written = [
-            message for message in messages if isinstance(message, Written) and message.is_first
+        first_messages = [
+            message
+            for message in messages
+            if isinstance(message, WriteOutcome) and message.is_first
         ]
-        if not written:
+        if not first_messages:
             return
-        topic = written[0].topic
-        behind = written[0].position._replace(task=len(messages))
+        topic = first_messages[0].topic
+        behind = first_messages[0].position._replace(task=len(messages))
         check_no_task_is_gone(read_marker(self._options, behind.name, topic), behind)
         for message in messages:
-            if isinstance(message, Written) and not message.rows:
+            if isinstance(message, WriteOutcome) and not message.rows:
                 marker = read_marker(self._options, message.position.name, topic)
                 if marker is not None and is_written(marker, message.position):
                     check_same_rows(marker, message.position, Contents(0))
@@ -212,7 +214,7 @@ def write_rows(
     position: Position,
     batches: Iterator[pa.RecordBatch],
     places: DeliveredPlaces | None = None,
-) -> Written:
+) -> WriteOutcome:
     """Write all rows of a task or none; a task that wrote before writes nothing.
 
     Args:
@@ -227,7 +229,7 @@ def write_rows(
     prepare_for_tasks()
     first = next((batch for batch in batches if batch.num_rows), None)
     if first is None:
-        return Written(position, 0)
+        return WriteOutcome(position, 0)
     topic = options.topic or next(iter(columns(first, None)[0]))
     with Transaction(options, position) as transaction:
         marker = transaction.read_marker(topic)
@@ -247,7 +249,7 @@ def write_rows(
     is_first = marker is None or marker.run != position.run
     if marker is not None and is_repeated and places is not None:
         places.read(marker.places)
-    return Written(position, contents.rows, topic, is_repeated=is_repeated, is_first=is_first)
+    return WriteOutcome(position, contents.rows, topic, is_repeated=is_repeated, is_first=is_first)
 
 
 def _write(

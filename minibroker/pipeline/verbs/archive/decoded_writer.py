@@ -141,24 +141,24 @@ class DecodedBatchWriter(ArchiveBatchWriter):
             if self._masks is not None:
                 self._masks.check(self._decodings.types(), self._plan.operations)
             layout = self._table.layout(identity, self._plan.target_bytes)
-            written = self._written(batch, identity, layout, stage)
-            if not written.unseen:
-                dead = [join(stage, file.path) for file in written.dead]
-                set_aside = sum(file.rows for file in written.dead)
+            outcome = self._written(batch, identity, layout, stage)
+            if not outcome.unseen:
+                dead = [join(stage, file.path) for file in outcome.dead]
+                set_aside = sum(file.rows for file in outcome.dead)
                 decision = BatchFiles(
-                    written.files,
+                    outcome.files,
                     dead,
-                    rows=sum(file.rows for file in written.files) + set_aside,
-                    unmaskable=written.unmaskable,
-                    place_bits=written.place_bits,
+                    rows=sum(file.rows for file in outcome.files) + set_aside,
+                    unmaskable=outcome.unmaskable,
+                    place_bits=outcome.place_bits,
                     set_aside=set_aside,
                 )
                 self._files.create(self._path(identity), _decision_text(identity, decision))
                 return self._decided(identity) or decision
-            self._decodings.learn(written.unseen)
+            self._decodings.learn(outcome.unseen)
         raise PipelineError(
             f"batch {identity.number} met new schemas {_ATTEMPTS_MAX} times, "
-            f"{len(written.unseen)} of them the last time: its values are of too many schemas"
+            f"{len(outcome.unseen)} of them the last time: its values are of too many schemas"
         )
 
     def _make_room(self) -> None:

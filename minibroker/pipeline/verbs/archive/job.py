@@ -185,13 +185,13 @@ def run(spark: SparkSession, plan: ArchivePlan, reports: Reports) -> Outcome:
         progress = source_topics.with_new_ids(plan, place, ids, progress)
 
     def records() -> DataFrame:
-        read = sources.stream_topics(spark, options)
+        source_rows = sources.stream_topics(spark, options)
         operations = run_operations.operations
         if plan.masks_columns:
             operations = operations.without_changes
         operations = _with_schema(operations, fields)
         now = None if plan.dead_letter_place is None else current_timestamp()
-        return to_archive(operated(read, operations, run_operations.secret, now=now))
+        return to_archive(operated(source_rows, operations, run_operations.secret, now=now))
 
     with ExitStack() as stack:
         start = _start_of(

@@ -69,9 +69,9 @@ class FilesWriter(DataSourceArrowWriter):
         """Write the facts of all files for the driver, on its machine."""
         files = [
             file
-            for written in messages
-            if isinstance(written, WrittenFiles)
-            for file in written.files
+            for message in messages
+            if isinstance(message, WrittenFiles)
+            for file in message.files
         ]
         Path(self._result).write_text(json.dumps(files), encoding="utf-8")
 

@@ -143,7 +143,7 @@ class FileBatchWriter(ArchiveBatchWriter):
         else:
             batch.persist()  # it is looked at before it is written, and counts its rows once
             good = self._bad_dates.without(batch, identity)
-            self.metrics[identity.number] = {ROWS: good.written, SET_ASIDE: good.bad}
+            self.metrics[identity.number] = {ROWS: good.record_count, SET_ASIDE: good.bad}
             self._write(good.rows, stage)
             batch.unpersist()
         self._archive.commit(identity, stage)

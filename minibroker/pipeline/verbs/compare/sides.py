@@ -104,8 +104,8 @@ def open_side(
     partitions = cluster.partitions[topic]
     if not choice.operations.is_used:
         return OpenSide(number, partitions, reader_options, ranges)
-    read = read_fixed(spark, reader_options, ranges)
-    return OpenSide(number, partitions, {}, archived=_operated(read, number, choice))
+    source_rows = read_fixed(spark, reader_options, ranges)
+    return OpenSide(number, partitions, {}, archived=_operated(source_rows, number, choice))
 
 
 def _operated(rows: DataFrame, number: int, choice: Rows) -> DataFrame:

@@ -76,24 +76,24 @@ class ChosenBatchWriter:
             "includeHeaders": "true",
             "failOnDataLoss": str(plan.fail_on_data_loss).lower(),
         }
-        read = read_fixed(spark, reader_options, ranges)
+        source_rows = read_fixed(spark, reader_options, ranges)
         counted = Observation()
         range_rows = spark.createDataFrame([tuple(span) for span in ranges], schemas.RANGE)
         writers = writers_of(ranges)
         bad_dates, set_aside = self._bad_dates, 0
         now = None if bad_dates is None else f.timestamp_millis(f.lit(bad_dates.now_ms(number)))
-        chosen = operated.chosen(read, plan.operations, now=now)
+        chosen = operated.chosen(source_rows, plan.operations, now=now)
         records = within(chosen, range_rows, writers)
         if bad_dates is not None:
             good = bad_dates.without(records, BatchId(self._name, number))
             records, set_aside = good.rows, good.bad
         rows = operated.changed(records, plan.operations, self._secret, counted)
-        written = to_write(
+        records_to_write = to_write(
             rows, keep_timestamps=True, keep_partitions=plan.keeps_partitions, renamed=names
         )
         options = {**self._sink, "tasks": str(writers)}
         write_once(
-            written,
+            records_to_write,
             options,
             name=self._name,
             run=self._run,

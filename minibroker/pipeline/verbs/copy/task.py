@@ -129,10 +129,10 @@ def copy_ranges(batch: CopyBatch, task: int, ranges: Sequence[OffsetRange]) -> l
         task=task,
         tasks=0,
     )
-    written = sink.write_rows(parse_options(batch.sink), position, _records(batch, ranges), places)
+    outcome = sink.write_rows(parse_options(batch.sink), position, _records(batch, ranges), places)
     if places is not None:
         return places.places
-    return [Delivered(written.rows), *(Delivered() for _ in ranges[1:])]
+    return [Delivered(outcome.rows), *(Delivered() for _ in ranges[1:])]
 
 
 def _records(batch: CopyBatch, ranges: Iterable[OffsetRange]) -> Iterator[pa.RecordBatch]:

@@ -159,13 +159,11 @@ def groups_of(topic: TopicFacts, readers: Sequence[ReaderLag]) -> tuple[GroupLag
     """
     groups = []
     for reader in readers:
-        read = [
-            lag_of_part for lag_of_part in reader.partitions if lag_of_part.topic == topic.topic
-        ]
-        if read:
-            lag, partitions = sum(lag_of_part.lag for lag_of_part in read), len(topic.partitions)
+        lags = [part for part in reader.partitions if part.topic == topic.topic]
+        if lags:
+            lag, partitions = sum(part.lag for part in lags), len(topic.partitions)
             groups.append(
-                GroupLag(reader.name, reader.state, lag, partitions, partitions - len(read))
+                GroupLag(reader.name, reader.state, lag, partitions, partitions - len(lags))
             )
     return tuple(sorted(groups, key=lambda group: (-group.lag, group.group)))
 

@@ -249,11 +249,11 @@ def _rows(
 ) -> DataFrame:
     """Return the rows of the topic as the rollup reads them: chosen, masked, parsed."""
     options = {**reader_options(plan), "topicIds": json.dumps(ids)}
-    read = sources.stream_topics(spark, sources.in_parallel(spark, options))
+    source_rows = sources.stream_topics(spark, sources.in_parallel(spark, options))
     operations = _with_schema(plan.operations, schema)
     # By another time than the record's, a record of a bad date may be a good one.
     now = f.current_timestamp() if plan.time is None else None
-    records = operated(read, operations, secret, now=now)
+    records = operated(source_rows, operations, secret, now=now)
     if plan.time is None:
         return json_values.parse(records, schema)
     try:

@@ -54,6 +54,6 @@ def test_a_task_without_rows_asks_nobody() -> None:
 
 
 def test_the_driver_asks_nobody_after_the_first_micro_batch_of_a_run() -> None:
-    written = sink.Written(POSITION, 5, "orders")
+    written = sink.WriteOutcome(POSITION, 5, "orders")
 
     sink.stream_writer(OPTIONS, VALUE, overwrite=False).commit([written, None], 8)
