@@ -94,7 +94,7 @@ class Security:
         chain = b"".join(pem.bytes() for pem in certificate.cert_chain_pems)
         return {
             "ssl.keystore.type": "PEM",
-            "ssl.keystore.key": certificate.private_key_pem.bytes().decode(),
+            "ssl.keystore.key": _pkcs8(certificate.private_key_pem.bytes()).decode(),
             "ssl.keystore.certificate.chain": chain.decode(),
             "ssl.truststore.type": "PEM",
             "ssl.truststore.certificates": self._ca.cert_pem.bytes().decode(),
