@@ -46,7 +46,7 @@ OTHER_CLIENTS := $(if $(shell command -v npm),kafkajs $(CLIENTS)/typescript/.don
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of brokers.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move secure-move client-suites lint format bench bench-diff waits release-dialogues smoke java registry kerberos kafkajs sarama secured-client numbered-client compose-reader actionlint generate clean
+.PHONY: help run quick matrix coverage examples nightly dist wheels docs test fuzz crash simulation fire pipeline-fire standalone situations move outgrow secure-move client-suites lint format bench bench-diff waits release-dialogues smoke java registry kerberos kafkajs sarama secured-client numbered-client compose-reader actionlint generate clean
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -124,6 +124,11 @@ situations: $(VENV)/.test java ## every situation of three brokers on three Kafk
 move: $(VENV)/.test java ## three minibrokers become Kafka 3.9 and come back under load; older protocols, 15 minutes
 	MINIBROKER_MOVES=1 $(BIN)/python -m pytest tests/compat_cluster/test_move.py \
 	  tests/compat_cluster/test_older_protocols.py $(ARGS)
+
+# ROUNDS: how often Kafka takes over and gives back, of each release.
+ROUNDS ?= 10
+outgrow: $(VENV)/.test java ## Kafka 3.9, 4.0 and 4.4 with KRaft take over and give back ten times, 40 minutes (ROUNDS=N)
+	MINIBROKER_OUTGROW_ROUNDS=$(ROUNDS) $(BIN)/python -m pytest tests/outgrowing --timeout 3600 $(ARGS)
 
 secure-move: $(VENV)/.test java ## three minibrokers become secure under load; secured clusters of both kinds of brokers, 10 minutes
 	MINIBROKER_SECURE_MOVE=1 $(BIN)/python -m pytest tests/compat_cluster/test_secure_move.py \
