@@ -10,9 +10,10 @@ the epoch of the snapshot. A node that finds a snapshot and no log begins its lo
 offset. The voters stand in `controller.quorum.voters`, so there is no record of them
 (kraft.version 0).
 
-The new directory is made beside the old one, under the name of one that is to be deleted: after a
-crash, Kafka and minibroker remove it. `meta.properties` of version 1 comes last. Before it is
-there, no node of KRaft starts on the log directory.
+A new directory is made under the name of one that is to be deleted: after a crash, Kafka and
+minibroker remove it. `meta.properties` of version 1 comes last. Before it is there, no node of
+KRaft starts on the log directory. Where it is there already and Kafka has not started yet, a new
+snapshot comes beside the old one: a node that finds none begins an empty cluster.
 
 Source: Kafka RecordsSnapshotWriter, FileRawSnapshotWriter, Snapshots, KafkaRaftLog (in 3.9 and 4.0
 KafkaMetadataLog), BatchAccumulator, MetaPropertiesEnsemble.
@@ -52,6 +53,8 @@ SNAPSHOT_FOOTER: Final = 4
 BATCH_BYTES: Final = 256 << 10
 """A batch is closed when its values have so many bytes; Kafka takes up to 8 MiB."""
 
+_PARTIAL: Final = ".part"
+"""Behind the name of a snapshot that is being written; Kafka removes such a file at its start."""
 _OFFSET_DIGITS: Final = 20
 _EPOCH_DIGITS: Final = 10
 _OFFSET_MAX: Final = 2**63 - 1
@@ -59,12 +62,17 @@ _EPOCH_MAX: Final = 2**31 - 1
 
 
 class SnapshotId(NamedTuple):
-    """The place of a snapshot in the log; a later one is greater."""
+    """The place of a snapshot in the log."""
 
     offset: int
     """Offset of the first record that is not in the snapshot."""
     epoch: int
     """Epoch of the last record that is in it."""
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """Return what is greater for a later snapshot: the epoch, then the offset."""
+        return self.epoch, self.offset
 
     @property
     def file_name(self) -> str:
@@ -93,8 +101,9 @@ def write_metadata_directory(
 ) -> str:
     """Make `__cluster_metadata-0` in a log directory, with one snapshot; return its path.
 
-    An older one goes, with all its files. After a crash the old directory or the new one is there,
-    or none. When this returns, the new one is durable.
+    An older one goes, with all its files. When this returns, the new one is durable. After a crash
+    the old snapshot or the new one counts. If the old directory has a log, there may be neither:
+    then the mark of the owner, in `meta.properties`, must not be Kafka's yet.
 
     Args:
         files: the files of the system.
@@ -111,21 +120,35 @@ def write_metadata_directory(
     if not (1 <= snapshot.offset <= _OFFSET_MAX and 1 <= snapshot.epoch < _EPOCH_MAX):
         raise ValueError(f"{snapshot} is no place in a log: offset and epoch are 1 or more")
     path = f"{log_directory}/{METADATA_DIRECTORY}"
-    new_path = f"{log_directory}/{_name_of_deleted()}"
-    files.make_directory(new_path)
-    _write_file(
-        files, f"{new_path}/{snapshot.file_name}", snapshot_batches(records, snapshot, now_ms)
-    )
-    files.sync_directory(new_path)
-    old = None
-    if files.exists(path):
-        old = f"{log_directory}/{_name_of_deleted()}"
-        files.replace(path, old)
-    files.replace(new_path, path)
-    files.sync_directory(log_directory)
-    if old is not None:
-        remove_directory(files, old)
+    batches = snapshot_batches(records, snapshot, now_ms)
+    if files.exists(path) and not any(name.endswith(names.LOG) for name in files.list_files(path)):
+        _replace_snapshot(files, path, snapshot.file_name, batches)
+    else:
+        new_path = f"{log_directory}/{_name_of_deleted()}"
+        files.make_directory(new_path)
+        _write_file(files, f"{new_path}/{snapshot.file_name}", batches)
+        files.sync_directory(new_path)
+        remove_metadata_directory(files, log_directory)
+        files.replace(new_path, path)
+        files.sync_directory(log_directory)
     return f"{path}/{snapshot.file_name}"
+
+
+def _replace_snapshot(
+    files: Files, path: str, file_name: str, batches: Iterable[bytearray]
+) -> None:
+    """Write a snapshot into a directory where no log is, and remove what was there.
+
+    Between the two the greater snapshot counts. Raises OSError, and what `batches` raises.
+    """
+    temporary = f"{path}/{file_name}{_PARTIAL}"
+    _write_file(files, temporary, batches)
+    files.replace(temporary, f"{path}/{file_name}")
+    files.sync_directory(path)
+    for name in files.list_files(path):
+        if name != file_name:
+            files.remove(f"{path}/{name}")
+    files.sync_directory(path)
 
 
 def remove_metadata_directory(files: Files, log_directory: str) -> None:

@@ -103,7 +103,7 @@ class MetadataLog:
             file_names = []
         snapshots = [id_ for name in file_names if (id_ := parse_snapshot_name(name)) is not None]
         if snapshots:
-            self.snapshot = max(snapshots)
+            self.snapshot = max(snapshots, key=lambda id_: id_.rank)
         self._segments = sorted(
             (offset, name)
             for name in file_names

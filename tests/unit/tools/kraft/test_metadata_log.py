@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from minibroker.broker.storage import names
-from minibroker.broker.storage.files import REAL_FILES, Files
+from minibroker.broker.storage.files import REAL_FILES
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.ids import TopicId
 from minibroker.kafka.protocol.stored.cluster_metadata import RemoveTopicRecord, TopicRecord
+from minibroker.kafka.records.batch import iterate_headers
 from minibroker.kafka.records.builder import build_batch
 from minibroker.kafka.records.record import Record
 from minibroker.tools.kraft.log_directory import (
@@ -26,11 +27,14 @@ from minibroker.tools.kraft.log_directory import (
 from minibroker.tools.kraft.log_reading import NoMetadataError, read_metadata_directory
 from minibroker.tools.kraft.metadata import TopicValue
 from minibroker.tools.kraft.records import TYPES, MetadataRecord, encode_record, records_of
+from tests.support.faulty_files import FaultyFiles, PowerCut, keep_everything, keep_nothing
 from tests.support.kraft_metadata import EPOCH, full_metadata
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from minibroker.broker.storage.files import Files
     from minibroker.tools.kraft.log_reading import StoredMetadata
     from minibroker.tools.kraft.records import StoredMessage
 
@@ -115,21 +119,73 @@ def test_a_second_snapshot_replaces_the_whole_directory(directory: Path) -> None
     assert read(directory).end_offset == 2000
 
 
-def test_a_write_that_fails_leaves_the_directory_of_before(directory: Path) -> None:
-    class Full(Files):
-        __slots__ = ()
+OLDER, NEWER = SnapshotId(900, 4), SnapshotId(1100, 6)
 
-        def replace(self, old: str, new: str) -> None:
-            raise OSError(28, "No space left on device", new)
 
-    records = records_of(full_metadata("4.4", DIRECTORY))
+def write_again(files: Files, log_directory: str, snapshot: SnapshotId) -> None:
+    metadata = full_metadata("4.0", DIRECTORY)
+    metadata.topics.clear()
+    write_metadata_directory(files, log_directory, records_of(metadata), snapshot, NOW_MS)
+
+
+@pytest.mark.parametrize("keep_names", [keep_nothing, keep_everything, lambda count: count // 2])
+@pytest.mark.parametrize("snapshot", [OLDER, SNAPSHOT, NEWER])
+@pytest.mark.parametrize("has_log", [False, True])
+def test_a_power_cut_at_any_step_leaves_the_old_or_the_new(
+    tmp_path: Path, snapshot: SnapshotId, keep_names: Callable[[int], int], *, has_log: bool
+) -> None:
+    """Every step is tried, until the write has no further one."""
+    answers = set()
+    for step in range(100):
+        root = tmp_path / f"{step}"
+        root.mkdir()
+        write(root)
+        if has_log:
+            add_segment(root, 1000, log_batch(1000, topic("a")))
+        files = FaultyFiles(str(root))
+        files.cut_at = files.call_count + step
+        try:
+            write_again(files, str(root), snapshot)
+        except PowerCut:
+            files.power_cut(keep_everything, keep_names)
+            is_finished = False
+        else:
+            is_finished = True
+            files.cut_at = -1
+            files.power_cut()
+        try:
+            topics = tuple(read(root).metadata.topics)
+        except NoMetadataError:
+            topics = None
+        answers.add(topics)
+        for name in REAL_FILES.list_directories(str(root)):
+            parsed = names.parse_directory(name)
+            assert parsed is not None
+            assert name == METADATA_DIRECTORY or parsed[1] == names.DELETE_DIRECTORY
+        if is_finished:
+            break
+    assert is_finished
+    assert topics == ()
+    old = ("orders", "prices", "a") if has_log else ("orders", "prices")
+    assert answers <= ({(), old, None} if has_log else {(), old})
+
+
+def test_a_write_that_fails_leaves_the_snapshot_of_before(directory: Path) -> None:
+    files = FaultyFiles(str(directory))
+    files.fail_at = files.call_count + 1
     with pytest.raises(OSError, match="No space left"):
-        write_metadata_directory(Full(), str(directory), records, SnapshotId(2000, 9), NOW_MS)
+        write_again(files, str(directory), NEWER)
     assert read(directory).end_offset == 1000
-    (other,) = (path.name for path in directory.iterdir() if path.name != METADATA_DIRECTORY)
-    parsed = names.parse_directory(other)
-    assert parsed is not None
-    assert parsed[1] == names.DELETE_DIRECTORY
+    write_again(REAL_FILES, str(directory), OLDER)
+    assert [path.name for path in (directory / METADATA_DIRECTORY).iterdir()] == [OLDER.file_name]
+
+
+def test_every_batch_of_a_snapshot_has_its_epoch(directory: Path) -> None:
+    content = (directory / METADATA_DIRECTORY / SNAPSHOT.file_name).read_bytes()
+    headers = [header for _, header in iterate_headers(content)]
+    assert {header.leader_epoch for header in headers} == {EPOCH}
+    assert [header.is_control for header in headers] == [True, False, True]
+    assert [header.base_offset for header in headers[1:]] == [1, headers[1].last_offset + 1]
 
 
 def test_a_place_that_no_log_has_is_refused(tmp_path: Path) -> None:
@@ -163,7 +219,7 @@ def test_the_log_behind_the_snapshot_counts(directory: Path) -> None:
 def test_the_newest_snapshot_counts_and_the_log_in_front_of_it_does_not(directory: Path) -> None:
     add_segment(directory, 990, log_batch(990, topic("a")) + log_batch(991, *[topic("b")] * 8))
     add_segment(directory, 999, log_batch(999, topic("c")) + log_batch(1000, topic("d")))
-    older = directory / METADATA_DIRECTORY / SnapshotId(900, 99).file_name
+    older = directory / METADATA_DIRECTORY / SnapshotId(900, 4).file_name
     older.write_bytes(b"not looked at")
     assert list(read(directory).metadata.topics) == ["orders", "prices", "d"]
 
