@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TextIO
 
 from minibroker.cli.declaration import Option, Part, Verb
 from minibroker.cli.errors import EXIT_FAILED, EXIT_OK
-from minibroker.cli.kinds import FILE, SWITCH, Kind
+from minibroker.cli.kinds import FILE, SWITCH, choice
 from minibroker.verbs.stopped_broker import SETTINGS, StoppedBroker, read_broker
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ class HandOverPlan(NamedTuple):
         str,
         Option(
             "--to",
-            Kind("RELEASE", choices=RELEASES),
-            "the release of Apache Kafka that goes on",
+            choice(*RELEASES),
+            "the release of Apache Kafka that goes on; 3.9 with KRaft",
         ),
     ] = RELEASES[0]
     properties: Annotated[

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import pytest
 
 from minibroker.cli import program
-from minibroker.cli.declaration import InOrder, Option, Verb, VerbGroup
+from minibroker.cli.declaration import InOrder, Option, Verb, VerbGroup, options_of
 from minibroker.cli.errors import CommandError, UsageError
 from minibroker.cli.help_page import help_of
 from minibroker.cli.kinds import COUNT, FILE, SWITCH, Kind, Many
@@ -253,3 +253,14 @@ def test_a_help_page_fits_a_terminal(name: str) -> None:
     page = help_of(VERBS[name])
     assert max(map(len, page.splitlines())) <= 100
     assert page.startswith(f"minibroker {name}: {VERBS[name].does}\n")
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_a_word_beside_the_choices_is_refused(name: str) -> None:
+    """`--security` is checked by its verb, which takes any case."""
+    for field in options_of(VERBS[name].plan):
+        declared = field.declared
+        for option in declared.options if isinstance(declared, InOrder) else [declared]:
+            if isinstance(option, Option) and option.kind.choices and option.flag != "--security":
+                with pytest.raises(UsageError):
+                    option.kind.of_words(["no-such-word"])
