@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import (
+    PRODUCER_ID_MAX,
     RECOVERING,
     PartitionState,
     TopicAssignment,
@@ -83,6 +84,7 @@ CONFIG_KINDS = {
 """Kind → type of the entity below /config."""
 NO_ACL_ID = bytes(16)
 """Id of an ACL of the tree."""
+_INT32_MAX = 2**31 - 1
 
 
 def metadata_in(
@@ -166,6 +168,7 @@ def _partition(
         version = nodes.version(paths.partition_state(*name))
     if name in targets:
         move = _moved(name, move, targets[name])
+    _check_numbers(name, move, state)
     return PartitionValue(
         replicas=tuple(move.replicas),
         isr=tuple(state.isr),
@@ -176,6 +179,20 @@ def _partition(
         is_recovering=state.recovery == RECOVERING,
         partition_epoch=version,
     )
+
+
+def _check_numbers(
+    name: TopicPartition, assignment: ReplicaAssignment, state: PartitionState
+) -> None:
+    """Raise TransferError for numbers that the fields of Kafka's records do not have."""
+    numbers = (*assignment.replicas, *assignment.adding, *assignment.removing, *state.isr)
+    largest = max((*numbers, state.leader, state.leader_epoch))
+    if min((*numbers, state.leader_epoch)) < 0 or largest > _INT32_MAX:
+        raise TransferError(
+            f"partition {name} of the metadata tree has replicas {assignment.replicas}, in sync"
+            f" {state.isr}, leader {state.leader} and leader epoch {state.leader_epoch}: expected"
+            f" numbers from 0 to {_INT32_MAX}"
+        )
 
 
 def _targets(nodes: TreeNodes) -> dict[TopicPartition, list[int]]:
@@ -365,7 +382,8 @@ def next_producer_id_in(nodes: TreeNodes) -> int:
     """Return the first producer id behind the last block. Raises CoordinationError."""
     path = paths.PRODUCER_ID_BLOCK
     block = decode_producer_id_block(path, nodes.value(path) or b"")
-    return 0 if block is None else block.last + 1
+    # No block begins at the largest number: Kafka, too, gives out no more ids then.
+    return 0 if block is None else min(block.last + 1, PRODUCER_ID_MAX)
 
 
 def epoch_in(nodes: TreeNodes) -> int:

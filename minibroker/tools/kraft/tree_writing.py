@@ -224,12 +224,21 @@ def _write_states(
 
 
 def _state_of(partition: PartitionValue, epoch: int) -> PartitionState:
+    """Return the state of a partition. Where KRaft has nobody in sync, its eligible leaders are:
+    they have every committed record. If there are none either, the last leader may lead as one that
+    was elected uncleanly. Source: Kafka PartitionChangeBuilder (isValidNewLeader,
+    canElectLastKnownLeader).
+    """
+    isr = partition.isr or partition.eligible
+    is_recovering = partition.is_recovering
+    if not isr and len(partition.last_eligible) == 1:
+        isr, is_recovering = partition.last_eligible, True
     return PartitionState(
         partition.leader,
         partition.leader_epoch,
-        list(partition.isr),
+        list(isr),
         epoch,
-        RECOVERING if partition.is_recovering else 0,
+        RECOVERING if is_recovering else 0,
     )
 
 

@@ -8,8 +8,11 @@ import pytest
 
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import (
+    PRODUCER_ID_MAX,
     PartitionState,
+    ProducerIdBlock,
     encode_config,
+    encode_producer_id_block,
     encode_reassignment,
     encode_state,
     encode_topic,
@@ -149,6 +152,12 @@ async def test_partitions_with_a_move_a_state_and_without_one(tree: EmbeddedTree
     )
 
 
+async def test_after_the_last_block_no_producer_id_is_free(tree: EmbeddedTree) -> None:
+    block = ProducerIdBlock(0, PRODUCER_ID_MAX - 999, PRODUCER_ID_MAX)
+    await tree.create(paths.PRODUCER_ID_BLOCK, encode_producer_id_block(block))
+    assert (await read_metadata(tree, CONFIG)).next_producer_id == PRODUCER_ID_MAX
+
+
 async def test_moves_that_an_old_tool_asked_for_are_under_way(tree: EmbeddedTree) -> None:
     await tree.create(TOPIC, encode_topic(ID, [[0], [0]]))
     moves = {TopicPartition("t", 1): [1], TopicPartition("t", 0): [1, 1]}
@@ -188,6 +197,8 @@ async def test_passwords_are_opened_with_the_secret_or_the_old_one(tree: Embedde
         (TOPIC, b"nonsense", CoordinationError, TOPIC),
         (TOPIC, b'{"partitions":{"2000000000":[0]}}', TransferError, "2000000000"),
         (TOPIC, b'{"partitions":{"0":[]}}', TransferError, "no replicas of partition 0"),
+        (TOPIC, b'{"partitions":{"0":[-1]}}', TransferError, r"partition t-0 .* \[-1\]"),
+        (TOPIC, b'{"partitions":{"0":[4294967296]}}', TransferError, "to 2147483647"),
         ("/config/users/a%ZZ", b"", TransferError, "a%ZZ"),
         (
             "/config/users/a",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import shutil
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -411,6 +412,41 @@ async def test_settings_of_groups_go_with_their_node(tree: EmbeddedTree) -> None
     assert await tree.children("/config/groups") == ["g%2F1"]
     await write_metadata(tree, Metadata(), CONFIG)
     assert await tree.children("/config/groups") == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "isr", "recovery"),
+    [
+        ({"isr": (2,), "eligible": (0,)}, [2], 0),
+        ({"eligible": (1, 0), "last_eligible": (2,)}, [1, 0], 0),
+        ({"last_eligible": (2,)}, [2], 1),
+        ({"last_eligible": (2, 1)}, [], 0),
+    ],
+)
+async def test_where_nobody_is_in_sync_an_eligible_leader_is(
+    tree: EmbeddedTree, changes: dict[str, Any], isr: list[int], recovery: int
+) -> None:
+    values = {"replicas": (0, 1, 2), "isr": (), "leader": -1, "leader_epoch": 3, **changes}
+    topic = TopicValue(ID, (PartitionValue(**values),))
+    await write_metadata(tree, Metadata(topics={"t": topic}, epoch=7), CONFIG)
+    data, _ = await tree.get(paths.partition_state("t", 0))
+    assert decode_state("", data) == PartitionState(-1, 3, isr, 7, recovery)
+
+
+async def test_a_broker_ends_the_deletion_of_a_topic_whose_logs_are_gone(tmp_path: Path) -> None:
+    """A topic was being deleted when the broker stopped, and Kafka removed its logs meanwhile."""
+    async with InProcessBroker(tmp_path) as running:
+        await running.create_topic("t", 2)
+    tree = EmbeddedTree(tmp_path / "data" / TREE_FILE, SystemClock())
+    await tree.open()
+    await ensure_node(tree, paths.delete_topic("t"))
+    await write_metadata(tree, await read_metadata(tree, CONFIG), CONFIG)
+    await tree.close()
+    for directory in (tmp_path / "data").glob("t-*"):
+        shutil.rmtree(directory)
+    async with InProcessBroker(tmp_path) as running:
+        assert running.broker.cluster.image.topics == {}
+        await running.create_topic("t", 1)
 
 
 async def test_epochs_and_producer_ids_never_fall(tree: EmbeddedTree) -> None:
