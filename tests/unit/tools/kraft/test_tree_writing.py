@@ -364,6 +364,15 @@ async def test_nodes_of_users_go_with_their_last_value(tree: EmbeddedTree) -> No
     assert nodes[paths.config("users", "<default>")][1] == 0
 
 
+async def test_nodes_of_users_and_of_their_clients_go_together(tree: EmbeddedTree) -> None:
+    quotas = {"producer_byte_rate": 1.0}
+    both = (("client-id", "c"), ("user", "u"))
+    metadata = Metadata(quotas={(("user", "u"),): quotas, both: quotas})
+    await write_metadata(tree, metadata, CONFIG)
+    await write_metadata(tree, Metadata(), CONFIG)
+    assert await tree.children(f"{paths.CONFIG}/users") == []
+
+
 async def test_a_value_that_says_the_same_keeps_its_text(tree: EmbeddedTree) -> None:
     text = f"iterations=4096,{credential(1, b'salt', b'salted', 4096)}"
     stored = credential_of(text)
@@ -379,7 +388,7 @@ async def test_a_value_that_says_the_same_keeps_its_text(tree: EmbeddedTree) -> 
 
 async def test_acls_of_names_with_slashes_come_and_go_in_any_order(tree: EmbeddedTree) -> None:
     outer, inner = Acl(literal("a"), BOB_MAY_WRITE), Acl(literal("a/b"), BOB_MAY_WRITE)
-    for acls in ([inner], [outer], [inner], [inner, outer], [inner], [outer], []):
+    for acls in ([inner], [outer], [inner], [inner, outer], [inner], [outer], [inner, outer], []):
         metadata = Metadata(acls=dict.fromkeys(acls, NO_ACL_ID))
         await write_metadata(tree, metadata, CONFIG)
         assert (await read_metadata(tree, CONFIG)).acls == metadata.acls
