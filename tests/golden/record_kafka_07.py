@@ -1,4 +1,5 @@
-"""Records `tests/golden/kafka_07/`: the logs of a broker of Kafka 0.7, and what its consumer did.
+"""Records `tests/golden/kafka_07/`: the logs of a broker of Kafka 0.7, what its consumer did, and
+where the broker cuts a log after a power cut.
 
     unshare -n sh -c 'ip link set lo up; exec python -m tests.golden.record_kafka_07 JARS'
 
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.java import SOURCES
+from tests.support.logs_07 import message, write_log
 from tests.support.peers import write_properties
 from tests.support.processes import ManagedProcess, free_port
 
@@ -35,6 +37,18 @@ COUNTS = {"plain": 14, "packed": 12, "nested": 9, "old": 5}
 """Topic → messages that are sent."""
 START_S = 30.0
 RUN_S = 120.0
+RECOVERY_S = 60.0
+A, B, C = (message(text) for text in (b"a", b"bb", b"ccc"))
+TAILS = {
+    "torn-message": B[:-1],
+    "torn-length": B[:2],
+    "zeros": bytes(100),
+    "wrong-crc": message(b"bb", crc=1) + C,
+    "length-of-nothing": b"\x00\x00\x00\x04" + bytes(4) + C,
+    "huge-length": b"\x7f\xff\xff\xff" + bytes(20),
+    "negative-length": b"\xff\xff\xff\xff" + C,
+}
+"""Topic → bytes behind a whole message, at the end of a log."""
 
 
 def main(jars: Path) -> None:
@@ -51,6 +65,7 @@ def main(jars: Path) -> None:
             recorded = _recorded(directory, class_path, zookeeper.port)
         finally:
             zookeeper.process.kill()
+        recovered = _recovered(directory / "torn", class_path)
         counts = {topic: len(answers["read"]) for topic, answers in recorded.items()}
         if counts != COUNTS:
             sys.exit(f"the consumer has read {counts}, expected {COUNTS}")
@@ -59,6 +74,7 @@ def main(jars: Path) -> None:
         for log in sorted((directory / "logs").glob("*-*")):
             shutil.copytree(log, TARGET / log.name)
     (TARGET / "consumer.json").write_text(json.dumps(recorded, indent=1) + "\n")
+    (TARGET / "recovery.json").write_text(json.dumps(recovered, indent=1) + "\n")
 
 
 class _ZooKeeper:
@@ -102,6 +118,28 @@ def _recorded(directory: Path, class_path: str, zookeeper_port: int) -> dict[str
     )
     answers: dict[str, dict[str, Any]] = json.loads(done.stdout)
     return answers
+
+
+def _recovered(directory: Path, class_path: str) -> dict[str, dict[str, Any]]:
+    """Return each log with a damaged end, and its size when the broker has started on it."""
+    logs = directory / "logs"
+    segments = {topic: write_log(logs, f"{topic}-0", [A, tail]) for topic, tail in TAILS.items()}
+    files = {topic: path / f"{0:020d}.kafka" for topic, path in segments.items()}
+    contents = {topic: path.read_bytes() for topic, path in files.items()}
+    port = free_port()
+    config = directory / "server.properties"
+    settings = {"brokerid": "0", "hostname": "127.0.0.1", "port": str(port), "log.dir": str(logs)}
+    write_properties(config, settings | {"enable.zookeeper": "false"})
+    command = ["java", "-cp", class_path, "kafka.Kafka", str(config)]
+    process = ManagedProcess(command, directory / "kafka.log")
+    try:
+        process.wait_until(lambda: _listens(port), RECOVERY_S, "Kafka 0.7")
+        return {
+            topic: {"log": content.hex(), "size_after": files[topic].stat().st_size}
+            for topic, content in contents.items()
+        }
+    finally:
+        process.kill()
 
 
 if __name__ == "__main__":

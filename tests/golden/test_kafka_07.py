@@ -1,7 +1,8 @@
 """The logs that a broker of Kafka 0.7 wrote, imported: every position finds its record.
 
 `kafka_07/consumer.json` has the positions that its own consumer committed behind each message, and
-the message that a fetch from each began with.
+the message that a fetch from each began with. `recovery.json` has where the broker cut the logs
+with a damaged end on which it started.
 """
 
 from __future__ import annotations
@@ -14,14 +15,24 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from minibroker.cli.program import run_words
+from minibroker.kafka.errors import CorruptionError
 from minibroker.testing import Broker
-from tests.support.logs_07 import BROKER
+from minibroker.tools.import_07.logs import (
+    BrokerDirectory,
+    LogNotes,
+    messages_of,
+    partition_logs,
+)
+from tests.support.logs_07 import BROKER, write_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LOGS: Final = Path(__file__).parent / "kafka_07"
 RECORDED: Final = json.loads((LOGS / "consumer.json").read_text())
+RECOVERED: Final = json.loads((LOGS / "recovery.json").read_text())
+UNFINISHED: Final = ("torn-message", "torn-length", "zeros")
+"""Ends that a power cut leaves."""
 TOPICS: Final = ("plain", "packed", "nested", "old")
 
 
@@ -86,3 +97,24 @@ def test_a_set_is_read_again_from_its_first_message(imported: Imported) -> None:
     assert committed["packed 3"] == f"{BROKER}-0:36"
     (place,) = imported.places(f"packed/{committed['packed 3']}")
     assert imported.values("packed", 0)[place["offset"]] == "packed 2"
+
+
+@pytest.mark.parametrize("topic", RECOVERED)
+def test_a_damaged_end_begins_where_the_broker_cuts(topic: str, tmp_path: Path) -> None:
+    """The broker drops all behind it. Here a write that was not finished goes, the rest is said."""
+    recovered = RECOVERED[topic]
+    write_log(tmp_path, "t-0", [bytes.fromhex(recovered["log"])])
+    (log,) = partition_logs([BrokerDirectory(0, str(tmp_path))])
+    cuts: list[int] = []
+
+    class Notes(LogNotes):
+        def torn(self, path: Path, at: int, size_bytes: int) -> None:
+            cuts.append(at)
+
+    if topic in UNFINISHED:
+        assert [message.end for message in messages_of(log, Notes())] == [recovered["size_after"]]
+        assert cuts == [recovered["size_after"]]
+    else:
+        with pytest.raises(CorruptionError, match=f"byte {recovered['size_after']}: "):
+            list(messages_of(log, Notes()))
+        assert cuts == []

@@ -1,6 +1,7 @@
 """Positions of any log of Kafka 0.7: each finds the record that a consumer of 0.7 would read next.
 
-The model is the list of messages with the sums of their sizes.
+The model is the list of messages with the sums of their sizes. In a damaged log, every byte up to
+the end is in one place, and the messages before the damage are as they were.
 """
 
 from __future__ import annotations
@@ -81,3 +82,40 @@ def test_each_position_finds_its_record(segments: list[list[ModelMessage]]) -> N
                 offset += len(each.values)
             place = table.place_of(partition, position)
             assert (place.kind, place.offset) == ("end", offset)
+
+
+@given(LOGS, st.data())
+def test_damage_hides_no_other_part_of_a_log(
+    segments: list[list[ModelMessage]], data: st.DataObject
+) -> None:
+    content = b"".join(each.framed for segment in segments for each in segment) or message(b"")
+    at = data.draw(st.integers(0, len(content) - 1))
+    bad_bytes = data.draw(st.binary(min_size=1, max_size=12))
+    damaged = content[:at] + bad_bytes + content[at + len(bad_bytes) :]
+    with tempfile.TemporaryDirectory() as name:
+        write_log(Path(name), "t-0", [damaged])
+        (log,) = partition_logs([BrokerDirectory(0, name)])
+        notes, position, values = Skipping(), 0, list[bytes]()
+        for placed in messages_of(log, notes):
+            assert placed.position == position
+            position = placed.end
+            values += placed.values(notes)
+    assert position + notes.torn_bytes == len(damaged)
+    intact, end = list[bytes](), 0
+    for each in (each for segment in segments for each in segment):
+        end += len(each.framed)
+        if end <= at:
+            intact += each.values
+    assert values[: len(intact)] == intact
+
+
+class Skipping(LogNotes):
+    """Notes that leave everything out."""
+
+    torn_bytes = 0
+
+    def torn(self, path: Path, at: int, size_bytes: int) -> None:
+        self.torn_bytes += size_bytes
+
+    def damaged(self, path: Path, at: int, reason: str) -> None:
+        return None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.cli.quantities import counted
 from minibroker.client import groups
 from minibroker.client.coordinators import CoordinatorClient
 from minibroker.kafka.error_codes import ErrorCode
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from minibroker.tools.import_07.table import PositionTable
 
 TIMEOUT_S: Final = 30.0
+_HAS_MEMBERS: Final = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS})
 _REASONS: Final = {
     INSIDE: "no message begins there; the group goes on at the one around it",
     BEFORE_START: "that is before the first message; the group goes on at the first one",
@@ -66,22 +68,26 @@ def commits_of(
     return [GroupCommit(group, offsets[group]) for group in sorted(offsets)]
 
 
-def commit(client: Client, commits: Iterable[GroupCommit], done: Callable[[str], None]) -> None:
-    """Commit the offsets of groups, one group after the other; `done` takes a sentence about each.
+def commit(client: Client, commits: Iterable[GroupCommit], report: Callable[[str], None]) -> None:
+    """Commit the offsets of groups, one group after the other; `report` takes a sentence about each
+    that is committed.
 
-    Raises ImportRefusedError for a group that has members or that the broker does not take, with
-    what was done before; KafkaError, OSError, ProtocolError, ConfigError.
+    Raises ImportRefusedError behind the last group if some were refused, as those with members;
+    OSError, ProtocolError, ConfigError.
     """
+    refusals = []
     for group, offsets in commits:
         try:
             coordinator = CoordinatorClient(client, group)
             groups.commit_offsets(coordinator, offsets, time.monotonic() + TIMEOUT_S)
         except KafkaError as error:
-            reason = str(error)
-            if error.code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.REBALANCE_IN_PROGRESS):
-                reason = "it has members, which have to be stopped before"
-            raise ImportRefusedError(
-                f"the offsets of group {group} are not committed: {reason}. The records and the "
-                "table are there; commit again with --table and without directories"
-            ) from error
-        done(f"group {group}: {len(offsets)} partition{'' if len(offsets) == 1 else 's'} committed")
+            has_members = error.code in _HAS_MEMBERS
+            refusals.append(f"{group} ({'it has members: stop them' if has_members else error})")
+        else:
+            report(f"group {group}: {counted(len(offsets), 'partition')} committed")
+    if refusals:
+        raise ImportRefusedError(
+            f"the offsets of {counted(len(refusals), 'group')} are not committed: "
+            f"{', '.join(refusals)}. The records and the table are whole: commit again with "
+            "--table and without directories"
+        )

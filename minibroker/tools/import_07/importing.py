@@ -29,7 +29,7 @@ from minibroker.kafka.ids import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP, TopicPart
 from minibroker.kafka.records.batch import NO_TIMESTAMP
 from minibroker.kafka.records.record import Record
 from minibroker.tools.import_07.errors import ImportRefusedError
-from minibroker.tools.import_07.logs import LogNotes, messages_of
+from minibroker.tools.import_07.logs import LogNotes, check_unchanged, messages_of
 from minibroker.tools.import_07.table import ImportedPartition, imported_partition, writing_table
 
 if TYPE_CHECKING:
@@ -247,9 +247,10 @@ def write(
 ) -> list[ImportedPartition]:
     """Write the records and the table; return the partitions.
 
-    `offsets`: the first one of each partition, as `prepare_topics` returns them. Raises
-    ImportRefusedError if somebody else wrote to the topics; CorruptionError; KafkaError, OSError,
-    ProtocolError, ConfigError. There is no table then.
+    `offsets`: the first one of each partition, as `prepare_topics` returns them.
+
+    Raises ImportRefusedError if somebody else wrote to the topics or the logs; CorruptionError;
+    KafkaError, OSError, ProtocolError, ConfigError. There is no table then.
     """
     partitions = []
     total = sum(target.source.records for target in targets)
@@ -261,6 +262,8 @@ def write(
                 partitions += [writing.write_log(writer, target) for target in of_topic]
                 writer.flush()
         _check_ends(client, partitions)
+        for target in targets:
+            check_unchanged(target.source.log)
     return partitions
 
 

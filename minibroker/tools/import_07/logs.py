@@ -159,6 +159,18 @@ def _segments_in(directory: Path) -> tuple[Segment07, ...]:
     return tuple(sorted(segments, key=lambda segment: segment.start))
 
 
+def check_unchanged(log: Log07) -> None:
+    """Raise ImportRefusedError if the segments of a log are others than at the begin; OSError.
+
+    A broker that still runs has written then, and the import lacks its messages.
+    """
+    if log.segments and _segments_in(log.segments[0].path.parent) != log.segments:
+        raise ImportRefusedError(
+            f"{log.segments[0].path.parent} has changed meanwhile: its broker still runs. Stop it, "
+            "delete the topic and import again"
+        )
+
+
 def messages_of(log: Log07, notes: LogNotes) -> Iterator[PlacedMessage]:
     """Yield the messages of a log in their order, and a place for each part that is left out.
 
@@ -255,7 +267,8 @@ class _SegmentReader:
 
     def _has_zeros_from(self, at: int) -> bool:
         self._file.seek(at)
-        return all(not any(piece) for piece in iter(lambda: self._file.read(_BUFFER_BYTES), b""))
+        pieces = iter(lambda: self._file.read(_BUFFER_BYTES), b"")
+        return all(not piece.strip(b"\0") for piece in pieces)
 
     def _reason(self, at: int) -> str:
         self._file.seek(at)

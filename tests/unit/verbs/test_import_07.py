@@ -176,7 +176,7 @@ def test_a_group_with_members_is_refused_and_the_import_stays(
 ) -> None:
     write_log(tmp_path / "d", "busy-0", [A])
     offsets = tmp_path / "offsets.txt"
-    offsets.write_text("/consumers/busy/offsets/busy/0-0:11\n")
+    offsets.write_text("/consumers/busy/offsets/busy/0-0:11\n/consumers/quiet/offsets/busy/0-0:0\n")
     broker.create_topic("elsewhere")
     member = program.start("consume", "elsewhere", "--group", "busy", "--follow")
     try:
@@ -186,10 +186,13 @@ def test_a_group_with_members_is_refused_and_the_import_stays(
         member.terminate()
         member.communicate(timeout=60)
     assert ran.code == 1
-    assert "the offsets of group busy are not committed: it has members" in ran.errors
+    assert ran.lines[1:] == ["group quiet: 1 partition committed"]
+    assert "the offsets of 1 group are not committed: busy (it has members" in ran.errors
     assert values(broker, "busy") == [(0, b"a")]
     words = ("--table", f"{tmp_path}/d.table", "--offsets", str(offsets))
-    assert program.run("import-07", *words).lines == ["group busy: 1 partition committed"]
+    again = program.run("import-07", *words, "--group", "busy")
+    assert again.lines == ["group busy: 1 partition committed"]
+    assert broker.committed("busy")["busy", 0] == 1
 
 
 def test_somebody_else_who_writes_is_noticed(
@@ -207,6 +210,27 @@ def test_somebody_else_who_writes_is_noticed(
     ran = import_logs(program, tmp_path / "d")
     assert ran.code == 1
     assert "shared-0 ends at offset 2, expected 1: somebody else wrote to it" in ran.errors
+    assert not (tmp_path / "d.table").exists()
+
+
+@pytest.mark.parametrize("adds_segment", [False, True])
+def test_a_broker_of_07_that_still_writes_is_noticed(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adds_segment: bool
+) -> None:
+    topic = f"growing-{adds_segment}"
+    log = write_log(tmp_path / "d", f"{topic}-0", [A])
+    prepare = importing.prepare_topics
+
+    def prepare_and_grow(client, targets):  # type: ignore[no-untyped-def]
+        name = f"{len(A):020d}.kafka" if adds_segment else f"{0:020d}.kafka"
+        with (log / name).open("ab") as file:
+            file.write(B)
+        return prepare(client, targets)
+
+    monkeypatch.setattr(importing, "prepare_topics", prepare_and_grow)
+    ran = import_logs(program, tmp_path / "d")
+    assert ran.code == 1
+    assert f"{topic}-0 has changed meanwhile" in ran.errors
     assert not (tmp_path / "d.table").exists()
 
 
