@@ -8,8 +8,8 @@ Source: Kafka MetadataImage and the images in it (write), ImageWriterOptions, Me
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
-from uuid import uuid4
 
 from minibroker.broker.cluster.features import METADATA_VERSION
 from minibroker.kafka.protocol.stored.cluster_metadata import (
@@ -38,8 +38,9 @@ from minibroker.tools.kraft.levels import (
 from minibroker.tools.kraft.metadata import ConfigKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
+    from minibroker.broker.security.acls import Acl
     from minibroker.tools.kraft.metadata import Metadata, PartitionValue
 
 FRAME_VERSION: Final = 1
@@ -74,30 +75,28 @@ class RegisteredBroker(NamedTuple):
     """Ids of its log directories that are online, 16 bytes each."""
 
 
-def new_acl_id() -> bytes:
-    """Return a fresh id, 16 bytes."""
-    return uuid4().bytes
+def acl_id_of(acl: Acl) -> bytes:
+    """Return the id of an ACL that has none, 16 bytes: every node gives it the same one."""
+    (resource_type, name, pattern_type), (principal, host, operation, permission) = acl
+    codes = (int(resource_type), int(pattern_type), int(operation), int(permission))
+    return sha256(repr((*codes, name, principal, host)).encode()).digest()[:16]
 
 
 def records_of(
-    metadata: Metadata,
-    *,
-    brokers: Mapping[int, RegisteredBroker] | None = None,
-    make_acl_id: Callable[[], bytes] = new_acl_id,
+    metadata: Metadata, *, brokers: Mapping[int, RegisteredBroker] | None = None
 ) -> Iterator[MetadataRecord]:
-    """Yield the records of a snapshot.
+    """Yield the records of a snapshot. An ACL without an id gets one.
 
     Args:
         metadata: its `features` decide the versions of the records (`LEVELS` has a release's).
         brokers: registrations by broker id. They are fenced until the broker comes.
-        make_acl_id: called for each ACL whose id is zero.
 
     Raises:
         LevelError: `metadata.version` is not one of 3.9 to 4.4, or the levels are too low for
             settings of groups or for eligible leader replicas that the metadata has.
     """
     level = metadata_version(metadata.features)
-    for message, version in _messages(metadata, brokers or {}, level, make_acl_id):
+    for message, version in _messages(metadata, brokers or {}, level):
         yield MetadataRecord(TYPES[type(message)], version, message)
 
 
@@ -105,7 +104,6 @@ def _messages(
     metadata: Metadata,
     brokers: Mapping[int, RegisteredBroker],
     level: int,
-    make_acl_id: Callable[[], bytes],
 ) -> Iterator[tuple[StoredMessage, int]]:
     """Yield each message with its version, in the order of a snapshot."""
     names = sorted(metadata.features, key=lambda name: (name != METADATA_VERSION, name))
@@ -129,7 +127,7 @@ def _messages(
     if metadata.next_producer_id > 0:
         next_id = metadata.next_producer_id
         yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=next_id), 0
-    yield from _security(metadata, make_acl_id)
+    yield from _security(metadata)
 
 
 def _broker(broker_id: int, registration: RegisteredBroker) -> RegisterBrokerRecord:
@@ -183,14 +181,13 @@ def _quotas(metadata: Metadata) -> Iterator[tuple[StoredMessage, int]]:
             yield ClientQuotaRecord(entity=parts, key=key, value=value), 0
 
 
-def _security(
-    metadata: Metadata, make_acl_id: Callable[[], bytes]
-) -> Iterator[tuple[StoredMessage, int]]:
+def _security(metadata: Metadata) -> Iterator[tuple[StoredMessage, int]]:
     """Yield ACLs, SCRAM credentials and delegation tokens."""
-    for (pattern, entry), acl_id in metadata.acls.items():
+    for acl, acl_id in metadata.acls.items():
+        pattern, entry = acl
         yield (
             AccessControlEntryRecord(
-                id=make_acl_id() if acl_id == NO_ACL_ID else acl_id,
+                id=acl_id_of(acl) if acl_id == NO_ACL_ID else acl_id,
                 resource_type=pattern.resource_type,
                 resource_name=pattern.name,
                 pattern_type=pattern.pattern_type,

@@ -39,13 +39,17 @@ def test_the_level_decides_the_versions(release: str, partition: int, broker: in
     assert versions[RegisterBrokerRecord] == broker
 
 
-def test_an_acl_without_an_id_gets_one() -> None:
+def test_an_acl_without_an_id_gets_one_that_is_the_same_everywhere() -> None:
     metadata = full_metadata("4.4", DIRECTORY)
     metadata.acls = dict.fromkeys(metadata.acls, bytes(16))
-    ids = iter((b"1" * 16, b"2" * 16))
-    messages = [m for _, _, m in records_of(metadata, make_acl_id=lambda: next(ids))]
-    made = [m.id for m in messages if isinstance(m, AccessControlEntryRecord)]
-    assert made == [b"1" * 16, b"2" * 16]
+    once, again = (
+        [m.id for _, _, m in records_of(metadata) if isinstance(m, AccessControlEntryRecord)]
+        for _ in range(2)
+    )
+    assert once == again
+    assert len(set(once)) == len(metadata.acls)
+    assert {len(acl_id) for acl_id in once} == {16}
+    assert bytes(16) not in once
 
 
 def test_a_level_that_no_release_has_is_refused() -> None:
