@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.broker.app import TREE_FILE
+from minibroker.broker.app import CLUSTER_FILE, TREE_FILE, Broker
 from minibroker.broker.cluster import paths
 from minibroker.broker.cluster.codecs import (
     PartitionState,
@@ -23,6 +23,9 @@ from minibroker.broker.cluster.embedded import EmbeddedTree
 from minibroker.broker.cluster.shared import SharedTree
 from minibroker.broker.cluster.tree import ensure_node
 from minibroker.broker.config.broker import BrokerConfig
+from minibroker.broker.config.members import configs_of
+from minibroker.broker.config.options import TopicToCreate
+from minibroker.broker.local_cluster import LocalCluster
 from minibroker.broker.security.acls import (
     Acl,
     Entry,
@@ -57,6 +60,7 @@ from minibroker.tools.kraft.metadata import (
 from minibroker.tools.kraft.tree import read_metadata, write_metadata
 from minibroker.tools.kraft.tree_reading import NO_ACL_ID
 from tests.support.in_process import InProcessBroker
+from tests.support.waiting import eventually
 from tests.unit.tools.kraft import admin_calls as admin
 
 if TYPE_CHECKING:
@@ -241,6 +245,39 @@ async def check_users(root: RawClient) -> None:
         (each.principal_name, each.max_timestamp - each.expiry_timestamp > 0)
         for each in answer.tokens
     } == {("root", True), ("bob", True)}
+
+
+def cluster_of_two(directory: Path) -> tuple[LocalCluster, Broker]:
+    """Return brokers 0 and 1 of one process, not started yet, and the first of them."""
+    config = BrokerConfig(
+        {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(directory), "broker.id": "0"}
+    )
+    cluster = LocalCluster(directory, SystemClock())
+    brokers = [Broker(member, tree=cluster.tree.session()) for member in configs_of(config, 2)]
+    cluster.members.extend(brokers)
+    return cluster, brokers[0]
+
+
+async def test_brokers_of_one_process_go_on_with_a_move_that_was_written(tmp_path: Path) -> None:
+    cluster, _ = cluster_of_two(tmp_path)
+    await cluster.start([TopicToCreate("t", 1, {}, 1)])
+    await cluster.stop()
+    tree = SharedTree(tmp_path / CLUSTER_FILE, SystemClock()).session()
+    await tree.open()
+    metadata = await read_metadata(tree, CONFIG)
+    (partition,) = metadata.topics["t"].partitions
+    moved = partition._replace(replicas=(1, 0), adding=(1,), removing=(0,))
+    metadata.topics["t"] = metadata.topics["t"]._replace(partitions=(moved,))
+    metadata.topics["new"] = TopicValue(ID, (PARTITION._replace(replicas=(0, 1), isr=(0, 1)),))
+    await write_metadata(tree, metadata, CONFIG)
+    await tree.close()
+    cluster, broker = cluster_of_two(tmp_path)
+    await cluster.start()
+    topics = broker.cluster.image.topics
+    await eventually(lambda: topics["t"].partitions[0].replicas == [1])
+    assert topics["t"].partitions[0].leader == 1
+    assert sorted(topics["new"].partitions[0].isr) == [0, 1]
+    await cluster.stop()
 
 
 # Only what differs is written.
