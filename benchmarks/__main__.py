@@ -75,12 +75,12 @@ class Choices:
         self._allowed = allowed
 
     def __call__(self, text: str) -> list[str]:
-        asked = text.split(",")
-        for name in asked:
+        names = text.split(",")
+        for name in names:
             if name not in self._allowed:
                 message = f"{name!r} is none of {', '.join(self._allowed)}"
                 raise argparse.ArgumentTypeError(message)
-        return [name for name in self._allowed if name in asked]
+        return [name for name in self._allowed if name in names]
 
 
 def _method(chosen: plan.Plan) -> str:

@@ -27,9 +27,9 @@ class Child(ManagedProcess):
     ) -> None:
         output.unlink(missing_ok=True)
         # A user's machine keeps compiled Python modules.
-        given = {**(environment or {}), "PYTHONDONTWRITEBYTECODE": ""}
+        variables = {**(environment or {}), "PYTHONDONTWRITEBYTECODE": ""}
         self.started_at = time.perf_counter()
-        super().__init__(command, output, environment=given, directory=directory)
+        super().__init__(command, output, environment=variables, directory=directory)
 
     @property
     def pid(self) -> int:

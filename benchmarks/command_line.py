@@ -73,19 +73,19 @@ def measured(
         for label, lines in files.items():
             topics = [f"{owner}-{lines.name}-{number}" for owner in ("kcat", "own")]
             verb(address, "topics", *(word for t in topics for word in ("--create", f"{t}:4")))
-            written = (
+            produce_rate = (
                 run(["kcat", "-P", "-q", "-b", address, "-t", topics[0]], lines),
                 run([*PROGRAM, "produce", "--bootstrap", address, topics[1]], lines),
             )
             outputs = [directory / owner for owner in ("kcat", "own")]
-            read = (
+            consume_rate = (
                 run(["kcat", "-C", "-q", "-e", "-b", address, "-t", topics[1]], None, outputs[0]),
                 run([*PROGRAM, "consume", "--bootstrap", address, topics[1]], None, outputs[1]),
             )
             sizes = {path.stat().st_size for path in (lines, *outputs)}
             assert len(sizes) == 1, f"a client lost records: {sizes}"
-            rows.setdefault(f"produce, {label}", []).append(written)
-            rows.setdefault(f"consume, {label}", []).append(read)
+            rows.setdefault(f"produce, {label}", []).append(produce_rate)
+            rows.setdefault(f"consume, {label}", []).append(consume_rate)
             verb(address, "topics", *topics, "--delete")
     return rows
 

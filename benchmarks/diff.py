@@ -181,11 +181,11 @@ def _connected(broker: Running) -> Iterator[wire.Connection]:
 
 def _pipeline(connection: wire.Connection, frame: bytes, count: int, in_flight: int = 10) -> None:
     """Send a Produce frame `count` times, `in_flight` at once. Raises WireError."""
-    sent = answered = 0
+    request_count = answered = 0
     while answered < count:
-        while sent < count and sent - answered < in_flight:
+        while request_count < count and request_count - answered < in_flight:
             connection.socket.sendall(frame)
-            sent += 1
+            request_count += 1
         error, _ = wire.produce_answer(connection.receive(), TOPIC)
         if error:
             raise wire.WireError(f"Produce answered error {error}")
@@ -230,16 +230,16 @@ def _git(*arguments: str) -> bytes:
     return subprocess.run(["git", "-C", ROOT, *arguments], check=True, capture_output=True).stdout
 
 
-def compare(base: Side, here: Side, rows: Sequence[str], rounds: int) -> dict[str, list[float]]:
+def compare(base: Side, own: Side, rows: Sequence[str], rounds: int) -> dict[str, list[float]]:
     """Return the ratios here / base of each figure, one for each round."""
     ratios: dict[str, list[float]] = {}
     for number in range(rounds):
         for row in rows:
             figures: dict[str, Measured] = {}
-            for side in (base, here) if number % 2 == 0 else (here, base):
+            for side in (base, own) if number % 2 == 0 else (own, base):
                 with tempfile.TemporaryDirectory(prefix="minibroker-diff-") as name:
                     figures[side.name] = ROWS[row](side, Path(name))
-            for figure, value in figures[here.name].items():
+            for figure, value in figures[own.name].items():
                 ratios.setdefault(figure, []).append(value / figures[base.name][figure])
     return ratios
 
@@ -263,8 +263,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--rows", default=",".join(ROWS), help=f"of {', '.join(ROWS)} (default: all)"
     )
     options = parser.parse_args(arguments)
-    base, here = checkout_of(options.base), Side("here", ROOT)
-    print(table(compare(base, here, options.rows.split(","), options.rounds), base.name))
+    base, own = checkout_of(options.base), Side("here", ROOT)
+    print(table(compare(base, own, options.rows.split(","), options.rounds), base.name))
     return 0
 
 

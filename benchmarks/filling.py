@@ -37,6 +37,8 @@ def fill(
                 break
             except BufferError:
                 producer.poll(0.1)
-    left = producer.flush(WAIT_S)
-    if left:
-        raise TimeoutError(f"{left} records of {topic} were not acknowledged in {WAIT_S:.0f} s")
+    unacknowledged = producer.flush(WAIT_S)
+    if unacknowledged:
+        raise TimeoutError(
+            f"{unacknowledged} records of {topic} were not acknowledged in {WAIT_S:.0f} s"
+        )

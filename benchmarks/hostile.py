@@ -124,7 +124,7 @@ def waits_beside(broker: Secured, attack: Attack, seed: int) -> Wait:
     probe = wire.Connection(broker.ports["PLAINTEXT"], timeout_s=60.0)
     stream = open_loop.Stream(probe.socket, wire.frame(18, 0, b""), open_loop.kafka_size)
     count = int(PROBES_PER_S * PROBE_S)
-    before = broker.child.resident_bytes()
+    bytes_at_start = broker.child.resident_bytes()
     with ExitStack() as stack:
         stack.callback(probe.close)
         for _ in range(attack.connections):
@@ -137,7 +137,7 @@ def waits_beside(broker: Secured, attack: Attack, seed: int) -> Wait:
             stack.callback(timer.join)
         stream.plan(open_loop.spread(count, PROBES_PER_S, seed))
         open_loop.run([stream])
-        growth = broker.child.resident_bytes() - before
+        growth = broker.child.resident_bytes() - bytes_at_start
     taken_ms = sorted(taken_s * 1000 for taken_s in stream.taken_s)
     return Wait(taken_ms[count * 99 // 100], taken_ms[-1], growth / 1e6)
 
@@ -185,10 +185,10 @@ def main() -> int:
                 waits.setdefault(attack.label, {})[name] = waits_beside(broker, attack, seed)
     print(f"| beside | {' | '.join(f'{name}: p99, longest ms, MB' for name in names)} |")
     print(f"|---{'|---:' * len(names)}|")
-    for label, found in waits.items():
+    for label, by_client in waits.items():
         cells = [
             f"{wait.p99_ms:.1f}, {wait.longest_ms:.1f}, {wait.growth_mb:+.1f}"
-            for wait in found.values()
+            for wait in by_client.values()
         ]
         print(f"| {label} | {' | '.join(cells)} |")
     return 0

@@ -39,7 +39,7 @@ class Measured(NamedTuple):
 
     job: str
     seconds: float
-    held: Counter[str]
+    most_bytes: Counter[str]
 
 
 def fill(address: str, partitions: int, count: int) -> None:
@@ -66,12 +66,12 @@ def measured(job: str, address: str, archive: Path) -> Measured:
         "replay": ["replay", "--from", str(archive), "--to-topic", f"{TOPIC}-again"],
     }[job]
     command = [sys.executable, "-m", "minibroker", "pipeline", *words, "--bootstrap", address]
-    begun = time.perf_counter()
+    start_s = time.perf_counter()
     with Memory(kind_of) as memory:
         child = Child(command, output=archive.parent / f"{job}.log")
         try:
             code = child.wait(filling.WAIT_S)
-            seconds = time.perf_counter() - begun
+            seconds = time.perf_counter() - start_s
         finally:
             child.kill()
     if code:
@@ -89,14 +89,14 @@ def kind_of(process: psutil.Process) -> str:
     return "driver" if "minibroker" in arguments else "workers"
 
 
-def main(given: list[str] | None = None) -> int:
+def main(words: list[str] | None = None) -> int:
     """Return 0. Raises ChildDiedError for a job that fails."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.large", description=__doc__)
     parser.add_argument("--gigabytes", type=float, default=20.0)
     parser.add_argument("--partitions", type=int, default=8)
     parser.add_argument("--jobs", nargs="+", choices=JOBS, default=JOBS)
     parser.add_argument("--scratch", type=Path, metavar="DIR", help="where the data goes")
-    arguments = parser.parse_args(given)
+    arguments = parser.parse_args(words)
     if machine.is_busy(machine.facts()):
         print("Others use the machine: do not quote these times.", file=sys.stderr)
     peer = Minibroker()
@@ -107,17 +107,17 @@ def main(given: list[str] | None = None) -> int:
         try:
             address, archive = f"127.0.0.1:{port}", Path(name, "archive")
             count = int(arguments.gigabytes * 1e9) // RECORD_BYTES
-            begun = time.perf_counter()
+            start_s = time.perf_counter()
             fill(address, arguments.partitions, count)
-            print(f"{count:,} records written in {time.perf_counter() - begun:.0f} s", flush=True)
+            print(f"{count:,} records written in {time.perf_counter() - start_s:.0f} s", flush=True)
             print(
                 f"{'':8} {'s':>6} {'MB/s':>6}" + "".join(f"{kind + ', MB':>13}" for kind in KINDS)
             )
             for job in arguments.jobs:
-                found = measured(job, address, archive)
-                rate = arguments.gigabytes * 1e3 / found.seconds
-                held = "".join(f"{found.held[kind] / 1e6:>13.0f}" for kind in KINDS)
-                print(f"{job:8} {found.seconds:>6.0f} {rate:>6.0f}{held}", flush=True)
+                measurement = measured(job, address, archive)
+                rate = arguments.gigabytes * 1e3 / measurement.seconds
+                columns = "".join(f"{measurement.most_bytes[kind] / 1e6:>13.0f}" for kind in KINDS)
+                print(f"{job:8} {measurement.seconds:>6.0f} {rate:>6.0f}{columns}", flush=True)
             sizes = [path.stat().st_size / 1e6 for path in archive.rglob("*.parquet")]
             print(f"{len(sizes)} files, {sum(sizes):,.0f} MB, the largest {max(sizes):.0f} MB")
         finally:

@@ -35,10 +35,10 @@ def facts() -> dict[str, object]:
 
 def busy_share() -> float:
     """The part of all cores that others used, or had taken away, during one second."""
-    before, idle_before = _ticks()
+    ticks_at_start, idle_at_start = _ticks()
     time.sleep(1)
     after, idle_after = _ticks()
-    return 1 - (idle_after - idle_before) / max(1, after - before)
+    return 1 - (idle_after - idle_at_start) / max(1, after - ticks_at_start)
 
 
 def is_busy(facts_before: dict[str, object]) -> bool:
@@ -54,13 +54,13 @@ def _ticks() -> tuple[int, int]:
 
 
 def _first_match(path: Path, pattern: str) -> str:
-    found = re.search(pattern, path.read_text())
-    return found[1].strip() if found else "unknown"
+    match = re.search(pattern, path.read_text())
+    return match[1].strip() if match else "unknown"
 
 
 def _said_by(program: str, argument: str) -> str:
     if shutil.which(program) is None:
         return "not installed"
     done = subprocess.run([program, argument], capture_output=True, text=True, check=True)
-    found = re.search(r"(?:go|\")(\d[\d.]+)", done.stdout + done.stderr)
-    return found[1] if found else "unknown"
+    match = re.search(r"(?:go|\")(\d[\d.]+)", done.stdout + done.stderr)
+    return match[1] if match else "unknown"

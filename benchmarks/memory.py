@@ -30,14 +30,14 @@ class Memory:
         self._thread.join()
 
     def _look(self) -> None:
-        here = psutil.Process()
+        process = psutil.Process()
         while not self._over.wait(_EVERY_S):
-            held: Counter[str] = Counter()
-            for child in here.children(recursive=True):
+            sums: Counter[str] = Counter()
+            for child in process.children(recursive=True):
                 try:
                     kind = self._kind_of(child)
                     if kind is not None:
-                        held[kind] += child.memory_info().rss
+                        sums[kind] += child.memory_info().rss
                 except psutil.NoSuchProcess:
                     continue
-            self.most |= held
+            self.most |= sums

@@ -50,10 +50,10 @@ class Metric(NamedTuple):
     def strictest(self, bars: tuple[Bar, ...], values: Mapping[str, float]) -> float | None:
         """The mark that reaches all of `bars`; None without bars or when one cannot be known."""
         marks = [bar.value(values) for bar in bars]
-        known = [mark for mark in marks if mark is not None]
-        if not known or len(known) < len(marks):
+        known_marks = [mark for mark in marks if mark is not None]
+        if not known_marks or len(known_marks) < len(marks):
             return None
-        return max(known) if self.is_higher_better else min(known)
+        return max(known_marks) if self.is_higher_better else min(known_marks)
 
     def verdict(self, values: Mapping[str, float]) -> str:
         """`aim`, `must` or `SHORT` for minibroker's value; empty where nothing is demanded.

@@ -87,8 +87,8 @@ class Served:
         self.port = free_port()
         self.slow = scratch / "slow"
         self.quick = scratch / "quick"
-        given = [str(self.port), str(self.quick), str(self.slow)]
-        self._child = subprocess.Popen([*_COMMAND, "--serve", *given])
+        arguments = [str(self.port), str(self.quick), str(self.slow)]
+        self._child = subprocess.Popen([*_COMMAND, "--serve", *arguments])
         wire.wait_for_listener(self.port, timeout_s=30)
 
     def cpu_s(self) -> float:
@@ -110,8 +110,8 @@ def percentiles(served: Served, seed: int) -> tuple[float, float]:
     stream.plan(open_loop.spread(RATE_PER_S * SECONDS, RATE_PER_S, seed))
     open_loop.run([stream])
     connection.close()
-    taken = sorted(stream.taken_s)
-    return taken[len(taken) // 2] * 1000, taken[len(taken) * 99 // 100] * 1000
+    times_s = sorted(stream.taken_s)
+    return times_s[len(times_s) // 2] * 1000, times_s[len(times_s) * 99 // 100] * 1000
 
 
 def _drop(directory: Path) -> None:
@@ -158,10 +158,10 @@ def cold(scratch: Path, gigabytes: float) -> None:
             if state == "cold":
                 _drop(served.quick)
                 _drop(served.slow)
-            before, begun = served.cpu_s(), time.perf_counter()
+            cpu_at_start, start_s = served.cpu_s(), time.perf_counter()
             consumer = subprocess.Popen(command)
             consumer.wait()
-            took, cpu = time.perf_counter() - begun, served.cpu_s() - before
+            took, cpu = time.perf_counter() - start_s, served.cpu_s() - cpu_at_start
             print(f"{state}: {gigabytes:g} GB in {took:.1f} s, {cpu / gigabytes:.3f} CPU s/GB")
             if state == "cold":
                 _drop(served.quick)
@@ -222,16 +222,16 @@ def main() -> None:
     parser.add_argument("--gigabytes", type=float, default=5.0)
     parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--consume", nargs=2, type=int, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.serve:
+    arguments = parser.parse_args()
+    if arguments.serve:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(int(given.serve[0]), *given.serve[1:]))
-    elif given.consume:
-        _consume(*given.consume)
+            runner.run(_serve(int(arguments.serve[0]), *arguments.serve[1:]))
+    elif arguments.consume:
+        _consume(*arguments.consume)
     else:
-        for row in ("cold", "slow") if given.row == "all" else (given.row,):
+        for row in ("cold", "slow") if arguments.row == "all" else (arguments.row,):
             with tempfile.TemporaryDirectory(prefix="neighbours-") as scratch:
-                cold(Path(scratch), given.gigabytes) if row == "cold" else slow(Path(scratch))
+                cold(Path(scratch), arguments.gigabytes) if row == "cold" else slow(Path(scratch))
 
 
 if __name__ == "__main__":

@@ -61,10 +61,10 @@ class Stream:
     @property
     def next_due_s(self) -> float:
         """Return when the next request is due; infinite before an answer or after the last one."""
-        sent = len(self._sent_at)
-        if sent == len(self._due_s) or sent - len(self.answers) >= self._in_flight:
+        count = len(self._sent_at)
+        if count == len(self._due_s) or count - len(self.answers) >= self._in_flight:
             return math.inf
-        return self._due_s[sent]
+        return self._due_s[count]
 
     def send_due(self, now_s: float) -> None:
         """Send what is due."""

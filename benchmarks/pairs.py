@@ -10,9 +10,9 @@ from collections.abc import Sequence
 CERTAINTY = 0.95
 
 
-def changes(before: Sequence[float], after: Sequence[float]) -> list[float]:
+def changes(first: Sequence[float], second: Sequence[float]) -> list[float]:
     """Return for each pair the change from the first to the second, as a part of the first."""
-    return [new / old - 1 for old, new in zip(before, after, strict=True)]
+    return [new / old - 1 for old, new in zip(first, second, strict=True)]
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float]:

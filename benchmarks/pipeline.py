@@ -110,10 +110,10 @@ def options(run: Run, topic: str | None = None) -> dict[str, str]:
 
 def scan(source: str, topic: str | None = None) -> Callable[[Run], None]:
     """Read all columns of all records."""
-    read = read_topics if source == "minibroker" else connector.read_topics
+    read_function = read_topics if source == "minibroker" else connector.read_topics
 
     def work(run: Run) -> None:
-        frame = read(run.spark, options(run, topic))
+        frame = read_function(run.spark, options(run, topic))
         frame.write.format("noop").mode("overwrite").save()
 
     return work
@@ -177,8 +177,8 @@ def write(sink: str) -> Callable[[Run], None]:
             "binary(lpad(string(id), 10, '0')) as key",
             f"binary(rpad(string(id), {RECORD_BYTES}, 'x')) as value",
         )
-        with target(run) as given:
-            rows.write.format(SINKS[sink]).options(**given).mode("append").save()
+        with target(run) as options_of_sink:
+            rows.write.format(SINKS[sink]).options(**options_of_sink).mode("append").save()
 
     return work
 
@@ -188,10 +188,10 @@ def copy(sink: str) -> Callable[[Run], None]:
 
     def work(run: Run) -> None:
         rows = connector.stream_topics(run.spark, options(run))
-        with target(run) as given:
+        with target(run) as options_of_sink:
             writer = rows.select("key", "value", "partition").writeStream.format(SINKS[sink])
             writer = writer.option("checkpointLocation", str(run.scratch / "checkpoint"))
-            writer.options(**given).trigger(availableNow=True).start().awaitTermination()
+            writer.options(**options_of_sink).trigger(availableNow=True).start().awaitTermination()
 
     return work
 
@@ -211,9 +211,13 @@ PARQUET: Final = stream_to_parquet("connector")
 
 def compare(run: Run) -> None:
     """Compare all records of two topics, which are the same."""
-    found = pipeline.compare(run.topic, TWIN + run.topic, bootstrap=run.address, spark=run.spark)
-    if not found.is_same or found.total("equal") != run.records:
-        raise ValueError(f"{found.a} and {found.b} are the same, and this was found: {found}")
+    comparison = pipeline.compare(
+        run.topic, TWIN + run.topic, bootstrap=run.address, spark=run.spark
+    )
+    if not comparison.is_same or comparison.total("equal") != run.records:
+        raise ValueError(
+            f"{comparison.a} and {comparison.b} are the same, and this was found: {comparison}"
+        )
 
 
 ROWS: Final = (
@@ -242,25 +246,25 @@ def measure(run: Run, row: Row, rounds: int) -> dict[str, object]:
     sides = {"ours": (row.ours, ours), "other": (row.other, other)}
     if row.alone is not None:
         sides["alone"] = (row.alone, ours)
-    found: dict[str, list[float]] = {side: [] for side in sides}
+    rates_by_side: dict[str, list[float]] = {side: [] for side in sides}
     cpu: dict[str, list[float]] = {side: [] for side in sides}
     memory_mb = dict.fromkeys(sides, 0.0)
     for number in range(rounds + 1):
         for side, (work, records) in sides.items():
             before_s = cpu_s()
-            with Memory(kind_of) as held:
+            with Memory(kind_of) as memory:
                 seconds = timed(run, work)
             if number > 0:
-                found[side].append(records / seconds)
+                rates_by_side[side].append(records / seconds)
                 cpu[side].append((cpu_s() - before_s) / records * 1e6)
-                memory_mb[side] = max(memory_mb[side], held.most["python"] / 1e6)
-    medians = {side: statistics.median(rates) for side, rates in found.items()}
+                memory_mb[side] = max(memory_mb[side], memory.most["python"] / 1e6)
+    medians = {side: statistics.median(rates) for side, rates in rates_by_side.items()}
     return {
         "row": row.name,
         "beside": row.other_name,
         "partitions": run.partitions,
         "codec": run.codec,
-        "samples": found,
+        "samples": rates_by_side,
         "ratio": medians["ours"] / medians["other"],
         "ratio_alone": medians["ours"] / medians["alone"] if "alone" in medians else None,
         "cpu": {side: statistics.median(seconds) for side, seconds in cpu.items()},
@@ -272,10 +276,10 @@ def measure(run: Run, row: Row, rounds: int) -> dict[str, object]:
 
 def cpu_s() -> float:
     """CPU seconds of this process, Spark and its workers so far, without the brokers."""
-    here = psutil.Process()
-    own = here.cpu_times()
+    process = psutil.Process()
+    own = process.cpu_times()
     total = own.user + own.system
-    for child in here.children(recursive=True):
+    for child in process.children(recursive=True):
         try:
             if not {"serve", "kafka.Kafka"}.intersection(child.cmdline()):
                 total += sum(child.cpu_times()[:4])  # its own, and of its children that ended
@@ -288,9 +292,9 @@ def timed(run: Run, work: Callable[[Run], None]) -> float:
     """Seconds of one piece of work; what it wrote is gone afterwards."""
     run.scratch.mkdir()
     try:
-        begun = time.perf_counter()
+        start_s = time.perf_counter()
         work(run)
-        return time.perf_counter() - begun
+        return time.perf_counter() - start_s
     finally:
         shutil.rmtree(run.scratch)
 
@@ -336,7 +340,7 @@ def on_broker(peer: Peer, arguments: argparse.Namespace) -> list[dict[str, objec
                 jars=sorted(str(jar) for jar in jars.glob("*.jar")),
                 conf={"spark.local.dir": f"{name}/spark", "spark.driver.memory": "2g"},
             )
-            found = []
+            rows = []
             for partitions, codec in itertools.product(arguments.partitions, arguments.codecs):
                 topic = f"records-{partitions}-{codec}"
                 fill(address, (topic, partitions, codec), records)
@@ -350,8 +354,8 @@ def on_broker(peer: Peer, arguments: argparse.Namespace) -> list[dict[str, objec
                     partitions=partitions,
                     codec=codec,
                 )
-                found += [{"broker": peer.name, **row} for row in rows_of(run, arguments, rounds)]
-            return found
+                rows += [{"broker": peer.name, **row} for row in rows_of(run, arguments, rounds)]
+            return rows
         finally:
             child.kill()
             peer.close()
@@ -369,19 +373,19 @@ def rows_of(run: Run, arguments: argparse.Namespace, rounds: int) -> Iterator[di
             chosen = row._replace(other=other)
         elif row.other_name == "one scan":
             fill(run.address, (TWIN + run.topic, run.partitions, run.codec), run.records)
-        found = measure(run, chosen, rounds)
-        print(f"{row.name} {run.topic}: {found['ratio']:.2f}", file=sys.stderr, flush=True)
-        yield found
+        figures = measure(run, chosen, rounds)
+        print(f"{row.name} {run.topic}: {figures['ratio']:.2f}", file=sys.stderr, flush=True)
+        yield figures
 
 
-def render(found: Sequence[Mapping[str, object]]) -> str:
+def render(rows: Sequence[Mapping[str, object]]) -> str:
     """The table."""
     lines = [
         f"{'broker':12} {'partitions':>10} {'codec':5} {'row':9} {'ours':>10} {'other':>10} "
         f"{'ratio':>6} {'must':>5} {'aim':>5}  {'':6} {'beside':10} {'alone':>6} "
         f"{'cpu':>6} {'beside':>6} {'workers, MB':>11} {'beside':>6}"
     ]
-    for row in found:
+    for row in rows:
         samples, memory_mb, cpu = row["samples"], row["python_mb"], row["cpu"]
         assert isinstance(samples, dict)
         assert isinstance(memory_mb, dict)
@@ -399,7 +403,7 @@ def render(found: Sequence[Mapping[str, object]]) -> str:
     return "\n".join(lines)
 
 
-def main(given: list[str] | None = None) -> int:
+def main(words: list[str] | None = None) -> int:
     """Returns 1 when a row missed its mark."""
     peers: dict[str, Peer] = {peer.name: peer for peer in (Minibroker(), KafkaWithZooKeeper())}
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pipeline", description=__doc__)
@@ -411,34 +415,34 @@ def main(given: list[str] | None = None) -> int:
     parser.add_argument("--records", type=int, help="records of a topic")
     parser.add_argument("--rounds", type=int, help="measured rounds")
     parser.add_argument("--scratch", type=Path, metavar="DIR", help="where the data goes")
-    arguments = parser.parse_args(given)
+    arguments = parser.parse_args(words)
     facts = machine.facts()
     if machine.is_busy(facts):
         print("Others use the machine: do not quote these numbers.", file=sys.stderr)
-    found: list[dict[str, object]] = []
+    rows: list[dict[str, object]] = []
     for name, peer in peers.items():
         if arguments.only in (None, name):
             # A process each: a session of Spark that has served one broker is warmer for the next.
-            found += on_broker(peer, arguments) if arguments.only else _alone(name, given)
+            rows += on_broker(peer, arguments) if arguments.only else _alone(name, words)
     if not arguments.only:
         path = ROOT / "benchmarks" / "results" / f"pipeline-{datetime.now(UTC):%Y-%m-%dT%H%MZ}.json"
-        path.write_text(json.dumps({"machine": facts, "rows": found}, indent=1) + "\n")
-        print(render(found))
-        return int(any(float(str(row["ratio"])) < float(str(row["must"])) for row in found))
-    print(json.dumps(found))
-    print(render(found), file=sys.stderr)
+        path.write_text(json.dumps({"machine": facts, "rows": rows}, indent=1) + "\n")
+        print(render(rows))
+        return int(any(float(str(row["ratio"])) < float(str(row["must"])) for row in rows))
+    print(json.dumps(rows))
+    print(render(rows), file=sys.stderr)
     return 0
 
 
-def _alone(name: str, given: list[str] | None) -> list[dict[str, object]]:
-    arguments = [*(sys.argv[1:] if given is None else given), "--only", name]
+def _alone(name: str, words: list[str] | None) -> list[dict[str, object]]:
+    arguments = [*(sys.argv[1:] if words is None else words), "--only", name]
     command = [sys.executable, "-m", "benchmarks.pipeline", *arguments]
     done = subprocess.run(
         command, stdout=subprocess.PIPE, text=True, check=True, env=dict(os.environ)
     )
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert isinstance(found, list)
-    return found
+    rows = json.loads(done.stdout.splitlines()[-1])
+    assert isinstance(rows, list)
+    return rows
 
 
 if __name__ == "__main__":

@@ -65,8 +65,8 @@ def main() -> int:
             prepare()
             watch = _watch(options.tool, child, profile)
             before_s = child.cpu_seconds()
-            said = drive()
-            print(f"{said}; the broker used {child.cpu_seconds() - before_s:.2f} CPU s")
+            work_text = drive()
+            print(f"{work_text}; the broker used {child.cpu_seconds() - before_s:.2f} CPU s")
             watch()
         finally:
             child.stop()
@@ -161,8 +161,8 @@ def _report(tool: str, profile: Path, top: int) -> None:
         statistics.strip_dirs().sort_stats("tottime").print_stats(top)
     elif tool == "perf":
         command = ["perf", "report", "-i", str(profile), "--stdio", "--no-children"]
-        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        lines = [line for line in shown.splitlines() if line and not line.startswith("#")]
+        report = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        lines = [line for line in report.splitlines() if line and not line.startswith("#")]
         print("\n".join(lines[:top]))
     else:
         print(summary(profile.read_text().splitlines(), top))
@@ -172,7 +172,7 @@ def summary(stacks: Sequence[str], top: int) -> str:
     """The dearest functions, alone and with their callees, and lines out of sampled stacks.
 
     A stack is one line `count frame;frame;…`, outermost first, a frame `file:function:line`.
-    What every stack has, the way from main to the event loop, is left out.
+    The frames that every stack has, from main to the event loop, are left out.
     """
     total, lines, own, inclusive = 0, Counter[str](), Counter[str](), Counter[str]()
     for stack in stacks:

@@ -119,12 +119,12 @@ class ClusterOf:
 
     def start(self) -> float:
         """Start all; return the seconds until each broker names all of them."""
-        begun = time.perf_counter()
+        start_s = time.perf_counter()
         for n in self._commands:
             self._begin(n)
         for n in BROKERS:
             self._wait_until_ready(n)
-        return time.perf_counter() - begun
+        return time.perf_counter() - start_s
 
     def start_again(self, n: int) -> None:
         """Start broker `n`, which was killed."""
@@ -141,11 +141,11 @@ class ClusterOf:
 
     def metadata(self, n: int, topics: list[str] | None = None) -> Any:
         """Return what broker `n` answers about these topics, None: all of them."""
-        asked = None if topics is None else [{"name": name} for name in topics]
+        topic_names = None if topics is None else [{"name": name} for name in topics]
         connection = wire.Connection(self.ports[n])
         try:
             return wire.call(
-                connection, "metadata", 4, topics=asked, allow_auto_topic_creation=False
+                connection, "metadata", 4, topics=topic_names, allow_auto_topic_creation=False
             )
         finally:
             connection.close()
@@ -165,9 +165,9 @@ class ClusterOf:
 
     def _is_in_sync(self, n: int, name: str, partitions: int) -> bool:
         (topic,) = self.metadata(n, [name])["topics"]
-        found = topic["partitions"]
-        return len(found) == partitions and all(
-            len(partition["isr_nodes"]) == len(BROKERS) for partition in found
+        replicas = topic["partitions"]
+        return len(replicas) == partitions and all(
+            len(partition["isr_nodes"]) == len(BROKERS) for partition in replicas
         )
 
     @property
@@ -194,11 +194,11 @@ class ClusterOf:
             self.kill(n)
 
 
-def _wait(holds: Callable[[], bool], what: str) -> None:
+def _wait(holds: Callable[[], bool], condition: str) -> None:
     deadline = time.perf_counter() + PATIENCE_S
     while not holds():
         if time.perf_counter() > deadline:
-            raise wire.WireError(f"not so after {PATIENCE_S:g} s: {what}")
+            raise wire.WireError(f"not so after {PATIENCE_S:g} s: {condition}")
         _pause(0.01)
 
 
@@ -211,9 +211,9 @@ def produce(cluster: ClusterOf, count: int) -> None:
     )
     command = tool_command("ProducerPerformance", arguments)
     for run in ("first", "second"):
-        before = cluster.cpu_s()
+        cpu_at_start = cluster.cpu_s()
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        cpu_s = cluster.cpu_s() - before
+        cpu_s = cluster.cpu_s() - cpu_at_start
         rate = parse_producer(done.stdout)
         gigabytes = RECORD_BYTES * count / 1e9
         latency = re.findall(r"[\d.]+ ms 99th", done.stdout)
@@ -228,14 +228,14 @@ def produce(cluster: ClusterOf, count: int) -> None:
 def failover(cluster: ClusterOf) -> None:
     """Print the times from the kill of a leader to the next acknowledged record."""
     cluster.create("failing", 1)
-    found = []
+    recoveries = []
     for _ in range(FAILOVERS):
         cluster.wait_until_in_sync("failing", 1)
         (topic,) = cluster.metadata(0, ["failing"])["topics"]
         leader = topic["partitions"][0]["leader_id"]
-        found.append(_kill_leader(cluster, leader))
+        recoveries.append(_kill_leader(cluster, leader))
         cluster.start_again(leader)
-    _say(cluster, "failover", found)
+    _say(cluster, "failover", recoveries)
 
 
 def _kill_leader(cluster: ClusterOf, leader: int) -> Recovery:
@@ -261,10 +261,10 @@ def _recovery(cluster: ClusterOf, n: int, wait: Callable[[], None]) -> Recovery:
     """Kill broker `n`; return the times until `wait` returns."""
     session_end = SessionEnd(cluster.zookeeper, n)
     cluster.kill(n)
-    begun = time.perf_counter()
+    start_s = time.perf_counter()
     wait()
     done = time.perf_counter()
-    return Recovery(done - begun, done - session_end.wait())
+    return Recovery(done - start_s, done - session_end.wait())
 
 
 def takeover(cluster: ClusterOf) -> None:
@@ -273,10 +273,10 @@ def takeover(cluster: ClusterOf) -> None:
     for name in names:
         cluster.create(name, MANY_PARTITIONS)
     controller = cluster.metadata(0, [])["controller_id"]
-    asked = next(n for n in cluster.alive if n != controller)
+    node = next(n for n in cluster.alive if n != controller)
 
     def have_leaders() -> bool:
-        answer = cluster.metadata(asked, names)
+        answer = cluster.metadata(node, names)
         leaders = [
             partition["leader_id"]
             for topic in answer["topics"]
@@ -284,16 +284,16 @@ def takeover(cluster: ClusterOf) -> None:
         ]
         return len(leaders) == MANY_TOPICS * MANY_PARTITIONS and controller not in leaders
 
-    found = _recovery(
+    recovery = _recovery(
         cluster, controller, lambda: _wait(have_leaders, "each partition has a leader that lives")
     )
-    _say(cluster, "takeover of 2,000 partitions", [found])
+    _say(cluster, "takeover of 2,000 partitions", [recovery])
 
 
-def _say(cluster: ClusterOf, row: str, found: list[Recovery]) -> None:
-    kill = statistics.median(times.behind_kill for times in found)
-    session = statistics.median(times.behind_session for times in found)
-    each = ", ".join(f"{times.behind_session:+.2f}" for times in found)
+def _say(cluster: ClusterOf, row: str, recoveries: list[Recovery]) -> None:
+    kill = statistics.median(times.behind_kill for times in recoveries)
+    session = statistics.median(times.behind_session for times in recoveries)
+    each = ", ".join(f"{times.behind_session:+.2f}" for times in recoveries)
     print(
         f"{cluster.kind}: {row} {kill:.2f} s behind the kill, {session:+.2f} s behind the end of"
         f" the session ({each})",
@@ -306,7 +306,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.replicated")
     parser.add_argument("--only", choices=["minibroker", "kafka-3.9.1"])
     parser.add_argument("--records", type=int, default=300_000)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     busy = machine.busy_share()
     print(f"others use {busy:.0%} of the machine", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="replicated-") as scratch:
@@ -314,14 +314,14 @@ def main() -> None:
         zookeeper = peers.ZooKeeper(directory / "zookeeper")
         zookeeper.start()
         try:
-            for kind in [given.only] if given.only else ["minibroker", "kafka-3.9.1"]:
+            for kind in [arguments.only] if arguments.only else ["minibroker", "kafka-3.9.1"]:
                 for rows in ((produce, failover), (takeover,)):
                     place = directory / f"{kind}-{len(rows)}"
                     cluster = ClusterOf(kind, place, f"{zookeeper.connect}/{place.name}")
                     try:
                         print(f"{kind}: start {cluster.start():.2f} s", flush=True)
                         for row in rows:
-                            row(cluster, given.records) if row is produce else row(cluster)
+                            row(cluster, arguments.records) if row is produce else row(cluster)
                     finally:
                         cluster.stop()
         finally:

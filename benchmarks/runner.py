@@ -140,9 +140,9 @@ class Runner:
         self._run_row(session, "group", latency.measure_groups)
         self._run_row(session, "offsets", groups.measure)
         self._run_row(session, "rebalances", rebalances.measure)
-        wanted = self._rows & _LOAD_ROWS
-        if has_load and wanted:
-            self._run_row(session, "load", lambda _: load.measure(session, wanted))
+        load_rows = self._rows & _LOAD_ROWS
+        if has_load and load_rows:
+            self._run_row(session, "load", lambda _: load.measure(session, load_rows))
             self._run_row(session, "memory", _loaded_memory)
         if has_load:
             self._run_row(session, "produce_to", load.measure_partitions)

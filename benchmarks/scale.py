@@ -122,7 +122,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(row: Row, peer: Peer, scratch: Path, plan: ScalePlan, results: Results) -> None:
     """One row on one broker; its files go when it ends."""
     _say(f"{peer.name}: {row.name}")
-    with tempfile.TemporaryDirectory(prefix="broker-", dir=_made(scratch)) as name:
+    with tempfile.TemporaryDirectory(prefix="broker-", dir=_new_directory(scratch)) as name:
         session = None
         try:
             session = ScaleSession(peer, Path(name, peer.name), plan, results, row.settings)
@@ -137,7 +137,7 @@ def _run(row: Row, peer: Peer, scratch: Path, plan: ScalePlan, results: Results)
             peer.close()
 
 
-def _made(path: Path) -> Path:
+def _new_directory(path: Path) -> Path:
     path.mkdir(exist_ok=True)
     return path
 
@@ -149,14 +149,14 @@ def render(results: Results, rows: list[str]) -> str:
         if metric.row not in rows:
             continue
         values = results.values(metric.name)
-        shown = "".join(
+        columns = "".join(
             f"{values[broker]:>14.4g}" if broker in values else f"{'-':>14}"
             for broker in results.brokers
         )
         mark = metric.strictest(metric.must, values)
         mark_text = "" if mark is None else f"{mark:.4g}"
         label = f"{metric.row}: {metric.label}" + (f", {metric.unit}" if metric.unit else "")
-        lines.append(f"{label:38}{shown}{mark_text:>12} {metric.verdict(values)}".rstrip())
+        lines.append(f"{label:38}{columns}{mark_text:>12} {metric.verdict(values)}".rstrip())
     for broker in results.brokers:
         for subject, text in results.notes[broker].items():
             lines.append(f"{broker}, {subject}: {text}")

@@ -119,14 +119,14 @@ class Secured:
         self.name = name
         directory.mkdir()
         self.ports = {kind: free_port() for kind in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT")}
-        shown = ",".join(f"{kind}://127.0.0.1:{port}" for kind, port in self.ports.items())
+        listeners = ",".join(f"{kind}://127.0.0.1:{port}" for kind, port in self.ports.items())
         peer = peers.KafkaPeer(
             "3.9.1",
             directory,
             zookeeper=zookeeper or "127.0.0.1:1",
             settings={
-                "listeners": shown,
-                "advertised.listeners": shown,
+                "listeners": listeners,
+                "advertised.listeners": listeners,
                 "sasl.enabled.mechanisms": "SCRAM-SHA-256",
                 "listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config": _SCRAM_LINE,
                 **stores,
@@ -179,9 +179,9 @@ class Secured:
 
 def _turns(row: str, count: int, least: int = 1) -> Iterator[int]:
     """Yield the numbers of the turns of a row, fewer than `count` where its time is over."""
-    begun = time.perf_counter()
+    start_s = time.perf_counter()
     for turn in range(count):
-        if turn >= least and time.perf_counter() - begun > BUDGETS_S[row]:
+        if turn >= least and time.perf_counter() - start_s > BUDGETS_S[row]:
             _say(f"{row}: {turn} of {count} turns, the machine is too slow for more")
             return
         yield turn
@@ -201,10 +201,14 @@ def _say(text: str) -> None:
 
 
 def _compared(
-    label: str, found: dict[str, list[float]], bar: float, *, is_less_better: bool = False
+    label: str,
+    samples_by_broker: dict[str, list[float]],
+    bar: float,
+    *,
+    is_less_better: bool = False,
 ) -> Line:
     """Return a line with the median of each broker, and how many times better minibroker is."""
-    values = {name: _median(samples) for name, samples in found.items()}
+    values = {name: _median(samples) for name, samples in samples_by_broker.items()}
     ratio = None
     if KAFKA in values:
         ours, kafka = values[MINIBROKER], values[KAFKA]
@@ -275,31 +279,33 @@ def tls(brokers: list[Secured], sizes: Sizes, directory: Path, trusted: Path) ->
             )
     lines = []
     for index, (label, bar, is_less_better) in enumerate(_TLS_LINES):
-        found = {name: [load[index] for load in of_broker] for name, of_broker in loads.items()}
-        named = label.format(short=_megabytes(sizes.records), long=_megabytes(sizes.long_records))
-        lines.append(_compared(named, found, bar, is_less_better=is_less_better))
+        samples_by_broker = {
+            name: [load[index] for load in of_broker] for name, of_broker in loads.items()
+        }
+        text = label.format(short=_megabytes(sizes.records), long=_megabytes(sizes.long_records))
+        lines.append(_compared(text, samples_by_broker, bar, is_less_better=is_less_better))
     return lines
 
 
 def _tls_load(broker: Secured, topic: str, sizes: Sizes, config: Path) -> _TlsLoad:
     """Write a new topic and read it, then read the long topic."""
     broker.create_topic(topic)
-    where = f"--bootstrap-server localhost:{broker.ports['SSL']} --command-config {config}"
+    options = f"--bootstrap-server localhost:{broker.ports['SSL']} --command-config {config}"
     load = f"--record-size {RECORD_BYTES} --throughput -1 --command-property acks=1"
-    begun = broker.child.cpu_seconds()
+    cpu_at_start = broker.child.cpu_seconds()
     produced = parse_producer(
         _run(
             tool_command(
                 "ProducerPerformance",
-                f"{where} --topic {topic} --num-records {sizes.records} {load}",
+                f"{options} --topic {topic} --num-records {sizes.records} {load}",
             )
         )
     )
-    produce_cpu = broker.child.cpu_seconds() - begun
-    consumed = _consume(f"{where} --topic {topic} --num-records {sizes.records}")
-    begun = broker.child.cpu_seconds()
-    consumed_long = _consume(f"{where} --topic {_LONG_TOPIC} --num-records {sizes.long_records}")
-    consume_cpu = broker.child.cpu_seconds() - begun
+    produce_cpu = broker.child.cpu_seconds() - cpu_at_start
+    consumed = _consume(f"{options} --topic {topic} --num-records {sizes.records}")
+    cpu_at_start = broker.child.cpu_seconds()
+    consumed_long = _consume(f"{options} --topic {_LONG_TOPIC} --num-records {sizes.long_records}")
+    consume_cpu = broker.child.cpu_seconds() - cpu_at_start
     return _TlsLoad(
         produced,
         consumed,
@@ -357,13 +363,13 @@ def logins(brokers: list[Secured], sizes: Sizes) -> list[Line]:
         for broker in _in_turn(brokers, turn):
             port = str(broker.ports["SASL_PLAINTEXT"])
             clients = [Helper("login", port, str(sizes.login_s)) for _ in range(LOGIN_CLIENTS)]
-            before = broker.child.cpu_seconds()
+            cpu_at_start = broker.child.cpu_seconds()
             for client in clients:
                 client.begin()
             count = sum(client.end() for client in clients)
             if turn:  # the first one warms up
                 rates[broker.name].append(count / sizes.login_s)
-                cpu[broker.name].append((broker.child.cpu_seconds() - before) * 1e6 / count)
+                cpu[broker.name].append((broker.child.cpu_seconds() - cpu_at_start) * 1e6 / count)
             _say(f"logins: {broker.name} {count / sizes.login_s:.0f} a second")
     return [
         _compared("SCRAM-SHA-256 logins by four clients, a second", rates, 1.0),
@@ -389,7 +395,7 @@ class _Neighbour(NamedTuple):
     alone: float
     elsewhere: float
     """Beside handshakes at another broker: what sharing the machine costs."""
-    here: float
+    own: float
     """Beside handshakes at its own broker."""
     came: float
     """Handshakes a second that its own broker did."""
@@ -409,44 +415,48 @@ def neighbour(brokers: list[Secured], aside: Secured, sizes: Sizes, trusted: Pat
         for broker in _in_turn(brokers, turn):
             alone = _percentile_ms(broker, sizes, turn)
             elsewhere, _ = _beside_handshakes(broker, aside, sizes, trusted, turn)
-            here, came = _beside_handshakes(broker, broker, sizes, trusted, turn)
-            turns[broker.name].append(_Neighbour(alone, elsewhere, here, came))
+            own, came = _beside_handshakes(broker, broker, sizes, trusted, turn)
+            turns[broker.name].append(_Neighbour(alone, elsewhere, own, came))
             _say(
                 f"neighbour: {broker.name}, {came:.0f} handshakes a second, p99 {alone:.2f} →"
-                f" {here:.2f} ms, {elsewhere:.2f} where they come in elsewhere"
+                f" {own:.2f} ms, {elsewhere:.2f} where they come in elsewhere"
             )
     medians = {
-        name: _Neighbour(*map(_median, zip(*found, strict=True))) for name, found in turns.items()
+        name: _Neighbour(*map(_median, zip(*medians_of_turn, strict=True)))
+        for name, medians_of_turn in turns.items()
     }
     beside = f"Produce p99 beside {HANDSHAKES_PER_S} TLS handshakes a second"
     return [
-        _plain("Produce p99 alone, ms", {name: found.alone for name, found in medians.items()}),
+        _plain(
+            "Produce p99 alone, ms",
+            {name: medians_of_turn.alone for name, medians_of_turn in medians.items()},
+        ),
         _plain(
             "TLS handshakes that came in, a second",
-            {name: found.came for name, found in medians.items()},
+            {name: medians_of_turn.came for name, medians_of_turn in medians.items()},
         ),
         _moved(f"{beside}, ms", medians, "alone"),
         _plain(
             f"{beside} at another broker, ms",
-            {name: found.elsewhere for name, found in medians.items()},
+            {name: medians_of_turn.elsewhere for name, medians_of_turn in medians.items()},
         ),
         _moved(f"{beside}, ms", medians, "elsewhere"),
     ]
 
 
 def _beside_handshakes(
-    broker: Secured, asked: Secured, sizes: Sizes, trusted: Path, seed: int
+    broker: Secured, target: Secured, sizes: Sizes, trusted: Path, seed: int
 ) -> tuple[float, float]:
-    """Return the p99 in ms of a producer at `broker` while handshakes come in at `asked`, and how
+    """Return the p99 in ms of a producer at `broker` while handshakes come in at `target`, and how
     many did in a second.
     """
     seconds = sizes.neighbour_s + 0.5  # it goes on until the producer is done
     client = Helper(
-        "shake", str(asked.ports["SSL"]), str(trusted), str(HANDSHAKES_PER_S), str(seconds)
+        "shake", str(target.ports["SSL"]), str(trusted), str(HANDSHAKES_PER_S), str(seconds)
     )
     client.begin()
-    found = _percentile_ms(broker, sizes, seed)
-    return found, client.end() / seconds
+    p99_ms = _percentile_ms(broker, sizes, seed)
+    return p99_ms, client.end() / seconds
 
 
 def _plain(label: str, values: dict[str, float]) -> Line:
@@ -456,9 +466,9 @@ def _plain(label: str, values: dict[str, float]) -> Line:
 
 def _moved(label: str, medians: dict[str, _Neighbour], without: str) -> Line:
     """Return the line of the p99 beside handshakes, by that `alone` or `elsewhere`."""
-    ratios = {name: found.here / getattr(found, without) for name, found in medians.items()}
+    ratios = {name: times.own / getattr(times, without) for name, times in medians.items()}
     note = f" of {without}" + (f"; Kafka {ratios[KAFKA]:.2f}" if KAFKA in ratios else "")
-    values = {name: found.here for name, found in medians.items()}
+    values = {name: times.own for name, times in medians.items()}
     return Line(label, values, ratios[MINIBROKER], 2.0, is_least=False, note=note)
 
 
@@ -480,16 +490,16 @@ class SameRequest:
     def run(self, duration_s: float) -> int:
         """Keep `IN_FLIGHT` requests on their way for so long; return how many there were."""
         deadline = time.perf_counter() + duration_s
-        sent, received, answered = IN_FLIGHT, 0, 0
+        count, received, answered = IN_FLIGHT, 0, 0
         self._socket.sendall(self._requests)
-        while answered < sent:
+        while answered < count:
             received += len(self._socket.recv(_READ_BYTES))
             fresh = received // self._answer_bytes - answered
             answered += fresh
             if fresh and time.perf_counter() < deadline:
                 self._socket.sendall(self._requests[: fresh * self._request_bytes])
-                sent += fresh
-        return sent
+                count += fresh
+        return count
 
 
 def _fetch_frame(topic: str) -> bytes:
@@ -552,7 +562,7 @@ def authorizer(directory: Path, stores: dict[str, str], sizes: Sizes) -> list[Li
         with _free_and_asked(directory / f"pair-{turn}", stores) as brokers:
             for label, (request, check) in requests.items():
                 costs[label].append(_request_costs(brokers, request, check, sizes))
-    return [_authorizer_line(label, found) for label, found in costs.items()]
+    return [_authorizer_line(label, costs_of_row) for label, costs_of_row in costs.items()]
 
 
 @contextmanager
@@ -561,7 +571,7 @@ def _free_and_asked(directory: Path, stores: dict[str, str]) -> Iterator[tuple[S
     with ExitStack() as running:
         free = Secured(MINIBROKER, directory / "free", None, stores)
         running.callback(free.child.stop)
-        asked = Secured(
+        checking = Secured(
             MINIBROKER,
             directory / "asked",
             None,
@@ -570,11 +580,11 @@ def _free_and_asked(directory: Path, stores: dict[str, str]) -> Iterator[tuple[S
             # Everything but topics with ACLs is open, so that the client can set them.
             allow_everyone_if_no_acl_found="true",
         )
-        running.callback(asked.child.stop)
-        _permit(asked)
-        for broker in (free, asked):
+        running.callback(checking.child.stop)
+        _permit(checking)
+        for broker in (free, checking):
             broker.create_topic(_TOPIC)
-        yield free, asked
+        yield free, checking
 
 
 def _request_costs(
@@ -592,20 +602,20 @@ def _request_costs(
         # The order changes: who comes second finds a warmer machine.
         for which in (0, 1) if turn % 2 else (1, 0):
             child = brokers[which].child
-            before = child.cpu_seconds()
+            cpu_at_start = child.cpu_seconds()
             count = clients[which].run(sizes.burst_s)
-            costs[which].append((child.cpu_seconds() - before) * 1e6 / count)
+            costs[which].append((child.cpu_seconds() - cpu_at_start) * 1e6 / count)
     return _median(costs[0]), _median(costs[1])
 
 
 def _authorizer_line(label: str, costs: list[tuple[float, float]]) -> Line:
-    free, asked = zip(*costs, strict=True)
-    changes = pairs.changes(free, asked)
+    free, checking = zip(*costs, strict=True)
+    changes = pairs.changes(free, checking)
     low, high = pairs.median_interval(changes)
     _say(f"authorizer: {label} {_median(changes):+.1%} ({low:+.1%} to {high:+.1%})")
     return Line(
         f"{label}, broker CPU with an authorizer, µs ({_median(free):.2f} without)",
-        {MINIBROKER: _median(asked)},
+        {MINIBROKER: _median(checking)},
         1 + _median(changes),
         1.03,
         is_least=False,
@@ -651,16 +661,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.secured")
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)} (all)")
     parser.add_argument("--quick", action="store_true", help="small loads, to try it out")
-    given = parser.parse_args()
-    rows = given.rows or list(ROWS)
+    arguments = parser.parse_args()
+    rows = arguments.rows or list(ROWS)
     for name in rows:
         if name not in ROWS:
             parser.error(f"{name!r} is none of {', '.join(ROWS)}")
     facts = machine.facts()
     if machine.is_busy(facts):
         _say(f"Others use {facts['busy_before']:.0%} of the machine: do not quote these numbers.")
-    sizes = QUICK if given.quick else FULL
-    begun = time.perf_counter()
+    sizes = QUICK if arguments.quick else FULL
+    start_s = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="secured-") as scratch:
         lines = _measure(rows, sizes, Path(scratch))
     print(f"| | {' | '.join(_COLUMNS)} | ratio | bar | met |\n|---|---:|---:|---:|---:|---|")
@@ -669,7 +679,7 @@ def main() -> int:
     print(
         f"\nMedians of {sizes.rounds} rounds at most; the authorizer: of {sizes.authorizer_pairs} "
         f"pairs of brokers, with the interval of the median. Took "
-        f"{time.perf_counter() - begun:.0f} s. {described}."
+        f"{time.perf_counter() - start_s:.0f} s. {described}."
     )
     return 0
 

@@ -116,12 +116,12 @@ def shake_hands_for(port: int, trusted: str, rate_per_s: int, seconds: float) ->
     """Do whole TLS handshakes at this rate, or as many as go; return how many."""
     context = ssl.create_default_context(cafile=trusted)
     _wait_for_start()
-    begun = time.perf_counter()
+    start_s = time.perf_counter()
     due_s = open_loop.spread(int(rate_per_s * seconds), rate_per_s, seed=17)
     count = 0
     for due in due_s:
-        _pause(max(0.0, begun + due - time.perf_counter()))
-        if time.perf_counter() > begun + seconds:
+        _pause(max(0.0, start_s + due - time.perf_counter()))
+        if time.perf_counter() > start_s + seconds:
             break  # the broker, or this client, cannot do so many
         with (
             socket.create_connection(("127.0.0.1", port), 30) as plain,

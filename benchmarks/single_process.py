@@ -62,19 +62,19 @@ def batches(address: str, topic: str, partitions: int) -> Iterator[pa.RecordBatc
     try:
         while ended < partitions:
             messages = consumer.consume(MESSAGES, WAIT_S)
-            found = [message for message in messages if message.error() is None]
+            records = [message for message in messages if message.error() is None]
             for message in messages:
                 error = message.error()
                 if error is not None and error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
                     ended += 1
-            if found:
+            if records:
                 columns = [
-                    [message.key() for message in found],
-                    [message.value() for message in found],
-                    [message.topic() for message in found],
-                    [message.partition() for message in found],
-                    [message.offset() for message in found],
-                    [message.timestamp()[1] for message in found],
+                    [message.key() for message in records],
+                    [message.value() for message in records],
+                    [message.topic() for message in records],
+                    [message.partition() for message in records],
+                    [message.offset() for message in records],
+                    [message.timestamp()[1] for message in records],
                 ]
                 pairs = zip(columns, ROWS, strict=True)
                 arrays = [pa.array(column, field.type) for column, field in pairs]

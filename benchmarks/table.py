@@ -23,10 +23,10 @@ def number(value: float) -> str:
 
 def render(results: Results, rows: Iterable[str]) -> str:
     """The table with its legend, and what is missing from it by name."""
-    wanted = set(rows)
+    row_names = set(rows)
     brokers = [broker for broker in results.brokers if broker not in results.missing]
     lines: list[Sequence[str]] = [("", *brokers, "must", "aim", "verdict")]
-    lines += [_line(results, metric, brokers) for metric in METRICS if metric.row in wanted]
+    lines += [_line(results, metric, brokers) for metric in METRICS if metric.row in row_names]
     parts = [_aligned(lines), "", LEGEND]
     parts += [f"{broker}: not measured, {reason}." for broker, reason in results.missing.items()]
     for broker in brokers:

@@ -207,13 +207,13 @@ def produce_answers(body: bytes, topic: str, partitions: int) -> list[tuple[int,
     Of answers without messages: what follows a partition that was refused is not found.
     """
     position = produce_answer_position(topic, partitions)
-    found = []
+    answers = []
     for number in range(partitions):
         error, base_offset = struct.unpack_from(">hq", body, position + number * PRODUCE_STRIDE)
-        found.append((error, base_offset))
+        answers.append((error, base_offset))
         if error:
             break
-    return found
+    return answers
 
 
 PRODUCE_STRIDE = 2 + 8 + 8 + 8 + 1 + 1 + 1 + 4

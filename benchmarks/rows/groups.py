@@ -100,10 +100,10 @@ class CommitClient:
         begun_at = time.perf_counter()
         deadline = begun_at + duration_s
         answers = bytearray()
-        sent = answered = 0
+        count = answered = 0
         self._send(0, in_flight)
-        sent = in_flight
-        while answered < sent:
+        count = in_flight
+        while answered < count:
             got = self._socket.recv(_READ_BYTES)
             if not got:
                 raise RowError("the broker closed the connection")
@@ -111,8 +111,8 @@ class CommitClient:
             fresh = len(answers) // self._answer_bytes - answered
             answered += fresh
             if fresh and time.perf_counter() < deadline:
-                self._send(sent, fresh)
-                sent += fresh
+                self._send(count, fresh)
+                count += fresh
         elapsed_s = time.perf_counter() - begun_at
         for number in range(answered):
             start = number * self._answer_bytes + 8
@@ -190,10 +190,10 @@ def _group(number: int) -> str:
     return f"bench-group-{number}"
 
 
-def _until_zero(ask: Callable[[], int], what: str) -> None:
+def _until_zero(ask: Callable[[], int], action: str) -> None:
     """Ask until the answer is 0, an error code that is none. Raises RowError in the end."""
     deadline = time.perf_counter() + _PATIENCE_S
     while code := ask():
         if time.perf_counter() > deadline:
-            raise RowError(f"{what}: error {code} for {_PATIENCE_S:g} s")
+            raise RowError(f"{action}: error {code} for {_PATIENCE_S:g} s")
         time.sleep(0.001)

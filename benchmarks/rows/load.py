@@ -90,10 +90,10 @@ def assigned_consumer_command(bootstrap: str, topic: str, count: int) -> list[st
 def parse_producer(output: str) -> float:
     """Return records per second of the whole run, from the tool's last line. Raises RowError."""
     totals = [line for line in output.splitlines() if "records/sec" in line and "50th" in line]
-    found = re.search(r"([\d.]+) records/sec", totals[-1]) if totals else None
-    if found is None:
+    match = re.search(r"([\d.]+) records/sec", totals[-1]) if totals else None
+    if match is None:
         raise RowError(f"ProducerPerformance printed no total: {output[-300:].strip()}")
-    return float(found[1])
+    return float(match[1])
 
 
 def parse_consumer(output: str) -> float:
@@ -107,10 +107,10 @@ def parse_consumer(output: str) -> float:
 
 def parse_assigned(output: str) -> float:
     """Return MB (2^20 bytes) per second of AssignedConsumer. Raises RowError without a figure."""
-    found = re.search(r"read (\d+) bytes in (\d+) ns", output)
-    if found is None:
+    match = re.search(r"read (\d+) bytes in (\d+) ns", output)
+    if match is None:
         raise RowError(f"AssignedConsumer failed: {output[-300:].strip()}")
-    return int(found[1]) / _MEBIBYTE / (int(found[2]) / 1e9)
+    return int(match[1]) / _MEBIBYTE / (int(match[2]) / 1e9)
 
 
 def _produce(

@@ -98,8 +98,8 @@ def rate_after_first_window(samples: Sequence[Sample]) -> float:
 
 def parse_progress(output: str) -> list[Sample]:
     """AssignedConsumer's lines `at NANOSECONDS BYTES`."""
-    found = re.findall(r"^at (\d+) (\d+)$", output, re.MULTILINE)
-    return [Sample(int(at_ns) / 1e9, float(total)) for at_ns, total in found]
+    pairs = re.findall(r"^at (\d+) (\d+)$", output, re.MULTILINE)
+    return [Sample(int(at_ns) / 1e9, float(total)) for at_ns, total in pairs]
 
 
 def parse_detailed(output: str) -> list[Sample]:

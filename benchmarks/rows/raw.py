@@ -97,9 +97,9 @@ class RawClient:
         """Send until `deadline`, receive everything; returns the number of requests."""
         receive, answer_bytes = self._socket.recv_into, self._answer_bytes
         answers, limit = self._answers, len(self._answers) - _READ_BYTES
-        sent, answered, position = in_flight, 0, 0
+        count, answered, position = in_flight, 0, 0
         self._send(0, in_flight)
-        while answered < sent:
+        while answered < count:
             got = receive(answers[position : position + _READ_BYTES])
             if not got:
                 raise RowError("the broker closed the connection")
@@ -107,9 +107,9 @@ class RawClient:
             fresh = position // answer_bytes - answered
             answered += fresh
             if fresh and time.perf_counter() < deadline and position < limit:
-                self._send(sent, fresh)
-                sent += fresh
-        return sent
+                self._send(count, fresh)
+                count += fresh
+        return count
 
     def _send(self, first: int, count: int) -> None:
         start = first % _RING * self._frame_bytes

@@ -114,7 +114,7 @@ class Member:
         self._group = wire.string(group)
         self._member_id = b""
         self._generation = -1
-        self._asked = 0
+        self._api_key = 0
         """The key of the request on its way, 0: none."""
         self._next_heartbeat_s = 0.0
         self._received = bytearray()
@@ -128,7 +128,7 @@ class Member:
 
     def heartbeat_if_due(self, now_s: float) -> None:
         """A member with its share says that it lives."""
-        if self.shared_generation > 0 and not self._asked and now_s >= self._next_heartbeat_s:
+        if self.shared_generation > 0 and not self._api_key and now_s >= self._next_heartbeat_s:
             self._next_heartbeat_s = now_s + _HEARTBEAT_S
             self._ask(_HEARTBEAT, 1, self._group + self._state())
 
@@ -145,11 +145,11 @@ class Member:
             return
         body = bytes(self._received[8:])
         self._received.clear()
-        asked, self._asked = self._asked, 0
-        if asked == _JOIN_GROUP:
+        api_key, self._api_key = self._api_key, 0
+        if api_key == _JOIN_GROUP:
             self._on_joined(parse_join(body))
         else:
-            self._on_answer(asked, struct.unpack_from(">h", body, 4)[0])
+            self._on_answer(api_key, struct.unpack_from(">h", body, 4)[0])
 
     def _on_joined(self, answer: Joined) -> None:
         if answer.error in _AGAIN:
@@ -166,16 +166,16 @@ class Member:
         count = struct.pack(">i", len(answer.members))
         self._ask(_SYNC_GROUP, 1, self._group + self._state() + count + shares)
 
-    def _on_answer(self, asked: int, error: int) -> None:
+    def _on_answer(self, api_key: int, error: int) -> None:
         if error in _AGAIN:
             self.join()
         elif error:
-            raise RowError(f"API {asked} answered error {error}")
+            raise RowError(f"API {api_key} answered error {error}")
         else:
             self.shared_generation = self._generation
 
     def _ask(self, api_key: int, version: int, body: bytes) -> None:
-        self._asked = api_key
+        self._api_key = api_key
         self.connection.socket.sendall(wire.frame(api_key, version, body))
 
     def _id(self) -> bytes:

@@ -53,11 +53,11 @@ def _fill(session: ScaleSession, batch_count: int) -> None:
         batch = scale_wire.Batches(BATCH_RECORDS, VALUE_BYTES).at(time.time_ns() // 1_000_000)
         retrying(lambda: scale_wire.produce(connection, TOPIC, 0, batch))
         request = wire.produce_frame(TOPIC, batch)
-        sent = answered = 1
+        count = answered = 1
         while answered < batch_count:
-            while sent < batch_count and sent - answered < _IN_FLIGHT:
+            while count < batch_count and count - answered < _IN_FLIGHT:
                 connection.socket.sendall(request)
-                sent += 1
+                count += 1
             error, _ = wire.produce_answer(connection.receive(), TOPIC)
             if error:
                 raise RowError(f"Produce answered error {error}")

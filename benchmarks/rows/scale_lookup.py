@@ -54,14 +54,14 @@ def _median_ms(connection: wire.Connection, batch_count: int, lookups: int) -> f
     """Every record has its own millisecond, so the answer is known. Raises RowError."""
     chance = random.Random(1)
     last = batch_count * _BATCH_RECORDS
-    wanted = [chance.randrange(last) for _ in range(lookups)]
-    for offset in wanted:  # warm
+    offsets = [chance.randrange(last) for _ in range(lookups)]
+    for offset in offsets:  # warm
         scale_wire.offset_at(connection, TOPIC, _FIRST_MS + offset)
     times_ms = []
-    for offset in wanted:
+    for offset in offsets:
         begun_at = time.perf_counter()
-        found = scale_wire.offset_at(connection, TOPIC, _FIRST_MS + offset)
+        answer = scale_wire.offset_at(connection, TOPIC, _FIRST_MS + offset)
         times_ms.append((time.perf_counter() - begun_at) * 1000)
-        if found != (_FIRST_MS + offset, offset):
-            raise RowError(f"time {_FIRST_MS + offset} was found at {found}")
+        if answer != (_FIRST_MS + offset, offset):
+            raise RowError(f"time {_FIRST_MS + offset} was found at {answer}")
     return statistics.median(times_ms)

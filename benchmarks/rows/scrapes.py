@@ -7,8 +7,8 @@ Requests leave at a rate that fills no core, and rounds of three blocks, in chan
 - `/metrics` asked for.
 
 It is asked over a connection that is kept, as Prometheus does, but 10 times a second: Prometheus
-does so every 15 s, the most eager settings every second. What counts is by how much a block's p99
-is above that of the quiet block of its round (`pairs`); the second kind is the control: what is
+does so every 15 s, the most eager settings every second. The figure is by how much a block's
+p99 is above that of the quiet block of its round (`pairs`); the second kind is the control: what is
 within its interval of zero, this machine cannot tell from nothing. Rounds are added until the
 scrapes' interval is narrow enough to say something, or there are too many.
 """

@@ -50,7 +50,7 @@ SHARED_CLASS_NAMES = {
 
 LOGGERS = ("getLogger", "logging.getLogger")
 
-ROOMS = ("minibroker", "protocol_specs/codegen")
+ROOMS = ("minibroker", "benchmarks", "protocol_specs/codegen")
 """Folders whose names and sentences are checked word by word."""
 
 _POINTERS = (
