@@ -62,7 +62,7 @@ def start_once(python_flags: Sequence[str] = ()) -> tuple[float, str]:
             )
         finally:
             child.kill()
-        return (answered_at - child.started_at) * 1000, child.output.read_text(errors="replace")
+        return (answered_at - child.started_at) * 1000, child.log_path.read_text(errors="replace")
 
 
 def interpreter_ms(code: str) -> float:
