@@ -25,6 +25,7 @@ from minibroker.broker.app import Broker
 from minibroker.broker.cluster.embedded import EmbeddedTree
 from minibroker.broker.cluster.features import ELIGIBLE_LEADER_REPLICAS
 from minibroker.broker.local_cluster import LocalCluster
+from minibroker.broker.security.acls import Operation
 from minibroker.broker.storage import names
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.log_directory import MetaProperties, write_properties
@@ -33,6 +34,7 @@ from minibroker.broker.storage.partition_metadata import read_metadata as read_t
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import CorruptionError, StorageError
 from minibroker.kafka.ids import TopicPartition
+from minibroker.tools.kraft.errors import TransferError
 from minibroker.tools.kraft.levels import LEVELS
 from minibroker.tools.kraft.log_directory import (
     SnapshotId,
@@ -45,7 +47,7 @@ from minibroker.tools.kraft.stopped import replica_directories, without_leaders
 from minibroker.tools.kraft.tree import read_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.clock import Clock
@@ -57,6 +59,9 @@ _LEVELS_ON_DEMAND = frozenset({ELIGIBLE_LEADER_REPLICAS})
 """Features that minibroker knows and that are not in force unless somebody asked for them."""
 
 
+_WITH_NETWORKS = (4, 4)
+_WITH_TWO_PHASES = (4, 1)
+"""Releases from which on ACLs have networks as hosts, and the operation TWO_PHASE_COMMIT."""
 _BROKER_EPOCH = 0
 """Epoch of the registrations in the snapshot: below each one that Kafka gives."""
 
@@ -102,6 +107,9 @@ async def hand_over(
         logs = _read_logs(home)
         metadata = await _read_tree(home, configs[0], logs.topic_ids, clock)
         metadata.features = levels_of(metadata.features, release)
+        reasons = list(reasons_against(metadata, release))
+        if reasons:
+            raise TransferError("; ".join(reasons))
         metadata = without_leaders(metadata, _places(home, logs, metadata))
         if not dry_run:
             _write(home, metadata, logs, clock.now_ms())
@@ -198,6 +206,22 @@ def levels_of(features: Mapping[str, int], release: str) -> dict[str, int]:
         if level > 0:
             levels[name] = level
     return levels
+
+
+def reasons_against(metadata: Metadata, release: str) -> Iterator[str]:
+    """Yield a sentence for each ACL by which the release would let in others than minibroker."""
+    version = tuple(map(int, release.split(".")))
+    for acl in metadata.acls:
+        if "/" in acl.entry.host and version < _WITH_NETWORKS:
+            yield (
+                f"ACL {acl}: Kafka {release} takes the network {acl.entry.host} for the name of a "
+                "host: name the hosts, or hand over to 4.4"
+            )
+        if acl.entry.operation is Operation.TWO_PHASE_COMMIT and version < _WITH_TWO_PHASES:
+            yield (
+                f"ACL {acl}: Kafka {release} has no operation TWO_PHASE_COMMIT: remove the ACL, or "
+                "hand over to 4.1 or newer"
+            )
 
 
 def _places(home: Home, logs: Logs, metadata: Metadata) -> Places:

@@ -11,12 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from minibroker.broker.security.acls import (
+    Acl,
+    Entry,
+    Operation,
+    Pattern,
+    PatternType,
+    Permission,
+    ResourceType,
+)
 from minibroker.broker.storage import names
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.log_directory import read_properties
 from minibroker.kafka.errors import StorageError
 from minibroker.testing import Broker, Cluster
 from minibroker.tools.kraft import hand_over as hand_over_module
+from minibroker.tools.kraft.hand_over import reasons_against as reasons_to_keep
 from minibroker.tools.kraft.levels import LEVELS
 from minibroker.tools.kraft.log_reading import read_metadata_directory
 from minibroker.tools.kraft.metadata import ConfigEntity, ConfigKind, Metadata
@@ -229,3 +239,19 @@ def test_things_that_cannot_be_taken_back_are_named() -> None:
     newer = full_metadata("4.4", bytes(16))
     newer.features["metadata.version"] = 99
     assert "feature metadata.version is at level 99" in reasons(newer)
+
+
+def test_an_acl_that_an_older_release_takes_for_another_one_is_not_handed_over() -> None:
+    metadata = Metadata()
+    pattern = Pattern(ResourceType.TOPIC, "t", PatternType.LITERAL)
+    metadata.acls[Acl(pattern, Entry("User:a", "10.0.0.0/8", Operation.READ, Permission.DENY))] = (
+        b""
+    )
+    (reason,) = reasons_to_keep(metadata, "4.3")
+    assert "Kafka 4.3 takes the network 10.0.0.0/8 for the name of a host" in reason
+    assert not list(reasons_to_keep(metadata, "4.4"))
+    pattern = Pattern(ResourceType.TRANSACTIONAL_ID, "t", PatternType.LITERAL)
+    entry = Entry("User:a", "*", Operation.TWO_PHASE_COMMIT, Permission.ALLOW)
+    metadata.acls = {Acl(pattern, entry): b""}
+    assert "has no operation TWO_PHASE_COMMIT" in next(reasons_to_keep(metadata, "4.0"))
+    assert not list(reasons_to_keep(metadata, "4.1"))
