@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from minibroker.tools.import_07.consumers import StoredPosition
-    from minibroker.tools.import_07.logs import BrokerDirectory
+    from minibroker.tools.import_07.logs import BrokerDirectory, Log07
     from minibroker.tools.import_07.table import (
         ImportedPartition,
         PlaceOfPosition,
@@ -231,17 +231,18 @@ class _Work:
         from minibroker.tools.import_07 import importing  # noqa: PLC0415  not for a help page
         from minibroker.tools.import_07.logs import partition_logs  # noqa: PLC0415  as above
         from minibroker.tools.import_07.table import (  # noqa: PLC0415  as above
-            check_absent,
+            check_place,
             open_table,
         )
         from minibroker.verbs.streams import ending_at_sigterm  # noqa: PLC0415  as above
 
         plan = self._plan
-        check_absent(path)
+        check_place(path)
         logs = partition_logs(_directories(plan), plan.topics)
         topics = list(dict.fromkeys(log.topic for log in logs))
         _check_names(plan, topics)
         positions = self.stored_positions(topics)
+        _check_brokers(logs, positions)
         client = writer_of(plan.connection, creates_topics=False)
         importing.check_topics(client, topics if plan.new_topic is None else [plan.new_topic])
         progress = self._progress.show
@@ -313,6 +314,18 @@ def _check_names(plan: ImportPlan, topics: Sequence[str]) -> None:
             TOPIC.of_words([plan.new_topic or topic])
         except UsageError as error:
             raise UsageError(f"{error}: give it another name with --topic and --to-topic") from None
+
+
+def _check_brokers(logs: Sequence[Log07], positions: Sequence[StoredPosition]) -> None:
+    """Raise UsageError if all positions are of other brokers: a directory has a wrong number."""
+    brokers = {log.broker for log in logs}
+    stored_brokers = {position.broker for position in positions}
+    if positions and not brokers & stored_brokers:
+        raise UsageError(
+            f"the groups have positions of broker {', '.join(map(str, sorted(stored_brokers)))}, "
+            f"and the directories are of broker {', '.join(map(str, sorted(brokers)))}: write the "
+            f"right number in front of a directory, {min(stored_brokers)}=DIR"
+        )
 
 
 def _print_places(plan: ImportPlan, table: PositionTable, out: TextIO) -> int:

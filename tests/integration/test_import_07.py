@@ -7,6 +7,7 @@ They stand in a real ZooKeeper, one group for each message that the consumer had
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,8 @@ from tests.support.shell import run_command, serving
 from tests.unit.verbs.conftest import Program
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.support.peers import ZooKeeper
 
 LOGS: Final = Path(__file__).parents[1] / "golden" / "kafka_07"
@@ -36,6 +39,17 @@ pytestmark = pytest.mark.java
 
 def group_of(topic: str, count: int) -> str:
     return f"has-read-{count}-of-{topic}"
+
+
+@contextmanager
+def client_of(connect: str) -> Iterator[Any]:
+    client = KazooClient(connect)
+    client.start()
+    try:
+        yield client
+    finally:
+        client.stop()
+        client.close()
 
 
 def write_positions(client: Any) -> None:
@@ -52,14 +66,10 @@ def write_positions(client: Any) -> None:
 def tree(zookeeper: ZooKeeper) -> str:
     """Return the address of the tree of a Kafka 0.7, with a chroot."""
     connect = f"{zookeeper.connect}/kafka-07"
-    root = KazooClient(zookeeper.connect)
-    root.start()
-    root.ensure_path("/kafka-07")
-    root.stop()
-    client = KazooClient(connect)
-    client.start()
-    write_positions(client)
-    client.stop()
+    with client_of(zookeeper.connect) as root:
+        root.ensure_path("/kafka-07")
+    with client_of(connect) as client:
+        write_positions(client)
     return connect
 
 
@@ -129,20 +139,16 @@ def test_positions_are_read_of_the_topics_that_are_imported(tree: str) -> None:
 def test_another_tree_and_another_text_are_refused(zookeeper: ZooKeeper) -> None:
     with pytest.raises(ImportRefusedError, match="has no /nothing/consumers"):
         positions_in_zookeeper(f"{zookeeper.connect}/nothing", ["orders"])
-    client = KazooClient(zookeeper.connect)
-    client.start()
     path = "/strange-07/consumers/g/offsets/orders"
-    client.create(f"{path}/0-0", b"12x", makepath=True)
-    try:
+    with client_of(zookeeper.connect) as client:
+        client.create(f"{path}/0-0", b"12x", makepath=True)
         with pytest.raises(ImportRefusedError, match="orders/0-0 has '12x': expected a position"):
             positions_in_zookeeper(f"{zookeeper.connect}/strange-07", ["orders"])
         client.delete(f"{path}/0-0")
         client.create(f"{path}/0", b"12")
         with pytest.raises(ImportRefusedError, match="expected BROKER-PARTITION"):
             positions_in_zookeeper(f"{zookeeper.connect}/strange-07", ["orders"])
-    finally:
         client.delete("/strange-07", recursive=True)
-        client.stop()
 
 
 def run_section(section: str, directory: Path, address: str, tree: str) -> list[str]:

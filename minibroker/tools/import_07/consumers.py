@@ -53,7 +53,7 @@ def positions_in_file(path: Path) -> list[StoredPosition]:
             if not text:
                 continue
             match = _LINE.fullmatch(text)
-            if match is None:
+            if match is None or not text.isprintable():
                 raise ImportRefusedError(
                     f"{path}, line {number}: {text[:200]!r} is not of ExportZkOffsets, expected "
                     "/consumers/GROUP/offsets/TOPIC/BROKER-PARTITION:POSITION"

@@ -120,7 +120,7 @@ def partition_logs(
     """Return the partitions in log directories, in the order of topic, broker and number.
 
     `topics`: only theirs; empty: all. Raises ImportRefusedError for a directory or a topic without
-    segments; OSError.
+    segments, and for a name that cannot be printed; OSError.
     """
     logs: list[Log07] = []
     for directory in directories:
@@ -140,6 +140,11 @@ def _logs_in(directory: BrokerDirectory) -> list[Log07]:
     for path in sorted(Path(directory.path).iterdir()):
         match = _PARTITION.fullmatch(path.name)
         if match is not None and path.is_dir() and (segments := _segments_in(path)):
+            if not path.name.isprintable():  # of bytes that are no UTF-8, too
+                raise ImportRefusedError(
+                    f"{directory.path} has the directory {path.name!r}: expected a name of "
+                    "printable characters; rename it"
+                )
             logs.append(Log07(match[1], directory.broker, int(match[2]), segments))
     if not logs:
         raise ImportRefusedError(

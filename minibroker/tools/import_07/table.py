@@ -138,8 +138,15 @@ class TableWriter:
         self._rows.clear()
 
 
-def check_absent(path: Path) -> None:
-    """Raise ImportRefusedError if there is a file already: a table is never replaced."""
+def check_place(path: Path) -> None:
+    """Raise ImportRefusedError if no table can be written there, or if there is a file already: it
+    is never replaced.
+    """
+    if not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
+        raise ImportRefusedError(
+            f"the table {path} cannot be written: expected a directory {path.parent} that is there "
+            "and may be written"
+        )
     if path.exists():
         raise ImportRefusedError(
             f"{path} is there already: name another file with --table, or remove it if no "
@@ -153,7 +160,7 @@ def writing_table(path: Path) -> Iterator[TableWriter]:
 
     Raises ImportRefusedError: the file is there, or cannot be written. OSError.
     """
-    check_absent(path)
+    check_place(path)
     temporary = path.with_name(f"{path.name}.part")
     temporary.unlink(missing_ok=True)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from minibroker.tools.import_07.logs import (
 from minibroker.tools.import_07.table import (
     ImportedPartition,
     TableRow,
+    check_place,
     open_table,
     writing_table,
 )
@@ -89,6 +91,13 @@ def test_a_directory_of_something_else_is_refused(tmp_path: Path, files: list[st
         path.parent.mkdir(exist_ok=True)
         path.touch()
     with pytest.raises(ImportRefusedError, match="no log directory of Kafka"):
+        log_of(tmp_path)
+
+
+@pytest.mark.parametrize("name", [b"\x1b[2J-0", b"caf\xe9-0", b"two\nlines-0"])
+def test_a_name_that_cannot_be_printed_is_refused(tmp_path: Path, name: bytes) -> None:
+    write_log(tmp_path, os.fsdecode(name), [A])
+    with pytest.raises(ImportRefusedError, match="expected a name of printable characters"):
         log_of(tmp_path)
 
 
@@ -231,6 +240,12 @@ def test_a_table_is_whole_or_absent_and_never_replaced(tmp_path: Path) -> None:
     assert path.exists()
 
 
+def test_a_table_needs_its_directory(tmp_path: Path) -> None:
+    for path in (tmp_path / "away" / "table", made_table(tmp_path) / "table"):
+        with pytest.raises(ImportRefusedError, match="expected a directory"):
+            check_place(path)
+
+
 def test_another_file_is_no_table(tmp_path: Path) -> None:
     text, database = tmp_path / "text", tmp_path / "database"
     text.write_text("no database, but long enough to be one" * 100)
@@ -260,6 +275,7 @@ def test_the_lines_of_export_zk_offsets(tmp_path: Path) -> None:
         "/consumers/g/offsets/t/1-0",
         "/consumers/g/offsets/t/1:5",
         "/consumers/g/offsets/t/1-0:-5",
+        "/consumers/\x1bg/offsets/t/1-0:5",
     ],
 )
 def test_another_line_is_refused(tmp_path: Path, line: str) -> None:

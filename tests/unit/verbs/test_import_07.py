@@ -154,6 +154,16 @@ def test_groups_of_a_file_are_committed(program: Program, broker: Broker, tmp_pa
     assert broker.committed("second") == {("read", 0): 0}
 
 
+def test_a_wrong_broker_of_a_directory_is_noticed(program: Program, tmp_path: Path) -> None:
+    write_log(tmp_path / "d", "numbered-0", [A])
+    offsets = tmp_path / "offsets.txt"
+    offsets.write_text("/consumers/g/offsets/numbered/3-0:11\n")
+    ran = import_logs(program, tmp_path / "d", "--offsets", str(offsets))
+    assert ran.code == 2
+    assert "positions of broker 3, and the directories are of broker 0" in ran.errors
+    assert program.run("topics", "numbered").code == 1
+
+
 def test_groups_may_be_committed_later(program: Program, broker: Broker, tmp_path: Path) -> None:
     """A group goes on reading 0.7 while its logs are imported; then its position has moved."""
     write_log(tmp_path / "d", "later-0", [A, B, C])
