@@ -153,10 +153,15 @@ FEATURES = st.dictionaries(
 )
 
 
+def have_different_ids(topics: dict[str, TopicValue]) -> bool:
+    """Return whether no two topics have the same id."""
+    return len({topic.id for topic in topics.values()}) == len(topics)
+
+
 @st.composite
 def metadata_values(draw: st.DrawFn) -> Metadata:
     """Any metadata that a tree can hold."""
-    topics = draw(st.dictionaries(TOPIC_NAMES, TOPICS, max_size=3))
+    topics = draw(st.dictionaries(TOPIC_NAMES, TOPICS, max_size=3).filter(have_different_ids))
     configs = draw(st.dictionaries(ENTITIES, SETTINGS, max_size=3))
     for name in topics:
         if draw(st.booleans()):

@@ -48,7 +48,7 @@ from minibroker.broker.security.password_encoder import (
     is_encoded,
 )
 from minibroker.kafka.errors import ConfigError, KafkaError
-from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicPartition, topic_id_to_text
 from minibroker.kafka.java_numbers import parse_double
 from minibroker.kafka.scram import CODES, credential_of
 from minibroker.tools.kraft.errors import TransferError
@@ -124,13 +124,23 @@ def metadata_in(
 
 def _topics(nodes: TreeNodes, topic_ids: Mapping[str, TopicId]) -> Iterator[tuple[str, TopicValue]]:
     targets = _targets(nodes)
+    names_by_id: dict[TopicId, str] = {}
     for name in nodes.children(paths.TOPICS):
         if paths.delete_topic(name) in nodes:
             logger.info("topic %s is marked for deletion and is left out", name)
             continue
         assignment = assignment_in(nodes, name)
         assert assignment is not None
-        topic_id = assignment.topic_id or topic_ids.get(name) or new_topic_id()
+        topic_id = assignment.topic_id
+        if topic_id in {None, ZERO_TOPIC_ID}:
+            topic_id = topic_ids.get(name) or new_topic_id()
+        assert topic_id is not None
+        other_name = names_by_id.setdefault(topic_id, name)
+        if other_name != name:
+            raise TransferError(
+                f"topics {other_name!r} and {name!r} of the metadata tree have the same id,"
+                f" {topic_id_to_text(topic_id)}: delete one of them"
+            )
         count = len(assignment.replicas)
         if assignment.replicas.keys() != set(range(count)):
             raise TransferError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from minibroker.broker.app import TREE_FILE
@@ -10,6 +11,7 @@ from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.security.tokens import Token
 from minibroker.client.sasl import ScramClient
 from minibroker.clock import SystemClock
+from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.protocol.messages import (
     alter_client_quotas,
     alter_user_scram_credentials,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from minibroker.tools.kraft.metadata import Metadata
     from tests.support.in_process import RawClient
 
+WAIT_S: Final = 180
 MECHANISM: Final = "SCRAM-SHA-256"
 SETTINGS: Final = {
     **AUTHORIZER,
@@ -169,10 +172,12 @@ async def set_feature(client: RawClient, name: str, level: int) -> None:
 
 
 async def take_producer_id(client: RawClient) -> int:
-    """Return a producer id, the first one of a block."""
-    answer = await client.call(
-        InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000), 4
-    )
+    """Return a producer id, the first one of a block. Kafka takes the block after it refuses."""
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
+    async with asyncio.timeout(WAIT_S):
+        answer = await client.call(request, 4)
+        while answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            answer = await client.call(request, 4)
     assert answer.error_code == 0, answer
     return int(answer.producer_id)
 

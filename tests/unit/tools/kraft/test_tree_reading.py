@@ -32,7 +32,7 @@ from minibroker.broker.security.acls import (
 from minibroker.broker.security.password_encoder import encoder_of
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import CoordinationError
-from minibroker.kafka.ids import TopicId, TopicPartition
+from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
 from minibroker.kafka.scram import credential, credential_of
 from minibroker.tools.kraft.errors import TransferError
 from minibroker.tools.kraft.metadata import (
@@ -127,8 +127,18 @@ async def test_a_topic_that_is_marked_for_deletion_is_left_out(tree: EmbeddedTre
 
 async def test_a_topic_without_an_id_gets_that_of_its_log_or_a_new_one(tree: EmbeddedTree) -> None:
     await tree.create(TOPIC, encode_topic(None, [[0]]))
+    await tree.create(paths.topic("zero"), encode_topic(ZERO_TOPIC_ID, [[0]]))
     assert (await read_metadata(tree, CONFIG, {"t": ID})).topics["t"].id == ID
-    assert (await read_metadata(tree, CONFIG)).topics["t"].id not in {ID, bytes(16)}
+    topics = (await read_metadata(tree, CONFIG)).topics
+    assert topics["t"].id != ID
+    assert topics["zero"].id != ZERO_TOPIC_ID
+
+
+async def test_topics_with_the_same_id_are_named(tree: EmbeddedTree) -> None:
+    for name in ("t", "u"):
+        await tree.create(paths.topic(name), encode_topic(ID, [[0]]))
+    with pytest.raises(TransferError, match=r"'t' and 'u' .* the same id, AAECAwQF"):
+        await read_metadata(tree, CONFIG)
 
 
 async def test_partitions_with_a_move_a_state_and_without_one(tree: EmbeddedTree) -> None:
