@@ -5,7 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from minibroker.broker.metrics import BUCKET_COUNT, TIME_NAMES, Metrics, RequestMetrics, TimeSum
+import pytest
+
+from minibroker.broker.metrics import (
+    BUCKET_COUNT,
+    RUNS_MAX,
+    TIME_NAMES,
+    Metrics,
+    RequestMetrics,
+    TimeSum,
+)
 from minibroker.kafka.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest
 from tests.support.in_process import InProcessBroker
@@ -26,7 +35,30 @@ def test_times_have_kafkas_names() -> None:
     )
     metrics = RequestMetrics("Fetch")
     assert tuple(metrics.by_name()) == TIME_NAMES
-    assert metrics.by_name()["RemoteTimeMs"] is metrics.remote
+    assert metrics.by_name()["ThrottleTimeMs"] is metrics.throttle
+
+
+@pytest.mark.parametrize("runs", [3, RUNS_MAX, RUNS_MAX + 1])
+def test_times_of_all_runs_are_counted(runs: int) -> None:
+    metrics = RequestMetrics("Fetch")
+    for _ in range(runs):
+        metrics.record(2, 8_000, 0, 7_000, 5_000)
+    metrics.record(1, 1_000, 600_000, 2_000, 3_000)
+    by_name = metrics.by_name()
+    assert {
+        name: (times.count, times.total_us, times.max_us) for name, times in by_name.items()
+    } == {
+        "RequestQueueTimeMs": (0, 0, 0),
+        "LocalTimeMs": (2 * runs + 1, 2 * 4 * runs + 1, 4),
+        "RemoteTimeMs": (1, 600, 600),
+        "ThrottleTimeMs": (0, 0, 0),
+        "ResponseQueueTimeMs": (2 * runs + 1, 2 * 7 * runs + 2, 7),
+        "ResponseSendTimeMs": (2 * runs + 1, 2 * 5 * runs + 3, 5),
+        "TotalTimeMs": (2 * runs + 1, 2 * 20 * runs + 606, 606),
+    }
+    assert {name: sum(times.buckets) for name, times in by_name.items()} == {
+        name: times.count for name, times in by_name.items()
+    }
 
 
 async def test_a_long_poll_shows_as_remote_time(tmp_path: Path) -> None:
@@ -41,13 +73,14 @@ async def test_a_long_poll_shows_as_remote_time(tmp_path: Path) -> None:
             await client.call(poll, 4)
         await asyncio.sleep(0)
         requests = running.broker.services.metrics.requests
-        fetch, metadata = requests["Fetch"], requests["Metadata"]
-    assert fetch.remote.count == fetch.total.count == 1
-    assert fetch.remote.total_us >= 20_000
-    assert fetch.total.total_us >= fetch.remote.total_us
-    assert fetch.local.total_us < fetch.total.total_us
-    assert metadata.total.count == 1
-    assert metadata.remote.total_us == 0
+        fetch, metadata = requests["Fetch"].by_name(), requests["Metadata"].by_name()
+    local, remote, total = fetch["LocalTimeMs"], fetch["RemoteTimeMs"], fetch["TotalTimeMs"]
+    assert remote.count == total.count == 1
+    assert remote.total_us >= 20_000
+    assert total.total_us >= remote.total_us
+    assert local.total_us < total.total_us
+    assert metadata["TotalTimeMs"].count == 1
+    assert metadata["RemoteTimeMs"].total_us == 0
 
 
 def test_a_sum_counts_values_that_came_together() -> None:
