@@ -52,6 +52,7 @@ TESTS_IN_PYTHON = (
     "Faults of several brokers",
 )
 SERVICE_UNDER_TEST = "The service under test"
+OUTGROWING = "To Apache Kafka 4, and back"
 
 
 def commands(section: str) -> list[str]:
@@ -93,6 +94,7 @@ def test_every_section_has_a_test_or_a_reason() -> None:
     tested |= {"Groups on the command line", "Secured brokers"}  # test_command_line_page.py
     tested |= {"Bring 0.7 logs in", "Bring 0.7 consumers along"}  # test_import_07.py
     tested |= {"Look a position up"}  # as above
+    tested |= {OUTGROWING}
     without = {
         (block.section, text)
         for block in readme.blocks()
@@ -361,3 +363,26 @@ def test_tokens_and_tls_of_the_control_api(tmp_path: Path) -> None:
             if "read.token" in call:
                 refused = call.replace("-sS --fail", "-sS -X POST").replace("metrics", "reset")
                 assert "only reads" in run_command(refused, tmp_path)
+
+
+def test_the_commands_of_the_way_to_kafka_and_back(tmp_path: Path) -> None:
+    """Kafka's own commands are left out: in tests/outgrowing it starts, here nobody serves."""
+    hand_over, take_back, serve, hand_over_of_three = commands(OUTGROWING)
+    (start_of_kafka, *starts_of_three) = [
+        command
+        for command in readme.commands(b for b in readme.blocks() if b.section == OUTGROWING)
+        if command.startswith("kafka-")
+    ]
+    with serving(f"{serve} --listen 127.0.0.1:0 --topic t:3", tmp_path):
+        pass
+    assert start_of_kafka in run_command(hand_over, tmp_path)
+    assert f"\n{serve} --data-dir minibroker-data\n" in run_command(take_back, tmp_path)
+    with serving(f"{serve} --listen 127.0.0.1:0", tmp_path) as address:
+        listing = run_command(f"minibroker topics --bootstrap {address}", tmp_path)
+        assert re.search(r"^  t +3 +1 +0 ", listing, re.MULTILINE)
+    directory = tmp_path / "three"
+    directory.mkdir()
+    with serving("minibroker serve --brokers 3 --listen 127.0.0.1:0", directory):
+        pass
+    said = run_command(hand_over_of_three, directory)
+    assert [line for line in said.splitlines() if line.startswith("kafka-")] == starts_of_three
