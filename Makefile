@@ -128,7 +128,7 @@ move: $(VENV)/.test java ## three minibrokers become Kafka 3.9 and come back und
 # ROUNDS: how often Kafka takes over and gives back, of each release.
 ROUNDS ?= 10
 outgrow: $(VENV)/.test java ## Kafka 3.9, 4.0 and 4.4 with KRaft take over and give back ten times, 40 minutes (ROUNDS=N)
-	MINIBROKER_OUTGROW_ROUNDS=$(ROUNDS) $(BIN)/python -m pytest tests/outgrowing --timeout 3600 $(ARGS)
+	MINIBROKER_OUTGROW_ROUNDS=$(ROUNDS) MINIBROKER_OUTGROW_KILLS=40 $(BIN)/python -m pytest tests/outgrowing --timeout 3600 $(ARGS)
 
 secure-move: $(VENV)/.test java ## three minibrokers become secure under load; secured clusters of both kinds of brokers, 10 minutes
 	MINIBROKER_SECURE_MOVE=1 $(BIN)/python -m pytest tests/compat_cluster/test_secure_move.py \

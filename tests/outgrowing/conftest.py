@@ -1,24 +1,23 @@
-"""A cluster for a test, which ends with it."""
+"""A cluster for a test, which ends with it. What takes minutes is left to `make outgrow`."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.outgrowing.settings import SETTINGS
 from tests.outgrowing.sides import OneCluster
-from tests.support.peers import ONE_NODE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-SETTINGS = {
-    **ONE_NODE,
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "super.users": "User:ANONYMOUS",
-    "share.coordinator.state.topic.num.partitions": "2",
-}
+
+IS_LONG = "MINIBROKER_OUTGROW_ROUNDS" in os.environ
+
+collect_ignore = [] if IS_LONG else ["test_large.py"]
 
 
 @pytest.fixture

@@ -53,16 +53,17 @@ class Nodes:
     """A connection to each node of a cluster."""
 
     def __init__(self, address: str, login: Login | None = None) -> None:
-        self._connections = ExitStack()
         host, port = address.rsplit(":", 1)
         with NodeClient(host, int(port), login) as client:
             brokers = client.call("metadata", METADATA_VERSION, topics=[])["brokers"]
-        self.clients = {
-            broker["node_id"]: self._connections.enter_context(
-                NodeClient(broker["host"], broker["port"], login)
-            )
-            for broker in brokers
-        }
+        with ExitStack() as connections:
+            self.clients = {
+                broker["node_id"]: connections.enter_context(
+                    NodeClient(broker["host"], broker["port"], login)
+                )
+                for broker in brokers
+            }
+            self._connections = connections.pop_all()
 
     def __enter__(self) -> Self:
         return self

@@ -46,6 +46,13 @@ class ServedBroker(Minibroker):
         """Return the command line of the next start."""
         return [*super().command(), *self.options]
 
+    def start(self) -> ServedBroker:
+        """Start; several brokers tell all of their addresses, and the first one is kept."""
+        listen = self.listen
+        super().start()
+        self.listen = listen
+        return self
+
 
 class Outcome:
     """The end of a verb: exit code, output, seconds."""

@@ -56,6 +56,13 @@ class Omission(NamedTuple):
     reason: str
 
 
+class Placement(NamedTuple):
+    """The replicas of a partition, and who leads it."""
+
+    leader: int
+    replicas: tuple[int, ...]
+
+
 def topic_of(partition: str) -> str:
     """Return the topic of `topic-0`."""
     return partition.rpartition("-")[0]
@@ -85,12 +92,14 @@ def differences(
 ) -> list[str]:
     """Return a sentence for each value that is not the same in both views.
 
+    A section counts that both have.
+
     `only_common`: the section in which only names of both views count: a release has its features.
     """
     sentences = []
-    for section in sorted(before.keys() | after.keys()):
+    for section in sorted(before.keys() & after.keys()):
         left_out = [item for item in (*ALWAYS, *omissions) if item.section == section]
-        old, new = before.get(section, {}), after.get(section, {})
+        old, new = before[section], after[section]
         names = old.keys() & new.keys() if section == only_common else old.keys() | new.keys()
         for name in sorted(names, key=str):
             if any(omission.applies(name) for omission in left_out):
@@ -135,11 +144,13 @@ def _view(nodes: Nodes) -> View:
             topic["name"]: (topic["topic_id"].hex(), topic["is_internal"])
             for topic in metadata["topics"]
         },
-        "partitions": partitions,
+        # The first of its replicas that comes leads.
+        "partitions": {name: placement.replicas for name, placement in partitions.items()},
         "offsets": _offsets(nodes, partitions),
         "directories": dict(_directories(nodes)),
         "producers": dict(_producers(nodes, partitions)),
-        "configs": dict(_configs(nodes, names, groups)),
+        "configs": dict(_configs(nodes, names)),
+        **_group_configs(nodes, groups),
         "quotas": dict(_quotas(nodes)),
         "credentials": dict(_credentials(nodes)),
         "acls": dict.fromkeys(_acls(nodes), "held"),
@@ -151,15 +162,15 @@ def _view(nodes: Nodes) -> View:
     }
 
 
-def _partitions(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield partition → leader, replicas, ISR. Raises NotReadyError."""
+def _partitions(metadata: Mapping[str, Any]) -> Iterator[tuple[str, Placement]]:
+    """Yield partition → where it is. Raises NotReadyError until all replicas are in sync."""
     for topic in metadata["topics"]:
         for partition in topic["partitions"]:
             name = f"{topic['name']}-{partition['partition_index']}"
             replicas, isr = partition["replica_nodes"], sorted(partition["isr_nodes"])
-            if partition["leader_id"] != replicas[0] or isr != sorted(replicas):
+            if partition["leader_id"] < 0 or isr != sorted(replicas):
                 raise NotReadyError(f"{name}: {partition}")
-            yield name, (partition["leader_id"], tuple(replicas), tuple(isr))
+            yield name, Placement(partition["leader_id"], tuple(replicas))
 
 
 def _check_coordinators(nodes: Nodes, metadata: Mapping[str, Any]) -> None:
@@ -193,16 +204,16 @@ def _names_for_each(count: int) -> list[str]:
     return list(names.values())
 
 
-def _by_leader(partitions: Mapping[str, Any]) -> dict[int, dict[str, list[int]]]:
+def _by_leader(partitions: Mapping[str, Placement]) -> dict[int, dict[str, list[int]]]:
     """Return leader → topic → numbers."""
     asked: dict[int, dict[str, list[int]]] = {}
-    for name, (leader, _replicas, _isr) in partitions.items():
+    for name, placement in partitions.items():
         topic, _, number = name.rpartition("-")
-        asked.setdefault(leader, {}).setdefault(topic, []).append(int(number))
+        asked.setdefault(placement.leader, {}).setdefault(topic, []).append(int(number))
     return asked
 
 
-def _offsets(nodes: Nodes, partitions: Mapping[str, Any]) -> dict[str, Any]:
+def _offsets(nodes: Nodes, partitions: Mapping[str, Placement]) -> dict[str, Any]:
     """Return partition → start, end, end of what is decided. Raises NotReadyError."""
     offsets: dict[str, list[int]] = {name: [] for name in partitions}
     for timestamp, isolation_level in ((EARLIEST, 0), (LATEST, 0), (LATEST, 1)):
@@ -245,7 +256,7 @@ def _directories(nodes: Nodes) -> Iterator[tuple[Any, str]]:
                     yield (node_id, name), directory["log_dir"]
 
 
-def _producers(nodes: Nodes, partitions: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _producers(nodes: Nodes, partitions: Mapping[str, Placement]) -> Iterator[tuple[str, Any]]:
     """Yield partition → producer id → where it is. Raises NotReadyError."""
     for leader, topics in _by_leader(partitions).items():
         asked = [{"name": topic, "partition_indexes": numbers} for topic, numbers in topics.items()]
@@ -266,21 +277,27 @@ def _producers(nodes: Nodes, partitions: Mapping[str, Any]) -> Iterator[tuple[st
                 )
 
 
-def _configs(
-    nodes: Nodes, topics: Iterable[str], groups: Mapping[str, Any]
-) -> Iterator[tuple[Any, dict[str, str]]]:
+def _configs(nodes: Nodes, topics: Iterable[str]) -> Iterator[tuple[Any, dict[str, str]]]:
     """Yield (type, name) → what was set."""
     listed = nodes.any("list_config_resources", 0)["config_resources"]
     resources = [
         *((TOPIC, name) for name in topics),
         (BROKER, ""),
         *((CLIENT_METRICS, resource["resource_name"]) for resource in listed),
-        *((GROUP, name) for name in groups),
     ]
     yield from _described(nodes.any("describe_configs", 4, resources=_asked(resources)))
     for node_id, client in nodes.clients.items():
         asked = _asked([(BROKER, str(node_id))])
         yield from _described(client.call("describe_configs", 4, resources=asked))
+
+
+def _group_configs(nodes: Nodes, groups: Iterable[str]) -> View:
+    """Return the section of groups, or none: Kafka 3.9 has no settings of groups."""
+    asked = _asked((GROUP, name) for name in groups)
+    answer = nodes.any("describe_configs", 4, resources=asked)
+    if ErrorCode.INVALID_REQUEST in {result["error_code"] for result in answer["results"]}:
+        return {}
+    return {"group_configs": dict(_described(answer))}
 
 
 def _asked(resources: Iterable[tuple[int, str]]) -> list[dict[str, Any]]:

@@ -1,0 +1,64 @@
+"""Several log directories of one broker, and several brokers of one process, change sides."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.outgrowing.administration import Administration
+from tests.outgrowing.settings import REPLICATED
+from tests.outgrowing.view import differences, view_of
+from tests.outgrowing.work import Work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tests.outgrowing.sides import OneCluster
+
+pytestmark = pytest.mark.java
+
+DIRECTORIES = ("first", "second", "third")
+PROTOCOLS = ("classic", "consumer")
+NODES = 3
+
+
+def alternate(cluster: OneCluster, leave: str) -> Mapping[str, Mapping[object, object]]:
+    """Let both sides serve in turns, minibroker first and last; return the last view.
+
+    `leave`: `stop` or `kill`.
+    """
+    cluster.serve()
+    work = Work(cluster.clients(), PROTOCOLS)
+    administration = Administration(cluster.clients(), None, [])
+    for phase, (change, start) in enumerate(
+        ((cluster.hand_over, cluster.kafka), (cluster.take_back, cluster.serve))
+    ):
+        work.work(phase)
+        administration.change(phase)
+        before = view_of(cluster.address)
+        getattr(cluster, leave)()
+        change()
+        start()
+        after = view_of(cluster.address)
+        assert differences(before, after) == []
+        work.check()
+    work.work(2)
+    work.check()
+    work.close()
+    return after
+
+
+@pytest.mark.parametrize("leave", ["stop", "kill"])
+def test_each_log_directory_keeps_its_partitions(
+    leave: str, new_cluster: Callable[..., OneCluster]
+) -> None:
+    cluster = new_cluster("4.4", directories=DIRECTORIES)
+    view = alternate(cluster, leave)
+    assert set(view["directories"].values()) == {str(cluster.root / name) for name in DIRECTORIES}
+
+
+def test_three_brokers_become_three_nodes(new_cluster: Callable[..., OneCluster]) -> None:
+    cluster = new_cluster("4.4", settings=REPLICATED, brokers=NODES)
+    view = alternate(cluster, "stop")
+    assert view["cluster"]["nodes"] == list(range(NODES))
