@@ -13,6 +13,8 @@ from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.ids import TopicId, TopicPartition
 from minibroker.tools.check_partition import CheckedPartition, PartitionEnd, check_partition
 from minibroker.tools.findings import Findings
+from minibroker.tools.kraft.log_directory import METADATA_DIRECTORY
+from minibroker.tools.kraft.log_reading import MetadataLog, NoMetadataError
 
 _MARKS: Final = {
     names.DELETE_DIRECTORY: "a deleted partition, on its way out",
@@ -121,9 +123,19 @@ class DirectoriesCheck:
 
     def _check_partition(self, path: str, facts: CheckedPartition) -> PartitionEnd:
         end = check_partition(path, facts, self._findings, is_deep=self._is_deep)
+        if path.rpartition("/")[2] == METADATA_DIRECTORY:
+            self._check_kraft(path)
         self.partition_count += 1
         self.segment_count += end.segment_count
         return end
+
+    def _check_kraft(self, path: str) -> None:
+        """Check that the metadata of KRaft can be read: the newest snapshot and the log behind."""
+        try:
+            for _ in MetadataLog(REAL_FILES, path).records():
+                pass
+        except (CorruptionError, NoMetadataError) as error:
+            self._findings.broken("kraft-metadata", path, None, str(error))
 
     def _check_owner(self, directory: str) -> None:
         path = f"{directory}/{names.META_PROPERTIES}"

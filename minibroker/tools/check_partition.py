@@ -18,6 +18,7 @@ from minibroker.kafka.ids import TopicId
 from minibroker.tools.check_producers import ProducerHistory
 from minibroker.tools.check_segment import EpochSpan, SegmentCheck
 from minibroker.tools.findings import Findings
+from minibroker.tools.kraft.log_directory import CHECKPOINT
 
 _LEFTOVERS = {
     names.DELETED: "on its way out; the next start removes it",
@@ -123,7 +124,9 @@ class _PartitionCheck:
         return bases
 
     def _note_leftovers(self, bases: list[int]) -> None:
-        if not bases and self.file_names != [names.PARTITION_METADATA]:  # such has no record yet
+        has_snapshot = any(name.endswith(CHECKPOINT) for name in self.file_names)
+        if not bases and not has_snapshot and self.file_names != [names.PARTITION_METADATA]:
+            # With the last file alone it has no record yet.
             self.findings.note("no-segment", self.directory, "no segment: an empty log")
         for name in self.file_names:
             base = names.base_offset_of(name)

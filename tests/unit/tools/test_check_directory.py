@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker.storage.files import REAL_FILES
+from minibroker.tools.kraft.log_directory import SnapshotId, write_metadata_directory
+from minibroker.tools.kraft.records import records_of
 from tests.support.check import broken_things
+from tests.support.kraft_metadata import full_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.unit.tools.conftest import Said
 
@@ -101,3 +105,20 @@ def test_an_empty_partition(check: Callable[..., Said], data: Path) -> None:
     metadata = "version: 0\ntopic_id: " + "B" * 21 + "A"
     (data / "empty-3" / "partition.metadata").write_text(metadata)
     assert "0 broken, 0 notes" in check(data).output
+
+
+def test_metadata_of_kraft_are_read(check: Callable[..., Said], data: Path) -> None:
+    records = list(records_of(full_metadata("4.4", bytes(16))))
+    path = Path(write_metadata_directory(REAL_FILES, str(data), records, SnapshotId(9, 1), 0))
+    said = check(str(data))
+    assert (said.code, "__cluster_metadata" in said.output) == (0, False)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    (line,) = broken_things(data)
+    assert "bytes are sound, expected a whole snapshot" in line
+    assert line.endswith("[kraft-metadata]")
+    shutil.rmtree(path.parent)
+    path.parent.mkdir()
+    (line,) = broken_things(data)
+    assert "has no snapshot and no log of KRaft" in line
