@@ -6,7 +6,7 @@ and the partition has no leader for ever. A `RegisteredBroker` in the metadata a
 clean stop with the same epoch (`log_directory.write_clean_marker`) make Kafka trust it.
 
 After a clean stop of a Kafka with that feature the ISR of every partition is empty, and its members
-are eligible.
+are eligible: `tree_writing` puts them into the ISR again.
 
 Source: Kafka ClusterControlManager.registerBroker, ReplicationControlManager.handleBrokerShutdown,
 PartitionChangeBuilder; seen with Kafka 4.4.0.
@@ -22,7 +22,7 @@ from minibroker.kafka.ids import TopicPartition
 from minibroker.tools.kraft.metadata import UNASSIGNED_DIRECTORY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from minibroker.broker.storage.files import Files
     from minibroker.tools.kraft.metadata import Metadata, PartitionValue
@@ -50,7 +50,16 @@ def without_leaders(
         )
         return partition._replace(leader=NO_LEADER, directories=ids)
 
-    return _changed(metadata, stopped)
+    topics = {
+        name: topic._replace(
+            partitions=tuple(
+                stopped(TopicPartition(name, index), partition)
+                for index, partition in enumerate(topic.partitions)
+            )
+        )
+        for name, topic in metadata.topics.items()
+    }
+    return replace(metadata, topics=topics)
 
 
 def replica_directories(
@@ -73,33 +82,3 @@ def replica_directories(
             if partition is not None and not mark:
                 directories[broker_id, partition] = directory_id
     return directories
-
-
-def with_replicas_in_sync(metadata: Metadata) -> Metadata:
-    """Return the metadata where no ISR is empty, and no replica is merely eligible.
-
-    An empty ISR becomes the eligible replicas: they have every record that was acknowledged. If
-    there are none, it becomes the last ones that were known.
-    """
-
-    def in_sync(_name: TopicPartition, partition: PartitionValue) -> PartitionValue:
-        isr = partition.isr or partition.eligible or partition.last_eligible
-        return partition._replace(isr=isr, eligible=(), last_eligible=())
-
-    return _changed(metadata, in_sync)
-
-
-def _changed(
-    metadata: Metadata, change: Callable[[TopicPartition, PartitionValue], PartitionValue]
-) -> Metadata:
-    """Return the metadata with every partition changed."""
-    topics = {
-        name: topic._replace(
-            partitions=tuple(
-                change(TopicPartition(name, index), partition)
-                for index, partition in enumerate(topic.partitions)
-            )
-        )
-        for name, topic in metadata.topics.items()
-    }
-    return replace(metadata, topics=topics)

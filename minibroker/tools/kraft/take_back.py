@@ -32,7 +32,6 @@ from minibroker.tools.kraft.log_directory import remove_metadata_directory
 from minibroker.tools.kraft.log_reading import read_metadata_directory
 from minibroker.tools.kraft.metadata import ConfigKind
 from minibroker.tools.kraft.nodes import lock
-from minibroker.tools.kraft.stopped import with_replicas_in_sync
 from minibroker.tools.kraft.tree import write_metadata
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ async def take_back(
                 "there is nothing to take back"
             )
     with lock(home):
-        metadata = with_replicas_in_sync(_longest(home).metadata)
+        metadata = _longest(home).metadata
         reasons = list(reasons_against(metadata, [node.id for node in home.nodes]))
         if reasons:
             raise TransferError("; ".join(reasons))

@@ -1,4 +1,4 @@
-"""Partitions of nodes that do not run: no leaders, known directories, replicas in sync."""
+"""Partitions of nodes that do not run: no leaders, known directories."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ from minibroker.tools.kraft.metadata import (
     PartitionValue,
     TopicValue,
 )
-from minibroker.tools.kraft.stopped import (
-    replica_directories,
-    with_replicas_in_sync,
-    without_leaders,
-)
+from minibroker.tools.kraft.stopped import replica_directories, without_leaders
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,12 +45,3 @@ def test_logs_are_found_in_every_directory(tmp_path: Path) -> None:
         (3, TopicPartition("__cluster_metadata", 0)): FIRST,
         (3, TopicPartition("t", 1)): SECOND,
     }
-
-
-def test_an_isr_is_never_empty_where_anyone_is_known() -> None:
-    empty = LED._replace(isr=(), leader=-1, eligible=(1,), last_eligible=(0,))
-    metadata = metadata_with(LED._replace(eligible=(1,)), empty, empty._replace(eligible=()))
-    without = LED._replace(leader=-1)
-    assert with_replicas_in_sync(metadata) == metadata_with(
-        LED, without._replace(isr=(1,)), without._replace(isr=(0,))
-    )
