@@ -33,21 +33,19 @@ from minibroker.broker.handlers.common.leaders import LeaderHints
 from minibroker.broker.handlers.reads.fetch_pass import (
     STEP_PARTITIONS,
     FetchPass,
-    FetchResult,
     follower_of,
     read_all,
     read_steps,
     replica_for,
 )
-from minibroker.broker.handlers.reads.preferred_replica import NO_REPLICA
 from minibroker.broker.partitions.cold_reads import ROUNDS_MAX, warm
 from minibroker.broker.partitions.fetch_session import (
     CONSUMER,
     FINAL_EPOCH,
     FetchContext,
     FetchPartition,
+    FetchResult,
     PartitionKey,
-    PartitionResult,
 )
 from minibroker.broker.partitions.partition import LOG_END
 from minibroker.broker.partitions.role import NO_EPOCH
@@ -236,9 +234,9 @@ def _delay(
         fetch.request.max_wait_ms,
         read_again,
         find_more=lambda: [_position_in(fetch, place) for place in session.more()],
+        leave=session.leave,
     )
     session.hang(delayed)
-    delayed.future.add_done_callback(lambda _future: session.leave(delayed))
     return delayed.future
 
 
@@ -345,7 +343,7 @@ def _add_results(
     """
     context = fetch.context
     throttle = fetch.throttle
-    selected = fetch.session.select((key, _session_result(data)) for key, _, data in results)
+    selected = fetch.session.select(results)
     group = response.responses[-1] if response.responses else None
     for (_, place, data), is_selected in zip(results, selected, strict=True):
         if not is_selected:
@@ -421,18 +419,6 @@ def _throttled(fetch: FetchPass) -> FetchResponse | None:
 
 
 _LEADER_ERRORS = frozenset((ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH))
-
-
-def _session_result(data: PartitionData) -> PartitionResult:
-    records = data.records
-    return PartitionResult(
-        data.error_code,
-        data.high_watermark,
-        data.log_start_offset,
-        len(records) if records is not None else 0,
-        has_diverging_epoch=data.diverging_epoch is not None,
-        has_preferred_replica=data.preferred_read_replica != NO_REPLICA,
-    )
 
 
 def error_response(

@@ -23,16 +23,17 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from random import randint
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from minibroker.broker.slices import run_in_slices
 from minibroker.kafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from minibroker.broker.partitions.partition import Partition, Waiter
     from minibroker.clock import Clock
+    from minibroker.kafka.protocol.messages.fetch import PartitionData
 
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
@@ -45,6 +46,9 @@ EVICTION_MS: Final = 120_000
 
 PartitionKey = tuple[str | bytes, int]
 """Topic name (Fetch ≤ 12) or sixteen bytes of topic id (13+), and partition index."""
+
+FetchResult: TypeAlias = "tuple[PartitionKey, FetchPartition, PartitionData]"
+"""The result of a read of one partition, which is its part of the answer."""
 
 
 def next_epoch(epoch: int) -> int:
@@ -146,52 +150,24 @@ class FetchPartition:
         self.last_fetched_epoch = request_part.last_fetched_epoch
         self.follower_start_offset = request_part.follower_start_offset
 
-    def remember(self, result: PartitionResult) -> bool:
+    def remember(self, data: PartitionData) -> bool:
         """Note what the client is told; True when it has to be told (something changed)."""
         changed = (
-            result.size_bytes > 0 or result.has_diverging_epoch or result.has_preferred_replica
+            bool(data.records)
+            or data.diverging_epoch is not None
+            or data.preferred_read_replica >= 0
         )
-        if self.high_watermark != result.high_watermark:
+        if self.high_watermark != data.high_watermark:
             changed = True
-            self.high_watermark = result.high_watermark
-        if self.log_start_offset != result.log_start_offset:
+            self.high_watermark = data.high_watermark
+        if self.log_start_offset != data.log_start_offset:
             changed = True
-            self.log_start_offset = result.log_start_offset
-        if result.error_code:
+            self.log_start_offset = data.log_start_offset
+        if data.error_code:
             # So that the partition is sent again when the error is gone.
             self.high_watermark = -1
             changed = True
         return changed
-
-
-class PartitionResult:
-    """The result of a read of one partition, reduced to the facts that sessions use."""
-
-    __slots__ = (
-        "error_code",
-        "has_diverging_epoch",
-        "has_preferred_replica",
-        "high_watermark",
-        "log_start_offset",
-        "size_bytes",
-    )
-
-    def __init__(
-        self,
-        error_code: int,
-        high_watermark: int,
-        log_start_offset: int,
-        size_bytes: int,
-        *,
-        has_diverging_epoch: bool = False,
-        has_preferred_replica: bool = False,
-    ) -> None:
-        self.error_code = error_code
-        self.high_watermark = high_watermark
-        self.log_start_offset = log_start_offset
-        self.size_bytes = size_bytes
-        self.has_diverging_epoch = has_diverging_epoch
-        self.has_preferred_replica = has_preferred_replica
 
 
 class FetchSession:
@@ -313,13 +289,14 @@ class FetchContext:
     def __iter__(self) -> Iterator[tuple[PartitionKey, FetchPartition]]:
         return iter(list(self.partitions.items()))
 
-    def select(self, results: Iterable[tuple[PartitionKey, PartitionResult]]) -> list[bool]:
-        """Return whether each result (in order) belongs into the answer; remember the sent ones."""
-        selected = []
-        for key, result in results:
-            self.partitions[key].remember(result)
-            selected.append(True)
-        return selected
+    def select(self, results: Sequence[FetchResult]) -> list[bool]:
+        """Return whether each result (in order) belongs into the answer; remember the sent ones for
+        the session that begins.
+        """
+        if self._begin_session is not None:
+            for key, _, data in results:
+                self.partitions[key].remember(data)
+        return [True] * len(results)
 
     def refusal(self) -> int:
         """Return an error that came up while this fetch waited; 0: none."""
@@ -392,21 +369,21 @@ class IncrementalFetchContext(FetchContext):
     def leave(self, waiter: Waiter) -> None:
         self._session.waiters.pop(waiter, None)
 
-    def select(self, results: Iterable[tuple[PartitionKey, PartitionResult]]) -> list[bool]:
+    def select(self, results: Sequence[FetchResult]) -> list[bool]:
         """Return whether each result belongs into the answer: only what changed does. A partition
         that gave records goes to the end of the queue.
         """
         session = self._session
         selected = []
-        for key, result in results:
+        for key, _, data in results:
             partition = session.partitions.get(key)
             if partition is None:  # forgotten while this fetch waited
                 selected.append(False)
                 continue
-            selected.append(partition.remember(result))
-            if result.size_bytes > 0:
+            selected.append(partition.remember(data))
+            if data.records:
                 session.move_to_end(partition)
-            elif not result.error_code and not result.has_diverging_epoch:
+            elif not data.error_code and data.diverging_epoch is None:
                 session.settle(key, partition)
         return selected
 

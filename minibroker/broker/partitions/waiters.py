@@ -111,6 +111,7 @@ class DelayedFetch:
         "_bytes_min",
         "_find_more",
         "_is_marked",
+        "_leave",
         "_loop",
         "_positions",
         "_read_again",
@@ -127,10 +128,12 @@ class DelayedFetch:
         read_again: Callable[[], Any],
         *,
         find_more: Callable[[], list[FetchPosition]] = list,
+        leave: Callable[[DelayedFetch], None] = lambda _fetch: None,
     ) -> None:
         """Start to wait until these places have `bytes_min` bytes, `wait_ms_max` at most.
 
-        `find_more` gives places to wait for that have come since; it may raise KafkaError.
+        `find_more` gives places to wait for that have come since; it may raise KafkaError. `leave`
+        is called when the wait is over.
         """
         self.future: asyncio.Future[Any] = loop.create_future()
         self._loop = loop
@@ -138,7 +141,8 @@ class DelayedFetch:
         """Was there progress that is not looked at?"""
         self._read_again = read_again
         self._find_more = find_more
-        """Constant, as are `_read_again`, `_loop`, `_bytes_min` and `_timer`."""
+        self._leave = leave
+        """Constant, as are `_read_again`, `_find_more`, `_loop`, `_bytes_min` and `_timer`."""
         self._positions = positions
         """Grows by what `find_more` gives."""
         self._bytes_min = bytes_min
@@ -192,6 +196,7 @@ class DelayedFetch:
 
     def _forget(self, _future: asyncio.Future[Any]) -> None:
         self._timer.cancel()
+        self._leave(self)
         for position in self._positions:
             waiters = position.partition.waiters
             if waiters is not None:

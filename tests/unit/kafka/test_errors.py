@@ -150,7 +150,7 @@ def of_topics(answer: Any) -> dict[int, int]:
 @pytest.mark.parametrize(
     ("method", "request_", "version", "codes_of"),
     [
-        ("read_below", FETCH, 11, of_fetch),
+        ("bounds", FETCH, 11, of_fetch),
         ("offset_for_timestamp", LIST_OFFSETS, 5, of_topics),
         ("delete_records", DELETE_RECORDS, 1, of_topics),
     ],

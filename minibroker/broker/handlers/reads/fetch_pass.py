@@ -6,7 +6,7 @@ within the limits of the request, into the part of the answer that is its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.handlers.reads.preferred_replica import NO_REPLICA, preferred_replica
 from minibroker.broker.partitions.cold_reads import ColdError
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from minibroker.broker.partitions.fetch_session import (
         FetchContext,
         FetchPartition,
-        PartitionKey,
+        FetchResult,
     )
     from minibroker.broker.partitions.partition import Partition, ReadBounds
     from minibroker.broker.quotas.replication_quota import ReplicationQuota
@@ -48,9 +48,6 @@ _KNOWN_BEFORE_READING: Final = frozenset(
         ErrorCode.UNKNOWN_TOPIC_ID,
     )
 )
-
-
-FetchResult: TypeAlias = "tuple[PartitionKey, FetchPartition, PartitionData]"
 
 
 class FetchPass:
@@ -119,8 +116,10 @@ class FetchPass:
     @property
     def throttle(self) -> ReplicationQuota | None:
         """Return the throttle of what this fetch gets: of a follower, where there is any."""
+        if self.follower is None:
+            return None
         quota = self.context.services.replication_quotas.leader
-        return quota if self.follower is not None and quota.is_active else None
+        return quota if quota.is_active else None
 
     def is_held(self, partition: Partition) -> bool:
         """Return whether a follower gets no records now: the partition is throttled, too much was
@@ -224,14 +223,19 @@ def _read(
         return 0
     bounds = partition.bounds()
     end_offset = bounds.end_for(fetch.isolation_level)
-    log_read = partition.read_below(
-        place.fetch_offset,
-        min(place.max_bytes, left_bytes),
-        end_offset=end_offset,
-        min_one_batch=min_one_batch,
-        resident_only=resident_only,
+    is_at_end = place.fetch_offset == end_offset
+    log_read = (
+        None
+        if is_at_end
+        else partition.read_below(
+            place.fetch_offset,
+            min(place.max_bytes, left_bytes),
+            end_offset=end_offset,
+            min_one_batch=min_one_batch,
+            resident_only=resident_only,
+        )
     )
-    if place.fetch_offset == end_offset and _may_watch(fetch, partition):
+    if is_at_end and _may_watch(fetch, partition):
         place.read_to_end_of = partition
     if fetch.follower is not None and fetch.is_new:
         context.services.partitions.follower_fetched(
@@ -241,14 +245,18 @@ def _read(
     _note_bounds(bounds, data)
     if fetch.isolation_level == READ_COMMITTED:
         data.aborted_transactions = []
-        if place.fetch_offset < end_offset:
+        if log_read is not None and place.fetch_offset < end_offset:
             data.aborted_transactions += [
                 AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
                 for producer_id, first_offset, _, _ in partition.aborted_transactions(
                     place.fetch_offset, log_read
                 )
             ]
-    if (log_read.is_first_batch_cut and context.version >= 3) or fetch.is_held(partition):
+    if (
+        log_read is None
+        or (log_read.is_first_batch_cut and context.version >= 3)
+        or (fetch.follower is not None and fetch.is_held(partition))
+    ):
         return 0
     data.records = log_read.records
     return len(log_read.records)

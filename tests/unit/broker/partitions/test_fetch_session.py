@@ -20,10 +20,10 @@ from minibroker.broker.partitions.fetch_session import (
     FetchSessionCache,
     IncrementalFetchContext,
     PartitionKey,
-    PartitionResult,
     next_epoch,
 )
 from minibroker.kafka.error_codes import ErrorCode
+from minibroker.kafka.protocol.messages.fetch import EpochEndOffset, PartitionData
 from tests.support.in_process import ManualClock
 
 if TYPE_CHECKING:
@@ -71,8 +71,14 @@ def result(
     start: int = 0,
     size: int = 0,
     diverges: bool = False,
-) -> PartitionResult:
-    return PartitionResult(error, high_watermark, start, size, has_diverging_epoch=diverges)
+) -> PartitionData:
+    return PartitionData(
+        error_code=error,
+        high_watermark=high_watermark,
+        log_start_offset=start,
+        records=bytes(size),
+        diverging_epoch=EpochEndOffset() if diverges else None,
+    )
 
 
 def ask(
@@ -97,10 +103,10 @@ def ask(
     )
 
 
-def answer(context: FetchContext, **results: PartitionResult) -> list[PartitionKey]:
+def answer(context: FetchContext, **results: PartitionData) -> list[PartitionKey]:
     """The partitions that are sent; `p0=…` is the result of ("t", 0), others have nothing new."""
-    read = [(key, results.get(f"p{key[1]}", result())) for key, _ in context]
-    return [key for (key, _), is_sent in zip(read, context.select(read), strict=True) if is_sent]
+    read = [(key, place, results.get(f"p{key[1]}", result())) for key, place in context]
+    return [key for (key, *_), is_sent in zip(read, context.select(read), strict=True) if is_sent]
 
 
 def begin(
@@ -270,7 +276,7 @@ def test_a_fetch_that_waited_while_its_client_went_on_is_refused(cache: FetchSes
 def test_a_partition_forgotten_while_a_fetch_waits_is_left_out(cache: FetchSessionCache) -> None:
     session_id = begin(cache, KEYS[0], KEYS[1])
     waiting = ask(cache, session_id, 1)
-    read = [(key, result(size=5)) for key, _ in waiting]
+    read = [(key, place, result(size=5)) for key, place in waiting]
     ask(cache, session_id, 2, forget=(KEYS[0],))
     assert waiting.select(read) == [False, True]
 
@@ -395,7 +401,7 @@ def test_a_partition_read_to_the_end_has_no_turn_before_it_changes(
     ids=["error", "records", "diverges"],
 )
 def test_a_partition_with_more_records_keeps_its_turn(
-    cache: FetchSessionCache, outcome: PartitionResult
+    cache: FetchSessionCache, outcome: PartitionData
 ) -> None:
     session_id = begin(cache, KEYS[0])
     context = ask(cache, session_id, 1)
