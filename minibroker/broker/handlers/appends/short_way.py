@@ -74,6 +74,8 @@ _NAME_LENGTH: Final = Struct(">h")
 _INDEX_SIZE: Final = Struct(">ii")
 _INDEX_AND_SIZE: Final = Struct(">iBB")
 """Index of a partition, and the first two bytes that say how long its records are."""
+_COUNT_AND_SIZE: Final = Struct(">B4xBB")
+"""Number of partitions; then, behind the index of the first one, the same two bytes."""
 _UNPACK_HEADER: Final = HEADER.unpack_from
 _INT32: Final = Struct(">i")
 
@@ -405,17 +407,21 @@ def _lone(
     id_length, acks, _, topic_count = _COMPACT_HEAD.unpack_from(frame, position)
     start = position + _COMPACT_HEAD.size
     topic_bytes = 16 if version >= FIRST_WITH_TOPIC_IDS else frame[start]
-    count_at = start + topic_bytes
+    partition_count, size, more = _COUNT_AND_SIZE.unpack_from(frame, start + topic_bytes)
     if (
         topic_count != 2
         or id_length
         or acks not in {1, -1}
         or not 0 < topic_bytes < 128
-        or frame[count_at] != 2
+        or partition_count != 2
     ):
         return None
-    index_end = count_at + 5
-    size, at = _size_at(frame, index_end)
+    index_end = start + topic_bytes + 5
+    if size > 127 >= more:
+        size += (more << 7) - 128
+        at = index_end + 2
+    else:
+        size, at = _size_at(frame, index_end)
     end = at + size - 1
     header = BatchHeader(*_UNPACK_HEADER(frame, at))
     header.size_bytes += LENGTH_FIELD_END
