@@ -9,6 +9,7 @@ Exit codes: 0 after a clean stop, 1 when the broker cannot start (one sentence o
 wrong usage.
 """
 
+import gc
 import os
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, NamedTuple, TextIO
@@ -361,7 +362,19 @@ def secured(plan: ServePlan) -> ServePlan:
 
 
 def run(plan: ServePlan, out: TextIO, errors: TextIO) -> int:
-    """Serve until SIGTERM or SIGINT; return the exit code. Raises UsageError."""
+    """Serve until SIGTERM or SIGINT; return the exit code. Raises UsageError.
+
+    The garbage collector rests until the broker is made: modules, classes and parts stay for ever,
+    so each of its visits would be for nothing. `process` sets it going again.
+    """
+    gc.disable()
+    try:
+        return _serve(plan, errors)
+    finally:
+        gc.enable()  # a broker that is not made sets nothing going
+
+
+def _serve(plan: ServePlan, errors: TextIO) -> int:
     from minibroker.verbs.serve.settings import build, configure_logging  # noqa: PLC0415  not for help
 
     plan = secured(plan)

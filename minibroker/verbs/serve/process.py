@@ -194,6 +194,8 @@ async def _start(
     if config.broker_id == GENERATED_ID:
         config = await _with_id(config)
     broker = _make(config, options)
+    gc.freeze()
+    gc.enable()  # `plan` let it rest; from here on work of any length may leave garbage
     await broker.start(options.topics)
     if options.seeds:
         from minibroker.verbs.serve.seeding import load_seeds  # noqa: PLC0415  for --seed only

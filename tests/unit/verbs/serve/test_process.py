@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import resource
 import signal
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.broker.app import Broker
 from minibroker.broker.config.broker import BrokerConfig
 from minibroker.broker.config.control import ControlOptions
 from minibroker.broker.config.options import ServeOptions
+from minibroker.cli.program import run_words
+from minibroker.kafka.errors import ConfigError
 from minibroker.verbs.serve.process import run
 
 if TYPE_CHECKING:
@@ -92,6 +97,33 @@ def test_more_lines_follow_once_it_serves(
     first, *more = capsys.readouterr().out.splitlines()
     assert first.startswith("minibroker listening on ")
     assert more == ["one", "two"]
+
+
+def test_the_garbage_collector_goes_again_before_the_broker_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+
+    async def start(_: Broker, __: object) -> None:
+        seen.append(gc.isenabled())
+        raise ConfigError("it is seen")
+
+    monkeypatch.setattr(Broker, "start", start)
+    words = ["serve", "--data-dir", str(tmp_path / "data"), "--listen", "127.0.0.1:0"]
+    assert run_words(words, StringIO(), StringIO()) == 1
+    assert seen == [True]
+
+
+def test_the_garbage_collector_rests_until_the_broker_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+    monkeypatch.setattr(
+        "minibroker.verbs.serve.process.run", lambda *_: seen.append(gc.isenabled())
+    )
+    run_words(["serve", "--data-dir", str(tmp_path / "data")], StringIO(), StringIO())
+    assert seen == [False]
+    assert gc.isenabled()
 
 
 def test_in_memory_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
