@@ -181,6 +181,7 @@ class Broker:
             dynamic=self.dynamic,
             timers=self.timers,
             quota=self.replication_quotas.follower,
+            has_peers=self._has_peers,
         )
         self.partitions.on_role = replication.on_role
         self.partitions.on_follower_fetch = replication.isr.note_fetch
@@ -446,7 +447,7 @@ class Broker:
 
         `hands_over`: whether other brokers lead before this one stops, if the settings say so too.
         """
-        may_hand_over = hands_over and not self.failure.done()
+        may_hand_over = self._has_peers and hands_over and not self.failure.done()
         if may_hand_over and self.config.controlled_shutdown_enable:
             from minibroker.broker.replication.controlled_shutdown import (  # noqa: PLC0415  at a stop only
                 ControlledShutdown,

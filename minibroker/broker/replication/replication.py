@@ -1,19 +1,19 @@
 """Replication of one broker: a fetcher for each leader that it follows, the ISR of what it leads.
 
 The `PartitionManager` tells it of each role that a partition takes. A broker alone makes nothing of
-this: no task, no connection.
+this: no task, no connection, no import of what fetches. A broker that may have others beside it
+imports that at its start (`has_peers`), so that no request waits for it.
 
 Source: Kafka ReplicaManager, ReplicaFetcherManager.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.image import NO_LEADER
 from minibroker.broker.partitions.role import Follower, Leader
-from minibroker.broker.peers import PeerClient
-from minibroker.broker.replication.fetcher import Fetcher
 from minibroker.broker.replication.isr import IsrKeeper
 from minibroker.kafka.ids import TopicPartition
 
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from minibroker.broker.config.dynamic import DynamicConfig
     from minibroker.broker.partitions.manager import PartitionManager
     from minibroker.broker.partitions.partition import Partition
+    from minibroker.broker.peers import PeerClient
     from minibroker.broker.quotas.replication_quota import ReplicationQuota
+    from minibroker.broker.replication.fetcher import Fetcher
     from minibroker.broker.replication.isr_requests import IsrRequests
     from minibroker.broker.timers import Timers
 
@@ -54,8 +56,14 @@ class Replication:
         dynamic: DynamicConfig,
         timers: Timers,
         quota: ReplicationQuota,
+        has_peers: bool,
     ) -> None:
-        """`quota`: the throttle of what is fetched."""
+        """`quota`: the throttle of what is fetched. `has_peers`: other brokers may be in the
+        cluster.
+        """
+        if has_peers:
+            import_module("minibroker.broker.replication.fetcher")
+            import_module("minibroker.broker.peers")
         self._cluster = cluster
         self._partitions = partitions
         self._config = config
@@ -121,11 +129,8 @@ class Replication:
             from minibroker.broker.replication.isr_requests import IsrRequests  # noqa: PLC0415
 
             # Its own connection: a fetch that waits must not hold other requests.
-            self._controller_peers = PeerClient.of(
-                self._cluster,
-                self._config,
-                listener=self._config.controller_listener_name,
-                timeout_ms=self._config.controller_socket_timeout_ms,
+            self._controller_peers = self._client_of(
+                self._config.controller_listener_name, self._config.controller_socket_timeout_ms
             )
             self._isr_requests = IsrRequests(self._cluster, self._controller_peers)
         return self._isr_requests
@@ -135,12 +140,11 @@ class Replication:
         if fetcher is None:
             if self._peers is None:
                 # Its own connections: a fetch that waits must not hold other requests.
-                self._peers = PeerClient.of(
-                    self._cluster,
-                    self._config,
-                    listener=self._config.inter_broker_listener_name,
-                    timeout_ms=self._config.replica_socket_timeout_ms,
+                self._peers = self._client_of(
+                    self._config.inter_broker_listener_name, self._config.replica_socket_timeout_ms
                 )
+            from minibroker.broker.replication.fetcher import Fetcher  # noqa: PLC0415  see above
+
             fetcher = self._fetchers[leader] = Fetcher(
                 leader,
                 partitions=self._partitions,
@@ -150,6 +154,11 @@ class Replication:
                 quota=self._quota,
             )
         return fetcher
+
+    def _client_of(self, listener: str, timeout_ms: int) -> PeerClient:
+        from minibroker.broker.peers import PeerClient  # noqa: PLC0415  see above
+
+        return PeerClient.of(self._cluster, self._config, listener=listener, timeout_ms=timeout_ms)
 
     async def close(self) -> None:
         """Fetch nothing any more."""

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from minibroker.broker.quotas.rate import Rate
+from minibroker.broker.resolver import is_address
 from minibroker.broker.server.transport import ClientTransport
 from minibroker.kafka.java_strings import host_address
 
@@ -96,9 +97,11 @@ class ListeningSocket:
 
         Raises OSError when the address cannot be had.
         """
+        host = self.listener.host or "0.0.0.0"
         try:
             addresses = await self._connections.loop.getaddrinfo(
-                self.listener.host or "0.0.0.0",
+                # As bytes: the look-up encodes text with a codec that is slow to import.
+                host.encode() if is_address(host) else host,
                 self.listener.port,
                 type=socket.SOCK_STREAM,
                 flags=socket.AI_PASSIVE,

@@ -17,7 +17,7 @@ from minibroker.broker.app import CLUSTER_FILE, Broker
 from minibroker.broker.config.broker import GENERATED_ID
 from minibroker.broker.event_loop import new_loop, on_signals
 from minibroker.broker.ready_file import write_ready_file
-from minibroker.broker.system import allow_open_files
+from minibroker.broker.system import allow_open_files, make_temporary_directory
 from minibroker.kafka.errors import ConfigError, MinibrokerError, StorageError
 from minibroker.kafka.records import crc
 
@@ -42,9 +42,7 @@ def run(config: BrokerConfig, options: ServeOptions) -> int:
         )
     directory = None
     if options.in_memory:
-        import tempfile  # noqa: PLC0415  the usual start does without
-
-        directory = tempfile.mkdtemp(prefix="minibroker-")
+        directory = make_temporary_directory("minibroker-")
         # No file outlives this process, so no file has to reach a disk.
         never_sync = {"minibroker.log.sync.interval.ms": "0"}
         config = config.with_overrides({"log.dirs": directory, **never_sync})
@@ -56,7 +54,7 @@ def run(config: BrokerConfig, options: ServeOptions) -> int:
         return 1
     finally:
         if directory is not None:
-            import shutil  # noqa: PLC0415  as above
+            import shutil  # noqa: PLC0415  the usual stop does without
 
             shutil.rmtree(directory, ignore_errors=True)
 

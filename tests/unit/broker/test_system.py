@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from minibroker.broker import system
 from minibroker.broker.system import read_after_seek, write_after_seek
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_write_and_a_read_at_a_position_are_those_of_the_system(tmp_path: Path) -> None:
@@ -57,3 +55,24 @@ def test_without_any_locks_nothing_is_taken_for_locked(
             system.take_lock(fd)
     finally:
         os.close(fd)
+
+
+def test_a_temporary_directory_is_new_and_of_this_user_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    first, second = (Path(system.make_temporary_directory("data-")) for _ in range(2))
+    assert first != second
+    for directory in (first, second):
+        assert directory.parent == tmp_path
+        assert directory.name.startswith("data-")
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+
+
+def test_without_the_usual_place_a_temporary_directory_has_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
+    monkeypatch.setenv("TEMP", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    assert Path(system.make_temporary_directory("data-")).parent == tmp_path

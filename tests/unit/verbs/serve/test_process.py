@@ -127,9 +127,7 @@ def test_the_garbage_collector_rests_until_the_broker_is_made(
 
 
 def test_in_memory_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import tempfile  # noqa: PLC0415  beside its only use
-
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     options = ServeOptions(ready_file=str(tmp_path / "ready"), in_memory=True)
     assert run_until_ready(BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0"}), options) == 0
     assert files_in(tmp_path) == {"ready"}
