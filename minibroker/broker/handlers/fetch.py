@@ -45,6 +45,7 @@ from minibroker.broker.partitions.fetch_session import (
     FetchContext,
     FetchPartition,
     FetchResult,
+    IncrementalFetchContext,
     PartitionKey,
 )
 from minibroker.broker.partitions.partition import LOG_END
@@ -172,7 +173,7 @@ def _answer_read(fetch: FetchPass) -> FetchResponse | Awaitable[FetchResponse]:
         _position_in(fetch, place, place.read_to_end_of)
         for _, place, _ in fetch.results[: fetch.readable_count]
     ]
-    if has_enough(positions, bytes_min):
+    if not fetch.is_at_end and has_enough(positions, bytes_min):
         return _respond(fetch)
 
     def read_again() -> FetchResponse:
@@ -233,10 +234,12 @@ def _delay(
         bytes_min,
         fetch.request.max_wait_ms,
         read_again,
-        find_more=lambda: [_position_in(fetch, place) for place in session.more()],
-        leave=session.leave,
     )
-    session.hang(delayed)
+    if isinstance(session, IncrementalFetchContext):
+        delayed.follow(
+            lambda: [_position_in(fetch, place) for place in session.more()], session.leave
+        )
+        session.hang(delayed)
     return delayed.future
 
 

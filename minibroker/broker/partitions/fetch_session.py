@@ -307,16 +307,6 @@ class FetchContext:
         """Return whether there are partitions that need no reading, because nothing is new."""
         return False
 
-    def more(self) -> list[FetchPartition]:
-        """Partitions that have news since this fetch looked."""
-        return []
-
-    def hang(self, waiter: Waiter) -> None:
-        """Tell `waiter` when there is `more`."""
-
-    def leave(self, waiter: Waiter) -> None:
-        """Tell it no more."""
-
     def session_id(self) -> int:
         """Return the id for the answer; this begins the session of a full fetch."""
         return self._begin_session() if self._begin_session is not None else NO_SESSION
@@ -355,6 +345,7 @@ class IncrementalFetchContext(FetchContext):
         return len(session.news) < len(session.partitions)
 
     def more(self) -> list[FetchPartition]:
+        """Return the partitions that have news since this fetch looked."""
         places = [
             (key, partition)
             for key, partition in self._session.news.items()
@@ -364,9 +355,11 @@ class IncrementalFetchContext(FetchContext):
         return [partition for _, partition in places]
 
     def hang(self, waiter: Waiter) -> None:
+        """Tell `waiter` when there is `more`."""
         self._session.waiters[waiter] = None
 
     def leave(self, waiter: Waiter) -> None:
+        """Tell it no more."""
         self._session.waiters.pop(waiter, None)
 
     def select(self, results: Sequence[FetchResult]) -> list[bool]:

@@ -126,29 +126,37 @@ class DelayedFetch:
         bytes_min: int,
         wait_ms_max: int,
         read_again: Callable[[], Any],
-        *,
-        find_more: Callable[[], list[FetchPosition]] = list,
-        leave: Callable[[DelayedFetch], None] = lambda _fetch: None,
     ) -> None:
-        """Start to wait until these places have `bytes_min` bytes, `wait_ms_max` at most.
-
-        `find_more` gives places to wait for that have come since; it may raise KafkaError. `leave`
-        is called when the wait is over.
-        """
+        """Start to wait until these places have `bytes_min` bytes, `wait_ms_max` at most."""
         self.future: asyncio.Future[Any] = loop.create_future()
         self._loop = loop
         self._is_marked = False
         """Was there progress that is not looked at?"""
         self._read_again = read_again
-        self._find_more = find_more
-        self._leave = leave
-        """Constant, as are `_read_again`, `_find_more`, `_loop`, `_bytes_min` and `_timer`."""
+        """Constant, as are `_loop`, `_bytes_min` and `_timer`."""
         self._positions = positions
-        """Grows by what `find_more` gives."""
+        """Grows by what has news in the session."""
+        self._find_more: Callable[[], list[FetchPosition]] | None = None
+        """Returns what has news in the session; None: there is no session."""
+        self._leave: Callable[[DelayedFetch], None]
+        """Set with it; leaves the session."""
         self._bytes_min = bytes_min
         self._timer = loop.call_later(wait_ms_max / 1000, self.complete)
         self._hang_on(positions)
         self.future.add_done_callback(self._forget)
+
+    def follow(
+        self,
+        find_more: Callable[[], list[FetchPosition]],
+        leave: Callable[[DelayedFetch], None],
+    ) -> None:
+        """Wait for what else has news in a session, too.
+
+        `find_more` returns the places that have come since; it may raise KafkaError. `leave` is
+        called when the wait is over.
+        """
+        self._find_more = find_more
+        self._leave = leave
 
     def _hang_on(self, positions: Iterable[FetchPosition]) -> None:
         for position in positions:
@@ -172,13 +180,14 @@ class DelayedFetch:
         self._is_marked = False
         if self.future.done():
             return
-        try:
-            more = self._find_more()
-        except KafkaError:
-            self.complete()  # reading again says what is wrong
-            return
-        self._hang_on(more)
-        self._positions += more
+        if self._find_more is not None:
+            try:
+                more = self._find_more()
+            except KafkaError:
+                self.complete()  # reading again says what is wrong
+                return
+            self._hang_on(more)
+            self._positions += more
         if has_enough(self._positions, self._bytes_min):
             self.complete()
 
@@ -196,7 +205,8 @@ class DelayedFetch:
 
     def _forget(self, _future: asyncio.Future[Any]) -> None:
         self._timer.cancel()
-        self._leave(self)
+        if self._find_more is not None:
+            self._leave(self)
         for position in self._positions:
             waiters = position.partition.waiters
             if waiters is not None:

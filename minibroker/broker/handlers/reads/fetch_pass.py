@@ -60,6 +60,7 @@ class FetchPass:
         "context",
         "failed",
         "follower",
+        "is_at_end",
         "is_new",
         "isolation_level",
         "limit_bytes",
@@ -107,6 +108,8 @@ class FetchPass:
         self.results: list[FetchResult] = []
         self.bytes_read = 0
         self.failed = False
+        self.is_at_end = True
+        """Is each partition asked for from its end on? Then nothing was left to read."""
         self.readable_count = 0
         self.cold: list[ColdError] = []
         """Ranges that the pass met outside memory: nothing was read there."""
@@ -160,6 +163,7 @@ def read_steps(fetch: FetchPass, *, resident_only: bool) -> Iterator[None]:
     unknown: list[FetchResult] = []
     fetch.bytes_read = 0
     fetch.failed = False
+    fetch.is_at_end = True
     fetch.cold = []
     left_bytes = fetch.limit_bytes
     min_one_batch = fetch.context.version >= 3
@@ -223,19 +227,17 @@ def _read(
         return 0
     bounds = partition.bounds()
     end_offset = bounds.end_for(fetch.isolation_level)
-    is_at_end = place.fetch_offset == end_offset
-    log_read = (
-        None
-        if is_at_end
-        else partition.read_below(
+    log_read = None
+    if place.fetch_offset != end_offset:
+        fetch.is_at_end = False
+        log_read = partition.read_below(
             place.fetch_offset,
             min(place.max_bytes, left_bytes),
             end_offset=end_offset,
             min_one_batch=min_one_batch,
             resident_only=resident_only,
         )
-    )
-    if is_at_end and _may_watch(fetch, partition):
+    elif _may_watch(fetch, partition):
         place.read_to_end_of = partition
     if fetch.follower is not None and fetch.is_new:
         context.services.partitions.follower_fetched(
