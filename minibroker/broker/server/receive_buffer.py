@@ -6,8 +6,10 @@ Before the first station of a request: the kernel writes to `room()`, `connectio
     bytes of the buffer:   [0 ... start)   [start ... filled)      [filled ... size_bytes)
                            handled         whole frames, a part    room for the kernel
 
-A connection that holds no bytes has no buffer: `request_memory` offers one for each read. A buffer
-grows towards an announced frame only as its bytes arrive, so a hostile size field costs nothing.
+A connection that holds no bytes has no buffer: `request_memory` offers one for each read. Most
+often all frames of a read are handled before anybody else reads. So the buffer is only lent at
+first, and there is nothing to give back; a connection that keeps bytes takes it. A buffer grows
+towards an announced frame only as its bytes arrive, so a hostile size field costs nothing.
 """
 
 from __future__ import annotations
@@ -33,12 +35,14 @@ class ReceiveBuffer:
     """The buffer of one connection.
 
     Frames are slices of `view`; they are valid until `compact`, `room` or `abandon`.
-    Afterwards another connection may read into the same memory.
+    Afterwards another connection may read into the same memory. `compact` or `keep` has to follow
+    `note_received` before another connection reads.
     """
 
     __slots__ = (
         "_go_on",
         "_had_large_frames",
+        "_is_lent",
         "_memory",
         "_reserved_bytes",
         "end",
@@ -54,6 +58,8 @@ class ReceiveBuffer:
         self._memory = memory
         self._go_on = go_on
         self._had_large_frames = False
+        self._is_lent = False
+        """True while the buffer is among the spare ones, too; nothing is reserved for it."""
         self._reserved_bytes = 0
         self.view = _NONE
         self.start = self.end = self.size_bytes = 0
@@ -71,6 +77,7 @@ class ReceiveBuffer:
         """Return where the kernel may write; `note_received` has to follow the write at once."""
         if not self.size_bytes:
             return self._memory.offer(is_large=self._had_large_frames)
+        self._take()
         if self.end == self.size_bytes:
             self._make_room()
         return self.view[self.end :]
@@ -78,8 +85,9 @@ class ReceiveBuffer:
     def note_received(self, size_bytes: int) -> None:
         """Note that the kernel wrote so many bytes into `room`."""
         if not self.size_bytes:
-            self.view = self._memory.take_offered()
+            self.view = self._memory.offered_view
             self.size_bytes = len(self.view)
+            self._is_lent = True
         self.end += size_bytes
 
     def compact(self) -> None:
@@ -92,9 +100,11 @@ class ReceiveBuffer:
         if unhandled_bytes == 0:
             if self.size_bytes:
                 self._had_large_frames = self.end > BUFFER_BYTES
-                self._memory.give_back(self.view)
+                if not self._is_lent:
+                    self._memory.give_back(self.view)
                 self._forget()
             return
+        self._take()
         frame_bytes = self._frame_bytes(unhandled_bytes)
         if frame_bytes <= BUFFER_BYTES < self.size_bytes:
             self._memory.give_back(self._replace(self._memory.take(BUFFER_BYTES, BUFFER_BYTES)))
@@ -112,6 +122,7 @@ class ReceiveBuffer:
 
     def keep(self) -> None:
         """Count the bytes of frames that are not handled yet as memory in use."""
+        self._take()
         if self._reserved_bytes < self.size_bytes:
             self._memory.free -= self.size_bytes - self._reserved_bytes
             self._reserved_bytes = self.size_bytes
@@ -120,11 +131,21 @@ class ReceiveBuffer:
         """Let go of the memory of a connection that is gone. It is not used again: a request may be
         in hand.
         """
+        self._take()
         self._forget()
+
+    def _take(self) -> None:
+        """Hold the buffer for longer than until another connection reads."""
+        if self._is_lent:
+            self._is_lent = False
+            self._memory.take_lent(self.view)
 
     def _forget(self) -> None:
         self.view = _NONE
         self.start = self.end = self.size_bytes = 0
+        if self._is_lent:
+            self._is_lent = False
+            return
         if self.lacks_memory:
             self.lacks_memory = False
             self._memory.unmute(self.ask_again)

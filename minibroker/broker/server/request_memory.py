@@ -2,8 +2,8 @@
 
 Shared by all connections of a broker, owned by the loop. A connection that holds no bytes holds no
 buffer: the kernel reads into the buffer that is offered next, and most often its requests are
-handled before any other connection reads. A connection that needs the bytes for longer takes the
-buffer (`receive_buffer`).
+handled before any other connection reads. So the buffer stays among the spare ones meanwhile. A
+connection that needs the bytes for longer takes it (`receive_buffer`).
 
 `queued.max.request.bytes` bounds the memory, as Kafka's pool does it. A request is granted its
 whole size while any memory is free, so that a request that has begun can end. When no memory is
@@ -42,10 +42,10 @@ class RequestMemory:
         "_is_waking",
         "_large",
         "_mute_calls",
-        "_offered_view",
         "_spare",
         "_spare_bytes",
         "free",
+        "offered_view",
     )
 
     def __init__(self, max_bytes: int, call_soon: Callable[[Callable[[], None]], object]) -> None:
@@ -62,7 +62,8 @@ class RequestMemory:
         """Memory that connections with large frames gave back, the last one at the end."""
         self._spare_bytes = 0
         """Size of both kinds together."""
-        self._offered_view = memoryview(b"")
+        self.offered_view = memoryview(b"")
+        """The buffer of the read that is under way, or of the last one."""
         self._mute_calls: dict[Callable[[], None], None] = {}
         """Called when memory is back, in this order: each asks again for what it needs."""
         self._is_waking = False
@@ -70,27 +71,27 @@ class RequestMemory:
     # Buffers.
 
     def offer(self, *, is_large: bool) -> memoryview:
-        """Return the buffer of the next read. It stays spare until `take_offered`. With `is_large`
-        it is a large one, if there is one."""
+        """Return the buffer of the next read, `offered_view` until the next call. It stays spare
+        until `take_lent`. With `is_large` it is a large one, if there is one."""
         if self.free <= 0:
-            self._offered_view = memoryview(bytearray(SIZE_BYTES))
+            self.offered_view = memoryview(bytearray(SIZE_BYTES))
         elif is_large and self._large:
-            self._offered_view = self._large[-1]
+            self.offered_view = self._large[-1]
         else:
             if not self._spare:
                 self._spare.append(memoryview(bytearray(BUFFER_BYTES)))
                 self._spare_bytes += BUFFER_BYTES
-            self._offered_view = self._spare[-1]
-        return self._offered_view
+            self.offered_view = self._spare[-1]
+        return self.offered_view
 
-    def take_offered(self) -> memoryview:
-        """Return the buffer that was offered last; it belongs to the caller now."""
-        view = self._offered_view
-        size_bytes = len(view)
-        if size_bytes >= BUFFER_BYTES:
-            (self._spare if size_bytes == BUFFER_BYTES else self._large).pop()
-            self._spare_bytes -= size_bytes
-        return view
+    def take_lent(self, view: memoryview) -> None:
+        """Let a buffer that was offered belong to the caller: it is not spare any more."""
+        spare = self._spare if len(view) == BUFFER_BYTES else self._large
+        for place in reversed(range(len(spare))):
+            if spare[place] is view:
+                del spare[place]
+                self._spare_bytes -= len(view)
+                return
 
     def take(self, wanted_bytes: int, new_bytes: int) -> memoryview:
         """Return the smallest spare buffer of at least `wanted_bytes`, or else a new one of

@@ -45,6 +45,21 @@ def test_bytes_of_one_connection_are_not_written_over_by_another() -> None:
     assert unhandled(first) == pack(">i", 50) + b"mine"
 
 
+def test_a_buffer_that_is_lent_belongs_to_who_keeps_bytes_in_it() -> None:
+    connections = Connections()
+    first, second = connections.new(), connections.new()
+    receive(first, b"x" * 100)
+    assert second.room() is first.view  # as long as nobody knows whether bytes stay
+    first.keep()
+    receive(second, b"y" * 100)
+    assert second.view is not first.view
+    assert unhandled(first) == b"x" * 100
+    used = first.view
+    handle(first, 100)
+    handle(second, 100)
+    assert first.room() is used  # given back last, and once
+
+
 def test_memory_of_a_connection_that_is_gone_is_not_used_again() -> None:
     """A worker may still read the frame of its last request."""
     connections = Connections()
@@ -143,6 +158,7 @@ def test_spare_buffers_are_kept_up_to_a_limit() -> None:
         handle(buffer, size + 4)
     for buffer in buffers:
         receive(buffer, pack(">i", size) + bytes(size))
+        buffer.keep()
     again = [any(buffer.view is view for view in large) for buffer in buffers]
     assert sum(again) == 2
 
