@@ -77,10 +77,11 @@ class FetchPosition:
         if end_offset != self._end_offset:
             self._end = self.partition.position_of(end_offset)
             self._end_offset = end_offset
-        start, end = self._start, self._end
-        if start.segment_base_offset < end.segment_base_offset:
+        base_offset, start = self._start
+        end_base_offset, end = self._end
+        if base_offset < end_base_offset:
             return None
-        return min(end.position - start.position, self.max_bytes)
+        return min(end - start, self.max_bytes)
 
 
 def has_enough(positions: Sequence[FetchPosition], bytes_min: int) -> bool:

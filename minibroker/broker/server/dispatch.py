@@ -351,8 +351,11 @@ class Dispatcher:
         """Write the appends of the run to disk; return the flush that its answers wait for."""
         appends = self._services.partitions.appends
         appends.commit()
-        flushing, appends.flushing = appends.flushing, None
-        return None if flushing is None or flushing.future.done() else flushing
+        flushing = appends.flushing
+        if flushing is None:
+            return None
+        appends.flushing = None
+        return None if flushing.future.done() else flushing
 
     @staticmethod
     def _charge(context: RequestContext, run: Run) -> None:
@@ -396,16 +399,16 @@ class Dispatcher:
 
     @staticmethod
     def count_sent(run: Run) -> None:
-        """Count the run's requests: its answers are with the socket now."""
+        """Count the requests of a run with answers: these are with the socket now."""
         answers = run.answers
-        if answers:
-            answers[0].handler.times.record(
-                len(answers),
-                run.handled_ns - run.started_ns - run.remote_ns,
-                run.remote_ns,
-                run.encoded_ns - run.handled_ns,
-                perf_counter_ns() - run.encoded_ns,
-            )
+        handled_ns, encoded_ns, remote_ns = run.handled_ns, run.encoded_ns, run.remote_ns
+        answers[0].handler.times.record(
+            len(answers),
+            handled_ns - run.started_ns - remote_ns,
+            remote_ns,
+            encoded_ns - handled_ns,
+            perf_counter_ns() - encoded_ns,
+        )
 
 
 def _fail(connection: Connection, context: RequestContext, part: str) -> None:

@@ -317,7 +317,7 @@ class ClientTransport(asyncio.BufferedProtocol):
         if run.answers:
             parts = self._dispatcher.finish(connection, self._context, run)
             if parts and not self._transport.is_closing():
-                self._write(connection.send(parts))
+                self._write(parts if len(parts) == 1 else connection.send(parts))
             self._dispatcher.count_sent(run)
         if connection.state is ConnectionState.CLOSED:
             return
@@ -334,13 +334,13 @@ class ClientTransport(asyncio.BufferedProtocol):
         """Write answers, large ones in turns; nothing is handled before the last of these."""
         if self._write_queue is not None:
             self._write_queue.add(buffers)
+        elif len(buffers) == 1 and len(buffers[0]) <= TURN_BYTES:
+            self._transport.write(buffers[0])
         elif sum(map(len, buffers)) > TURN_BYTES:
             self._write_queue = WriteQueue()
             self._write_queue.add(buffers)
             self.connection.peer_takes = False
             self._write_turn()
-        elif len(buffers) == 1:
-            self._transport.write(buffers[0])
         else:
             self._transport.writelines(buffers)
 
@@ -388,7 +388,7 @@ class ClientTransport(asyncio.BufferedProtocol):
 
     def _start_waiting(self, waiting_request: WaitingRequest) -> None:
         awaitable: Any = waiting_request.awaitable
-        if not asyncio.isfuture(awaitable):
+        if not isinstance(awaitable, asyncio.Future):
             if not self._connections.may_start_task(self):
                 return  # `start_queued` is called when a place is free
             awaitable = self._connections.loop.create_task(awaitable)
@@ -424,7 +424,7 @@ class ClientTransport(asyncio.BufferedProtocol):
         if waiting_request is None:
             return
         awaitable: Any = waiting_request.awaitable
-        if asyncio.isfuture(awaitable):
+        if isinstance(awaitable, asyncio.Future):
             awaitable.cancel()
         else:
             awaitable.close()

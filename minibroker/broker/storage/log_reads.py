@@ -101,11 +101,8 @@ class LogRead(NamedTuple):
     is_first_batch_cut: bool
 
 
-class LogPosition(NamedTuple):
-    """A place in the files: the base offset of the segment, and bytes from its start."""
-
-    segment_base_offset: int
-    position: int
+LogPosition = tuple[int, int]
+"""A place in the files: the base offset of the segment, and bytes from its start."""
 
 
 def read(
@@ -182,9 +179,10 @@ def position_of(log: PartitionLog, offset: int) -> LogPosition:
     """
     try:
         if offset >= log.log_end_offset:
-            return LogPosition(log.segments.last.base_offset, log.segments.last.size_bytes)
+            segment = log.segments.last
+            return segment.base_offset, segment.size_bytes
         segment, batch = log.segments.find_batch(offset)
-        return LogPosition(segment.base_offset, segment.size_bytes if batch is None else batch[0])
+        return segment.base_offset, segment.size_bytes if batch is None else batch[0]
     except (OSError, CorruptionError) as error:
         raise log.place.failed("read", error) from error
 

@@ -30,6 +30,7 @@ _NEVER = 1 << 15  # larger than every int16
 _FLEXIBLE_FROM = {
     key: _NEVER if api.flexible_from is None else api.flexible_from for key, api in APIS.items()
 }
+_RESPONSE_HEADER_1_FROM = {**_FLEXIBLE_FROM, API_VERSIONS: _NEVER}
 
 
 def parse_request_header(frame: memoryview | bytes) -> tuple[int, int, int, str | None, int]:
@@ -70,15 +71,13 @@ def parse_request_header(frame: memoryview | bytes) -> tuple[int, int, int, str 
 
 def response_header_version(api_key: int, version: int) -> int:
     """Return 0 or 1. Raises KeyError for a key that no API has."""
-    if api_key == API_VERSIONS:
-        return 0
-    return 1 if version >= _FLEXIBLE_FROM[api_key] else 0
+    return 1 if version >= _RESPONSE_HEADER_1_FROM[api_key] else 0
 
 
 def response_header(api_key: int, version: int, correlation_id: int) -> bytes:
     """Return the header of a response, 4 or 5 bytes; it never has tagged fields."""
     correlation = _CORRELATION_ID.pack(correlation_id)
-    return correlation + b"\x00" if response_header_version(api_key, version) else correlation
+    return correlation + b"\x00" if version >= _RESPONSE_HEADER_1_FROM[api_key] else correlation
 
 
 def write_request_header(

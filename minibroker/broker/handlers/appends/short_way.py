@@ -136,22 +136,16 @@ class BatchAnswer(ReceivedBatch):
 
 
 class LoneAnswer(BatchAnswer):
-    """The answer to a request for one partition, versions 9-13."""
+    """The answer to a request for one partition, versions 9-13.
+
+    Its maker sets the two fields of the request: a constructor for them would be one more call for
+    each request.
+    """
 
     __slots__ = ("correlation_id", "handler")
 
-    def __init__(  # noqa: PLR0917  one call per request
-        self,
-        handler: Handler,
-        context: RequestContext,
-        partition: Partition,
-        records: memoryview,
-        header: BatchHeader,
-        lead: bytes,
-    ) -> None:
-        super().__init__(partition, records, header, lead)
-        self.handler = handler
-        self.correlation_id = context.correlation_id
+    handler: Handler
+    correlation_id: int
 
     @property
     def parts(self) -> list[BatchAnswer]:
@@ -362,7 +356,9 @@ def _append_lone(
         and not _may_write(context, partition.topic)
     ):
         return None
-    answer = LoneAnswer(handler, context, partition, records, header, lead)
+    answer = LoneAnswer(partition, records, header, lead)
+    answer.handler = handler
+    answer.correlation_id = context.correlation_id
     now_ms = context.services.clock.now_ms()
     try:
         appended = partition.append(records, acks, now_ms, answer, "client", True, header)

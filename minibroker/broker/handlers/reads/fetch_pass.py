@@ -141,10 +141,8 @@ def follower_of(request: FetchRequest) -> FollowerId | None:
     """Return the broker that sends this fetch, None for a consumer."""
     state = request.replica_state
     if state is not None:
-        follower = FollowerId(state.replica_id, state.replica_epoch)
-    else:
-        follower = FollowerId(request.replica_id, -1)
-    return follower if follower.broker_id >= 0 else None
+        return FollowerId(state.replica_id, state.replica_epoch) if state.replica_id >= 0 else None
+    return FollowerId(request.replica_id, -1) if request.replica_id >= 0 else None
 
 
 def read_all(fetch: FetchPass) -> None:
