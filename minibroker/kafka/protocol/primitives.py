@@ -141,7 +141,12 @@ class Reader:
 
     def uuid(self) -> bytes:
         """Read sixteen bytes; all zero means "none"."""
-        return bytes(self.take(16))
+        position = self.position
+        end = position + 16
+        if end > self.end:
+            raise truncated("a uuid", position, self.end)
+        self.position = end
+        return self.buffer[position:end].tobytes()
 
     def uvarint(self) -> int:
         """Read an unsigned varint: seven bits per byte, lowest first, at most five bytes."""
@@ -187,6 +192,8 @@ class Reader:
         return length - 1
 
     def _text(self, size_bytes: int) -> str:
+        if not size_bytes:
+            return ""
         position = self.position
         end = position + size_bytes
         if end > self.end or size_bytes > STRING_BYTES_MAX:
@@ -278,7 +285,15 @@ class Reader:
 
     def compact_array_count(self) -> int:
         """Like `array_count`, but the count is a varint."""
-        count = self._length()
+        position = self.position
+        try:  # `_length`, without a call for each array
+            count = self.buffer[position] - 1
+        except IndexError:
+            raise truncated("a length", position, self.end) from None
+        if count > 126:
+            count = self.uvarint() - 1
+        else:
+            self.position = position + 1
         if count < 0:
             raise null_refused(self.position)
         if count > self.end - self.position:
@@ -317,6 +332,10 @@ class Reader:
 
     def tag_count(self) -> int:
         """Read the number of tagged fields of a struct; refused is one above TAGS_MAX."""
+        position = self.position
+        if position < self.end and not self.buffer[position]:
+            self.position = position + 1
+            return 0
         count = self.uvarint()
         if count > TAGS_MAX:
             raise ProtocolError(

@@ -211,6 +211,8 @@ class Writer:
 
 def uvarint_bytes(value: int) -> bytes:
     """Return the unsigned varint of `value`. Raises ValueError below 0 and above five bytes."""
+    if 127 < value < 1 << 14:
+        return bytes((value & 127 | 128, value >> 7))
     if not 0 <= value < 1 << 7 * UVARINT_BYTES_MAX:
         raise ValueError(f"{value} does not fit into a varint of {UVARINT_BYTES_MAX} bytes")
     octets = bytearray()
