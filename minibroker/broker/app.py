@@ -28,7 +28,6 @@ from minibroker.broker.coordinators import Coordinators
 from minibroker.broker.handlers.common.context import Services
 from minibroker.broker.handlers.registry import advertised_versions, supported_versions
 from minibroker.broker.metrics import Metrics
-from minibroker.broker.partitions.checking import LONG_LANES
 from minibroker.broker.partitions.fetch_session import FetchSessionCache
 from minibroker.broker.partitions.housekeeping import Housekeeping
 from minibroker.broker.partitions.log_directories import FailedDirectories, LogMoves
@@ -43,7 +42,7 @@ from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.log_manager import LogManager
 from minibroker.broker.timers import Timers
 from minibroker.broker.topics_at_start import create_topic
-from minibroker.broker.worker import Workers
+from minibroker.broker.worker import LONG_LANES, Workers
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import StorageError
 

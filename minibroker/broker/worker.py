@@ -26,6 +26,9 @@ logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
+LONG_LANES: Final = 2
+"""Workers of a broker that check large batches (`partitions/checking.py`)."""
+
 
 class Loop(Protocol):
     """The event loop, as a worker sees it."""

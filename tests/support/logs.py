@@ -11,7 +11,7 @@ from minibroker.broker.storage import log_reads
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.log_manager import LogManager
-from minibroker.broker.storage.tasks import RemoveTask
+from minibroker.broker.storage.removals import RemoveTask
 from minibroker.broker.storage.validator import check
 from minibroker.kafka.records.batch import iterate_headers
 from minibroker.kafka.records.builder import build_batch

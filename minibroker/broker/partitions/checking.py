@@ -33,7 +33,6 @@ SHORT_RECORDS_MAX: Final = 10_000
 """A compressed batch of so many bytes and records is checked in some ms, and in a third of a second
 at worst (`record_checks.unfolded_headers_max`)."""
 QUICK_BYTES_MAX: Final = 2 * HEADERS_AT_ONCE_MAX
-LONG_LANES: Final = 2
 _FORMAT_0: Final = 0
 _FORMAT_2: Final = 2
 

@@ -52,9 +52,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, TypedDict, Unpack
 
 from minibroker.broker.slices import run_in_slices
-from minibroker.broker.storage import retention
-from minibroker.broker.storage.log_reads import survey
-from minibroker.broker.storage.tasks import RemoveTask
+from minibroker.broker.storage.removals import RemoveTask
 from minibroker.kafka.errors import StorageError
 
 if TYPE_CHECKING:
@@ -196,6 +194,8 @@ class RetentionCheck(LogCheck):
         if not remaining_logs:
             self._end()
             return
+        from minibroker.broker.storage import retention  # noqa: PLC0415  see `LogManager`
+
         warm: list[PartitionLog] = []
         cold: dict[str, list[_Cold]] = defaultdict(list)
         for _ in range(min(LOGS_A_STEP, len(remaining_logs))):
@@ -223,6 +223,8 @@ class RetentionCheck(LogCheck):
 
     def _survey(self, path: str, cold: list[_Cold]) -> None:
         """Have the worker of this directory read what is not known, then decide."""
+        from minibroker.broker.storage.log_reads import survey  # noqa: PLC0415  see `LogManager`
+
         disk = self._logs.disk.of(path)
         now_ms = self._clock.now_ms()
         surveys: list[SegmentSurvey] = []
@@ -269,6 +271,8 @@ class RetentionCheck(LogCheck):
         remaining_logs = self._remaining_logs
         if remaining_logs is None:
             return
+        from minibroker.broker.storage import retention  # noqa: PLC0415  see `LogManager`
+
         now_ms = self._clock.now_ms()
         for log in logs:
             if self._logs.logs.get(log.name) is not log:

@@ -23,7 +23,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from minibroker.broker.storage.log_move import LogMove
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError, MinibrokerError, StorageError
 from minibroker.kafka.ids import TopicPartition
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from minibroker.broker.partitions.manager import PartitionManager
     from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.storage.log_manager import LogManager
+    from minibroker.broker.storage.log_move import LogMove
     from minibroker.broker.timers import Timers
     from minibroker.broker.worker import Runners
     from minibroker.kafka.errors import StorageError
@@ -175,6 +175,8 @@ class LogMoves:
                 ErrorCode.KAFKA_STORAGE_ERROR,
                 f"Can not move {name} while a log directory is offline",
             )
+        from minibroker.broker.storage.log_move import LogMove  # noqa: PLC0415  seldom asked for
+
         try:
             move = LogMove(partition.log, destination)
         except StorageError as error:

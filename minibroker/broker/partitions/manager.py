@@ -20,9 +20,7 @@ from minibroker.broker.cluster.image import NO_LEADER
 from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.broker.evidence import moved_replica
 from minibroker.broker.partitions.append_queue import AppendQueue
-from minibroker.broker.partitions.checking import Checker
 from minibroker.broker.partitions.leaving_logs import PendingDeletions, keep_missing, keep_ownerless
-from minibroker.broker.partitions.partition import Partition
 from minibroker.broker.partitions.replicas import FollowerId, ReplicaRules
 from minibroker.broker.partitions.role import (
     NO_EPOCH,
@@ -47,6 +45,8 @@ if TYPE_CHECKING:
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.broker.config.dynamic import DynamicConfig
     from minibroker.broker.evidence import DeletionEvidence
+    from minibroker.broker.partitions.checking import Checker
+    from minibroker.broker.partitions.partition import Partition
     from minibroker.broker.storage.log_directory import LogDirectory
     from minibroker.broker.storage.log_manager import LogManager
     from minibroker.broker.storage.partition_log import PartitionLog
@@ -118,6 +118,7 @@ class PartitionManager(ClusterListener):
 
     __slots__ = (
         "_broker_id",
+        "_checker",
         "_dynamic",
         "_image",
         "_logs",
@@ -126,7 +127,6 @@ class PartitionManager(ClusterListener):
         "_topics",
         "_workers",
         "appends",
-        "checker",
         "deletions",
         "is_started",
         "on_follower_fetch",
@@ -169,7 +169,7 @@ class PartitionManager(ClusterListener):
             workers=workers.files,
             on_failed=self._say_failed,
         )
-        self.checker = Checker(workers)
+        self._checker: Checker | None = None
         self.replica_rules = ReplicaRules(
             broker_id,
             logs.clock.now_ms,
@@ -698,9 +698,21 @@ class PartitionManager(ClusterListener):
 
     def _add(self, topic: str, index: int, topic_id: bytes) -> Partition:
         """Make a partition, which is offline as yet."""
+        # A start without a topic does without it, see `LogManager`.
+        from minibroker.broker.partitions.partition import Partition  # noqa: PLC0415
+
         partition = Partition(self.appends, topic=topic, index=index, topic_id=topic_id)
         self._topics.setdefault(topic, {})[index] = partition
         return partition
+
+    @property
+    def checker(self) -> Checker:
+        """Return what checks large batches; the first call imports and makes it."""
+        if self._checker is None:
+            from minibroker.broker.partitions.checking import Checker  # noqa: PLC0415  see above
+
+            self._checker = Checker(self._workers)
+        return self._checker
 
     def when_roles_change(self, listener: Callable[[], None]) -> None:
         """Call `listener` from now on before a partition comes, goes or changes its role."""

@@ -14,15 +14,30 @@ Source: Kafka LogManager (checkpointRecoveryOffsetsInDir and its like, asyncDele
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.broker.storage import names
 from minibroker.broker.storage.log_directory import LogDirectory
-from minibroker.broker.storage.partition_log import PartitionLog
-from minibroker.broker.storage.recovery import Checkpointed
 from minibroker.kafka.ids import TopicPartition
 
-NameAndLog = tuple[TopicPartition, PartitionLog]
+if TYPE_CHECKING:
+    from minibroker.broker.storage.partition_log import PartitionLog
+
+    NameAndLog = tuple[TopicPartition, PartitionLog]
+
+
+class Checkpointed(NamedTuple):
+    """The log directory's checkpoints of one partition; -1 for none."""
+
+    recovery_point: int = -1
+    log_start_offset: int = -1
+    is_clean: bool = False
+    """All that is in the files is whole, and the log ends at the recovery point."""
+    high_watermark: int = -1
+    clean_offset: int | None = None
+    """End of compaction, None: it never ran."""
+    synced_to: int | None = None
+    """Offset below which a log that is clean is durable, None: all of it is."""
 
 
 class FoundCheckpoints(NamedTuple):

@@ -12,6 +12,9 @@ partitions are gone until the next start, the others are served. Without any lef
 The manager has no thread and no timer. Its owner calls `checkpoint_later`, and gives it a `Disk`
 with workers for all that may block (fsync, unmapping, removal).
 
+The modules that work on records are imported with the first log. A start without one is shorter,
+and behind its ready line `verbs/serve/warm_up.py` imports them before somebody makes a topic.
+
 Two logs of one name (`Namesakes`): a directory was offline while a topic was deleted and made
 again. When it is back, a start finds the old log in it and the new one elsewhere. Their ids differ,
 and the metadata, which come later, say which of them is the topic's. Until then one is open and the
@@ -29,17 +32,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.storage import names
-from minibroker.broker.storage.checkpoints import Checkpoints
-from minibroker.broker.storage.closing import close_logs
+from minibroker.broker.storage.checkpoints import Checkpointed, Checkpoints
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import Files
 from minibroker.broker.storage.log_directory import LogDirectory
-from minibroker.broker.storage.log_move import mark_path, read_mark
-from minibroker.broker.storage.partition_log import OnUnsynced, PartitionLog
+from minibroker.broker.storage.move_mark import mark_path, read_mark
 from minibroker.broker.storage.partition_metadata import read_metadata
-from minibroker.broker.storage.record_checks import AppendRules
-from minibroker.broker.storage.recovery import Checkpointed, load_log
-from minibroker.broker.storage.tasks import Once, RemoveCopyTask, RemoveDirectoryTask
+from minibroker.broker.storage.removals import Once, RemoveCopyTask, RemoveDirectoryTask
 from minibroker.clock import Clock
 from minibroker.kafka.errors import CorruptionError, HalfChangedError, StorageError
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
@@ -48,6 +47,8 @@ if TYPE_CHECKING:
     from minibroker.broker.config.topic import TopicConfig
     from minibroker.broker.evidence import DeletionEvidence
     from minibroker.broker.storage.log_move import LogMove
+    from minibroker.broker.storage.partition_log import OnUnsynced, PartitionLog
+    from minibroker.broker.storage.record_checks import AppendRules
     from minibroker.kafka.errors import MinibrokerError
 
 
@@ -418,6 +419,8 @@ class LogManager:
         """Open the log in directory `path`, which is this partition's from now on. Raises
         StorageError.
         """
+        from minibroker.broker.storage.recovery import load_log  # noqa: PLC0415  see above
+
         log = load_log(
             self._disk_under(path),
             self.clock,
@@ -442,6 +445,8 @@ class LogManager:
         if rules is None:
             if len(self._rules) > len(self.logs) + 64:
                 self._rules.clear()  # configurations that no log has any more
+            from minibroker.broker.storage.record_checks import AppendRules  # noqa: PLC0415  see above
+
             rules = self._rules[id(config)] = (config, AppendRules(config))
         return rules[1]
 
@@ -838,7 +843,7 @@ class LogManager:
         if high_watermarks is not None:
             self._high_watermark_of = high_watermarks.get
         try:
-            failed = close_logs(self.logs.values())
+            failed = self._close_logs() if self.logs else {}
             self.checkpoint_now()
             for directory in self.live_directories:
                 if directory.path not in failed:
@@ -849,3 +854,8 @@ class LogManager:
                 directory.release()
         for error in failed.values():
             raise error
+
+    def _close_logs(self) -> dict[str, StorageError]:
+        from minibroker.broker.storage.closing import close_logs  # noqa: PLC0415  see above
+
+        return close_logs(self.logs.values())

@@ -13,14 +13,7 @@ the copy, until the old one has left for good.
 The copy grows in `<topic>-<partition>.<32 hex>-future`. A segment that retention or compaction took
 away meanwhile is forgotten, one that was replaced or cut is copied anew.
 
-`moved-here` is the mark in the directory of a log that a move made. It says that a log of this name
-in another directory is older, and where the log starts:
-
-    12
-
-The checkpoints of the new place say that a moment later. A kill may come in between, and records
-that were deleted must not come back with it: Kafka reads its checkpoints of the new place, and has
-such records again. An empty mark says only that the other log is older.
+`move_mark` has the mark in the directory of a log that a move made.
 
 Source: KIP-113, Kafka ReplicaAlterLogDirsThread, LogManager.replaceCurrentWithFutureLog. Differs
 from Kafka: files are copied as they are instead of record by record.
@@ -33,34 +26,10 @@ from typing import Final, TypeVar
 
 from minibroker.broker.storage import names
 from minibroker.broker.storage.closing import write_state
-from minibroker.broker.storage.files import Files
+from minibroker.broker.storage.move_mark import encode_mark, mark_path
 from minibroker.broker.storage.partition_log import PartitionLog
 from minibroker.broker.storage.segment import Segment
 from minibroker.kafka.errors import StorageError
-
-NOT_SAID = -1
-
-
-def mark_path(directory: str) -> str:
-    """Return the path of the mark in a log's directory."""
-    return f"{directory}/{names.MOVED_HERE}"
-
-
-def encode_mark(log_start_offset: int) -> bytes:
-    """Return the content of a mark."""
-    return b"%d\n" % log_start_offset
-
-
-def read_mark(files: Files, directory: str) -> int:
-    """Return the log start offset that the mark in a log's directory says, -1 where it says none or
-    is not there. Raises OSError.
-    """
-    try:
-        content = files.read_all(mark_path(directory)).strip()
-    except FileNotFoundError:
-        return NOT_SAID
-    return int(content) if content.isdigit() else NOT_SAID
-
 
 _CHUNK_BYTES: Final = 1 << 20
 ROUND_BYTES: Final = 8 << 20

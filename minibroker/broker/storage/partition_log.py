@@ -55,9 +55,10 @@ from minibroker.broker.storage.partition_directory import PartitionDirectory
 from minibroker.broker.storage.producer_state import RecentBatch
 from minibroker.broker.storage.producers import LogProducers
 from minibroker.broker.storage.record_checks import AppendRules, Checked
+from minibroker.broker.storage.removals import RemoveDirectoryTask
 from minibroker.broker.storage.segment import Segment, Segments, roll_jitter_ms
 from minibroker.broker.storage.tail import ALWAYS_ASK, AppendInfo, Tail
-from minibroker.broker.storage.tasks import CreateTask, RemoveDirectoryTask
+from minibroker.broker.storage.tasks import CreateTask
 from minibroker.broker.storage.txn_index import aborted_transaction
 from minibroker.broker.storage.validator import check
 from minibroker.clock import Clock

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.storage import names, producer_files
 from minibroker.broker.storage.batch_walks import Fields, checked_batches, header_of
+from minibroker.broker.storage.checkpoints import Checkpointed
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.epochs import LeaderEpochs, with_earlier_epochs
 from minibroker.broker.storage.partition_directory import PartitionDirectory
@@ -213,20 +214,6 @@ class RecoveryWalk:
             self._apply_recent(producer_id)
         self._producers.commit()
         return self._producers
-
-
-class Checkpointed(NamedTuple):
-    """The log directory's checkpoints of one partition; -1 for none."""
-
-    recovery_point: int = -1
-    log_start_offset: int = -1
-    is_clean: bool = False
-    """All that is in the files is whole, and the log ends at the recovery point."""
-    high_watermark: int = -1
-    clean_offset: int | None = None
-    """End of compaction, None: it never ran."""
-    synced_to: int | None = None
-    """Offset below which a log that is clean is durable, None: all of it is."""
 
 
 def load_log(

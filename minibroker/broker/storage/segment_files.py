@@ -26,8 +26,8 @@ from minibroker.broker.storage import names, producer_files
 from minibroker.broker.storage.batch_walks import walk_headers
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import Files
+from minibroker.broker.storage.removals import RemoveTask
 from minibroker.broker.storage.segment import Segment
-from minibroker.broker.storage.tasks import RemoveTask
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Work that may block, packed so that a worker thread can do it: new files, fsync, removal.
+"""Work that may block, packed so that a worker thread can do it: new files and fsync.
 
 A log hands these to `Disk.worker`. They open the files by name themselves, so that no handle of
 the loop's thread is used elsewhere. `FlushTask` has a result, which the loop applies. Meanwhile the
@@ -10,9 +10,9 @@ looks at nothing below that offset. `partitions/housekeeping.py` decides when a 
 snapshot before it is superseded, if it is not the one of a segment. It may go when the checkpoint
 names the new recovery point.
 
-`quick_switches` is for a thread that runs Python for long. Python takes the interpreter from a
-thread that does not let go after 5 ms only, and the loop would wait that long. `compaction.pace`
-has the figures.
+`removals` has removals. `quick_switches` is for a thread that runs Python for long. Python takes
+the interpreter from a thread that does not let go after 5 ms only, and the loop would wait that
+long. `compaction.pace` has the figures.
 
 Source: Kafka ProducerStateManager.takeSnapshot, which Kafka calls at a roll and at a clean stop.
 """
@@ -26,8 +26,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Final
 
-from minibroker.broker.storage import names, producer_files
-from minibroker.broker.storage.files import Files
+from minibroker.broker.storage import producer_files
 from minibroker.broker.storage.partition_directory import PartitionDirectory
 from minibroker.broker.storage.producer_state import ProducersAt, encode_snapshot
 from minibroker.broker.storage.segment import Segment
@@ -55,25 +54,6 @@ def quick_switches() -> Iterator[None]:
             before_s = _usual_s.pop()
             if not _usual_s:
                 sys.setswitchinterval(before_s)
-
-
-class Once:
-    """A step that runs once. Any thread may call it; the others wait for the one that runs it."""
-
-    __slots__ = ("_is_done", "_lock", "_step")
-
-    def __init__(self, step: Callable[[], None]) -> None:
-        self._step = step
-        self._lock = Lock()
-        # Held by the thread that runs the step.
-        self._is_done = False
-
-    def __call__(self) -> None:
-        """Run the step, unless that is done. After an error the next call runs it again."""
-        with self._lock:
-            if not self._is_done:
-                self._step()
-                self._is_done = True
 
 
 class CreateTask:
@@ -265,68 +245,6 @@ class SyncDirectoryTask:
                 raise SyncError(
                     f"cannot sync {place.path}: {error}", log_directory=place.log_directory
                 ) from error
-
-
-class RemoveTask:
-    """Removes files that were renamed to `….deleted`."""
-
-    __slots__ = ("_files", "_paths")
-
-    def __init__(self, files: Files, paths: list[str]) -> None:
-        self._files = files
-        self._paths = paths
-
-    def __call__(self) -> None:
-        for path in self._paths:
-            try:
-                self._files.remove(path)
-            except FileNotFoundError:
-                continue  # recovery of a later start was quicker
-            except OSError as error:
-                logger.warning("cannot remove %s: %s", path, error)
-
-
-class RemoveDirectoryTask:
-    """Removes a partition's directory that was renamed to `…-delete`, with all that is in it.
-
-    A crash in between leaves the rest under that name; the next start goes on with it.
-    """
-
-    __slots__ = ("_directory", "_files")
-
-    def __init__(self, files: Files, directory: str) -> None:
-        self._files = files
-        self._directory = directory
-
-    def __call__(self) -> None:
-        if not self._directory.endswith(names.DELETE_DIRECTORY):
-            raise AssertionError(f"{self._directory} is not marked for deletion")
-        try:
-            for name in list(self._files.walk_names(self._directory)):
-                self._files.remove(f"{self._directory}/{name}")
-            self._files.remove_directory(self._directory)
-        except FileNotFoundError:
-            return  # removed by hand meanwhile
-        except OSError as error:
-            logger.warning("cannot remove %s: %s", self._directory, error)
-
-
-class RemoveCopyTask:
-    """Removes the `…-future` directory of a move that was given up, by way of `…-delete`."""
-
-    __slots__ = ("_directory", "_files")
-
-    def __init__(self, files: Files, directory: str) -> None:
-        self._files = files
-        self._directory = directory
-
-    def __call__(self) -> None:
-        marked = self._directory.removesuffix(names.FUTURE_DIRECTORY) + names.DELETE_DIRECTORY
-        try:
-            self._files.replace(self._directory, marked)
-        except FileNotFoundError:
-            return  # its log directory failed, or somebody was quicker
-        RemoveDirectoryTask(self._files, marked)()
 
 
 class SyncTask:

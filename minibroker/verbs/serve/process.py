@@ -20,6 +20,7 @@ from minibroker.broker.ready_file import write_ready_file
 from minibroker.broker.system import allow_open_files, make_temporary_directory
 from minibroker.kafka.errors import ConfigError, MinibrokerError, StorageError
 from minibroker.kafka.records import crc
+from minibroker.verbs.serve.warm_up import import_rest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -247,8 +248,10 @@ async def _serve_until(
     gc.freeze()
     code = 0
     if _announce(broker, options):
+        rest = asyncio.create_task(import_rest())
         broker.failure.add_done_callback(lambda _: stopping.set())
         await stopping.wait()
+        rest.cancel()
     else:
         code = 1
     if broker.failure.done():

@@ -32,7 +32,7 @@ class Held(Caller):
     def __init__(self, running: InProcessBroker) -> None:
         self._worker = running.broker.workers.checks
         self._held: list[tuple[Callable[[], None], Any]] | None = []
-        running.partitions.checker = Checker(Workers.by(self))
+        running.partitions._checker = Checker(Workers.by(self))
 
     def run_then(self, task: Callable[[], None], done: Any) -> None:
         if self._held is None:

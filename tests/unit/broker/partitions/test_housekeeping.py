@@ -21,7 +21,7 @@ from minibroker.broker.partitions.housekeeping import (
     RetentionCheck,
     SyncSchedule,
 )
-from minibroker.broker.storage import durability
+from minibroker.broker.storage import durability, log_reads
 from minibroker.broker.timers import Timers
 from minibroker.broker.worker import Caller
 from minibroker.kafka.errors import StorageError
@@ -265,14 +265,14 @@ async def test_a_log_that_cannot_be_read_stops_no_other(
     rig.logs.close()
     rig.open()
     bad, good = (rig.logs.logs[TopicPartition(name, 0)] for name in ("a", "b"))
-    read = housekeeping.survey
+    read = log_reads.survey
 
     def fail_once(files: Any, segments: Any, oldest_ms: int) -> Any:
         if segments[0] is bad.segments.first and not rig.errors:
             raise OSError("bad block")
         return read(files, segments, oldest_ms)
 
-    monkeypatch.setattr(housekeeping, "survey", fail_once)
+    monkeypatch.setattr(log_reads, "survey", fail_once)
     rig.check.note_change()
     rig.clock.advance(KEPT_MS + 1)
     await rig.do_work()

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from minibroker.broker.storage import log_manager, log_move
+from minibroker.broker.storage import log_move, recovery
 from minibroker.broker.storage.files import REAL_FILES, Files
-from minibroker.broker.storage.log_move import LogMove, encode_mark, mark_path, read_mark
+from minibroker.broker.storage.log_move import LogMove
+from minibroker.broker.storage.move_mark import encode_mark, mark_path, read_mark
 from minibroker.kafka.errors import StorageError
 from tests.support.evidence import MARKED
 from tests.support.logs import TOPIC_ID, abandon, append, open_manager, values_of
@@ -182,7 +183,7 @@ def test_a_copy_that_cannot_be_opened_is_a_copy_again(
     recovery_point = moving.move.finish()
     assert recovery_point is not None
     with monkeypatch.context() as patched:
-        patched.setattr(log_manager, "load_log", refuse)
+        patched.setattr(recovery, "load_log", refuse)
         with pytest.raises(StorageError, match="cannot load"):
             moving.manager.complete_move(moving.move, recovery_point)
     assert moving.manager.get("t", 0) is moving.log

@@ -292,7 +292,7 @@ def test_a_copy_that_cannot_be_opened_leaves_the_log_where_it_is(
     recovery_point = moving.move.finish()
     assert recovery_point is not None
     with monkeypatch.context() as patched:
-        patched.setattr("minibroker.broker.storage.log_manager.load_log", failing(error))
+        patched.setattr("minibroker.broker.storage.recovery.load_log", failing(error))
         with pytest.raises(type(error)):
             moving.manager.complete_move(moving.move, recovery_point)
     log = moving.manager.logs[moving.log.name]

@@ -10,14 +10,13 @@ import pytest
 
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import REAL_FILES, Files
+from minibroker.broker.storage.removals import RemoveDirectoryTask, RemoveTask
 from minibroker.broker.storage.segment import Segment
 from minibroker.broker.storage.tasks import (
     SWITCH_S,
     CreateTask,
     EpochsTask,
     FlushTask,
-    RemoveDirectoryTask,
-    RemoveTask,
     quick_switches,
 )
 from minibroker.kafka.errors import StorageError, SyncError

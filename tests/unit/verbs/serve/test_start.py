@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.verbs.serve.warm_up import MODULES, import_rest
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-OWN_MODULES_MAX = 187
+OWN_MODULES_MAX = 157
 """The modules of ours in such a start. A module more is 0.1 to 1 ms more for every start: a part
 that a broker alone does not need is imported when something asks for it.
 """
@@ -23,25 +24,36 @@ that a broker alone does not need is imported when something asks for it.
 
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The names of the modules that `minibroker serve --memory` has imported at that answer."""
+    """The names of the modules that `minibroker serve --memory` has imported at that answer, but
+    for those that it imports behind the ready line while nobody asks.
+    """
     directory: Path = tmp_path_factory.mktemp("start")
     words = ["serve", "--memory", "--listen", "127.0.0.1:0", "--loop", "asyncio"]
     with subprocess.Popen(
         [sys.executable, "-X", "importtime", "-m", "minibroker", *words],
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         env={**os.environ, "TMPDIR": str(directory)},
     ) as process:
         try:
             assert process.stdout is not None
-            port = int(process.stdout.readline().rpartition(":")[2])
-            with WireClient("127.0.0.1", port) as client:
+            start: list[str] = []
+            for line in process.stdout:
+                start.append(line)
+                if line.startswith("minibroker listening on "):
+                    break
+            with WireClient("127.0.0.1", int(start[-1].rpartition(":")[2])) as client:
                 assert client.call("metadata", 4, topics=[])["brokers"]
         finally:
             process.kill()
-        errors = process.communicate(timeout=60)[1]
-    return set(re.findall(r"^import time: .*\| +(\S+)$", errors, re.MULTILINE))
+        answer = process.communicate(timeout=60)[0]
+    return names_in("".join(start)) | (names_in(answer) - set(MODULES))
+
+
+def names_in(output: str) -> set[str]:
+    """Return the modules that lines of `-X importtime` name."""
+    return set(re.findall(r"^import time: .*\| +(\S+)$", output, re.MULTILINE))
 
 
 def test_the_modules_of_a_start_are_counted(imported: set[str]) -> None:
@@ -62,6 +74,63 @@ def test_a_broker_alone_imports_nothing_that_asks_other_brokers(
     imported: set[str], name: str
 ) -> None:
     assert name not in imported
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "minibroker.broker.partitions.partition",
+        "minibroker.broker.storage.partition_log",
+        "minibroker.broker.storage.recovery",
+    ],
+)
+def test_a_start_without_a_log_imports_nothing_that_works_on_logs(
+    imported: set[str], name: str
+) -> None:
+    assert name not in imported
+
+
+def new_modules_of(code: str) -> list[list[str]]:
+    """Return the modules of ours that each line of the code imports, behind those of a start."""
+    script = (
+        "import sys; import minibroker.verbs.serve.plan, minibroker.verbs.serve.process\n"
+        f"for line in {code.splitlines()!r}:\n"
+        "    before = set(sys.modules); exec(line)\n"
+        "    new = set(sys.modules) - before\n"
+        "    print(*sorted(name for name in new if name.startswith('minibroker.')))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    return [line.split() for line in done.stdout.splitlines()]
+
+
+def test_behind_the_ready_line_each_step_imports_one_module() -> None:
+    """Several at once would hold the loop for more than 1 ms."""
+    steps = new_modules_of("\n".join(f"import {name}" for name in MODULES))
+    assert steps == [[name] for name in MODULES]
+
+
+def test_behind_those_steps_a_first_log_imports_nothing_more() -> None:
+    first_log = (
+        "minibroker.broker.partitions.checking",
+        "minibroker.broker.partitions.partition",
+        "minibroker.broker.storage.record_checks",
+        "minibroker.broker.storage.recovery",
+        "minibroker.broker.storage.retention",
+    )
+    steps = new_modules_of("\n".join(f"import {name}" for name in (*MODULES, *first_log)))
+    assert steps[len(MODULES) :] == [[] for _ in first_log]
+
+
+async def test_the_rest_is_imported_unless_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    named: list[str] = []
+    monkeypatch.setattr("minibroker.verbs.serve.warm_up.import_module", named.append)
+    monkeypatch.delitem(sys.modules, MODULES[0], raising=False)
+    monkeypatch.delitem(sys.modules, MODULES[-1], raising=False)
+    await import_rest()
+    assert {MODULES[0], MODULES[-1]} <= set(named)
+    assert named == [name for name in MODULES if name not in sys.modules]
 
 
 @pytest.mark.parametrize("name", ["argparse", "tempfile", "shutil", "bz2", "encodings.idna"])
