@@ -33,8 +33,12 @@ def run(plan: TakeBackPlan, out: TextIO, errors: TextIO) -> int:
         return EXIT_FAILED
     out.write(f"{summary(metadata)} {'would be' if plan.dry_run else 'is'} taken back\n")
     if not plan.dry_run:
-        brokers = f" --brokers {len(home.nodes)}" if home.is_shared else ""
-        out.write(f"minibroker serve --data-dir {','.join(plan.broker.directories)}{brokers}\n")
+        words = ["minibroker serve --data-dir", ",".join(plan.broker.directories)]
+        if home.is_shared:
+            words.append(f"--brokers {len(home.nodes)}")
+        if home.nodes[0].id:
+            words.append(f"--set broker.id={home.nodes[0].id}")
+        out.write(f"{' '.join(words)}\n")
     return EXIT_OK
 
 

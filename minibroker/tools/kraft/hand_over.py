@@ -17,7 +17,7 @@ Source: Kafka StorageTool, Formatter, KafkaRaftServer.initializeLogDirs.
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
@@ -41,7 +41,7 @@ from minibroker.tools.kraft.log_directory import (
     write_clean_marker,
     write_metadata_directory,
 )
-from minibroker.tools.kraft.nodes import lock, return_text, unclean_directories
+from minibroker.tools.kraft.nodes import directory_id, lock, return_text, unclean_directories
 from minibroker.tools.kraft.records import RegisteredBroker, records_of
 from minibroker.tools.kraft.stopped import replica_directories, without_leaders
 from minibroker.tools.kraft.tree import read_metadata
@@ -110,8 +110,9 @@ async def hand_over(
         reasons = list(reasons_against(metadata, release))
         if reasons:
             raise TransferError("; ".join(reasons))
-        metadata = without_leaders(metadata, _places(home, logs, metadata))
+        metadata = without_leaders(metadata, logs.places)
         if not dry_run:
+            _check_logs(home, logs, metadata)
             _write(home, metadata, logs, clock.now_ms())
     return metadata
 
@@ -164,7 +165,7 @@ def _read_logs(home: Home) -> Logs:
     unnamed: dict[str, str] = {}
     for node in home.nodes:
         for path, properties in node.directories:
-            directory_ids[path] = _directory_id(properties.directory_id)
+            directory_ids[path] = directory_id(properties) or uuid4().bytes
             try:
                 replicas = replica_directories(REAL_FILES, node.id, {path: directory_ids[path]})
                 for _, partition in replicas:
@@ -177,11 +178,6 @@ def _read_logs(home: Home) -> Logs:
                 raise StorageError(f"{path} cannot be read: {error}") from error
             places |= replicas
     return Logs(directory_ids, places, topic_ids, unnamed)
-
-
-def _directory_id(text: str | None) -> bytes:
-    """Return the id that a directory has, or a new one."""
-    return urlsafe_b64decode(f"{text}==") if text else uuid4().bytes
 
 
 async def _read_tree(
@@ -224,23 +220,20 @@ def reasons_against(metadata: Metadata, release: str) -> Iterator[str]:
             )
 
 
-def _places(home: Home, logs: Logs, metadata: Metadata) -> Places:
-    """Return where each replica is. One without a log is in the only directory of its node; of
-    several the node chooses one.
+def _check_logs(home: Home, logs: Logs, metadata: Metadata) -> None:
+    """Raise StorageError for a replica whose log is in no directory: Kafka would begin an empty
+    one, and lead with it.
     """
-    only_directories = {
-        node.id: logs.directory_ids[node.directories[0].path]
-        for node in home.nodes
-        if len(node.directories) == 1
-    }
-    places = {
-        (node_id, TopicPartition(name, index)): only_directories[node_id]
-        for name, topic in metadata.topics.items()
-        for index, partition in enumerate(topic.partitions)
-        for node_id in partition.replicas
-        if node_id in only_directories
-    }
-    return {**places, **logs.places}
+    node_ids = {node.id for node in home.nodes}
+    for name, topic in metadata.topics.items():
+        for index, partition in enumerate(topic.partitions):
+            for node_id in node_ids.intersection(partition.replicas):
+                if (node_id, TopicPartition(name, index)) not in logs.places:
+                    raise StorageError(
+                        f"broker {node_id} has no log of {name}-{index} in "
+                        f"{', '.join(logs.directory_ids)}: name all log directories, in the order "
+                        "of log.dirs"
+                    )
 
 
 def _write(home: Home, metadata: Metadata, logs: Logs, now_ms: int) -> None:
@@ -274,6 +267,6 @@ def _write(home: Home, metadata: Metadata, logs: Logs, now_ms: int) -> None:
 def _own(node: KafkaNode, cluster_id: str, directory_ids: Mapping[str, bytes], now_ms: int) -> None:
     """Write `meta.properties` of each directory of a node, the first one last. Raises OSError."""
     for path, _properties in reversed(node.directories):
-        directory_id = urlsafe_b64encode(directory_ids[path]).decode().rstrip("=")
-        properties = MetaProperties(node.id, cluster_id, directory_id, version=1)
+        id_text = urlsafe_b64encode(directory_ids[path]).decode().rstrip("=")
+        properties = MetaProperties(node.id, cluster_id, id_text, version=1)
         write_properties(REAL_FILES, path, properties, now_ms)

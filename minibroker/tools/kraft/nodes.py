@@ -10,6 +10,7 @@ the node is Kafka's whatever the version, because the log may have more than the
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -175,6 +176,12 @@ def unclean_directories(home: Home) -> list[str]:
         for directory in node.directories
         if not Path(directory.path, names.CLEAN_SHUTDOWN).exists()
     ]
+
+
+def directory_id(properties: MetaProperties) -> bytes | None:
+    """Return the id of a log directory, 16 bytes; None for one without."""
+    text = properties.directory_id
+    return urlsafe_b64decode(f"{text}==") if text else None
 
 
 def return_text(home: Home) -> str:

@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.broker.cluster.embedded import EmbeddedTree
+from minibroker.broker.cluster.registration import get_cluster_id
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.log_directory import MetaProperties, write_properties
 from minibroker.clock import SystemClock
@@ -31,7 +32,7 @@ from minibroker.tools.kraft.levels import LEVELS
 from minibroker.tools.kraft.log_directory import remove_metadata_directory
 from minibroker.tools.kraft.log_reading import read_metadata_directory
 from minibroker.tools.kraft.metadata import ConfigKind
-from minibroker.tools.kraft.nodes import lock
+from minibroker.tools.kraft.nodes import directory_id, lock
 from minibroker.tools.kraft.tree import write_metadata
 
 if TYPE_CHECKING:
@@ -70,7 +71,9 @@ async def take_back(
                 "there is nothing to take back"
             )
     with lock(home):
-        metadata = _longest(home).metadata
+        stored = _longest(home)
+        _check_directories(home, stored)
+        metadata = stored.metadata
         reasons = list(reasons_against(metadata, [node.id for node in home.nodes]))
         if reasons:
             raise TransferError("; ".join(reasons))
@@ -90,6 +93,21 @@ def _longest(home: Home) -> StoredMetadata:
         except OSError as error:
             raise StorageError(f"{error.filename} cannot be read: {error.strerror}") from error
     return max(stored, key=lambda metadata: (metadata.metadata.epoch, metadata.end_offset))
+
+
+def _check_directories(home: Home, stored: StoredMetadata) -> None:
+    """Raise StorageError where a node has log directories that are not named."""
+    for node in home.nodes:
+        broker = stored.brokers.get(node.id)
+        named_ids = {directory_id(directory.properties) for directory in node.directories}
+        count = len(set(broker.directories) - named_ids) if broker is not None else 0
+        if count:
+            raise StorageError(
+                f"node {node.id} has {count} more log "
+                f"{'directory' if count == 1 else 'directories'} than "
+                f"{', '.join(directory.path for directory in node.directories)}: name all, in the "
+                "order of log.dirs"
+            )
 
 
 def reasons_against(metadata: Metadata, node_ids: Sequence[int]) -> Iterator[str]:
@@ -140,6 +158,12 @@ async def _write(home: Home, config: BrokerConfig, metadata: Metadata) -> None:
     tree = EmbeddedTree(home.tree_file, clock)
     await tree.open()
     try:
+        cluster_id = await get_cluster_id(tree, home.cluster_id)
+        if cluster_id != home.cluster_id:
+            raise TransferError(
+                f"{home.tree_file} is of cluster {cluster_id}, but the directories are of cluster "
+                f"{home.cluster_id}: remove the file if nobody needs it"
+            )
         await write_metadata(tree, metadata, config)
         await tree.flush()
     finally:

@@ -22,15 +22,21 @@ from minibroker.broker.security.acls import (
 )
 from minibroker.broker.storage import names
 from minibroker.broker.storage.files import REAL_FILES
-from minibroker.broker.storage.log_directory import read_properties
+from minibroker.broker.storage.log_directory import (
+    MetaProperties,
+    read_properties,
+    write_properties,
+)
 from minibroker.kafka.errors import StorageError
 from minibroker.testing import Broker, Cluster
 from minibroker.tools.kraft import hand_over as hand_over_module
 from minibroker.tools.kraft.hand_over import reasons_against as reasons_to_keep
 from minibroker.tools.kraft.levels import LEVELS
+from minibroker.tools.kraft.log_directory import SnapshotId, write_metadata_directory
 from minibroker.tools.kraft.log_reading import read_metadata_directory
 from minibroker.tools.kraft.metadata import ConfigEntity, ConfigKind, Metadata
 from minibroker.tools.kraft.nodes import read_home
+from minibroker.tools.kraft.records import records_of
 from minibroker.tools.kraft.take_back import reasons_against
 from minibroker.verbs import hand_over, take_back
 from minibroker.verbs.hand_over import HandOverPlan
@@ -197,6 +203,49 @@ def test_each_log_directory_has_an_id_and_each_replica_the_id_of_its_directory(
     assert len(ids) == 2
     assert not Path(paths[1], "__cluster_metadata-0").exists()
     run(take_back, TakeBackPlan(of(*paths)))
+
+
+def test_a_log_directory_that_is_not_named_is_missed(tmp_path: Path) -> None:
+    paths = [str(tmp_path / "a"), str(tmp_path / "b")]
+    with Broker(config={"log.dirs": ",".join(paths)}) as broker:
+        broker.create_topic("t", partitions=4)
+    assert f"in {paths[0]}: name all log directories" in failure(
+        hand_over, HandOverPlan(of(paths[0]))
+    )
+    run(hand_over, HandOverPlan(of(*paths)))
+    said = failure(take_back, TakeBackPlan(of(paths[0])))
+    assert f"node 0 has 1 more log directory than {paths[0]}: name all" in said
+    run(take_back, TakeBackPlan(of(*paths)))
+
+
+def test_a_directory_that_kafka_made_is_taken_back(tmp_path: Path) -> None:
+    data = tmp_path / "kafkas"
+    data.mkdir()
+    properties = MetaProperties(5, "a-cluster-of-Apache-Ka", "A" * 22, version=1)
+    write_properties(REAL_FILES, str(data), properties, 0)
+    metadata = full_metadata("4.4", bytes(16))
+    for name, topic in metadata.topics.items():
+        replicas = [
+            partition._replace(replicas=(5,), isr=(5,), leader=5) for partition in topic.partitions
+        ]
+        metadata.topics[name] = topic._replace(partitions=tuple(replicas))
+    records = list(records_of(metadata))
+    write_metadata_directory(REAL_FILES, str(data), records, SnapshotId(len(records), 1), 0)
+    said = run(take_back, TakeBackPlan(of(data)))
+    assert said.endswith(f"minibroker serve --data-dir {data} --set broker.id=5\n")
+    with Broker(config={"broker.id": 5}, data_dir=data) as broker:
+        assert broker.topics.keys() == metadata.topics.keys()
+
+
+def test_the_tree_of_another_cluster_is_not_overwritten(data: Path) -> None:
+    run(hand_over, HandOverPlan(of(data)))
+    properties = read_properties(REAL_FILES, str(data))
+    assert properties is not None
+    foreign = properties._replace(cluster_id="another-cluster")
+    write_properties(REAL_FILES, str(data), foreign, 0)
+    assert "but the directories are of cluster another-cluster" in failure(
+        take_back, TakeBackPlan(of(data))
+    )
 
 
 def test_a_cluster_of_one_process(tmp_path: Path) -> None:
