@@ -21,8 +21,8 @@ Source: KIP-227, KIP-516; Kafka's FetchSession and FetchManager, which read ever
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
-from random import randint
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from minibroker.broker.slices import run_in_slices
@@ -394,6 +394,11 @@ class ErrorFetchContext(FetchContext):
         self.error_code = int(error_code)
 
 
+def _random_id() -> int:
+    """Return a number from 1 to EPOCH_MAX. The module `random` is slow to import."""
+    return 1 + int.from_bytes(os.urandom(8), "big") % EPOCH_MAX
+
+
 class FetchSessionCache:
     """All sessions, at most `slots_max` (`max.incremental.fetch.session.cache.slots`).
 
@@ -480,9 +485,9 @@ class FetchSessionCache:
         now_ms = self._clock.now_ms()
         if len(self._sessions) >= self.slots_max and not self._evict(len(partitions), now_ms):
             return NO_SESSION
-        session_id = randint(1, EPOCH_MAX)
+        session_id = _random_id()
         while session_id in self._sessions:
-            session_id = randint(1, EPOCH_MAX)
+            session_id = _random_id()
         self._sessions[session_id] = FetchSession(
             session_id,
             partitions,

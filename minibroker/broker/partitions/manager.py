@@ -32,10 +32,9 @@ from minibroker.broker.partitions.role import (
     is_stale,
 )
 from minibroker.broker.slices import run_in_slices
-from minibroker.broker.storage.follower_records import UnexpectedOffsetError
 from minibroker.broker.worker import AT_ONCE
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import KafkaError, StorageError
+from minibroker.kafka.errors import KafkaError, StorageError, UnexpectedOffsetError
 from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicPartition
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import CorruptionError, KafkaError
+from minibroker.kafka.errors import CorruptionError, KafkaError, UnexpectedOffsetError
 from minibroker.kafka.records.batch import BatchHeader, crc_is_valid, iterate_headers
 
 
@@ -32,21 +32,6 @@ class OffsetsOutOfOrderError(KafkaError):
 
     def __init__(self, detail: str) -> None:
         super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR, detail)
-
-
-class UnexpectedOffsetError(KafkaError):
-    """An append begins before the log's end. Kafka: UnexpectedAppendOffsetException.
-
-    An empty log may begin again at `first_offset` where `last_offset` is beyond its end: its start
-    is inside a batch, after DeleteRecords.
-    """
-
-    def __init__(self, detail: str, *, first_offset: int, last_offset: int) -> None:
-        super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR, detail)
-        self.first_offset = first_offset
-        """First offset; of formats 0 and 1 the offset of the first batch's last record."""
-        self.last_offset = last_offset
-        """Last offset of the last batch."""
 
 
 class ReplicatedBatch(NamedTuple):

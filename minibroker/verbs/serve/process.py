@@ -19,7 +19,6 @@ from minibroker.broker.event_loop import new_loop, on_signals
 from minibroker.broker.ready_file import write_ready_file
 from minibroker.broker.system import allow_open_files, make_temporary_directory
 from minibroker.kafka.errors import ConfigError, MinibrokerError, StorageError
-from minibroker.kafka.records import crc
 from minibroker.verbs.serve.warm_up import import_rest
 
 if TYPE_CHECKING:
@@ -34,13 +33,6 @@ if TYPE_CHECKING:
 def run(config: BrokerConfig, options: ServeOptions) -> int:
     """Serve until SIGTERM or SIGINT; return the exit code of the process."""
     allow_open_files()
-    if crc.IS_SLOW:
-        import logging  # noqa: PLC0415  seldom something to say
-
-        logging.getLogger(__name__).warning(
-            "the package crc32c is missing, so Python computes the checksums of records, some MB a"
-            " second: pip install crc32c builds it with a C compiler"
-        )
     directory = None
     if options.in_memory:
         directory = make_temporary_directory("minibroker-")

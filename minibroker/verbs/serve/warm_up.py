@@ -10,15 +10,21 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import sys
 from importlib import import_module
 from typing import Final
+
+logger = logging.getLogger(__name__)
 
 PAUSE_S: Final = 0.001
 """Pause before each module: requests that have arrived meanwhile are answered first."""
 
 MODULES: Final = (
     "minibroker.broker.partitions.cold_reads",
+    "minibroker.kafka.records",
+    "minibroker.kafka.records.crc",
+    "minibroker.kafka.records.batch",
     "minibroker.kafka.records.compression",
     "minibroker.kafka.records.record",
     "minibroker.kafka.records.contents",
@@ -41,6 +47,7 @@ MODULES: Final = (
     "minibroker.broker.storage.durability",
     "minibroker.broker.storage.epochs",
     "minibroker.broker.storage.tail",
+    "minibroker.broker.storage.follower_records",
     "minibroker.broker.storage.partition_log",
     "minibroker.kafka.records.legacy_lz4",
     "minibroker.kafka.records.message_set",
@@ -54,9 +61,14 @@ MODULES: Final = (
 
 
 async def import_rest() -> None:
-    """Import what the start left out."""
+    """Import what the start left out, and say so if the checksums of records will be slow."""
     for name in MODULES:
         if name not in sys.modules:
             await asyncio.sleep(PAUSE_S)
             import_module(name)
+    if sys.modules["minibroker.kafka.records.crc"].IS_SLOW:
+        logger.warning(
+            "the package crc32c is missing, so Python computes the checksums of records, some MB a"
+            " second: pip install crc32c builds it with a C compiler"
+        )
     gc.freeze()  # modules stay for ever, as those of the start

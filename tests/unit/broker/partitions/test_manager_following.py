@@ -8,9 +8,8 @@ import pytest
 
 from minibroker.broker.partitions.role import OfflineReason, go_offline
 from minibroker.broker.storage import log_reads
-from minibroker.broker.storage.follower_records import UnexpectedOffsetError
 from minibroker.kafka.error_codes import ErrorCode
-from minibroker.kafka.errors import KafkaError
+from minibroker.kafka.errors import KafkaError, UnexpectedOffsetError
 from minibroker.kafka.records.batch import iterate_headers
 from tests.support.evidence import MARKED
 from tests.support.in_process import batch_of

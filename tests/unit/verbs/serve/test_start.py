@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from minibroker.kafka.records import crc
 from minibroker.verbs.serve.warm_up import MODULES, import_rest
 from tests.support.wire import WireClient
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-OWN_MODULES_MAX = 157
+OWN_MODULES_MAX = 154
 """The modules of ours in such a start. A module more is 0.1 to 1 ms more for every start: a part
 that a broker alone does not need is imported when something asks for it.
 """
@@ -82,6 +83,7 @@ def test_a_broker_alone_imports_nothing_that_asks_other_brokers(
         "minibroker.broker.partitions.partition",
         "minibroker.broker.storage.partition_log",
         "minibroker.broker.storage.recovery",
+        "minibroker.kafka.records.crc",
     ],
 )
 def test_a_start_without_a_log_imports_nothing_that_works_on_logs(
@@ -133,6 +135,18 @@ async def test_the_rest_is_imported_unless_it_is_there(monkeypatch: pytest.Monke
     assert named == [name for name in MODULES if name not in sys.modules]
 
 
-@pytest.mark.parametrize("name", ["argparse", "tempfile", "shutil", "bz2", "encodings.idna"])
+async def test_slow_checksums_are_said_behind_the_ready_line(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await import_rest()
+    assert not caplog.records
+    monkeypatch.setattr(crc, "IS_SLOW", True)
+    await import_rest()
+    assert "the package crc32c is missing" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "name", ["argparse", "random", "tempfile", "shutil", "bz2", "encodings.idna"]
+)
 def test_a_start_does_without_these_modules_of_python(imported: set[str], name: str) -> None:
     assert name not in imported
