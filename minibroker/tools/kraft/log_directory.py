@@ -11,9 +11,9 @@ offset. The voters stand in `controller.quorum.voters`, so there is no record of
 (kraft.version 0).
 
 A new directory is made under the name of one that is to be deleted: after a crash, Kafka and
-minibroker remove it. `meta.properties` of version 1 comes last. Before it is there, no node of
-KRaft starts on the log directory. Where it is there already and Kafka has not started yet, a new
-snapshot comes beside the old one: a node that finds none begins an empty cluster.
+minibroker remove it. `meta.properties` of version 1 comes last. Where it is there already and Kafka
+has not started yet, a new snapshot comes beside the old one: a node that finds none begins an empty
+cluster. A directory that was taken back has a file in this place, so that no node begins one there.
 
 Source: Kafka RecordsSnapshotWriter, FileRawSnapshotWriter, Snapshots, KafkaRaftLog (in 3.9 and 4.0
 KafkaMetadataLog), BatchAccumulator, MetaPropertiesEnsemble.
@@ -44,6 +44,11 @@ if TYPE_CHECKING:
 METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
 METADATA_DIRECTORY: Final = str(METADATA_PARTITION)
 CHECKPOINT: Final = ".checkpoint"
+
+_GUARD: Final = (
+    b"minibroker serves this log directory. Apache Kafka does not start on it while this file is "
+    b"here: minibroker hand-over gives it the directory.\n"
+)
 
 CONTROL_KEY: Final = Struct(">hh")
 """Key of a control record: its version and its type."""
@@ -121,7 +126,8 @@ def write_metadata_directory(
         raise ValueError(f"{snapshot} is no place in a log: offset and epoch are 1 or more")
     path = f"{log_directory}/{METADATA_DIRECTORY}"
     batches = snapshot_batches(records, snapshot, now_ms)
-    if files.exists(path) and not any(name.endswith(names.LOG) for name in files.list_files(path)):
+    has_directory = files.exists(path) and not is_guarded(files, log_directory)
+    if has_directory and not any(name.endswith(names.LOG) for name in files.list_files(path)):
         _replace_snapshot(files, path, snapshot.file_name, batches)
     else:
         new_path = f"{log_directory}/{_name_of_deleted()}"
@@ -157,11 +163,29 @@ def remove_metadata_directory(files: Files, log_directory: str) -> None:
     After a crash it is there as a whole, or not at all.
     """
     path = f"{log_directory}/{METADATA_DIRECTORY}"
-    if files.exists(path):
+    if is_guarded(files, log_directory):
+        files.remove(path)
+        files.sync_directory(log_directory)
+    elif files.exists(path):
         old = f"{log_directory}/{_name_of_deleted()}"
         files.replace(path, old)
         files.sync_directory(log_directory)
         remove_directory(files, old)
+
+
+def is_guarded(files: Files, log_directory: str) -> bool:
+    """Return whether a file keeps Kafka from the log directory. Raises OSError."""
+    return METADATA_DIRECTORY in files.list_files(log_directory)
+
+
+def guard(files: Files, log_directory: str) -> None:
+    """Put a file in the place of `__cluster_metadata-0`, so that no node of KRaft starts here.
+
+    A node that finds nothing there begins an empty cluster, takes each log for a stray one, and
+    deletes it. Durable when this returns. Raises OSError.
+    """
+    remove_metadata_directory(files, log_directory)
+    files.write_atomically(f"{log_directory}/{METADATA_DIRECTORY}", _GUARD)
 
 
 def write_clean_marker(files: Files, log_directory: str, broker_epoch: int) -> None:

@@ -1,15 +1,15 @@
 """The directories of an Apache Kafka that is stopped, made minibroker's again.
 
 Kafka's changes of the metadata are brought into the tree, in one transaction; the logs stay as they
-are. Until `meta.properties` of the first directory has version 0 nothing of it counts, so one that
-was killed is as one that never began, and is done again from the start:
+are. As long as `__cluster_metadata-0` is there the node is Kafka's, so a take-back that was killed
+is done again from the start. Of several nodes the one with the longest log comes last:
 
     lock        each directory; nobody else serves it
     read        `__cluster_metadata-0` of the node whose log is the longest → `Metadata`
     check       nothing in it is beyond minibroker
     write       the tree
     own         `meta.properties` in version 0: the other directories of a node, then its first one
-    remove      `__cluster_metadata-0`
+    guard       a file in the place of `__cluster_metadata-0`, so that Kafka does not start
 
 Directories that minibroker never had come in the same way: the tree is made.
 
@@ -19,7 +19,7 @@ newest epoch wins.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from minibroker.broker.cluster.embedded import EmbeddedTree
 from minibroker.broker.cluster.registration import get_cluster_id
@@ -29,7 +29,7 @@ from minibroker.clock import SystemClock
 from minibroker.kafka.errors import StorageError
 from minibroker.tools.kraft.errors import TransferError
 from minibroker.tools.kraft.levels import LEVELS
-from minibroker.tools.kraft.log_directory import remove_metadata_directory
+from minibroker.tools.kraft.log_directory import guard
 from minibroker.tools.kraft.log_reading import read_metadata_directory
 from minibroker.tools.kraft.metadata import ConfigKind
 from minibroker.tools.kraft.nodes import directory_id, lock
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from minibroker.broker.config.broker import BrokerConfig
     from minibroker.tools.kraft.log_reading import StoredMetadata
     from minibroker.tools.kraft.metadata import Metadata
-    from minibroker.tools.kraft.nodes import Home
+    from minibroker.tools.kraft.nodes import Home, KafkaNode
 
 _TIERED = "remote.storage.enable"
 _NAMED_MAX = 5
@@ -64,14 +64,14 @@ async def take_back(
         TransferError: minibroker cannot have what they say.
         CoordinationError: the tree cannot be written.
     """
-    for node in home.nodes:
-        if not node.is_kafkas:
-            raise StorageError(
-                f"{node.directories[0].path} is minibroker's: `minibroker serve` serves it, and "
-                "there is nothing to take back"
-            )
+    if not any(node.is_kafkas for node in home.nodes):
+        raise StorageError(
+            f"{home.nodes[0].directories[0].path} is minibroker's: `minibroker serve` serves it, "
+            "and there is nothing to take back"
+        )
     with lock(home):
-        stored = _longest(home)
+        nodes = _by_length(home)
+        stored = nodes[-1].stored
         _check_directories(home, stored)
         metadata = stored.metadata
         reasons = list(reasons_against(metadata, [node.id for node in home.nodes]))
@@ -79,20 +79,30 @@ async def take_back(
             raise TransferError("; ".join(reasons))
         if not dry_run:
             await _write(home, configs[0], metadata)
+            _own(home, nodes)
     return metadata
 
 
-def _longest(home: Home) -> StoredMetadata:
-    """Return the metadata of the node that would win an election. Raises StorageError,
+class _StoredNode(NamedTuple):
+    """A node, and the metadata that it has."""
+
+    node: KafkaNode
+    stored: StoredMetadata
+
+
+def _by_length(home: Home) -> list[_StoredNode]:
+    """Return the nodes that have metadata. The last one would win an election. Raises StorageError,
     CorruptionError, NoMetadataError, LevelError.
     """
+    nodes = [node for node in home.nodes if node.metadata_path.is_dir()]
     stored = []
-    for node in home.nodes:
+    for node in nodes or home.nodes[:1]:
         try:
-            stored.append(read_metadata_directory(REAL_FILES, node.directories[0].path))
+            metadata = read_metadata_directory(REAL_FILES, node.directories[0].path)
         except OSError as error:
             raise StorageError(f"{error.filename} cannot be read: {error.strerror}") from error
-    return max(stored, key=lambda metadata: (metadata.metadata.epoch, metadata.end_offset))
+        stored.append(_StoredNode(node, metadata))
+    return sorted(stored, key=lambda node: (node.stored.metadata.epoch, node.stored.end_offset))
 
 
 def _check_directories(home: Home, stored: StoredMetadata) -> None:
@@ -151,11 +161,8 @@ def _some(topic_names: Sequence[str]) -> str:
 
 
 async def _write(home: Home, config: BrokerConfig, metadata: Metadata) -> None:
-    """Write the tree, then the mark of minibroker's ownership. Raises StorageError,
-    CoordinationError, TransferError, ConfigError.
-    """
-    clock = SystemClock()
-    tree = EmbeddedTree(home.tree_file, clock)
+    """Write the tree. Raises StorageError, CoordinationError, TransferError, ConfigError."""
+    tree = EmbeddedTree(home.tree_file, SystemClock())
     await tree.open()
     try:
         cluster_id = await get_cluster_id(tree, home.cluster_id)
@@ -168,13 +175,22 @@ async def _write(home: Home, config: BrokerConfig, metadata: Metadata) -> None:
         await tree.flush()
     finally:
         await tree.close()
-    now_ms = clock.now_ms()
+
+
+def _own(home: Home, nodes: Sequence[_StoredNode]) -> None:
+    """Write the marks of minibroker's ownership. Raises StorageError.
+
+    The longest log goes last, so a take-back that is killed here finds it when it is done again.
+    """
+    now_ms = SystemClock().now_ms()
+    guarded = {stored.node.id for stored in nodes}
+    others = [node for node in home.nodes if node.id not in guarded]
     try:
         for node in home.nodes:
             for path, old in reversed(node.directories):
                 properties = MetaProperties(node.id, home.cluster_id, old.directory_id)
                 write_properties(REAL_FILES, path, properties, now_ms)
-        for node in home.nodes:
-            remove_metadata_directory(REAL_FILES, node.directories[0].path)
+        for node in [*others, *(stored.node for stored in nodes)]:
+            guard(REAL_FILES, node.directories[0].path)
     except OSError as error:
         raise StorageError(f"{error.filename} cannot be written: {error.strerror}") from error
