@@ -23,6 +23,7 @@ from confluent_kafka.admin import (
 from tests.outgrowing.nodes import METADATA_VERSION, Nodes
 from tests.outgrowing.reading import WAIT_S
 from tests.outgrowing.view import BROKER, CLIENT_METRICS, GROUP, TOPIC
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -62,10 +63,22 @@ class Administration:
             _accepted(
                 controller.call("alter_client_quotas", 1, entries=list(_quotas(phase)))["entries"]
             )
+        self._make_topic(phase)
+
+    def _make_topic(self, phase: int) -> None:
+        """Make a topic, and wait until each node has it: with the last change it has all."""
+        name = f"made-{phase}"
+        made = NewTopic(name, 2, -1, config={"retention.ms": str(10**9 + phase)})
+        _wait(self._admin.create_topics([made]))
+
+        def is_seen() -> bool:
+            with Nodes(self._address, self._login) as nodes:
+                answers = list(nodes.each("metadata", METADATA_VERSION, topics=None))
+            return all(name in {topic["name"] for topic in answer["topics"]} for answer in answers)
+
+        wait_until(is_seen, f"each node has {name}", WAIT_S)
 
     def _change_topics(self, phase: int) -> None:
-        made = NewTopic(f"made-{phase}", 2, -1, config={"retention.ms": str(10**9 + phase)})
-        _wait(self._admin.create_topics([made]))
         if phase == 0:
             _wait(self._admin.create_topics([NewTopic(GROWN, 1, -1)]))
         else:

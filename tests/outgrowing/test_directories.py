@@ -10,6 +10,8 @@ from tests.outgrowing.administration import Administration
 from tests.outgrowing.settings import REPLICATED
 from tests.outgrowing.view import differences, view_of
 from tests.outgrowing.work import Work
+from tests.support.processes import StartError
+from tests.support.taking_over import METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -62,3 +64,21 @@ def test_three_brokers_become_three_nodes(new_cluster: Callable[..., OneCluster]
     cluster = new_cluster("4.4", settings=REPLICATED, brokers=NODES)
     view = alternate(cluster, "stop")
     assert view["cluster"]["nodes"] == list(range(NODES))
+
+
+def test_kafka_does_not_start_on_what_was_taken_back(
+    new_cluster: Callable[..., OneCluster],
+) -> None:
+    """Kafka would begin an empty cluster there, and delete all logs."""
+    cluster = new_cluster("4.4")
+    cluster.serve()
+    Work(cluster.clients(), PROTOCOLS).work(0)
+    before = view_of(cluster.address)
+    cluster.stop()
+    cluster.hand_over()
+    cluster.take_back()
+    with pytest.raises(StartError, match=METADATA):
+        cluster.kafka()
+    cluster.kill()
+    cluster.serve()
+    assert differences(before, view_of(cluster.address)) == []

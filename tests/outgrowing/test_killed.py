@@ -1,7 +1,7 @@
 """`hand-over` and `take-back` are killed before any step that they take on the disk.
 
-Afterwards the data belong to one side, which serves them as if nothing was. The verb run again
-completes.
+Afterwards the data belong to one side, which serves them as if nothing was, or the verb has to go
+on. The verb run again completes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import subprocess
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,14 +18,15 @@ import pytest
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.tools.kraft.log_reading import read_metadata_directory
 from tests.outgrowing.administration import Administration
+from tests.outgrowing.settings import REPLICATED, SETTINGS
 from tests.outgrowing.sides import VERB_SECONDS, OneCluster, Outcome
 from tests.outgrowing.view import View, differences, view_of
 from tests.outgrowing.work import Work
 from tests.support.processes import StartError
+from tests.support.taking_over import METADATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from minibroker.tools.kraft.metadata import Metadata
 
@@ -33,6 +35,7 @@ pytestmark = pytest.mark.java
 USUAL_KILLS = 4
 KILLS = int(os.environ.get("MINIBROKER_OUTGROW_KILLS", str(USUAL_KILLS)))
 """How many places of each verb, from its first step to its last."""
+NODES = 3
 KAFKA_STARTS = 2
 """How often Kafka has to start on what a kill left; each takes seconds."""
 
@@ -70,28 +73,45 @@ class KilledVerb:
         shutil.rmtree(self.data)
         shutil.copytree(self._before, self.data)
 
+    @contextmanager
+    def copied(self) -> Iterator[None]:
+        """Put the data back afterwards as they are now."""
+        copy = self.data.with_name("copy")
+        shutil.copytree(self.data, copy)
+        yield
+        shutil.rmtree(self.data)
+        copy.rename(self.data)
+
+    def has_all_metadata(self) -> bool:
+        """Return whether each node has its metadata still. Else the verb has begun with that node,
+        and only the verb goes on.
+        """
+        paths = list(self.data.glob(f"**/{METADATA}"))
+        count = len(self.cluster.properties_files)
+        return len(paths) == count and all(path.is_dir() for path in paths)
+
+    def metadata(self) -> Metadata:
+        """Return Kafka's metadata without what a second hand-over makes anew: epochs, the ids of
+        ACLs, and of directories that had none.
+        """
+        path = next(self.data.glob(f"**/{METADATA}")).parent
+        metadata = read_metadata_directory(REAL_FILES, str(path)).metadata
+        metadata.epoch = 0
+        metadata.acls = dict.fromkeys(metadata.acls, b"")
+        metadata.topics = {
+            name: topic._replace(
+                partitions=tuple(
+                    partition._replace(leader_epoch=0, partition_epoch=0, directories=())
+                    for partition in topic.partitions
+                )
+            )
+            for name, topic in metadata.topics.items()
+        }
+        return metadata
+
     def again(self) -> Outcome:
         """Run the verb to its end."""
         return self.cluster.run_verb(*self._words)
-
-
-def metadata_of(data: Path) -> Metadata:
-    """Return Kafka's metadata without what a second hand-over makes anew: epochs, the ids of ACLs,
-    and of directories that had none.
-    """
-    metadata = read_metadata_directory(REAL_FILES, str(data)).metadata
-    metadata.epoch = 0
-    metadata.acls = dict.fromkeys(metadata.acls, b"")
-    metadata.topics = {
-        name: topic._replace(
-            partitions=tuple(
-                partition._replace(leader_epoch=0, partition_epoch=0, directories=())
-                for partition in topic.partitions
-            )
-        )
-        for name, topic in metadata.topics.items()
-    }
-    return metadata
 
 
 def serves(cluster: OneCluster) -> bool:
@@ -112,33 +132,35 @@ def served_view(cluster: OneCluster) -> View:
     return view
 
 
-@pytest.fixture
-def cluster(new_cluster: Callable[..., OneCluster]) -> OneCluster:
-    """A cluster that minibroker served and that was killed at work."""
-    cluster = new_cluster("4.4")
+def work_on(cluster: OneCluster) -> None:
+    """Let minibroker serve, and clients work; it serves on."""
     cluster.serve()
     work = Work(cluster.clients(), ["classic"])
     work.work(0)
     Administration(cluster.clients(), None, []).change(0)
+
+
+@pytest.fixture(params=[1, NODES] if KILLS > USUAL_KILLS else [1])
+def cluster(request: pytest.FixtureRequest, new_cluster: Callable[..., OneCluster]) -> OneCluster:
+    """A cluster whose brokers work."""
+    brokers = request.param
+    settings = SETTINGS if brokers == 1 else REPLICATED
+    cluster = new_cluster("4.4", settings=settings, brokers=brokers)
+    work_on(cluster)
     return cluster
 
 
 def test_a_killed_hand_over_is_done_or_has_not_begun(cluster: OneCluster) -> None:
     before = served_view(cluster)
     verb = KilledVerb(cluster, "hand-over", "--to", "4.4")
-    expected = metadata_of(verb.data)
+    expected = verb.metadata()
     for step in verb.kills():
-        left = verb.data.with_name("left")
-        shutil.copytree(verb.data, left)
-        if serves(cluster):
-            assert differences(before, served_view(cluster)) == [], step
-        else:
-            assert metadata_of(verb.data) == expected, step
-        shutil.rmtree(verb.data)
-        left.rename(verb.data)
+        with verb.copied():
+            if serves(cluster):
+                assert differences(before, served_view(cluster)) == [], step
         outcome = verb.again()
         assert outcome.code == 0, (step, outcome.errors)
-        assert metadata_of(verb.data) == expected, step
+        assert verb.metadata() == expected, step
     cluster.hand_over()
     cluster.kafka()
     assert differences(before, served_view(cluster)) == []
@@ -150,22 +172,16 @@ def test_a_killed_take_back_is_done_or_has_not_begun(cluster: OneCluster) -> Non
     cluster.kafka()
     Administration(cluster.clients(), None, []).change(1)
     before = served_view(cluster)
-    expected = metadata_of(cluster.minibroker.data_dir)
     starts = 0
     verb = KilledVerb(cluster, "take-back")
     for step in verb.kills():
-        left = verb.data.with_name("left")
-        shutil.copytree(verb.data, left)
-        if serves(cluster):
-            assert differences(before, served_view(cluster)) == [], step
-        else:
-            assert metadata_of(verb.data) == expected, step
-            if starts < KAFKA_STARTS:
+        with verb.copied():
+            if serves(cluster):
+                assert differences(before, served_view(cluster)) == [], step
+            elif starts < KAFKA_STARTS and verb.has_all_metadata():
                 starts += 1
                 cluster.kafka()
                 assert differences(before, served_view(cluster)) == [], step
-        shutil.rmtree(verb.data)
-        left.rename(verb.data)
         outcome = verb.again()
         assert outcome.code == 0 or "nothing to take back" in outcome.errors, (step, outcome.errors)
         assert serves(cluster), step
