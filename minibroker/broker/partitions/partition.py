@@ -8,7 +8,7 @@ synced one where `flush.messages` ask for it, and it survives a change of role.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from minibroker.broker.partitions.replica_progress import isr_size_min_of
 from minibroker.broker.partitions.replicas import Replicas
@@ -69,19 +69,9 @@ class Waiter(Protocol):
         """Hear that the partition goes away, has a new leader epoch, or that the broker stops."""
 
 
-class ReadBounds(NamedTuple):
-    """The offsets where a partition begins and ends for readers, at one moment."""
-
-    log_start_offset: int
-    last_stable_offset: int
-    high_watermark: int
-    log_end_offset: int
-
-    def end_for(self, isolation_level: int) -> int:
-        """Return the end of reading: high watermark, or last stable offset for read_committed."""
-        if isolation_level == READ_COMMITTED:
-            return self.last_stable_offset
-        return self.log_end_offset if isolation_level == LOG_END else self.high_watermark
+ReadBounds = tuple[int, int, int]
+"""Log start offset, last stable offset and high watermark of a partition: where it begins and ends
+for readers, at one moment."""
 
 
 class Appends(Protocol):
@@ -269,17 +259,18 @@ class Partition:
         Raises KafkaError: FENCED_LEADER_EPOCH when the client's is older, UNKNOWN_LEADER_EPOCH when
         it is newer.
         """
-        if epoch in (NO_EPOCH, self.leader_epoch):
+        if epoch == NO_EPOCH:
             return
         if epoch < self.leader_epoch:
             raise KafkaError(
                 ErrorCode.FENCED_LEADER_EPOCH,
                 f"{self}: leader epoch {epoch} is older than {self.leader_epoch}",
             )
-        raise KafkaError(
-            ErrorCode.UNKNOWN_LEADER_EPOCH,
-            f"{self}: leader epoch {epoch} is newer than {self.leader_epoch}",
-        )
+        if epoch > self.leader_epoch:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_LEADER_EPOCH,
+                f"{self}: leader epoch {epoch} is newer than {self.leader_epoch}",
+            )
 
     def append(  # noqa: PLR0917  positional: one call per produced batch
         self,
@@ -383,9 +374,7 @@ class Partition:
             last_stable_offset = min(log.last_stable_offset, high_watermark)
         except StorageError as error:
             raise self._failed(error) from error
-        return ReadBounds(
-            log.log_start_offset, last_stable_offset, high_watermark, log.log_end_offset
-        )
+        return log.log_start_offset, last_stable_offset, high_watermark
 
     def read(
         self,

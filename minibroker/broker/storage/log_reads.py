@@ -191,6 +191,9 @@ def aborted_in(log: PartitionLog, offset: int, log_read: LogRead) -> list[Aborte
     """Return the aborted transactions with data from `offset` to the end of `log_read`, and perhaps
     some behind it. On the loop. Raises StorageError.
     """
+    last = log.segments.last
+    if last.lacks_txn_index and offset >= last.base_offset:
+        return []  # most often
     segments = [segment for segment in log.segments.since(offset) if not segment.lacks_txn_index]
     if not segments:
         return []

@@ -224,7 +224,11 @@ def _read(
         fetch.failed = True  # like an error, it is told at once
         return 0
     bounds = partition.bounds()
-    end_offset = bounds.end_for(fetch.isolation_level)
+    _, last_stable_offset, end_offset = bounds
+    if fetch.isolation_level == READ_COMMITTED:
+        end_offset = last_stable_offset
+    elif fetch.isolation_level == LOG_END:
+        end_offset = partition.log_end_offset
     log_read = None
     if place.fetch_offset != end_offset:
         fetch.is_at_end = False
@@ -244,14 +248,16 @@ def _read(
         bounds = partition.bounds()  # the follower's offset may have moved the high watermark
     _note_bounds(bounds, data)
     if fetch.isolation_level == READ_COMMITTED:
-        data.aborted_transactions = []
-        if log_read is not None and place.fetch_offset < end_offset:
-            data.aborted_transactions += [
+        data.aborted_transactions = (
+            []
+            if log_read is None or place.fetch_offset >= end_offset
+            else [
                 AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
                 for producer_id, first_offset, _, _ in partition.aborted_transactions(
                     place.fetch_offset, log_read
                 )
             ]
+        )
     if (
         log_read is None
         or (log_read.is_first_batch_cut and context.version >= 3)
@@ -300,9 +306,7 @@ def _may_watch(fetch: FetchPass, partition: Partition) -> bool:
 
 def _note_bounds(bounds: ReadBounds, data: PartitionData) -> None:
     """Note where the partition begins and ends for readers."""
-    data.high_watermark = bounds.high_watermark
-    data.last_stable_offset = bounds.last_stable_offset
-    data.log_start_offset = bounds.log_start_offset
+    data.log_start_offset, data.last_stable_offset, data.high_watermark = bounds
     data.aborted_transactions = None
 
 
