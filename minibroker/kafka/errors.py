@@ -105,6 +105,21 @@ class HalfChangedError(StorageError):
         return True
 
 
+class UnexpectedOffsetError(KafkaError):
+    """An append begins before the log's end. Kafka: UnexpectedAppendOffsetException.
+
+    An empty log may begin again at `first_offset` where `last_offset` is beyond its end: its start
+    is inside a batch, after DeleteRecords.
+    """
+
+    def __init__(self, detail: str, *, first_offset: int, last_offset: int) -> None:
+        super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR, detail)
+        self.first_offset = first_offset
+        """First offset; of formats 0 and 1 the offset of the first batch's last record."""
+        self.last_offset = last_offset
+        """Last offset of the last batch."""
+
+
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _TEMPORARY: Final = _FULL | frozenset(
     {
@@ -165,18 +180,3 @@ def as_answer(error: Exception, subject: str) -> tuple[int, str | None]:
     """Return the `error_code` and `error_message` of `answer_error`."""
     answer = answer_error(error, subject)
     return int(answer.code), answer.detail
-
-
-class UnexpectedOffsetError(KafkaError):
-    """An append begins before the log's end. Kafka: UnexpectedAppendOffsetException.
-
-    An empty log may begin again at `first_offset` where `last_offset` is beyond its end: its start
-    is inside a batch, after DeleteRecords.
-    """
-
-    def __init__(self, detail: str, *, first_offset: int, last_offset: int) -> None:
-        super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR, detail)
-        self.first_offset = first_offset
-        """First offset; of formats 0 and 1 the offset of the first batch's last record."""
-        self.last_offset = last_offset
-        """Last offset of the last batch."""

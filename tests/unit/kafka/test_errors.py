@@ -53,7 +53,7 @@ def test_an_exception_in_a_request_is_an_error_of_its_answer() -> None:
 def test_all_errors_have_one_base_and_a_line_that_says_what_they_are() -> None:
     classes = [found for _, found in inspect.getmembers(errors, inspect.isclass)]
     ours = [found for found in classes if found.__module__ == errors.__name__]
-    assert len(ours) == 11
+    assert len(ours) == 12
     for found in ours:
         assert issubclass(found, MinibrokerError)
         assert found.__doc__
