@@ -12,14 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from minibroker.broker.cluster.internal_topics import OFFSETS_TOPIC
 from minibroker.broker.cluster.updates import ClusterListener
 from minibroker.broker.partitions.partition import ACKS_ALL, LOG_END, READ_UNCOMMITTED
-from minibroker.broker.security.acls import (
-    Acl,
-    AclFilter,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from minibroker.broker.security.acl_entries import Acl, AclFilter
+from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
 from minibroker.broker.slices import TimeSlice
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.cluster.cluster import Cluster as Metadata
     from minibroker.broker.cluster.image import PartitionImage
-    from minibroker.broker.security.acls import Acl
+    from minibroker.broker.security.acl_entries import Acl
     from minibroker.rig.inspector import Inspector
     from minibroker.rig.node import Node
 

@@ -15,12 +15,10 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
 from minibroker.broker.config.authorizers import ACL_AUTHORIZER, SUPER_USERS
+from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
 from minibroker.broker.security.acls import (
     CLUSTER_NAME,
-    Acl,
-    Entry,
     Operation,
-    Pattern,
     PatternType,
     Permission,
     ResourceType,

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from minibroker.broker.app import Broker as AppBroker
-    from minibroker.broker.security.acls import Acl
+    from minibroker.broker.security.acl_entries import Acl
     from minibroker.rig.waits import Waits
     from minibroker.testing.acls import AclRule
 

@@ -26,12 +26,11 @@ from minibroker.broker.config.authorizers import STANDARD_AUTHORIZER
 from minibroker.broker.handlers import fetch
 from minibroker.broker.handlers.appends import short_way
 from minibroker.broker.handlers.registry import supported_versions
+from minibroker.broker.security.acl_entries import Entry, Pattern
 from minibroker.broker.security.acls import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
-    Entry,
     Operation,
-    Pattern,
     PatternType,
     Permission,
     ResourceType,

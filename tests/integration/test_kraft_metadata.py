@@ -16,15 +16,8 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka import KafkaError as ConfluentError
 from confluent_kafka import TopicPartition as Place
 
-from minibroker.broker.security.acls import (
-    Acl,
-    Entry,
-    Operation,
-    Pattern,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
+from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.log_directory import MetaProperties, write_properties
 from minibroker.cli.program import run_words

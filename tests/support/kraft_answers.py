@@ -8,15 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from minibroker.broker.security.acls import (
-    Acl,
-    Entry,
-    Operation,
-    Pattern,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
+from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
 from minibroker.broker.security.tokens import Token
 from minibroker.client.sasl import ScramClient
 from minibroker.kafka.error_codes import ErrorCode

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from minibroker.broker.handlers.common.context import RequestContext
-    from minibroker.broker.security.acls import Acl
+    from minibroker.broker.security.acl_entries import Acl
     from minibroker.broker.security.authorizer import Authorizer
     from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.create_acls import CreateAclsRequest

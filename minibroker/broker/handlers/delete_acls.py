@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from minibroker.broker.handlers.common.context import RequestContext
-    from minibroker.broker.security.acls import Acl, AclFilter
+    from minibroker.broker.security.acl_entries import Acl, AclFilter
     from minibroker.broker.security.authorizer import Authorizer
     from minibroker.broker.slices import Steps
     from minibroker.kafka.protocol.messages.delete_acls import DeleteAclsRequest

@@ -13,11 +13,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from minibroker.broker.security.acl_entries import Entry, Pattern
 from minibroker.broker.security.acls import (
     RESOURCE_TYPES,
-    Entry,
     Operation,
-    Pattern,
     PatternType,
     Permission,
     ResourceType,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.cluster.announcements import Announcement
     from minibroker.broker.cluster.tree import Tree
-    from minibroker.broker.security.acls import Entry, Pattern
+    from minibroker.broker.security.acl_entries import Entry, Pattern
     from minibroker.clock import Clock
 
     PutEntries = Callable[[Pattern, frozenset[Entry]], None]

@@ -20,13 +20,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from weakref import WeakValueDictionary
 
 from minibroker.broker.config.authorizers import STANDARD_AUTHORIZER
+from minibroker.broker.security.acl_entries import Acl, AclFilter, Pattern
 from minibroker.broker.security.acls import (
     SUPPORTED_OPERATIONS,
     WILDCARD,
-    Acl,
-    AclFilter,
     Operation,
-    Pattern,
     PatternType,
     Permission,
     ResourceType,
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from minibroker.broker.config.authorizers import AuthorizerSettings
-    from minibroker.broker.security.acls import Entry
+    from minibroker.broker.security.acl_entries import Entry
 
     Edit: TypeAlias = Callable[[frozenset[Entry]], frozenset[Entry]]
     Update: TypeAlias = Callable[[Pattern, Edit], Awaitable[None]]

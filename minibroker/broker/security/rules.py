@@ -19,14 +19,12 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
+from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
 from minibroker.broker.security.acls import (
     IMPLYING_OPERATIONS,
     WILDCARD,
     WILDCARD_PRINCIPAL,
-    Acl,
-    Entry,
     Operation,
-    Pattern,
     PatternType,
     Permission,
     ResourceType,

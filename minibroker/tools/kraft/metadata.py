@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from minibroker.broker.security.acls import Acl
+    from minibroker.broker.security.acl_entries import Acl
     from minibroker.broker.security.tokens import Token
     from minibroker.kafka.ids import TopicId
     from minibroker.kafka.scram import ScramCredential

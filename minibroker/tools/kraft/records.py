@@ -40,7 +40,7 @@ from minibroker.tools.kraft.metadata import ConfigKind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from minibroker.broker.security.acls import Acl
+    from minibroker.broker.security.acl_entries import Acl
     from minibroker.tools.kraft.metadata import Metadata, PartitionValue
 
 FRAME_VERSION: Final = 1

@@ -14,15 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from minibroker.broker.cluster.features import METADATA_VERSION
-from minibroker.broker.security.acls import (
-    Acl,
-    Entry,
-    Operation,
-    Pattern,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
+from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
 from minibroker.broker.security.tokens import Token
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.ids import TopicId, topic_id_to_text

@@ -40,7 +40,7 @@ from minibroker.broker.config.dynamic import is_password
 from minibroker.broker.quotas.entities import CLIENT_ID, IP, USER
 from minibroker.broker.quotas.limits import CLIENT_KEYS, CONNECTION_RATE
 from minibroker.broker.security import acl_nodes, token_nodes
-from minibroker.broker.security.acls import Acl
+from minibroker.broker.security.acl_entries import Acl
 from minibroker.broker.security.password_encoder import (
     OLD_SECRET_KEY,
     SECRET_KEY,
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from minibroker.broker.config.broker import BrokerConfig
-    from minibroker.broker.security.acls import Entry, Pattern
+    from minibroker.broker.security.acl_entries import Entry, Pattern
     from minibroker.broker.security.password_encoder import PasswordEncoder
     from minibroker.broker.security.tokens import Token
     from minibroker.kafka.ids import TopicId

@@ -37,7 +37,8 @@ from minibroker.broker.config.dynamic import is_password
 from minibroker.broker.quotas.entities import node_of, text_of
 from minibroker.broker.quotas.limits import CLIENT_KEYS, CONNECTION_RATE
 from minibroker.broker.security import acl_nodes, token_nodes
-from minibroker.broker.security.acls import RESOURCE_TYPES, Acl, Permission
+from minibroker.broker.security.acl_entries import Acl
+from minibroker.broker.security.acls import RESOURCE_TYPES, Permission
 from minibroker.broker.security.acls import Operation as AclOperation
 from minibroker.kafka import scram
 from minibroker.kafka.errors import KafkaError
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
 
     from minibroker.broker.cluster.tree import Operation
     from minibroker.broker.config.broker import BrokerConfig
-    from minibroker.broker.security.acls import Entry, Pattern
+    from minibroker.broker.security.acl_entries import Entry, Pattern
     from minibroker.tools.kraft.metadata import Metadata, PartitionValue, TopicValue
     from minibroker.tools.kraft.tree_nodes import TreeNodes
 

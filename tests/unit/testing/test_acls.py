@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from minibroker.broker.config.authorizers import STANDARD_AUTHORIZER
-from minibroker.broker.security.acls import (
-    Acl,
-    Entry,
-    Operation,
-    Pattern,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
+from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import KafkaError
 from minibroker.testing import Allow, Broker, Cluster, Deny

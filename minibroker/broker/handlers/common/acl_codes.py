@@ -9,12 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minibroker.broker.security.acl_entries import Acl, AclFilter, Entry, Pattern
 from minibroker.broker.security.acls import (
-    Acl,
-    AclFilter,
-    Entry,
     Operation,
-    Pattern,
     PatternType,
     Permission,
     ResourceType,

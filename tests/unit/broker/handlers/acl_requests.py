@@ -5,15 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minibroker.broker.config.authorizers import ACL_AUTHORIZER
-from minibroker.broker.security.acls import (
-    Acl,
-    Entry,
-    Operation,
-    Pattern,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
+from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
 
 if TYPE_CHECKING:
     from tests.support.in_process import InProcessBroker

@@ -15,13 +15,10 @@ from minibroker.broker.cluster.shared import SharedTree
 from minibroker.broker.cluster.tree import ensure_node
 from minibroker.broker.cluster.zookeeper import ZooKeeperTree
 from minibroker.broker.security import acl_nodes
+from minibroker.broker.security.acl_entries import Acl, AclFilter, Entry, Pattern
 from minibroker.broker.security.acl_store import AclStore
 from minibroker.broker.security.acls import (
-    Acl,
-    AclFilter,
-    Entry,
     Operation,
-    Pattern,
     PatternType,
     Permission,
     ResourceType,

@@ -13,16 +13,8 @@ from minibroker.broker.config.authorizers import (
     AuthorizerSettings,
 )
 from minibroker.broker.security import authorizer as module
-from minibroker.broker.security.acls import (
-    Acl,
-    AclFilter,
-    Entry,
-    Operation,
-    Pattern,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from minibroker.broker.security.acl_entries import Acl, AclFilter, Entry, Pattern
+from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
 from minibroker.broker.security.authorizer import Authorizer
 from minibroker.kafka.error_codes import ErrorCode
 from minibroker.kafka.errors import CoordinationError

@@ -11,15 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from minibroker.broker.security.acls import (
-    Acl,
-    Entry,
-    Operation,
-    Pattern,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
+from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
 from minibroker.broker.storage import names
 from minibroker.broker.storage.files import REAL_FILES
 from minibroker.broker.storage.log_directory import (

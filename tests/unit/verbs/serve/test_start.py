@@ -68,10 +68,11 @@ def test_the_modules_of_a_start_are_counted(imported: set[str]) -> None:
     [
         "minibroker.broker.peers",
         "minibroker.broker.replication.fetcher",
+        "minibroker.broker.security.acl_entries",
         "minibroker.client.async_connection",
     ],
 )
-def test_a_broker_alone_imports_nothing_that_asks_other_brokers(
+def test_a_broker_alone_imports_no_client_of_other_brokers_and_no_acls(
     imported: set[str], name: str
 ) -> None:
     assert name not in imported
