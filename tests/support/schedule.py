@@ -40,6 +40,7 @@ The end of a run names the longest modules.
 FOLDERS = (
     "pipeline",
     "fire",
+    "outgrowing",
     "crash",
     "compat_cluster",
     "integration",
