@@ -9,6 +9,7 @@ Beside the partitions' directories it holds
     replication-offset-checkpoint       high watermarks
     cleaner-offset-checkpoint           how far compaction came
     .kafka_cleanshutdown                only while nobody serves it: the last stop was clean
+    __cluster_metadata-0                a file after take-back, so that KRaft does not start there
 
 `meta.properties` is written at the first start and compared at every other:
 
