@@ -60,9 +60,12 @@ def test_each_log_directory_keeps_its_partitions(
     assert set(view["directories"].values()) == {str(cluster.root / name) for name in DIRECTORIES}
 
 
-def test_three_brokers_become_three_nodes(new_cluster: Callable[..., OneCluster]) -> None:
+@pytest.mark.parametrize("leave", ["stop", "kill"])
+def test_three_brokers_become_three_nodes(
+    leave: str, new_cluster: Callable[..., OneCluster]
+) -> None:
     cluster = new_cluster("4.4", settings=REPLICATED, brokers=NODES)
-    view = alternate(cluster, "stop")
+    view = alternate(cluster, leave)
     assert view["cluster"]["nodes"] == list(range(NODES))
 
 
