@@ -22,6 +22,7 @@ def data_of_a_broker(directory: Path) -> Path:
     for name in (
         *("meta.properties", ".lock", ".kafka_cleanshutdown", "minibroker-metadata.db-wal"),
         *("minibroker-metadata.db", "cleaner-offset-checkpoint", "zookeeper-session"),
+        "__cluster_metadata-0",  # of take-back
     ):
         (directory / name).write_text("x")
     return directory
