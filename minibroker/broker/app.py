@@ -389,8 +389,13 @@ class Broker:
         return self._outboxes
 
     def _accept_cluster_id(self, cluster_id: str) -> None:
-        """Compare the cluster id of the tree with the log directories. Raises StorageError."""
+        """Compare the cluster id of the tree with the log directories. Raises StorageError.
+
+        Apache Kafka may share the tree of a ZooKeeper, and migrate it. Otherwise it stays out.
+        """
         self.logs.claim(self.config.broker_id, cluster_id)
+        if self.config.zookeeper_connect is None:
+            self.logs.keep_kafka_out()
 
     def on_broker_config(self, config: BrokerConfig, keys: frozenset[str]) -> None:
         """Open and close the listeners that are altered, in a task of its own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -78,8 +79,18 @@ def test_kafka_does_not_start_on_what_was_taken_back(
     Work(cluster.clients(), PROTOCOLS).work(0)
     before = view_of(cluster.address)
     cluster.stop()
+    properties = Path(cluster.minibroker.data_dir, "meta.properties")
+    own_properties = properties.read_text()
     cluster.hand_over()
     cluster.take_back()
+    with pytest.raises(StartError, match=METADATA):
+        cluster.kafka()
+    cluster.kill()
+    # The same for a directory that was never handed over.
+    properties.write_text(own_properties)
+    Path(cluster.minibroker.data_dir, METADATA).unlink()
+    cluster.serve()
+    cluster.stop()
     with pytest.raises(StartError, match=METADATA):
         cluster.kafka()
     cluster.kill()

@@ -230,6 +230,28 @@ def check_properties(
 _CLEAN_SHUTDOWN_CONTENT: Final = b'{"version":0,"brokerEpoch":-1}'
 
 
+_GUARD: Final = (
+    b"minibroker serves this log directory. Apache Kafka does not start on it while this file is "
+    b"here: minibroker hand-over gives it the directory.\n"
+)
+
+
+def keep_kafka_out(files: Files, directory: str) -> None:
+    """Put a file in the place of `__cluster_metadata-0`, if nothing is there, so that no node of
+    KRaft starts on the log directory. Raises OSError.
+
+    A node that finds nothing there begins an empty cluster, takes each log for a stray one, and
+    deletes it. The file is not synced: a start writes it again.
+    """
+    path = f"{directory}/{names.KRAFT_LOG}"
+    if not files.exists(path):
+        fd = files.open(path, create=True)
+        try:
+            files.write_all(fd, [_GUARD], 0)
+        finally:
+            files.close(fd)
+
+
 class LogDirectory:
     """A locked log directory. Opened and closed by the log manager."""
 

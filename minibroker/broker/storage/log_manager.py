@@ -35,7 +35,7 @@ from minibroker.broker.storage import names
 from minibroker.broker.storage.checkpoints import Checkpointed, Checkpoints
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import Files
-from minibroker.broker.storage.log_directory import LogDirectory
+from minibroker.broker.storage.log_directory import LogDirectory, keep_kafka_out
 from minibroker.broker.storage.move_mark import mark_path, read_mark
 from minibroker.broker.storage.partition_metadata import read_metadata
 from minibroker.broker.storage.removals import Once, RemoveCopyTask, RemoveDirectoryTask
@@ -256,6 +256,16 @@ class LogManager:
     def claim(self, broker_id: int, cluster_id: str) -> None:
         """Raises StorageError where a directory is another broker's or cluster's."""
         self._in_each(lambda directory: directory.claim(broker_id, cluster_id, self.clock.now_ms()))
+
+    def keep_kafka_out(self) -> None:
+        """Have Apache Kafka with KRaft refuse the first directory. Raises StorageError."""
+        path = self.directories[0].path
+        try:
+            keep_kafka_out(self.disk.files, path)
+        except OSError as error:
+            raise StorageError(
+                f"the data directory {path} cannot be written: {error.strerror}", log_directory=path
+            ) from error
 
     def load(self) -> None:
         """Open every log in every directory. Raises StorageError."""

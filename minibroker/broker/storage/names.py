@@ -39,7 +39,10 @@ RECOVERY_POINTS: Final = "recovery-point-offset-checkpoint"
 LOG_START_OFFSETS: Final = "log-start-offset-checkpoint"
 HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
 CLEANER_OFFSETS: Final = "cleaner-offset-checkpoint"
-QUORUM_STATE: Final = "__cluster_metadata-0/quorum-state"
+KRAFT_LOG: Final = "__cluster_metadata-0"
+"""In the first log directory: a directory with the metadata of Apache Kafka with KRaft, or a file
+of ours that keeps Kafka out."""
+QUORUM_STATE: Final = f"{KRAFT_LOG}/quorum-state"
 """A file that Apache Kafka with KRaft writes at its start, in the first of its directories."""
 
 DELETE_DIRECTORY: Final = "-delete"

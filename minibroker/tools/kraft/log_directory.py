@@ -25,6 +25,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.storage import names
+from minibroker.broker.storage.log_directory import keep_kafka_out
 from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.protocol.stored.metadata_control import (
     SnapshotFooterRecord,
@@ -44,11 +45,6 @@ if TYPE_CHECKING:
 METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
 METADATA_DIRECTORY: Final = str(METADATA_PARTITION)
 CHECKPOINT: Final = ".checkpoint"
-
-_GUARD: Final = (
-    b"minibroker serves this log directory. Apache Kafka does not start on it while this file is "
-    b"here: minibroker hand-over gives it the directory.\n"
-)
 
 CONTROL_KEY: Final = Struct(">hh")
 """Key of a control record: its version and its type."""
@@ -179,13 +175,13 @@ def is_guarded(files: Files, log_directory: str) -> bool:
 
 
 def guard(files: Files, log_directory: str) -> None:
-    """Put a file in the place of `__cluster_metadata-0`, so that no node of KRaft starts here.
-
-    A node that finds nothing there begins an empty cluster, takes each log for a stray one, and
-    deletes it. Durable when this returns. Raises OSError.
+    """Put a file in the place of `__cluster_metadata-0`, so that no node of KRaft starts here
+    (`storage.log_directory.keep_kafka_out`). Durable when this returns. Raises OSError.
     """
     remove_metadata_directory(files, log_directory)
-    files.write_atomically(f"{log_directory}/{METADATA_DIRECTORY}", _GUARD)
+    keep_kafka_out(files, log_directory)
+    files.sync_path(f"{log_directory}/{METADATA_DIRECTORY}")
+    files.sync_directory(log_directory)
 
 
 def write_clean_marker(files: Files, log_directory: str, broker_epoch: int) -> None:

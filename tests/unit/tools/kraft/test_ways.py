@@ -106,7 +106,8 @@ def test_the_directory_is_kafkas_and_then_ours_again(data: Path) -> None:
         names.META_PROPERTIES,
         names.CLEAN_SHUTDOWN,
     }
-    assert list(after) == [METADATA_DIRECTORY]  # a file, which keeps Kafka from starting there
+    assert METADATA_DIRECTORY in before  # a file, which keeps Kafka from starting there
+    assert not after
     with Broker(data_dir=data) as broker:
         assert broker.topics == {"orders": 3, "empty": 1}
         assert [record.value for record in broker.records("orders")] == [b"a", b"b"]
