@@ -13,7 +13,6 @@ from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.ids import TopicId, TopicPartition
 from minibroker.tools.check_partition import CheckedPartition, PartitionEnd, check_partition
 from minibroker.tools.findings import Findings
-from minibroker.tools.kraft.log_directory import METADATA_DIRECTORY
 from minibroker.tools.kraft.log_reading import MetadataLog, NoMetadataError
 
 _MARKS: Final = {
@@ -123,7 +122,7 @@ class DirectoriesCheck:
 
     def _check_partition(self, path: str, facts: CheckedPartition) -> PartitionEnd:
         end = check_partition(path, facts, self._findings, is_deep=self._is_deep)
-        if path.rpartition("/")[2] == METADATA_DIRECTORY:
+        if path.rpartition("/")[2] == names.KRAFT_LOG:
             self._check_kraft(path)
         self.partition_count += 1
         self.segment_count += end.segment_count

@@ -93,7 +93,7 @@ def records_of(batch: FileBatch) -> Iterator[LogRecord]:
     """Yield the records of `batch`, in order. Raises CorruptionError, OSError."""
     header = batch.header
     if header.magic >= 2:
-        for record in _v2_records(batch):
+        for record in v2_records(batch):
             sequence = -1
             if header.base_sequence >= 0:
                 sequence = add_to_sequence(header.base_sequence, record.offset - header.base_offset)
@@ -102,13 +102,16 @@ def records_of(batch: FileBatch) -> Iterator[LogRecord]:
         yield from _old_messages(batch)
 
 
-def _v2_records(batch: FileBatch) -> list[Record]:
+def v2_records(batch: FileBatch, unfolded_bytes_max: int = UNFOLDED_BYTES_MAX) -> list[Record]:
+    """Return the records of a whole batch of format 2. `unfolded_bytes_max`: the most that it may
+    unfold to. Raises CorruptionError, UnfoldsTooFarError.
+    """
     header = batch.header
     if header.count == 0:
         return []
     body = batch.content()[RECORDS_AT:]
     if header.codec != NONE:
-        body = decompress(header.codec, body, UNFOLDED_BYTES_MAX)
+        body = decompress(header.codec, body, unfolded_bytes_max)
     return parse_records(body, header)
 
 

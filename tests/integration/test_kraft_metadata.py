@@ -18,17 +18,20 @@ from confluent_kafka import TopicPartition as Place
 
 from minibroker.broker.security.acl_entries import Acl, Entry, Pattern
 from minibroker.broker.security.acls import Operation, PatternType, Permission, ResourceType
+from minibroker.broker.storage import names
 from minibroker.broker.storage.files import REAL_FILES
-from minibroker.broker.storage.log_directory import MetaProperties, write_properties
+from minibroker.broker.storage.log_directory import (
+    MetaProperties,
+    write_clean_marker,
+    write_properties,
+)
 from minibroker.cli.program import run_words
 from minibroker.kafka.ids import topic_id_to_text
 from minibroker.kafka.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from minibroker.kafka.scram import MECHANISMS
 from minibroker.tools.kraft.levels import LEVELS
 from minibroker.tools.kraft.log_directory import (
-    METADATA_DIRECTORY,
     SnapshotId,
-    write_clean_marker,
     write_metadata_directory,
 )
 from minibroker.tools.kraft.log_reading import read_metadata_directory
@@ -214,7 +217,7 @@ def test_snapshots_of_kafka_and_segments_behind_them_are_read(release: str, tmp_
     node.write(metadata)
     node.kafka.settings |= SMALL_METADATA[release]
     node.kafka.start()
-    directory = node.log_directory / METADATA_DIRECTORY
+    directory = node.log_directory / names.KRAFT_LOG
     try:
         topics = asyncio.run(create_topics(node))
         assert node.kafka.process is not None
@@ -272,7 +275,7 @@ def test_kafka_s_tool_and_ours_print_the_same(tmp_path: Path) -> None:
     node.write(full_metadata("4.0", DIRECTORY_ID))
     node.kafka.start()
     node.kafka.stop()
-    directory = node.log_directory / METADATA_DIRECTORY
+    directory = node.log_directory / names.KRAFT_LOG
     files = [directory / SnapshotId(OFFSET, EPOCH).file_name, *directory.glob("*.log")]
     paths = ",".join(map(str, files))
     words = ["--cluster-metadata-decoder", "--files", paths]

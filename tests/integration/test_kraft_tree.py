@@ -19,6 +19,7 @@ from minibroker.kafka.ids import ANONYMOUS, TopicId
 from minibroker.kafka.protocol.messages.metadata import MetadataRequest
 from minibroker.kafka.scram import credential, credential_of
 from minibroker.tools.kraft.metadata import (
+    NO_ACL_ID,
     ConfigEntity,
     ConfigKind,
     Metadata,
@@ -26,7 +27,6 @@ from minibroker.tools.kraft.metadata import (
     TopicValue,
 )
 from minibroker.tools.kraft.tree import read_metadata, write_metadata
-from minibroker.tools.kraft.tree_reading import NO_ACL_ID
 from tests.support.in_process import RawClient
 from tests.support.peers import KafkaPeer
 from tests.unit.tools.kraft import admin_calls as admin

@@ -24,7 +24,6 @@ from minibroker.kafka.records.record import Record
 from minibroker.kafka.scram import ScramCredential
 from minibroker.tools.kraft.levels import LEVELS, LevelError, has_eligible_replicas
 from minibroker.tools.kraft.log_directory import (
-    METADATA_DIRECTORY,
     SnapshotId,
     write_metadata_directory,
 )
@@ -151,7 +150,7 @@ def damaged_records(draw: st.DrawFn) -> list[bytes]:
 def test_damage_that_the_crc_does_not_show_is_an_error_of_ours(values: list[bytes]) -> None:
     records = [Record(0, NOW_MS, None, value) for value in values]
     with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory, METADATA_DIRECTORY)
+        path = Path(directory, names.KRAFT_LOG)
         path.mkdir()
         batch = build_batch(records, leader_epoch=1)
         (path / names.segment_file(0, names.LOG)).write_bytes(batch)

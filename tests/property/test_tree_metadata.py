@@ -29,6 +29,7 @@ from minibroker.clock import SystemClock
 from minibroker.kafka.ids import TopicId
 from minibroker.kafka.scram import ScramCredential
 from minibroker.tools.kraft.metadata import (
+    NO_ACL_ID,
     ConfigEntity,
     ConfigKind,
     Metadata,
@@ -36,7 +37,6 @@ from minibroker.tools.kraft.metadata import (
     TopicValue,
 )
 from minibroker.tools.kraft.tree import read_metadata, write_metadata
-from minibroker.tools.kraft.tree_reading import NO_ACL_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -227,7 +227,38 @@ def check_properties(
         )
 
 
-_CLEAN_SHUTDOWN_CONTENT: Final = b'{"version":0,"brokerEpoch":-1}'
+NO_BROKER_EPOCH: Final = -1
+
+
+def write_clean_marker(files: Files, directory: str, broker_epoch: int = NO_BROKER_EPOCH) -> None:
+    """Write that the last stop was clean: no log has to be recovered. Raises OSError.
+
+    `broker_epoch`: that of the broker's registration in KRaft, which Kafka 4.0 and newer compare.
+    """
+    content = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
+    files.write_atomically(f"{directory}/{names.CLEAN_SHUTDOWN}", content.encode("ascii"))
+
+
+def has_served_kraft(files: Files, directory: str) -> bool:
+    """Return whether Apache Kafka with KRaft has served the first log directory of a node."""
+    return files.exists(f"{directory}/{names.QUORUM_STATE}")
+
+
+def is_kafkas(files: Files, directory: str, properties: MetaProperties | None) -> bool:
+    """Return whether Apache Kafka with KRaft owns the first log directory of a node, whose
+    `meta.properties` are these. If Kafka has served it, its metadata may have more than ours,
+    whatever the version says.
+    """
+    is_given = properties is not None and properties.version == 1
+    return is_given or has_served_kraft(files, directory)
+
+
+def way_back(directory: str) -> str:
+    """Return what to do with a directory that is Kafka's, for a message."""
+    return (
+        f"start Kafka on it, or stop Kafka and run `minibroker take-back {directory}`, which "
+        "brings Kafka's changes along"
+    )
 
 
 _GUARD: Final = (
@@ -399,12 +430,12 @@ class LogDirectory:
         """Say that everything is synced and checkpointed; the last file written. Raises
         StorageError.
         """
-        path = f"{self.path}/{names.CLEAN_SHUTDOWN}"
         try:
-            self._files.write_atomically(path, _CLEAN_SHUTDOWN_CONTENT)
+            write_clean_marker(self._files, self.path)
         except OSError as error:
             raise StorageError(
-                f"{path} cannot be written: {error}", log_directory=self.path
+                f"{self.path}/{names.CLEAN_SHUTDOWN} cannot be written: {error}",
+                log_directory=self.path,
             ) from error
 
     def sync(self) -> None:

@@ -35,7 +35,12 @@ from minibroker.broker.storage import names
 from minibroker.broker.storage.checkpoints import Checkpointed, Checkpoints
 from minibroker.broker.storage.disk import Disk
 from minibroker.broker.storage.files import Files
-from minibroker.broker.storage.log_directory import LogDirectory, keep_kafka_out
+from minibroker.broker.storage.log_directory import (
+    LogDirectory,
+    is_kafkas,
+    keep_kafka_out,
+    way_back,
+)
 from minibroker.broker.storage.move_mark import mark_path, read_mark
 from minibroker.broker.storage.partition_metadata import read_metadata
 from minibroker.broker.storage.removals import Once, RemoveCopyTask, RemoveDirectoryTask
@@ -239,17 +244,14 @@ class LogManager:
         return None
 
     def _check_owner(self) -> None:
-        """Raise StorageError if Apache Kafka with KRaft owns the first directory: its metadata may
-        have more than ours. `hand-over` gives it to Kafka, `take-back` takes it. (Kafka with
+        """Raise StorageError if Apache Kafka with KRaft owns the first directory. (Kafka with
         ZooKeeper refuses such a directory, too.)
         """
         first = self.directories[0]
-        is_kafkas = first.properties is not None and first.properties.version == 1
-        if is_kafkas or self.disk.files.exists(f"{first.path}/{names.QUORUM_STATE}"):
+        if is_kafkas(self.disk.files, first.path, first.properties):
             raise StorageError(
-                f"the data directory {first.path} belongs to Apache Kafka (KRaft): start Kafka on "
-                f"it, or stop Kafka and run `minibroker take-back {first.path}`, which brings "
-                "Kafka's changes along",
+                f"the data directory {first.path} belongs to Apache Kafka (KRaft): "
+                f"{way_back(first.path)}",
                 log_directory=first.path,
             )
 

@@ -17,7 +17,6 @@ Source: Kafka StorageTool, Formatter, KafkaRaftServer.initializeLogDirs.
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
@@ -28,20 +27,21 @@ from minibroker.broker.local_cluster import LocalCluster
 from minibroker.broker.security.acls import Operation
 from minibroker.broker.storage import names
 from minibroker.broker.storage.files import REAL_FILES
-from minibroker.broker.storage.log_directory import MetaProperties, write_properties
+from minibroker.broker.storage.log_directory import (
+    MetaProperties,
+    way_back,
+    write_clean_marker,
+    write_properties,
+)
 from minibroker.broker.storage.partition_metadata import encode_metadata as encode_topic_id
 from minibroker.broker.storage.partition_metadata import read_metadata as read_topic_id
 from minibroker.clock import SystemClock
 from minibroker.kafka.errors import CorruptionError, StorageError
-from minibroker.kafka.ids import TopicPartition
+from minibroker.kafka.ids import TopicPartition, topic_id_to_text
 from minibroker.tools.kraft.errors import TransferError
 from minibroker.tools.kraft.levels import LEVELS
-from minibroker.tools.kraft.log_directory import (
-    SnapshotId,
-    write_clean_marker,
-    write_metadata_directory,
-)
-from minibroker.tools.kraft.nodes import directory_id, lock, return_text, unclean_directories
+from minibroker.tools.kraft.log_directory import SnapshotId, write_metadata_directory
+from minibroker.tools.kraft.nodes import lock, unclean_directories
 from minibroker.tools.kraft.records import RegisteredBroker, records_of
 from minibroker.tools.kraft.stopped import replica_directories, without_leaders
 from minibroker.tools.kraft.tree import read_metadata
@@ -122,7 +122,8 @@ def _check_owner(home: Home) -> None:
         if node.was_started_by_kafka:
             path = node.directories[0].path
             raise StorageError(
-                f"{path} was handed over and served by Kafka since then: {return_text(home)}"
+                f"{path} was handed over and served by Kafka since then: "
+                f"{way_back(str(home.tree_file.parent))}"
             )
     if not home.tree_file.exists():
         raise StorageError(
@@ -164,8 +165,8 @@ def _read_logs(home: Home) -> Logs:
     topic_ids: dict[str, TopicId] = {}
     unnamed: dict[str, str] = {}
     for node in home.nodes:
-        for path, properties in node.directories:
-            directory_ids[path] = directory_id(properties) or uuid4().bytes
+        for path, _properties, old_id in node.directories:
+            directory_ids[path] = old_id or uuid4().bytes
             try:
                 replicas = replica_directories(REAL_FILES, node.id, {path: directory_ids[path]})
                 for _, partition in replicas:
@@ -266,7 +267,7 @@ def _write(home: Home, metadata: Metadata, logs: Logs, now_ms: int) -> None:
 
 def _own(node: KafkaNode, cluster_id: str, directory_ids: Mapping[str, bytes], now_ms: int) -> None:
     """Write `meta.properties` of each directory of a node, the first one last. Raises OSError."""
-    for path, _properties in reversed(node.directories):
-        id_text = urlsafe_b64encode(directory_ids[path]).decode().rstrip("=")
+    for directory in reversed(node.directories):
+        id_text = topic_id_to_text(directory_ids[directory.path])
         properties = MetaProperties(node.id, cluster_id, id_text, version=1)
-        write_properties(REAL_FILES, path, properties, now_ms)
+        write_properties(REAL_FILES, directory.path, properties, now_ms)

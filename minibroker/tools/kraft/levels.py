@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 SHARE_VERSION: Final = "share.version"
 STREAMS_VERSION: Final = "streams.version"
-KRAFT_VERSION: Final = "kraft.version"
-"""Level of the quorum's protocol. It stands in control records, never in a record of a feature."""
 
 _SINCE_4_0: Final = {GROUP_VERSION: 1, TRANSACTION_VERSION: 2}
 _SINCE_4_1: Final = {**_SINCE_4_0, ELIGIBLE_LEADER_REPLICAS: 1}

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from minibroker.broker.storage import names
 from minibroker.broker.storage.log_directory import keep_kafka_out
-from minibroker.kafka.ids import TopicPartition
 from minibroker.kafka.protocol.stored.metadata_control import (
     SnapshotFooterRecord,
     SnapshotHeaderRecord,
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
     from minibroker.broker.storage.files import Files
     from minibroker.tools.kraft.records import MetadataRecord, StoredMessage
 
-METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
-METADATA_DIRECTORY: Final = str(METADATA_PARTITION)
 CHECKPOINT: Final = ".checkpoint"
 
 CONTROL_KEY: Final = Struct(">hh")
@@ -120,7 +117,7 @@ def write_metadata_directory(
     """
     if not (1 <= snapshot.offset <= _OFFSET_MAX and 1 <= snapshot.epoch < _EPOCH_MAX):
         raise ValueError(f"{snapshot} is no place in a log: offset and epoch are 1 or more")
-    path = f"{log_directory}/{METADATA_DIRECTORY}"
+    path = f"{log_directory}/{names.KRAFT_LOG}"
     batches = snapshot_batches(records, snapshot, now_ms)
     has_directory = files.exists(path) and not is_guarded(files, log_directory)
     if has_directory and not any(name.endswith(names.LOG) for name in files.list_files(path)):
@@ -158,7 +155,7 @@ def remove_metadata_directory(files: Files, log_directory: str) -> None:
 
     After a crash it is there as a whole, or not at all.
     """
-    path = f"{log_directory}/{METADATA_DIRECTORY}"
+    path = f"{log_directory}/{names.KRAFT_LOG}"
     if is_guarded(files, log_directory):
         files.remove(path)
         files.sync_directory(log_directory)
@@ -171,7 +168,7 @@ def remove_metadata_directory(files: Files, log_directory: str) -> None:
 
 def is_guarded(files: Files, log_directory: str) -> bool:
     """Return whether a file keeps Kafka from the log directory. Raises OSError."""
-    return METADATA_DIRECTORY in files.list_files(log_directory)
+    return names.KRAFT_LOG in files.list_files(log_directory)
 
 
 def guard(files: Files, log_directory: str) -> None:
@@ -180,18 +177,8 @@ def guard(files: Files, log_directory: str) -> None:
     """
     remove_metadata_directory(files, log_directory)
     keep_kafka_out(files, log_directory)
-    files.sync_path(f"{log_directory}/{METADATA_DIRECTORY}")
+    files.sync_path(f"{log_directory}/{names.KRAFT_LOG}")
     files.sync_directory(log_directory)
-
-
-def write_clean_marker(files: Files, log_directory: str, broker_epoch: int) -> None:
-    """Write that the last stop was clean: no log has to be recovered. Raises OSError.
-
-    `broker_epoch`: that of the broker's `RegisteredBroker`, -1 without one. Kafka 4.0 and newer
-    compare it.
-    """
-    content = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
-    files.write_atomically(f"{log_directory}/{names.CLEAN_SHUTDOWN}", content.encode("ascii"))
 
 
 def remove_directory(files: Files, path: str) -> None:
@@ -203,7 +190,7 @@ def remove_directory(files: Files, path: str) -> None:
 
 def _name_of_deleted() -> str:
     """Return a fresh name of a directory that whoever starts next removes."""
-    return names.marked_directory(*METADATA_PARTITION, names.DELETE_DIRECTORY)
+    return names.marked_directory("__cluster_metadata", 0, names.DELETE_DIRECTORY)
 
 
 def _write_file(files: Files, path: str, parts: Iterable[bytes | bytearray]) -> None:

@@ -19,12 +19,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 from minibroker.broker.storage import names
 from minibroker.kafka.errors import CorruptionError, MinibrokerError, ProtocolError
 from minibroker.kafka.protocol.stored.cluster_metadata import RECORDS
-from minibroker.kafka.records.batch import RECORDS_AT
-from minibroker.kafka.records.compression import NONE, decompress
-from minibroker.kafka.records.record import parse_records
 from minibroker.tools.kraft.log_directory import (
     CONTROL_KEY,
-    METADATA_DIRECTORY,
     SNAPSHOT_FOOTER,
     SNAPSHOT_HEADER,
     SnapshotId,
@@ -33,6 +29,7 @@ from minibroker.tools.kraft.log_directory import (
 from minibroker.tools.kraft.records import TYPES, MetadataRecord
 from minibroker.tools.kraft.replay import Replay
 from minibroker.tools.log_file import LogFile
+from minibroker.tools.log_records import v2_records
 from minibroker.tools.metadata_records import read_framed
 
 if TYPE_CHECKING:
@@ -76,7 +73,7 @@ def read_metadata_directory(files: Files, log_directory: str) -> StoredMetadata:
         OSError: a file cannot be read.
     """
     replay = Replay()
-    reader = MetadataLog(files, f"{log_directory}/{METADATA_DIRECTORY}")
+    reader = MetadataLog(files, f"{log_directory}/{names.KRAFT_LOG}")
     for record in reader.records():
         replay.apply(record.message)
     metadata = replay.finish(reader.epoch)
@@ -204,12 +201,7 @@ def _records(file: LogFile, batch: FileBatch) -> list[Record]:
             f"{file.path}: the batch at position {batch.position} has {header.size_bytes} bytes, "
             f"expected at most {BATCH_BYTES_MAX}: this is no metadata of Kafka"
         )
-    if header.count == 0:
-        return []
-    body = batch.content()[RECORDS_AT:]
-    if header.codec != NONE:
-        body = decompress(header.codec, body, UNFOLDED_BYTES_MAX)
-    return parse_records(body, header)
+    return v2_records(batch, UNFOLDED_BYTES_MAX)
 
 
 def _control_type(file: LogFile, batch: FileBatch) -> int:

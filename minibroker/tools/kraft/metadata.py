@@ -23,6 +23,8 @@ NO_DIRECTORY: Final = bytes(16)
 """Id where the directory of a replica was never written down (Kafka's DirectoryId.MIGRATING)."""
 UNASSIGNED_DIRECTORY: Final = bytes(15) + b"\x01"
 """Id where the broker has still to choose the directory of a replica (DirectoryId.UNASSIGNED)."""
+NO_ACL_ID: Final = bytes(16)
+"""Id of an ACL of the tree, which has none."""
 LOST_DIRECTORY: Final = bytes(15) + b"\x02"
 """Id of a directory that failed (DirectoryId.LOST)."""
 
@@ -89,7 +91,7 @@ class Metadata:
     credentials: dict[tuple[str, int], ScramCredential] = field(default_factory=dict)
     """(user, code of the mechanism as in `scram.MECHANISMS`) → credential."""
     acls: dict[Acl, bytes] = field(default_factory=dict)
-    """ACL → its id, 16 bytes. The tree has none: sixteen zero bytes."""
+    """ACL → its id, 16 bytes. The tree has none: `NO_ACL_ID`."""
     tokens: dict[str, Token] = field(default_factory=dict)
     """By id. Their secret is a setting of the broker."""
     features: dict[str, int] = field(default_factory=dict)

@@ -10,7 +10,6 @@ the node is Kafka's whatever the version, because the log may have more than the
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -18,9 +17,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from minibroker.broker.app import CLUSTER_FILE, TREE_FILE
 from minibroker.broker.storage import names
 from minibroker.broker.storage.files import REAL_FILES
-from minibroker.broker.storage.log_directory import LogDirectory, read_properties
+from minibroker.broker.storage.log_directory import (
+    LogDirectory,
+    has_served_kraft,
+    is_kafkas,
+    read_properties,
+)
 from minibroker.kafka.errors import CorruptionError, StorageError
-from minibroker.tools.kraft.log_directory import METADATA_DIRECTORY
+from minibroker.kafka.ids import topic_id_from_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +39,8 @@ class NodeDirectory(NamedTuple):
 
     path: str
     properties: MetaProperties
+    id: bytes | None
+    """16 bytes; None: it has none yet."""
 
 
 class KafkaNode(NamedTuple):
@@ -46,18 +52,18 @@ class KafkaNode(NamedTuple):
     @property
     def metadata_path(self) -> Path:
         """Return where the log of the metadata is."""
-        return Path(self.directories[0].path, METADATA_DIRECTORY)
+        return Path(self.directories[0].path, names.KRAFT_LOG)
 
     @property
     def is_kafkas(self) -> bool:
         """Return whether Apache Kafka owns the node."""
         first = self.directories[0]
-        return first.properties.version == 1 or self.was_started_by_kafka
+        return is_kafkas(REAL_FILES, first.path, first.properties)
 
     @property
     def was_started_by_kafka(self) -> bool:
         """Return whether Kafka served the node after the last hand-over."""
-        return Path(self.directories[0].path, names.QUORUM_STATE).exists()
+        return has_served_kraft(REAL_FILES, self.directories[0].path)
 
 
 class Home(NamedTuple):
@@ -139,7 +145,14 @@ def _directory(path: str) -> NodeDirectory:
         raise StorageError(
             f"{path} is no data directory: there is no {names.META_PROPERTIES} in it"
         )
-    return NodeDirectory(path, properties)
+    text = properties.directory_id
+    try:
+        return NodeDirectory(path, properties, topic_id_from_text(text) if text else None)
+    except ValueError:
+        raise StorageError(
+            f"{path}/{names.META_PROPERTIES} has directory.id={text}: expected the 22 characters of"
+            " an id"
+        ) from None
 
 
 def _check_one_cluster(home: Home) -> None:
@@ -176,18 +189,3 @@ def unclean_directories(home: Home) -> list[str]:
         for directory in node.directories
         if not Path(directory.path, names.CLEAN_SHUTDOWN).exists()
     ]
-
-
-def directory_id(properties: MetaProperties) -> bytes | None:
-    """Return the id of a log directory, 16 bytes; None for one without."""
-    text = properties.directory_id
-    return urlsafe_b64decode(f"{text}==") if text else None
-
-
-def return_text(home: Home) -> str:
-    """Return how directories that are Kafka's come back, for a message."""
-    first = home.tree_file.parent
-    return (
-        f"start Apache Kafka on them, or stop Kafka and run `minibroker take-back {first}`, which "
-        "brings Kafka's changes along"
-    )

@@ -35,7 +35,7 @@ from minibroker.tools.kraft.levels import (
     metadata_version,
     partition_record_version,
 )
-from minibroker.tools.kraft.metadata import ConfigKind
+from minibroker.tools.kraft.metadata import NO_ACL_ID, ConfigKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from minibroker.tools.kraft.metadata import Metadata, PartitionValue
 
 FRAME_VERSION: Final = 1
-NO_ACL_ID: Final = bytes(16)
 TYPES: Final[Mapping[type, int]] = {kind: type_id for type_id, kind in RECORDS.items()}
 """Class → type."""
 

@@ -3,7 +3,7 @@
 Kafka elects leaders when a broker comes, of the replicas in sync. It does not trust the ISR of a
 broker that it never saw if eligible leader replicas (KIP-966) are in force: the ISR becomes empty,
 and the partition has no leader for ever. A `RegisteredBroker` in the metadata and a marker of a
-clean stop with the same epoch (`log_directory.write_clean_marker`) make Kafka trust it.
+clean stop with the same epoch (`storage.log_directory.write_clean_marker`) make Kafka trust it.
 
 After a clean stop of a Kafka with that feature the ISR of every partition is empty, and its members
 are eligible: `tree_writing` puts them into the ISR again.

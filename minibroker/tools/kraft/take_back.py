@@ -32,7 +32,7 @@ from minibroker.tools.kraft.levels import LEVELS
 from minibroker.tools.kraft.log_directory import guard
 from minibroker.tools.kraft.log_reading import read_metadata_directory
 from minibroker.tools.kraft.metadata import ConfigKind
-from minibroker.tools.kraft.nodes import directory_id, lock
+from minibroker.tools.kraft.nodes import lock
 from minibroker.tools.kraft.tree import write_metadata
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _check_directories(home: Home, stored: StoredMetadata) -> None:
     """Raise StorageError where a node has log directories that are not named."""
     for node in home.nodes:
         broker = stored.brokers.get(node.id)
-        named_ids = {directory_id(directory.properties) for directory in node.directories}
+        named_ids = {directory.id for directory in node.directories}
         count = len(set(broker.directories) - named_ids) if broker is not None else 0
         if count:
             raise StorageError(
@@ -187,9 +187,10 @@ def _own(home: Home, nodes: Sequence[_StoredNode]) -> None:
     others = [node for node in home.nodes if node.id not in guarded]
     try:
         for node in home.nodes:
-            for path, old in reversed(node.directories):
-                properties = MetaProperties(node.id, home.cluster_id, old.directory_id)
-                write_properties(REAL_FILES, path, properties, now_ms)
+            for directory in reversed(node.directories):
+                directory_id = directory.properties.directory_id
+                properties = MetaProperties(node.id, home.cluster_id, directory_id)
+                write_properties(REAL_FILES, directory.path, properties, now_ms)
         for node in [*others, *(stored.node for stored in nodes)]:
             guard(REAL_FILES, node.directories[0].path)
     except OSError as error:

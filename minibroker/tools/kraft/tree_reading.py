@@ -53,6 +53,7 @@ from minibroker.kafka.java_numbers import parse_double
 from minibroker.kafka.scram import CODES, credential_of
 from minibroker.tools.kraft.errors import TransferError
 from minibroker.tools.kraft.metadata import (
+    NO_ACL_ID,
     ConfigEntity,
     ConfigKind,
     Metadata,
@@ -82,8 +83,6 @@ CONFIG_KINDS = {
     ConfigKind.GROUP: "groups",
 }
 """Kind → type of the entity below /config."""
-NO_ACL_ID = bytes(16)
-"""Id of an ACL of the tree."""
 _INT32_MAX = 2**31 - 1
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from minibroker.broker.app import CLUSTER_FILE, SESSION_FILE
 from minibroker.broker.storage import names
 from minibroker.cli.errors import CommandError
-from minibroker.tools.kraft.log_directory import METADATA_DIRECTORY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 _OWN_FILES: Final = frozenset(
     {
         *(names.LOCK, names.CLEAN_SHUTDOWN, names.RECOVERY_POINTS, names.LOG_START_OFFSETS),
-        *(names.HIGH_WATERMARKS, names.CLEANER_OFFSETS, SESSION_FILE, METADATA_DIRECTORY),
+        *(names.HIGH_WATERMARKS, names.CLEANER_OFFSETS, SESSION_FILE, names.KRAFT_LOG),
     }
 )
 """Names of files; the last one is what `take-back` leaves in place of a directory of Kafka."""

@@ -8,6 +8,7 @@ import pytest
 
 from minibroker.broker.storage import names
 from minibroker.broker.storage.files import REAL_FILES
+from minibroker.broker.storage.log_directory import write_clean_marker
 from minibroker.kafka.errors import CorruptionError
 from minibroker.kafka.ids import TopicId
 from minibroker.kafka.protocol.stored.cluster_metadata import RemoveTopicRecord, TopicRecord
@@ -17,11 +18,9 @@ from minibroker.kafka.records.record import Record
 from minibroker.tools.kraft.log_directory import (
     BATCH_BYTES,
     CONTROL_KEY,
-    METADATA_DIRECTORY,
     SnapshotId,
     parse_snapshot_name,
     remove_metadata_directory,
-    write_clean_marker,
     write_metadata_directory,
 )
 from minibroker.tools.kraft.log_reading import NoMetadataError, read_metadata_directory
@@ -76,7 +75,7 @@ def topic(name: str) -> TopicRecord:
 
 
 def add_segment(log_directory: Path, offset: int, content: bytes) -> Path:
-    path = log_directory / METADATA_DIRECTORY / names.segment_file(offset, names.LOG)
+    path = log_directory / names.KRAFT_LOG / names.segment_file(offset, names.LOG)
     path.write_bytes(content)
     return path
 
@@ -85,7 +84,7 @@ def test_a_snapshot_is_read_back(directory: Path) -> None:
     stored = read(directory)
     assert stored.metadata == full_metadata("4.4", DIRECTORY)
     assert (stored.end_offset, stored.torn_bytes, stored.brokers) == (1000, 0, {})
-    assert [path.name for path in (directory / METADATA_DIRECTORY).iterdir()] == [
+    assert [path.name for path in (directory / names.KRAFT_LOG).iterdir()] == [
         "00000000000000001000-0000000005.checkpoint"
     ]
 
@@ -115,7 +114,7 @@ def test_a_large_snapshot_has_several_batches(tmp_path: Path) -> None:
 def test_a_second_snapshot_replaces_the_whole_directory(directory: Path) -> None:
     add_segment(directory, 1000, log_batch(1000, topic("a")))
     write(directory, SnapshotId(2000, 9))
-    assert [path.name for path in directory.iterdir()] == [METADATA_DIRECTORY]
+    assert [path.name for path in directory.iterdir()] == [names.KRAFT_LOG]
     assert read(directory).end_offset == 2000
 
 
@@ -161,7 +160,7 @@ def test_a_power_cut_at_any_step_leaves_the_old_or_the_new(
         for name in REAL_FILES.list_directories(str(root)):
             parsed = names.parse_directory(name)
             assert parsed is not None
-            assert name == METADATA_DIRECTORY or parsed[1] == names.DELETE_DIRECTORY
+            assert name == names.KRAFT_LOG or parsed[1] == names.DELETE_DIRECTORY
         if is_finished:
             break
     assert is_finished
@@ -177,11 +176,11 @@ def test_a_write_that_fails_leaves_the_snapshot_of_before(directory: Path) -> No
         write_again(files, str(directory), NEWER)
     assert read(directory).end_offset == 1000
     write_again(REAL_FILES, str(directory), OLDER)
-    assert [path.name for path in (directory / METADATA_DIRECTORY).iterdir()] == [OLDER.file_name]
+    assert [path.name for path in (directory / names.KRAFT_LOG).iterdir()] == [OLDER.file_name]
 
 
 def test_every_batch_of_a_snapshot_has_its_epoch(directory: Path) -> None:
-    content = (directory / METADATA_DIRECTORY / SNAPSHOT.file_name).read_bytes()
+    content = (directory / names.KRAFT_LOG / SNAPSHOT.file_name).read_bytes()
     headers = [header for _, header in iterate_headers(content)]
     assert {header.leader_epoch for header in headers} == {EPOCH}
     assert [header.is_control for header in headers] == [True, False, True]
@@ -219,7 +218,7 @@ def test_the_log_behind_the_snapshot_counts(directory: Path) -> None:
 def test_the_newest_snapshot_counts_and_the_log_in_front_of_it_does_not(directory: Path) -> None:
     add_segment(directory, 990, log_batch(990, topic("a")) + log_batch(991, *[topic("b")] * 8))
     add_segment(directory, 999, log_batch(999, topic("c")) + log_batch(1000, topic("d")))
-    older = directory / METADATA_DIRECTORY / SnapshotId(900, 4).file_name
+    older = directory / names.KRAFT_LOG / SnapshotId(900, 4).file_name
     older.write_bytes(b"not looked at")
     assert list(read(directory).metadata.topics) == ["orders", "prices", "d"]
 
@@ -264,7 +263,7 @@ def test_a_gap_is_an_error(directory: Path) -> None:
 
 
 def test_a_snapshot_without_its_end_is_an_error(directory: Path) -> None:
-    path = directory / METADATA_DIRECTORY / SNAPSHOT.file_name
+    path = directory / names.KRAFT_LOG / SNAPSHOT.file_name
     whole = path.read_bytes()
     for content in (b"", whole[:-1], whole + b"more", whole[:-80], whole[83:]):
         path.write_bytes(content)

@@ -18,6 +18,7 @@ from minibroker.clock import SystemClock
 from minibroker.kafka.errors import CoordinationError
 from minibroker.kafka.ids import TopicId
 from minibroker.tools.kraft.metadata import (
+    NO_ACL_ID,
     ConfigEntity,
     ConfigKind,
     Metadata,
@@ -25,7 +26,6 @@ from minibroker.tools.kraft.metadata import (
     TopicValue,
 )
 from minibroker.tools.kraft.tree import read_metadata, write_metadata
-from minibroker.tools.kraft.tree_reading import NO_ACL_ID
 from tests.unit.tools.kraft.admin_calls import contents
 
 if TYPE_CHECKING:

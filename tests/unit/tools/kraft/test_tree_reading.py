@@ -29,6 +29,7 @@ from minibroker.kafka.ids import ZERO_TOPIC_ID, TopicId, TopicPartition
 from minibroker.kafka.scram import credential, credential_of
 from minibroker.tools.kraft.errors import TransferError
 from minibroker.tools.kraft.metadata import (
+    NO_ACL_ID,
     ConfigEntity,
     ConfigKind,
     Metadata,
@@ -36,7 +37,6 @@ from minibroker.tools.kraft.metadata import (
     TopicValue,
 )
 from minibroker.tools.kraft.tree import read_metadata
-from minibroker.tools.kraft.tree_reading import NO_ACL_ID
 from tests.unit.tools.kraft import admin_calls as admin
 
 if TYPE_CHECKING:

@@ -44,6 +44,7 @@ from minibroker.kafka.protocol.messages import (
 from minibroker.kafka.scram import ScramCredential, credential, credential_of, salted_password
 from minibroker.tools.kraft.errors import TransferError
 from minibroker.tools.kraft.metadata import (
+    NO_ACL_ID,
     ConfigEntity,
     ConfigKind,
     Metadata,
@@ -51,7 +52,6 @@ from minibroker.tools.kraft.metadata import (
     TopicValue,
 )
 from minibroker.tools.kraft.tree import read_metadata, write_metadata
-from minibroker.tools.kraft.tree_reading import NO_ACL_ID
 from tests.support.in_process import InProcessBroker
 from tests.support.waiting import eventually
 from tests.unit.tools.kraft import admin_calls as admin

@@ -26,7 +26,6 @@ from minibroker.tools.kraft import hand_over as hand_over_module
 from minibroker.tools.kraft.hand_over import reasons_against as reasons_to_keep
 from minibroker.tools.kraft.levels import LEVELS
 from minibroker.tools.kraft.log_directory import (
-    METADATA_DIRECTORY,
     SnapshotId,
     write_metadata_directory,
 )
@@ -36,7 +35,7 @@ from minibroker.tools.kraft.nodes import read_home
 from minibroker.tools.kraft.records import records_of
 from minibroker.tools.kraft.take_back import reasons_against
 from minibroker.verbs import hand_over, take_back
-from minibroker.verbs.hand_over import HandOverPlan
+from minibroker.verbs.hand_over import RELEASES, HandOverPlan
 from minibroker.verbs.stopped_broker import StoppedBroker
 from minibroker.verbs.take_back import TakeBackPlan
 from tests.support.kraft_metadata import full_metadata
@@ -106,7 +105,7 @@ def test_the_directory_is_kafkas_and_then_ours_again(data: Path) -> None:
         names.META_PROPERTIES,
         names.CLEAN_SHUTDOWN,
     }
-    assert METADATA_DIRECTORY in before  # a file, which keeps Kafka from starting there
+    assert names.KRAFT_LOG in before  # a file, which keeps Kafka from starting there
     assert not after
     with Broker(data_dir=data) as broker:
         assert broker.topics == {"orders": 3, "empty": 1}
@@ -244,6 +243,21 @@ def test_the_tree_of_another_cluster_is_not_overwritten(data: Path) -> None:
     assert "but the directories are of cluster another-cluster" in failure(
         take_back, TakeBackPlan(of(data))
     )
+
+
+def test_an_id_of_a_directory_that_is_none_is_named(data: Path) -> None:
+    properties = read_properties(REAL_FILES, str(data))
+    assert properties is not None
+    for text in ("no id", "A"):
+        damaged = properties._replace(directory_id=text)
+        write_properties(REAL_FILES, str(data), damaged, 0)
+        assert f"directory.id={text}: expected the 22 characters" in failure(
+            hand_over, HandOverPlan(of(data))
+        )
+
+
+def test_each_release_of_hand_over_has_levels() -> None:
+    assert tuple(reversed(LEVELS)) == RELEASES
 
 
 def test_a_cluster_of_one_process(tmp_path: Path) -> None:
