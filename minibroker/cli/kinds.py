@@ -303,6 +303,8 @@ def _words_of(value: Any) -> list[str]:
 
 
 FILE: Final = Kind("FILE", completes="file")
+CODEC: Final = choice("none", "gzip", "snappy", "lz4", "zstd")
+"""A codec of batches, as `compression.type` names it."""
 TEXT: Final = Kind("TEXT")
 TOPIC: Final = Kind("T", check_topic)
 TOPICS: Final = Many("T[,...]", check_topic)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TextIO
 
 from minibroker.cli.declaration import Names, Option, Part, Verb
 from minibroker.cli.errors import EXIT_FAILED, EXIT_OK, CommandError, UsageError
-from minibroker.cli.kinds import FILE, SWITCH, TOPIC, Kind, Many, addresses, choice
+from minibroker.cli.kinds import CODEC, FILE, SWITCH, TOPIC, Kind, Many, addresses
 from minibroker.cli.quantities import counted
 from minibroker.verbs.connecting import ClusterOptions, reader_of, writer_of
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 RECORDS: Final = "Records"
 CONSUMERS: Final = "Consumers"
 TABLE: Final = "Table"
-CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 DEFAULT_TABLE: Final = "import-07.table"
 _DIRECTORY: Final = re.compile(r"(?:([0-9]{1,9})=)?(.+)", re.DOTALL)
 _POSITION: Final = re.compile(r"(?:(?:(.+)/)?([0-9]{1,9})-([0-9]{1,9}):)?([0-9]{1,18})")
@@ -105,9 +104,9 @@ class ImportPlan(NamedTuple):
             default="the name that it has",
         ),
     ] = None
-    codec: Annotated[
-        str, Option("--compression", choice(*CODECS), "compression of batches", RECORDS)
-    ] = "none"
+    codec: Annotated[str, Option("--compression", CODEC, "compression of batches", RECORDS)] = (
+        "none"
+    )
     skips: Annotated[
         bool,
         Option(
@@ -198,7 +197,7 @@ def run(plan: ImportPlan, out: TextIO, errors: TextIO) -> int:
     work = _Work(plan, out, errors)
     if plan.directories:
         work.import_logs(path)
-    elif plan.zookeeper is not None or plan.offsets is not None:
+    else:
         with open_table(path) as table:
             work.commit(table, work.stored_positions(each.topic for each in table.partitions))
     return EXIT_OK

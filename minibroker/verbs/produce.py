@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TextIO
 
 from minibroker.cli.declaration import Names, Option, Part, Verb
 from minibroker.cli.errors import EXIT_OK, CommandError, UsageError
-from minibroker.cli.kinds import COUNT, SWITCH, TEXT, TOPIC, Kind, Many, Pairs, choice
+from minibroker.cli.kinds import CODEC, COUNT, SWITCH, TEXT, TOPIC, Kind, Many, Pairs, choice
 from minibroker.cli.quantities import counted
 from minibroker.verbs.connecting import ClusterOptions, writer_of
 from minibroker.verbs.consume import number_of
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 INPUT: Final = "Input"
 DELIVERY: Final = "Delivery"
-CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 ACKS: Final[Mapping[str, int]] = {"all": -1, "-1": -1, "1": 1, "0": 0}
 STDIN: Final = "standard input"
 
@@ -99,9 +98,9 @@ class ProducePlan(NamedTuple):
     rate: Annotated[
         int | None, Option("--rate", COUNT, "records of a second, at most", DELIVERY)
     ] = None
-    codec: Annotated[
-        str, Option("--compression", choice(*CODECS), "compression of batches", DELIVERY)
-    ] = "none"
+    codec: Annotated[str, Option("--compression", CODEC, "compression of batches", DELIVERY)] = (
+        "none"
+    )
     acks: Annotated[
         str,
         Option(
@@ -190,7 +189,7 @@ def options_of(plan: ProducePlan) -> WriteOptions:
     settings = plan.connection.given_settings()
     acks = settings.get("acks", plan.acks) if plan.acks == "all" else plan.acks
     codec = settings.get("compression.type", plan.codec) if plan.codec == "none" else plan.codec
-    if acks not in ACKS or codec not in CODECS:
+    if acks not in ACKS or codec not in CODEC.choices:
         raise UsageError(f"acks={acks} and compression.type={codec}: one of them is unknown")
     timeout = settings.get("delivery.timeout.ms", "120000")
     is_idempotent = settings.get("enable.idempotence", "true").lower() == "true"

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 from minibroker.cli.declaration import InOrder, Option
-from minibroker.cli.kinds import FILE, Kind, Many
-from minibroker.verbs.serve.plan import SETTINGS_IN_ORDER, ServePlan, Users, secured
+from minibroker.cli.kinds import FILE, Many
+from minibroker.verbs.serve.plan import PROTOCOL, SETTINGS_IN_ORDER, ServePlan, Users, secured
 
 if TYPE_CHECKING:
     from minibroker.broker.config.broker import BrokerConfig
@@ -53,12 +53,7 @@ class StoppedBroker(NamedTuple):
     ] = None
     security: Annotated[
         str | None,
-        Option(
-            "--security",
-            Kind("PROTOCOL", choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
-            "the protocol of serve --security",
-            SETTINGS,
-        ),
+        Option("--security", PROTOCOL, "the protocol of serve --security", SETTINGS),
     ] = None
     users: Annotated[
         Mapping[str, str], Option("--user", Users(), "the users of serve --user", SETTINGS)

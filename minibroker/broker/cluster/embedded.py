@@ -505,8 +505,8 @@ class EmbeddedTree:
     def _sync(self) -> None:
         os.fsync(self._wal_fd)
         if self._is_new:
-            for path in (self._path, self._path.parent):
-                _fsync_path(path)
+            _sync_file(self._path)
+            system.sync_directory(str(self._path.parent))
             self._is_new = False
 
     def _checkpoint(self) -> None:
@@ -565,8 +565,9 @@ class EmbeddedTree:
         """Accept the callback and never call it: this home's one session has no events."""
 
 
-def _fsync_path(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
+def _sync_file(path: Path) -> None:
+    """Have the disk keep a file. Opened to write, because Windows syncs no other handle."""
+    fd = os.open(path, os.O_RDWR)
     try:
         os.fsync(fd)
     finally:

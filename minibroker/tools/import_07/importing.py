@@ -85,6 +85,22 @@ class SkippingNotes(LogNotes):
         self._note(f"{path}, byte {at}: {reason}; it is left out")
 
 
+class _RecordCount:
+    """A count that is shown now and then."""
+
+    def __init__(self, show: Callable[[int], None]) -> None:
+        self._show = show
+        self._count = 0
+        self._shown_count = 0
+
+    def add(self, records: int) -> None:
+        """Count records."""
+        self._count += records
+        if self._count - self._shown_count >= _PROGRESS_EVERY:
+            self._shown_count = self._count
+            self._show(self._count)
+
+
 def survey(
     logs: Iterable[Log07], notes: LogNotes, on_progress: Callable[[str], None]
 ) -> list[SurveyedLog]:
@@ -93,17 +109,14 @@ def survey(
     Raises CorruptionError, as `notes` decides; KafkaError UNSUPPORTED_COMPRESSION_TYPE; OSError.
     """
     surveyed_logs = []
-    total = progress_at = 0
+    count = _RecordCount(lambda total: on_progress(f"{number(total)} records checked"))
     for log in logs:
         records = largest = 0
         for message in messages_of(log, notes):
             for value in message.values(notes):
                 records += 1
                 largest = max(largest, len(value))
-            if total + records - progress_at >= _PROGRESS_EVERY:
-                progress_at = total + records
-                on_progress(f"{number(progress_at)} records checked")
-        total += records
+                count.add(1)
         surveyed_logs.append(SurveyedLog(log, records, largest))
     return surveyed_logs
 
@@ -280,12 +293,10 @@ class _Writing:
         self._table = table
         self._offsets = offsets
         self._options = options
-        self._total = total
-        """Records of all logs."""
-        self._records = 0
-        """Those that the writer has got."""
-        self._progress_at = 0
-        """The records at the last progress."""
+        self._count = _RecordCount(
+            lambda count: options.on_progress(f"{number(count)} of {number(total)} records")
+        )
+        """The records that the writer has got."""
 
     def write_log(self, writer: TopicWriter, target: TargetPartition) -> ImportedPartition:
         """Write one log; return its partition.
@@ -303,17 +314,10 @@ class _Writing:
                 writer.add(Record(0, NO_TIMESTAMP, None, value), target.place.partition)
             offset += len(values)
             end = message.end
-            self._show(len(values))
+            self._count.add(len(values))
         partition = imported_partition(log, end, target.place, (first_offset, offset))
         self._table.end_partition(partition)
         return partition
-
-    def _show(self, records: int) -> None:
-        """Count records, and show the progress now and then."""
-        self._records += records
-        if self._records - self._progress_at >= _PROGRESS_EVERY:
-            self._progress_at = self._records
-            self._options.on_progress(f"{number(self._records)} of {number(self._total)} records")
 
 
 def _check_ends(client: Client, partitions: Sequence[ImportedPartition]) -> None:

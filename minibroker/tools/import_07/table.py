@@ -18,6 +18,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from minibroker.broker.storage.files import REAL_FILES
 from minibroker.tools.import_07.errors import ImportRefusedError
 
 if TYPE_CHECKING:
@@ -172,22 +173,13 @@ def writing_table(path: Path) -> Iterator[TableWriter]:
             connection.execute("BEGIN")
             yield TableWriter(connection)
             connection.execute("COMMIT")
-        _sync(temporary)
+        REAL_FILES.sync_path(str(temporary))
         temporary.rename(path)
-        _sync(path.parent)
+        REAL_FILES.sync_directory(str(path.parent))
     except sqlite3.Error as error:
         raise ImportRefusedError(f"the table {path} cannot be written: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    """Have the disk keep a file or a directory. Raises OSError."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 class PositionTable:

@@ -38,6 +38,9 @@ CONTROL: Final = "Control over HTTP"
 PROCESS: Final = "Process"
 
 
+PROTOCOL: Final = Kind("PROTOCOL", choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"))
+
+
 class Users(Kind):
     """`NAME:PASSWORD`, or `@FILE` with one on each line; name → password."""
 
@@ -228,7 +231,7 @@ class ServePlan(NamedTuple):
         str | None,
         Option(
             "--security",
-            Kind("PROTOCOL", choices=("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
+            PROTOCOL,
             "SASL_PLAINTEXT lets only known users in (--user), SSL encrypts with a certificate "
             "made for this broker, SASL_SSL does both; the file of the CA that clients have to "
             "trust is named on stderr",
